@@ -1,0 +1,130 @@
+"""Text logs: delimiter and header are found, columns described, faults reported with their line."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.recording.text_log import read_text_log
+
+DESCRIPTION = "time:ms,_,command.x:rpm,measured.x:rad/s"
+
+
+def write(folder: Path, text: str, encoding: str = "utf-8") -> Path:
+    path = folder / "log.txt"
+    path.write_text(text, encoding=encoding, newline="")
+    return path
+
+
+def fault(path: Path, description: str) -> RecordingError:
+    with pytest.raises(RecordingError) as caught:
+        read_text_log(path, description)
+    assert "\n" not in str(caught.value) and caught.value.remedy
+    return caught.value
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "\t", " ", "   ", " ; ", ", "])
+@pytest.mark.parametrize("trailing", [False, True])
+@pytest.mark.parametrize("header", ["", "t;a;b;c\n", "%% log of run 3\n% 1 time 2 x\n\n"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_delimiter_header_and_units_are_understood(
+    tmp_path: Path, delimiter: str, trailing: bool, header: str, newline: str
+) -> None:
+    end = (delimiter if trailing else "") + newline
+    rows = [["0", "text" if delimiter.strip() else "9", "60", "1.5"], ["500", "9", "-30", "2e0"]]
+    log = read_text_log(
+        write(tmp_path, header + "".join(delimiter.join(row) + end for row in rows) + newline), DESCRIPTION
+    )
+    np.testing.assert_allclose(log.time, [0.0, 0.5])
+    np.testing.assert_allclose(log.command["x"], [2 * math.pi, -math.pi])
+    np.testing.assert_allclose(log.measured["x"], [1.5, 2.0])
+    assert dict(log.measured_position) == {}
+    assert log.sha256 == hashlib.sha256(log.path.read_bytes()).hexdigest()
+
+
+def test_columns_behind_the_last_name_are_not_read(tmp_path: Path) -> None:
+    log = read_text_log(write(tmp_path, "0,1,words\n1,2,more\n"), "time,measured_position.arm_joint_1:deg")
+    np.testing.assert_allclose(log.measured_position["arm_joint_1"], np.radians([1, 2]))
+
+
+def test_arrays_are_read_only(tmp_path: Path) -> None:
+    log = read_text_log(write(tmp_path, "0,1\n1,2\n"), "time,measured.x")
+    with pytest.raises(ValueError, match="read-only"):
+        log.time[0] = 3.0
+
+
+def test_a_byte_order_mark_does_not_cost_the_first_line(tmp_path: Path) -> None:
+    assert read_text_log(write(tmp_path, "0,1\n1,2\n", "utf-8-sig"), "time,measured.x").time.size == 2
+
+
+def test_a_header_in_another_encoding_is_passed_over(tmp_path: Path) -> None:
+    assert (
+        read_text_log(write(tmp_path, "t [\u00b5s],x\n0,1\n1,2\n", "latin-1"), "time,measured.x").time.size
+        == 2
+    )
+
+
+def test_nan_stands_for_a_value_that_was_not_measured(tmp_path: Path) -> None:
+    log = read_text_log(write(tmp_path, "0,1\n1,nan\n2,3\n"), "time,measured.x")
+    assert np.isnan(log.measured["x"]).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("2;x;3", "'x' in column 2: '2;x;3'"),
+        ("2;;3", "'' in column 2: '2;;3'"),
+        ("2", "'' in column 2: '2'"),
+        ("nan;1;3", "nan as time: 'nan;1;3'"),
+        ("2;inf;3", "an infinite value: '2;inf;3'"),
+    ],
+)
+def test_a_bad_entry_is_reported_with_file_line_and_text(tmp_path: Path, row: str, says: str) -> None:
+    path = write(tmp_path, f"t;a;b\n\n0;1;2\n1;2;3\n{row}\n3;4;5\n")
+    error = fault(path, "time,command.x,measured.x")
+    assert f"{path} line 5: got {says}" in str(error)
+
+
+@pytest.mark.parametrize("time", ["1", "0.5"])
+def test_time_that_does_not_increase_is_reported_with_its_line(tmp_path: Path, time: str) -> None:
+    path = write(tmp_path, f"t,x\n0,1\n\n1,2\n{time},3\n")
+    assert f"{path} line 5: got time {time} after 1" in str(fault(path, "time,measured.x"))
+
+
+def test_more_names_than_columns_names_both_numbers(tmp_path: Path) -> None:
+    text = str(fault(write(tmp_path, "t;x\n0;1\n1;2\n"), "time,command.x,measured.x"))
+    assert "got 2 columns in line 2" in text and "at least 3 columns" in text
+
+
+@pytest.mark.parametrize("text", ["", "only words\nand more\n", "t,x\n"])
+def test_a_file_without_numbers_is_refused(tmp_path: Path, text: str) -> None:
+    assert "no line of numbers" in str(fault(write(tmp_path, text), "time,measured.x"))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    assert str(tmp_path / "none.csv") in str(fault(tmp_path / "none.csv", "time,measured.x"))
+    fault(tmp_path, "time,measured.x")
+
+
+@pytest.mark.parametrize(
+    ("description", "says"),
+    [
+        ("time,measured.x:furlong", "one of rad, deg, rad/s"),
+        ("time:rpm,measured.x", "one of s, ms, us"),
+        ("time,measured.x:ms", "got unit 'ms'"),
+        ("time,speed.x", "got 'speed.x'"),
+        ("time,measured", "got 'measured'"),
+        ("time.x,measured.x", "got 'time.x'"),
+        ("time,measured.x,measured.x", "measured.x a second time"),
+        ("command.x,measured.x", "no column time"),
+        ("time,_", "only the time"),
+        ("", "got ''"),
+    ],
+)
+def test_a_wrong_description_names_what_is_possible(tmp_path: Path, description: str, says: str) -> None:
+    assert says in str(fault(write(tmp_path, "0,1,2\n1,2,3\n"), description))

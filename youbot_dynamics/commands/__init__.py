@@ -1,0 +1,1 @@
+"""The program `youbot` and its verbs."""

@@ -1,0 +1,109 @@
+"""PID law on pose errors in the body frame (system 38), with filtered derivative and anti-windup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import e, exp
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PidGains:
+    """Gains of one law per axis x, y, yaw: u = -Kp e - Ki int e dt - Kd de/dt, with e = actual - desired.
+
+    Args:
+        proportional: (3,) [1/s].
+        integral: (3,) [1/s2].
+        derivative: (3,) [1]; below 1, since with a velocity command the D term is a loop of gain Kd that any
+            delay makes unstable from 1 on (system 38; finding 10).
+        derivative_time: time constant of the filter of the derivative [s].
+
+    Raises:
+        ValueError: a negative gain, a derivative gain of 1 or more, or a filter time that is not positive.
+    """
+
+    proportional: tuple[float, float, float]
+    integral: tuple[float, float, float]
+    derivative: tuple[float, float, float]
+    derivative_time: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if min(*self.proportional, *self.integral, *self.derivative) < 0.0:
+            raise ValueError("gains must not be negative: e = actual - desired, the law subtracts")
+        if max(self.derivative) >= 1.0:
+            raise ValueError("derivative gains must stay below 1: beyond it any delay makes the loop unstable")
+        if not self.derivative_time > 0.0:
+            raise ValueError("derivative_time must be positive")
+
+
+def gains_for_delay(
+    delays: ArrayLike, aggressiveness: float, derivative: float, derivative_time: float
+) -> PidGains:
+    """Gains that suit a loop with pure delays.
+
+    A P law on an integrator with delay tau does not overshoot up to Kp tau = 1/e and is stable up to pi/2
+    (system 38). Kp = aggressiveness / (e tau); Ki = Kp / (8 tau) puts the zero of the PI law a decade below the
+    crossover, which keeps the phase lost to the integral part near 15 degrees.
+
+    Args:
+        delays: (3,) delay of the whole loop, x, y, yaw [s], positive.
+        aggressiveness: fraction of the gain without overshoot [1].
+        derivative: derivative gain of every axis [1].
+        derivative_time: filter of the derivative [s].
+    """
+    loops = [float(delay) for delay in np.asarray(delays, dtype=float)]
+    kp = [aggressiveness / (e * delay) for delay in loops]
+    ki = [gain / (8.0 * delay) for gain, delay in zip(kp, loops, strict=True)]
+    return PidGains(
+        (kp[0], kp[1], kp[2]), (ki[0], ki[1], ki[2]), (derivative, derivative, derivative), derivative_time
+    )
+
+
+class Pid:
+    """The law with its memory."""
+
+    def __init__(self, gains: PidGains) -> None:
+        self.gains = gains
+        self._integral: Vector = np.zeros(3)
+        self._slope: Vector = np.zeros(3)
+        self._previous: tuple[float, Vector] | None = None
+
+    @property
+    def slope(self) -> Vector:
+        """Filtered rate of the error (3,) [m/s, m/s, rad/s]."""
+        return self._slope.copy()
+
+    def correct(self, error: ArrayLike, time: float, cut: ArrayLike) -> Vector:
+        """Twist correction for an error at a time.
+
+        Args:
+            error: (3,) actual - desired in the body frame [m, m, rad], yaw wrapped.
+            time: of the measurement [s]; one that is not newer than the last adds nothing to the memory.
+            cut: (3,) sent minus requested twist of the last command [m/s, m/s, rad/s]; where the limits cut a
+                request, the integral does not grow further in that direction (anti-windup).
+
+        Returns:
+            (3,) correction in the body frame [m/s, m/s, rad/s].
+        """
+        values = np.asarray(error, dtype=float)
+        gains = self.gains
+        if self._previous is not None and time > self._previous[0]:
+            dt = time - self._previous[0]
+            step = 0.5 * (values + self._previous[1]) * dt
+            winding = np.asarray(cut, dtype=float) * step > 1e-12 * dt
+            self._integral = self._integral + np.where(winding, 0.0, step)
+            blend = 1.0 - exp(-dt / gains.derivative_time)
+            self._slope = self._slope + blend * ((values - self._previous[1]) / dt - self._slope)
+        if self._previous is None or time > self._previous[0]:
+            self._previous = (time, values.copy())
+        correction: Vector = -(
+            np.multiply(gains.proportional, values)
+            + np.multiply(gains.integral, self._integral)
+            + np.multiply(gains.derivative, self._slope)
+        )
+        return correction

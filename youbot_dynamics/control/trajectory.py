@@ -1,0 +1,93 @@
+"""Planar trajectories: timed poses joined by constant body twists, with an optional feed-forward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.kinematics import planar
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Desired pose over time; before the first point it stands there, after the last one it stays.
+
+    Args:
+        times: (n,) strictly increasing, from the start of the trajectory [s].
+        poses: (n, 3) x, y, yaw in one fixed frame [m, m, rad].
+        twists: (n, 3) body twists at the points [m/s, m/s, rad/s], or None: then the twist that joins the poses.
+
+    Raises:
+        TrajectoryError: wrong shapes, no points, not finite, or times that do not increase.
+    """
+
+    times: Vector
+    poses: Vector
+    twists: Vector | None = None
+
+    def __post_init__(self) -> None:
+        """Check shapes and order, and freeze the arrays."""
+        times = np.array(self.times, dtype=float)
+        poses = np.array(self.poses, dtype=float)
+        twists = None if self.twists is None else np.array(self.twists, dtype=float)
+        if times.ndim != 1 or len(times) == 0:
+            raise TrajectoryError("trajectory", got="no points", expected="one point or more")
+        shapes = [poses.shape] + ([] if twists is None else [twists.shape])
+        if any(shape != (len(times), 3) for shape in shapes):
+            raise TrajectoryError(
+                "trajectory", got=f"arrays of shape {shapes}", expected=f"({len(times)}, 3), a row a point"
+            )
+        parts = [times, poses] + ([] if twists is None else [twists])
+        if not all(np.all(np.isfinite(part)) for part in parts):
+            raise TrajectoryError("trajectory", got="NaN or infinite values", expected="finite numbers")
+        backwards = np.flatnonzero(np.diff(times) <= 0.0)
+        if len(backwards):
+            k = int(backwards[0])
+            raise TrajectoryError(
+                f"trajectory point {k + 1}",
+                got=f"time {times[k + 1]:g} s after {times[k]:g} s",
+                expected="strictly increasing times",
+            )
+        for name, value in (("times", times), ("poses", poses), ("twists", twists)):
+            if value is not None:
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    @property
+    def duration(self) -> float:
+        """Time of the last point [s]."""
+        return float(self.times[-1])
+
+    def anchored(self, start_pose: ArrayLike) -> Trajectory:
+        """Same motion in the frame in which `start_pose` (3,) is where its own origin lies."""
+        poses = np.array([planar.compose(start_pose, pose) for pose in self.poses])
+        return Trajectory(self.times, poses, self.twists)
+
+    def pose(self, time: float) -> Vector:
+        """Desired pose (3,) at `time` [s], along the constant twist between two points (exact for a program)."""
+        if time <= self.times[0]:
+            return np.array(self.poses[0])
+        if time >= self.times[-1]:
+            return np.array(self.poses[-1])
+        k = int(np.searchsorted(self.times, time, side="right")) - 1
+        span = self.times[k + 1] - self.times[k]
+        twist = planar.mean_twist(self.poses[k], self.poses[k + 1], span)
+        return planar.integrate(self.poses[k], twist, time - self.times[k])
+
+    def mean_twist(self, start: float, end: float) -> Vector:
+        """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have.
+
+        Without given twists it is the constant twist that joins the two desired poses, so that held commands
+        reproduce the poses exactly; with them, their linear interpolation at the middle of the interval.
+        """
+        if self.twists is None:
+            return planar.mean_twist(self.pose(start), self.pose(end), end - start)
+        middle = 0.5 * (start + end)
+        if not self.times[0] <= middle <= self.times[-1]:
+            return np.zeros(3)
+        return np.array([np.interp(middle, self.times, self.twists[:, axis]) for axis in range(3)])

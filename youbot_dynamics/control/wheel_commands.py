@@ -1,0 +1,138 @@
+"""From commanded twists to four wheel speeds: refusal, priority, timeout, limits (systems 29-31)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.robot import BaseLimits
+
+Vector = NDArray[np.float64]
+
+# Beyond this multiple of the wheel speed limit a command is a mistake, not a wish: refused, not scaled.
+REFUSAL_FACTOR = 10.0
+
+
+def refusal(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> str:
+    """Reason to refuse a twist (3,), or "" where it is finite and within ten times the wheel speed limit."""
+    values = np.asarray(twist, dtype=float)
+    if not np.all(np.isfinite(values)):
+        return f"NaN or infinite twist {values.tolist()}"
+    fastest = float(np.max(np.abs(base.wheel_speeds(values))))
+    ceiling = REFUSAL_FACTOR * limits.wheel_speed
+    if fastest > ceiling:
+        return f"twist {values.tolist()} needs {fastest:.4g} rad/s at a wheel, more than {ceiling:g} rad/s"
+    return ""
+
+
+def limit_speed(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> Vector:
+    """Scale a twist (3,) as a whole so that no wheel exceeds its limit: the direction of motion is kept."""
+    values = np.array(twist, dtype=float)
+    fastest = float(np.max(np.abs(base.wheel_speeds(values))))
+    return values if fastest <= limits.wheel_speed else values * (limits.wheel_speed / fastest)
+
+
+def limit_acceleration(twist: ArrayLike, previous: ArrayLike, limits: BaseLimits, dt: float) -> Vector:
+    """Twist (3,) reachable from `previous` within `dt` [s], on the straight line towards `twist`.
+
+    Translation and rotation advance by the same fraction, so the path between the two twists is kept. Where the
+    step slows the translation (or the turn) down, its deceleration limit holds, else its acceleration limit.
+    """
+    start = np.asarray(previous, dtype=float)
+    step = np.asarray(twist, dtype=float) - start
+    slowing = float(start[:2] @ step[:2]) < 0.0
+    linear = (limits.deceleration if slowing else limits.acceleration) * dt
+    slowing = float(start[2] * step[2]) < 0.0
+    angular = (limits.angular_deceleration if slowing else limits.angular_acceleration) * dt
+    distance, turn = float(np.hypot(step[0], step[1])), abs(float(step[2]))
+    fraction = min(1.0, linear / distance if distance > 0.0 else 1.0, angular / turn if turn > 0.0 else 1.0)
+    reached: Vector = start + fraction * step
+    return reached
+
+
+@dataclass(frozen=True, eq=False)
+class WheelCommand:
+    """What is sent in one control period.
+
+    Args:
+        twist: (3,) limited body twist [m/s, m/s, rad/s].
+        wheel_speeds: (n,) [rad/s], ours: positive rolls forward.
+        source: "operator", "tracker" or "none" (timed out or disabled).
+        limited: the wish was cut by a speed or acceleration limit.
+    """
+
+    twist: Vector
+    wheel_speeds: Vector
+    source: str
+    limited: bool
+
+
+@dataclass
+class _Source:
+    twist: Vector = field(default_factory=lambda: np.zeros(3))
+    received: float = -np.inf
+
+
+class WheelCommander:
+    """Decides each control period what the wheels do; time is any steady clock [s].
+
+    A finite operator command rules as long as it is younger than the timeout; then a tracker's; then zero is
+    approached at the deceleration limit. Nothing at all is sent before the first valid command.
+
+    Args:
+        base: calibrated kinematics.
+        limits: of speed and acceleration.
+        timeout: age at which a command stops counting [s].
+    """
+
+    def __init__(self, base: MecanumBase, limits: BaseLimits, timeout: float) -> None:
+        self.base = base
+        self.limits = limits
+        self.timeout = timeout
+        self.enabled = True
+        self.refused = 0
+        self._sources = {"operator": _Source(), "tracker": _Source()}
+        self._twist: Vector = np.zeros(3)
+        self._last_step: float | None = None
+        self._started = False
+
+    def offer(self, source: str, twist: ArrayLike, now: float) -> str:
+        """Take a command (3,) from "operator" or "tracker"; return the reason where it is refused, else ""."""
+        reason = refusal(twist, self.base, self.limits)
+        if reason:
+            self.refused += 1
+            return reason
+        entry = self._sources[source]
+        entry.twist, entry.received = np.array(twist, dtype=float), now
+        self._started = self._started or self.enabled
+        return ""
+
+    def age(self, now: float) -> float:
+        """Age of the youngest valid command [s]; infinite before the first."""
+        return now - max(entry.received for entry in self._sources.values())
+
+    def step(self, now: float, period: float) -> WheelCommand | None:
+        """Command of this period, None before the first valid one.
+
+        Args:
+            now: steady time [s].
+            period: nominal control period [s]; after a pause no more than twice of it is made up for.
+        """
+        if not self._started:
+            return None
+        wish, active = np.zeros(3), "none"
+        if self.enabled:
+            for name in ("operator", "tracker"):
+                if now - self._sources[name].received < self.timeout:
+                    wish, active = self._sources[name].twist, name
+                    break
+        elapsed = period if self._last_step is None else min(now - self._last_step, 2.0 * period)
+        self._last_step = now
+        allowed = limit_speed(wish, self.base, self.limits)
+        reached = limit_acceleration(allowed, self._twist, self.limits, elapsed)
+        self._twist = reached
+        limited = bool(np.any(np.abs(reached - wish) > 1e-12))
+        return WheelCommand(reached, self.base.wheel_speeds(reached), active, limited)

@@ -1,0 +1,47 @@
+"""Typed errors: every one names the thing, what was got, what was expected and what to do next."""
+
+from __future__ import annotations
+
+
+class YoubotDynamicsError(Exception):
+    """Base of every error a user can cause or meet; its text is one line.
+
+    Args:
+        thing: what the error is about (file, topic, joint, parameter), named as the user knows it.
+        got: what was found there.
+        expected: what should have been there.
+        remedy: what to do next, as an imperative sentence.
+    """
+
+    def __init__(self, thing: str, *, got: str = "", expected: str = "", remedy: str = "") -> None:
+        self.thing = thing
+        self.got = got
+        self.expected = expected
+        self.remedy = remedy
+        parts = [f"got {got}" if got else "", f"expected {expected}" if expected else "", remedy]
+        detail = "; ".join(part for part in parts if part)
+        super().__init__(" ".join(f"{thing}: {detail}".split()) if detail else thing)
+
+
+class RecordingError(YoubotDynamicsError):
+    """A bag or log that is missing, cannot be read, or lacks what was asked of it."""
+
+
+class ProgramError(YoubotDynamicsError):
+    """A motion program that is missing, empty, malformed or beyond the limits of the robot."""
+
+
+class ParameterError(YoubotDynamicsError):
+    """A parameter that is unknown, of the wrong type, out of range, or a file ROS would refuse."""
+
+
+class TrajectoryError(YoubotDynamicsError):
+    """A trajectory that cannot be followed: times, frames or values are wrong."""
+
+
+class IdentificationError(YoubotDynamicsError):
+    """Data from which nothing can be identified, with the reason."""
+
+
+class ResourceError(YoubotDynamicsError):
+    """A file of the package that is not where any kind of install puts it, or a missing optional package."""

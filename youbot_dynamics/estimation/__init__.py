@@ -1,0 +1,1 @@
+"""Where the robot is: odometry from wheel motion."""

@@ -1,0 +1,1 @@
+"""From recordings to parameters with intervals and verdicts."""

@@ -1,0 +1,1 @@
+"""Geometry of motion: the plane and the mecanum base."""

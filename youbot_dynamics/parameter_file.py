@@ -1,0 +1,209 @@
+"""ROS parameter files, read strictly: refused is what rcl refuses, or reads differently than PyYAML does."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.parameters import Value
+
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
+# Texts that one of the two parsers takes for a number, a truth value, a date or nothing.
+_AMBIGUOUS = re.compile(
+    r"(?i)[-+]?[0-9][0-9_.:,xob]*([e][-+]?[0-9]+)?|[-+]?\.(inf|nan)|[-+]?(inf|nan|infinity)|0x[0-9a-f]+"
+    r"|y|n|yes|no|on|off|true|false|null|~|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"
+)
+
+
+def read_parameters(path: Path, node: str, namespace: str = "") -> dict[str, Value]:
+    """Parameters that a ROS parameter file gives to one node.
+
+    Sections `/**`, `/**/NODE` and the node's full name apply, in the order of the file; later ones win.
+
+    Args:
+        path: the file.
+        node: node name without namespace; "" takes the `/**` sections alone.
+        namespace: namespace of the node, without slashes at its ends.
+
+    Returns:
+        Dotted names and values; lists become tuples.
+
+    Raises:
+        ParameterError: the file is missing or not what rcl accepts; names the file, line and key.
+    """
+    full_name = "/" + "/".join(part for part in (namespace.strip("/"), node) if part)
+    values: dict[str, Value] = {}
+    for section, parameters in read_sections(path).items():
+        if _section_applies(section, full_name):
+            values.update(parameters)
+    return values
+
+
+def _section_applies(section: str, full_name: str) -> bool:
+    pattern = "/".join(
+        {"**": "\x00", "*": "[^/]+"}.get(part, re.escape(part)) for part in section.lstrip("/").split("/")
+    )
+    pattern = pattern.replace("\x00/", "(?:.*/)?").replace("\x00", ".*")
+    return re.fullmatch(pattern, full_name.lstrip("/")) is not None
+
+
+def read_sections(path: Path) -> dict[str, dict[str, Value]]:
+    """Every section of a parameter file: node pattern -> dotted names and values.
+
+    Raises:
+        ParameterError: as `read_parameters`.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or "not a UTF-8 text"
+        raise ParameterError(f"parameter file {path}", got=reason, expected="a ROS parameter file") from None
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        aliased = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader))
+    except yaml.YAMLError as problem:
+        raise ParameterError(f"parameter file {path}", got=" ".join(str(problem).split())) from None
+    if aliased:
+        raise ParameterError(f"parameter file {path}", got="a YAML alias", remedy="write the value out")
+    if root is None:
+        return {}
+    sections: dict[str, dict[str, Value]] = {}
+    for section, body in _entries(root, path, "the file"):
+        for key, content in _entries(body, path, section):
+            if key == "ros__parameters":
+                found: dict[str, Value] = {}
+                _collect(content, path, "", found)
+                sections.setdefault(section, {}).update(found)
+            else:
+                nested = _entries(content, path, key)
+                if [name for name, _ in nested] != ["ros__parameters"]:
+                    raise _refuse(path, content, f"'{key}' in section {section}", "ros__parameters")
+                found = {}
+                _collect(nested[0][1], path, "", found)
+                sections.setdefault(f"{section.rstrip('/')}/{key}", {}).update(found)
+    return sections
+
+
+def _entries(node: yaml.Node, path: Path, where: str) -> list[tuple[str, yaml.Node]]:
+    if not isinstance(node, yaml.MappingNode) or not node.value:
+        raise _refuse(path, node, f"no keys under {where}", "NODE: ros__parameters: NAME: VALUE")
+    entries = []
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _refuse(path, key, "a key that is not a text", "a name")
+        if any(key.value == other for other, _ in entries):
+            raise _refuse(path, key, f"'{key.value}' twice", "each name once")
+        entries.append((key.value, value))
+    return entries
+
+
+def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, Value]) -> None:
+    for key, value in _entries(node, path, prefix or "ros__parameters"):
+        name = f"{prefix}.{key}" if prefix else key
+        if isinstance(value, yaml.MappingNode):
+            _collect(value, path, name, found)
+        elif isinstance(value, yaml.SequenceNode):
+            items = []
+            for item in value.value:
+                if not isinstance(item, yaml.ScalarNode):
+                    raise _refuse(path, item, f"a nested list in {name}", "a flat list")
+                items.append(_scalar(item, path, name))
+            if len({type(item) for item in items}) != 1:
+                raise _refuse(path, value, f"an empty or mixed list in {name}", "elements of one type")
+            found[name] = tuple(items)  # type: ignore[assignment]
+        else:
+            found[name] = _scalar(value, path, name)
+
+
+def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:
+    text = str(node.value)
+    if getattr(node, "style", None) in ("'", '"', "|", ">"):
+        return text
+    if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.endswith(":binary"):
+        raise _refuse(path, node, f"a YAML tag in {name}", "a plain value")
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if text == "" or _AMBIGUOUS.fullmatch(text):
+        raise _refuse(
+            path, node, f"{text or 'nothing'} in {name}", "a number as 1.0 or 1.0e-3, true, false, or a quoted text"
+        )
+    return text
+
+
+def _refuse(path: Path, node: yaml.Node, got: str, expected: str) -> ParameterError:
+    return ParameterError(f"parameter file {path}, line {node.start_mark.line + 1}", got=got, expected=expected)
+
+
+def format_value(value: Value) -> str:
+    """A value as both YAML parsers read it back unchanged: decimal point always, texts quoted."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        text = repr(value)
+        if "e" in text:
+            mantissa, exponent = text.split("e")
+            mantissa += "" if "." in mantissa else ".0"
+            return f"{mantissa}e{int(exponent):+03d}"
+        return text
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(format_value(item) for item in value) + "]"
+    return str(value)
+
+
+def write_parameters(
+    path: Path, section: str, values: Mapping[str, Value], comments: Sequence[str] = ()
+) -> None:
+    """Write a parameter file with one section, whole or not at all (temporary file, then rename).
+
+    Args:
+        path: file to write; its folder must exist.
+        section: node pattern, such as `/**`.
+        values: dotted names and values.
+        comments: lines for the head of the file.
+    """
+    tree: dict[str, object] = {}
+    for name, value in values.items():
+        branch = tree
+        *parents, leaf = name.split(".")
+        for parent in parents:
+            branch = branch.setdefault(parent, {})  # type: ignore[assignment]
+        branch[leaf] = value
+    lines = [f"# {comment}" for comment in comments] + [f"{section}:", "  ros__parameters:"]
+    _emit(tree, 2, lines)
+    write_atomically(path, "\n".join(lines) + "\n")
+
+
+def _emit(tree: Mapping[str, object], depth: int, lines: list[str]) -> None:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            lines.append(f"{'  ' * depth}{key}:")
+            _emit(value, depth + 1, lines)
+        else:
+            lines.append(f"{'  ' * depth}{key}: {format_value(value)}")  # type: ignore[arg-type]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that a reader, or a crash, never meets half of it."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

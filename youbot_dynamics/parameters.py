@@ -1,0 +1,165 @@
+"""One table for parameters: name, type, default, unit, range, description, source; nodes, files and docs read it."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, Union, get_type_hints
+
+from youbot_dynamics.errors import ParameterError
+
+Value = Union[bool, int, float, str, tuple[float, ...], tuple[str, ...]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a node, or one fact of the robot.
+
+    Args:
+        name: dotted name as in a ROS parameter file.
+        default: value where no file says otherwise; its type is the parameter's type.
+        description: what it does, for `ros2 param describe` and the docs.
+        unit: SI unit, "1" for a pure number, "" for text and switches.
+        low: smallest accepted value (element-wise), None for none.
+        high: largest accepted value (element-wise), None for none.
+        source: where the default comes from.
+        read_only: True where a change needs a relaunch.
+        choices: the accepted texts, empty for any.
+        length: required number of elements of a list, None for any.
+    """
+
+    name: str
+    default: Value
+    description: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    source: str = ""
+    read_only: bool = False
+    choices: tuple[str, ...] = ()
+    length: int | None = None
+
+    def check(self, value: object) -> Value:
+        """Return `value` in the parameter's own type.
+
+        Raises:
+            ParameterError: wrong type, length, not finite, out of range, or not among the choices.
+        """
+        default = self.default
+        if isinstance(default, tuple):
+            wanted = "a list of texts" if default and isinstance(default[0], str) else "a list of floats"
+            if not isinstance(value, (list, tuple)) and not hasattr(value, "tolist"):
+                raise self._refuse(value, wanted)
+            items = tuple(value.tolist() if hasattr(value, "tolist") else value)
+            if self.length is not None and len(items) != self.length:
+                raise self._refuse(value, f"{self.length} elements")
+            if wanted == "a list of texts":
+                if not all(isinstance(item, str) for item in items):
+                    raise self._refuse(value, wanted)
+                return items
+            for item in items:
+                self._check_number(item, float, wanted)
+            return tuple(float(item) for item in items)
+        if isinstance(default, (bool, str)):
+            if type(value) is not type(default):
+                raise self._refuse(value, "true or false" if isinstance(default, bool) else "a text")
+            if self.choices and value not in self.choices:
+                raise self._refuse(value, f"one of {', '.join(self.choices)}")
+            return value  # type: ignore[return-value]
+        kind = int if isinstance(default, int) else float
+        self._check_number(value, kind, "an integer" if kind is int else "a number with a decimal point")
+        return value  # type: ignore[return-value]
+
+    def _check_number(self, value: object, kind: type, wanted: str) -> None:
+        if type(value) is not kind or not isinstance(value, (int, float)):
+            raise self._refuse(value, wanted)
+        if not math.isfinite(value):
+            raise self._refuse(value, "a finite number")
+        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
+            raise self._refuse(value, self.range_text())
+
+    def _refuse(self, value: object, expected: str) -> ParameterError:
+        return ParameterError(f"parameter {self.name}", got=repr(value), expected=expected)
+
+    def range_text(self) -> str:
+        """Range with its unit, such as `0.0 to 1.0 [s]`; empty where there is none."""
+        if self.low is None and self.high is None:
+            return ""
+        low = "-inf" if self.low is None else f"{self.low:g}"
+        high = "inf" if self.high is None else f"{self.high:g}"
+        return f"{low} to {high}" + (f" [{self.unit}]" if self.unit else "")
+
+
+def fact(
+    description: str,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    source: str = "",
+    length: int | None = None,
+) -> Any:
+    """Dataclass field of a robot fact: its value stands in a file, everything else here."""
+    metadata = {"description": description, "unit": unit, "low": low, "high": high}
+    return dataclasses.field(metadata={**metadata, "source": source, "length": length})
+
+
+def facts_of(cls: type, prefix: str) -> tuple[tuple[str, type, Mapping[str, Any]], ...]:
+    """Flatten a nested dataclass of facts: (dotted name, type, metadata) of each leaf, in order."""
+    leaves: list[tuple[str, type, Mapping[str, Any]]] = []
+    hints = get_type_hints(cls)
+    for item in dataclasses.fields(cls):
+        name = f"{prefix}.{item.name}"
+        kind = hints[item.name]
+        if dataclasses.is_dataclass(kind):
+            leaves.extend(facts_of(kind, name))  # type: ignore[arg-type]
+        else:
+            leaves.append((name, kind, item.metadata))
+    return tuple(leaves)
+
+
+def fact_table(cls: type, prefix: str, values: Mapping[str, Value]) -> tuple[Parameter, ...]:
+    """Read-only parameter table of a dataclass of facts, with `values` (dotted names) as its defaults.
+
+    Raises:
+        ParameterError: when a value is missing, unknown, or breaks its own range.
+    """
+    leaves = facts_of(cls, prefix)
+    check_names(values, (name for name, _, _ in leaves))
+    table = []
+    for name, _, metadata in leaves:
+        if name not in values:
+            raise ParameterError(f"parameter {name}", got="no value", expected="one in the configuration file")
+        parameter = Parameter(name, values[name], read_only=True, **metadata)
+        parameter.check(values[name])
+        table.append(parameter)
+    return tuple(table)
+
+
+def build(cls: type[T], prefix: str, values: Mapping[str, Value]) -> T:
+    """Fill a nested dataclass of facts from dotted names; every leaf must be present."""
+    arguments: dict[str, Any] = {}
+    hints = get_type_hints(cls)
+    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+        name = f"{prefix}.{item.name}"
+        kind = hints[item.name]
+        arguments[item.name] = build(kind, name, values) if dataclasses.is_dataclass(kind) else values[name]
+    return cls(**arguments)
+
+
+def check_names(names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a name that is not in the table.
+
+    Raises:
+        ParameterError: names the unknown parameter and the nearest known one.
+    """
+    table = list(known)
+    for name in names:
+        if name not in table:
+            near = difflib.get_close_matches(name, table, n=1, cutoff=0.5)
+            remedy = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(table))}"
+            raise ParameterError(f"parameter {name}", got="a name outside the table", remedy=remedy)

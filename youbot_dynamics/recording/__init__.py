@@ -1,0 +1,1 @@
+"""Recordings: rosbag2 (mcap, sqlite3), ROS 1 bags and text logs as time series."""

@@ -1,0 +1,233 @@
+"""Writes rosbag2 folders that survive SIGKILL and a full disk.
+
+The writers of rosbag2 and rosbags keep the last chunk in memory and leave an .mcap file without an index if
+they are killed. Here a chunk is closed and handed to the operating system every second, and metadata.yaml is
+refreshed with it: rosbag2 opens a folder only with that file, and without it asks for ``ros2 bag reindex``.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.recording.mcap_recovery import METADATA_RECORD
+from youbot_dynamics.recording.message_types import definition_of, type_hash_of
+from youbot_dynamics.recording.optional_packages import bag_packages
+from youbot_dynamics.recording.rosbag2_metadata import (
+    RecordedTopic,
+    TopicQos,
+    bag_information,
+    to_yaml,
+    write_metadata,
+)
+
+__all__ = ["BagWriter", "TopicQos"]
+
+CHUNK_NANOSECONDS = 1_000_000_000
+
+
+class BagWriter:
+    """A rosbag2 folder ``NAME/NAME_0.mcap`` with ``NAME/metadata.yaml``, written by one thread.
+
+    Closing it, also by an exception inside ``with``, finishes the file. Where messages may stay away, call
+    :meth:`flush` from a timer once a second.
+
+    Args:
+        folder: to be created; its name is that of the bag.
+        metadata: our own entries (robot_id, versions, parameters), found again in ``Recording.metadata`` and,
+            as custom_data, by rosbag2.
+
+    Raises:
+        RecordingError: the folder holds something already, or cannot be written.
+        ResourceError: rosbags or mcap is not installed.
+    """
+
+    def __init__(self, folder: Path | str, metadata: Mapping[str, str]) -> None:
+        """Create the folder and begin the file."""
+        with bag_packages():
+            from mcap.writer import Writer
+        self._folder = Path(folder)
+        self._metadata = dict(metadata)
+        self._path = self._folder / f"{self._folder.resolve().name}_0.mcap"
+        self._topics: dict[str, tuple[int, RecordedTopic]] = {}
+        self._counts: dict[str, int] = {}
+        self._schemas: dict[tuple[str, str], int] = {}
+        self._first: int | None = None
+        self._last = 0
+        self._pending_since: tuple[int, float] | None = None
+        self._metadata_time = 0.0
+        self._failure: RecordingError | None = None
+        self._closed = False
+        with self._disk():
+            if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
+                raise RecordingError(
+                    str(self._folder),
+                    got="a file or folder that is there already",
+                    expected="a new or empty folder",
+                    remedy="choose another --out",
+                )
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("xb")
+            # The flush and finish of mcap have no annotations.
+            self._writer: Any = Writer(self._file)
+            self._writer.start(profile="ros2", library="youbot_dynamics")
+            self._writer.add_metadata(METADATA_RECORD, self._metadata)
+            self._file.flush()
+            self._write_metadata()
+
+    def add_topic(
+        self, name: str, type_name: str, definition: str | None = None, qos: TopicQos | None = None
+    ) -> None:
+        """Announce a topic; a second time with the same type does nothing.
+
+        Args:
+            name: such as ``/odom``.
+            type_name: such as ``nav_msgs/msg/Odometry``.
+            definition: ros2msg text of the type and of those it contains; None for a type of ROS 2 Jazzy.
+            qos: quality of service of its publisher.
+
+        Raises:
+            RecordingError: the topic has another type already, or the type is unknown and has no definition.
+        """
+        self._check_open()
+        if name in self._topics:
+            known = self._topics[name][1].type
+            if known != type_name:
+                raise RecordingError(
+                    f"topic {name}", got=type_name, expected=known, remedy="record it under another name"
+                )
+            return
+        text = definition_of(type_name) if definition is None else definition
+        topic = RecordedTopic(name, type_name, type_hash_of(type_name), qos or TopicQos())
+        with self._disk():
+            schema = self._schemas.get((type_name, text))
+            if schema is None:
+                schema = self._writer.register_schema(type_name, "ros2msg", text.encode())
+                self._schemas[type_name, text] = schema
+            channel = self._writer.register_channel(
+                name,
+                "cdr",
+                schema,
+                {"offered_qos_profiles": to_yaml([topic.qos.profile()]), "topic_type_hash": topic.type_hash},
+            )
+        self._topics[name] = (channel, topic)
+        self._counts[name] = 0
+
+    def write(self, topic: str, cdr: bytes, received_ns: int) -> None:
+        """Append a message, and close the chunk if it is a second old.
+
+        Args:
+            topic: announced with :meth:`add_topic`.
+            cdr: the serialised message.
+            received_ns: receive time [ns], not negative.
+
+        Raises:
+            RecordingError: unknown topic, negative time, or the disk refuses.
+        """
+        self._check_open()
+        if topic not in self._topics or received_ns < 0:
+            raise RecordingError(
+                f"topic {topic} of {self._folder}",
+                got=f"a message at {received_ns} ns",
+                expected=f"one of {', '.join(self._topics) or 'no topic yet'}, at a time of 0 ns or later",
+                remedy="announce the topic with add_topic and give its receive time",
+            )
+        with self._disk():
+            self._writer.add_message(self._topics[topic][0], received_ns, cdr, received_ns)
+        self._counts[topic] += 1
+        self._first = received_ns if self._first is None else min(self._first, received_ns)
+        self._last = max(self._last, received_ns)
+        if self._pending_since is None:
+            self._pending_since = (received_ns, time.monotonic())
+        elif (
+            received_ns - self._pending_since[0] >= CHUNK_NANOSECONDS
+            or time.monotonic() - self._pending_since[1] >= CHUNK_NANOSECONDS * 1e-9
+        ):
+            self.flush()
+
+    def flush(self) -> None:
+        """Close the chunk and hand it to the operating system; without new messages nothing happens.
+
+        Raises:
+            RecordingError: the disk refuses.
+        """
+        self._check_open()
+        if self._pending_since is None:
+            return
+        with self._disk():
+            self._writer.flush()
+            self._pending_since = None
+            # A lock-step simulation closes many chunks a second; its metadata.yaml can wait.
+            if time.monotonic() - self._metadata_time >= 1.0:
+                self._write_metadata()
+
+    def close(self) -> None:
+        """Finish the file: index, footer, metadata.yaml. A second call does nothing.
+
+        Raises:
+            RecordingError: the disk refuses; what was flushed before stays readable.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        if self._failure is not None:
+            return
+        with self._disk():
+            self._writer.flush()
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": to_yaml(self._information())})
+            self._writer.finish()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._write_metadata(durable=True)
+
+    def __enter__(self) -> BagWriter:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the bag."""
+        self.close()
+
+    def _information(self) -> dict[str, object]:
+        topics = [(topic, self._counts[name]) for name, (_, topic) in self._topics.items()]
+        return bag_information(self._path.name, topics, self._first or 0, self._last, self._metadata)
+
+    def _write_metadata(self, durable: bool = False) -> None:
+        write_metadata(self._folder, self._information(), durable)
+        self._metadata_time = time.monotonic()
+
+    def _check_open(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._closed:
+            raise RecordingError(str(self._folder), got="a closed bag", remedy="write before closing it")
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Turn an error of the disk into a RecordingError, and write no more: the last chunk may be torn."""
+        try:
+            yield
+        except OSError as error:
+            self._failure = RecordingError(
+                str(self._path),
+                got=f"{error.strerror or error}",
+                expected="a disk that takes the recording; what was flushed before stays readable",
+                remedy="free space or choose another --out",
+            )
+            file = getattr(self, "_file", None)
+            if file is not None:
+                with suppress(OSError):
+                    file.raw.close()
+            raise self._failure from error

@@ -1,0 +1,171 @@
+"""Data files of a recording behind one face: topics, and decoded messages of one topic.
+
+Files are opened for each pass and closed after it, so that a Recording holds no handles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
+from youbot_dynamics.recording.message_types import jazzy_types, types_of_definition
+from youbot_dynamics.recording.optional_packages import bag_packages
+
+if TYPE_CHECKING:
+    from rosbags.rosbag1 import Reader as Reader1
+    from rosbags.rosbag2 import Reader as Reader2
+
+
+Decoder = Callable[[bytes], Any]
+
+
+@dataclass(frozen=True)
+class TopicInfo:
+    """A topic of a recording.
+
+    Attributes:
+        name: such as ``/driver/joint_states``.
+        type: such as ``sensor_msgs/msg/JointState``, also for ROS 1 bags.
+        count: number of messages.
+    """
+
+    name: str
+    type: str
+    count: int
+
+
+class Source(Protocol):
+    """One data file, or a rosbag2 folder read as a whole."""
+
+    path: Path
+    topics: Mapping[str, TopicInfo]
+    start: int | None
+    lost: str
+    metadata: Mapping[str, str]
+
+    def messages(self, topic: str) -> tuple[Decoder, Iterator[tuple[int, bytes]]]:
+        """Return the decoder of a topic, and receive time [ns] and bytes of its messages."""
+
+
+class DamagedError(RecordingError):
+    """A file the strict reader gives up on; parts of it may still be recovered."""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file makes the readers raise into a DamagedError that names the file."""
+    try:
+        yield
+    except YoubotDynamicsError:
+        raise
+    except PermissionError as error:
+        raise RecordingError(
+            str(path),
+            got="permission denied",
+            expected="a file that can be read",
+            remedy="change its permissions",
+        ) from error
+    except Exception as error:  # Damaged bytes raise assertions, struct and index errors alike in rosbags.
+        raise DamagedError(
+            str(path),
+            got=f"damaged data ({type(error).__name__}: {error})",
+            expected="a complete recording",
+            remedy=_repair(path),
+        ) from error
+
+
+def _repair(path: Path) -> str:
+    if path.suffix == ".bag":
+        return f"repair a copy of it with: rosbag reindex {path.name}"
+    if path.suffix == ".db3":
+        return f"repair a copy of it with: sqlite3 {path.name} .recover | sqlite3 repaired.db3"
+    return "record it again, or pass an intact copy"
+
+
+def collect_topics(found: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo]:
+    """Add up the message counts of the connections of each topic, sorted by name.
+
+    Args:
+        found: topic, type and count of each connection. Where a topic changes its type, the first one counts.
+    """
+    topics: dict[str, TopicInfo] = {}
+    for name, type_name, count in found:
+        known = topics.get(name, TopicInfo(name, type_name, 0))
+        if known.type == type_name:
+            topics[name] = TopicInfo(name, type_name, known.count + count)
+    return dict(sorted(topics.items()))
+
+
+class RosbagsSource:
+    """A file or rosbag2 folder that the reader of rosbags accepts.
+
+    Args:
+        path: rosbag2 folder with metadata.yaml, .mcap, .db3 or .bag.
+
+    Raises:
+        DamagedError: rosbags cannot read it.
+        ResourceError: rosbags is not installed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read topics and counts, then close the file again."""
+        self.path = path
+        self.metadata: Mapping[str, str] = {}
+        with reading(path), self._reader() as reader:
+            self.topics: Mapping[str, TopicInfo] = collect_topics(
+                (connection.topic, connection.msgtype, connection.msgcount)
+                for connection in reader.connections
+            )
+            self.start = reader.start_time if reader.message_count else None
+            storage = getattr(reader, "storage", None)
+            if storage is not None and path.is_dir():
+                self.metadata = dict(storage.metadata.custom or {})
+        self.lost = self._unread_log()
+
+    def messages(self, topic: str) -> tuple[Decoder, Iterator[tuple[int, bytes]]]:
+        """Return the decoder of a topic, and receive time [ns] and bytes of its messages.
+
+        Raises:
+            DamagedError: the data of the topic cannot be read; by the iterator too.
+        """
+        type_name = self.topics[topic].type
+        with reading(self.path), self._reader() as reader:
+            definition = next(
+                c.msgdef.data for c in reader.connections if c.topic == topic and c.msgtype == type_name
+            )
+            if self.path.suffix == ".bag":
+                decode = types_of_definition(type_name, definition).deserialize_ros1
+            else:
+                decode = jazzy_types().deserialize_cdr
+        return partial(decode, typename=type_name), self._bytes(topic, type_name)
+
+    def _bytes(self, topic: str, type_name: str) -> Iterator[tuple[int, bytes]]:
+        with reading(self.path), self._reader() as reader:
+            connections = [c for c in reader.connections if c.topic == topic and c.msgtype == type_name]
+            for _, received, data in reader.messages(connections):
+                yield received, data
+
+    def _reader(self) -> Reader1 | Reader2:
+        with bag_packages():
+            from rosbags.rosbag1 import Reader as Reader1
+            from rosbags.rosbag2 import Reader as Reader2
+        return Reader1(self.path) if self.path.suffix == ".bag" else Reader2(self.path)
+
+    def _unread_log(self) -> str:
+        """Say that a killed recorder left rows in the write-ahead log, which rosbags does not look at."""
+        logs = [self.path.with_name(self.path.name + "-wal")] if self.path.suffix == ".db3" else []
+        if self.path.is_dir():
+            logs = sorted(self.path.glob("*.db3-wal"))
+        waiting = [log.name for log in logs if log.exists() and log.stat().st_size]
+        if not waiting:
+            return ""
+        database = waiting[0].removesuffix("-wal")
+        return (
+            f"messages in {', '.join(waiting)} are not read: the recorder was killed; add them with: "
+            f"sqlite3 {database} 'PRAGMA wal_checkpoint(TRUNCATE)'"
+        )

@@ -1,0 +1,174 @@
+"""The one locator for the files that are installed with the package: config/, launch/.
+
+An installation keeps them in one of three places: in the share folder of a colcon prefix, in the share
+folder of a Python prefix (wheel), or beside the source (``pip install -e``, a plain checkout). Data
+always belong to the code that runs: the share folder of *another* installation, left behind in
+``AMENT_PREFIX_PATH`` or in an older prefix, is never read, and an error says that it was passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from youbot_dynamics.errors import ResourceError
+
+PACKAGE = "youbot_dynamics"
+
+_HERE = Path(__file__).absolute().parent
+_SITE_FOLDERS = ("site-packages", "dist-packages")
+
+
+def config_path(name: str) -> Path:
+    """Find a file of the folder config.
+
+    Args:
+        name: path below config/, for example ``youbot.yaml``.
+
+    Returns:
+        Absolute path of an existing file.
+
+    Raises:
+        ResourceError: when no place of this installation has the file.
+    """
+    return resource_path("config", name)
+
+
+def program_path(name: str) -> Path:
+    """Find one of the motion programs that come with the package.
+
+    Args:
+        name: file name below config/programs/, the ending ``.txt`` may be left out.
+
+    Returns:
+        Absolute path of an existing file.
+
+    Raises:
+        ResourceError: when no place of this installation has the program.
+    """
+    return resource_path("config/programs", name if name.endswith(".txt") else f"{name}.txt")
+
+
+def launch_path(name: str) -> Path:
+    """Find a launch file of the package.
+
+    Args:
+        name: file name below launch/, for example ``bringup.launch.py``.
+
+    Returns:
+        Absolute path of an existing file.
+
+    Raises:
+        ResourceError: when no place of this installation has the launch file.
+    """
+    return resource_path("launch", name)
+
+
+def resource_path(folder: str, name: str) -> Path:
+    """Find an installed file of the package.
+
+    Args:
+        folder: folder of the package, as it stands beside the source (``config``, ``launch``).
+        name: path of the file below that folder.
+
+    Returns:
+        Absolute path of an existing file.
+
+    Raises:
+        ResourceError: when no place of this installation has the file; it lists the places.
+    """
+    places = list(share_folders())
+    for place in places:
+        candidate = place / folder / name
+        if candidate.is_file():
+            return candidate
+    looked = ", ".join(str(place / folder) for place in places) or "no share folder of this installation"
+    foreign = [str(share) for share in _ament_shares() if not _belongs_to_us(share)]
+    passed_over = f" (passed over, of another installation: {', '.join(foreign)})" if foreign else ""
+    raise ResourceError(
+        f"{folder}/{name} of {PACKAGE}",
+        got=f"no such file in {looked}{passed_over}",
+        expected=_present(places, folder, name),
+        remedy="check the name, or install the package again",
+    )
+
+
+def share_folders() -> Iterator[Path]:
+    """Yield the folders that hold config/ and launch/ of the running code, best first.
+
+    Yields:
+        Existing folders: of the ament prefixes, of the Python prefix, then the source tree.
+    """
+    seen: set[Path] = set()
+    for share in (*_ament_shares(), *_prefix_shares(), *_source_trees()):
+        if share not in seen and share.is_dir() and _belongs_to_us(share):
+            seen.add(share)
+            yield share
+
+
+def _ament_shares() -> Iterator[Path]:
+    """Yield the share folder of the package in each prefix of ``AMENT_PREFIX_PATH`` that has one."""
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        share = Path(prefix).absolute() / "share" / PACKAGE
+        if prefix and share.is_dir():
+            yield share
+
+
+def _prefix_shares() -> Iterator[Path]:
+    """Yield the share folders a wheel may have filled: above the module, then of the interpreter.
+
+    The prefix above the module also serves ``--user``, ``--prefix``, ``--target`` and modules reached
+    through a path entry, where ``sys.prefix`` is somebody else's.
+    """
+    for package in _package_folders():
+        if _is_source(package.parent):
+            continue
+        inside_site = package.parent.name in _SITE_FOLDERS
+        above = package.parents[:4] if inside_site else package.parents[:1]
+        for prefix in above:
+            yield prefix / "share" / PACKAGE
+    yield Path(sys.prefix) / "share" / PACKAGE
+
+
+def _source_trees() -> Iterator[Path]:
+    """Yield the source tree the running module lies in, if it lies in one."""
+    for package in _package_folders():
+        if _is_source(package.parent):
+            yield package.parent
+
+
+def _belongs_to_us(share: Path) -> bool:
+    """Tell whether a share folder was installed together with the running module.
+
+    So it is when the module lies in the same prefix, or, after ``colcon build --symlink-install``, when
+    the share folder links to the source tree the module runs from.
+    """
+    sources = list(_source_trees())
+    if sources:
+        package_file = (share / "package.xml").resolve()
+        return any(package_file == (source / "package.xml").resolve() for source in sources)
+    if share.parent.name != "share":
+        return False
+    prefix = share.parent.parent
+    prefixes = {prefix, prefix.resolve()}
+    return any(not prefixes.isdisjoint(package.parents) for package in _package_folders())
+
+
+def _package_folders() -> tuple[Path, ...]:
+    """Return the folder of the running package, as imported and with links followed."""
+    real = _HERE.resolve()
+    return (_HERE,) if real == _HERE else (_HERE, real)
+
+
+def _is_source(folder: Path) -> bool:
+    """Tell whether a folder is the root of the source tree of this package."""
+    return (folder / "setup.py").is_file() and (folder / "resource" / PACKAGE).is_file()
+
+
+def _present(places: list[Path], folder: str, name: str) -> str:
+    """Describe which files of the same kind there are, for the error text."""
+    suffix = Path(name).suffix
+    names = sorted({path.name for place in places for path in (place / folder).glob(f"*{suffix}")})
+    return f"one of {', '.join(names)}" if names else f"a {suffix or 'file'} file there"

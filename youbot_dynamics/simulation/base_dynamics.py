@@ -1,0 +1,147 @@
+"""Dynamics of the mecanum base under Coulomb and viscous friction (system 35), in small exact-response steps."""
+
+from __future__ import annotations
+
+from math import cos, exp, sin, sqrt, tanh
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.simulation.truth import BaseTruth
+
+Vector = NDArray[np.float64]
+
+STEP = 1e-3  # [s] of simulated time
+# Coulomb friction rises from 0 to its full value over about this speed; the slope stays far below 1 / STEP.
+_WHEEL_SPEED_SCALE = 0.05  # [rad/s]
+_ROLLER_SPEED_SCALE = 0.003  # [m/s]
+
+# Layout of the state vector.
+POSE = slice(0, 3)  # x, y, yaw in the world [m, m, rad]
+TWIST = slice(3, 6)  # body twist [m/s, m/s, rad/s]
+REFERENCE = slice(6, 9)  # first-order answer of the motor loop to the delayed command
+LAGGING = slice(9, 12)  # integral of reference - twist [m, m, rad]
+WHEELS = slice(12, 16)  # wheel angles [rad], positive forward
+NOISE = slice(16, 20)  # wandering friction torque of the wheels [N m]
+STATE_SIZE = 20
+
+_NOISE_TIME = 0.1  # correlation of the wandering friction [s]
+
+
+def effective_inertia(truth: BaseTruth) -> Vector:
+    """Mass matrix (3, 3) felt by the motors: body plus wheels and rotors, J' Jw J (system 35; D-003-10).
+
+    Seed 003 puts the bare mass of the robot into m_a; the reflected rotors alone add 16 kg to it.
+    """
+    inverse = truth.mecanum().inverse_matrix
+    body = np.diag([truth.mass, truth.mass, truth.yaw_inertia])
+    matrix: Vector = body + truth.wheel_inertia * inverse.T @ inverse
+    return matrix
+
+
+@compiled
+def advance(
+    state: Vector,
+    commands: Vector,
+    normals: Vector,
+    dt: float,
+    inertia: Vector,
+    wheels_of_twist: Vector,
+    positions: Vector,
+    mass: float,
+    lag: float,
+    torque_noise: float,
+    wheel_coulomb: float,
+    roller_coulomb: float,
+    viscous: Vector,
+    powered: bool,
+) -> None:
+    """Advance the base in place by len(commands) steps of `dt`.
+
+    The motor loop answers a command exactly to first order (time constant `lag`) and holds the answer against
+    friction with a PI law of the same bandwidth:
+    F = M dVr/dt + M/lag (Vr - V) + M/(4 lag^2) int (Vr - V), with M the effective inertia.
+    The base answers with M dV/dt = F - friction + m Omega (V_T, -V_L): the centripetal term comes from the body
+    alone, wheels and rotors add none. Friction: J' F1 sign(w), rollers sqrt(2) F2/r sign(V_T + Omega h_i) at each
+    wheel, viscous xi at each wheel's place (seed 003 eq. (1); the sum sign lost in its T row is restored,
+    D-003-9).
+
+    Args:
+        state: (20,) as laid out above; changed in place.
+        commands: (k, 3) delayed twist command, mean over each step [m/s, m/s, rad/s].
+        normals: (k, 4) standard normal numbers that drive the wandering of the friction.
+        dt: step [s].
+        inertia: (3, 3) effective inertia.
+        wheels_of_twist: (4, 3) matrix J from twist to wheel speeds.
+        positions: (4, 2) wheel centres [m].
+        mass: of the whole robot [kg].
+        lag: time constant of the motor loop [s].
+        torque_noise: standard deviation of the wandering friction torque [N m].
+        wheel_coulomb: F1 [N m].
+        roller_coulomb: F2 / r [N].
+        viscous: (2,) xi_L, xi_T [N s/m].
+        powered: False lets the base coast.
+    """
+    inverse_inertia = np.linalg.inv(inertia)
+    decay = exp(-dt / lag)
+    memory = exp(-dt / _NOISE_TIME)
+    kick = torque_noise * sqrt(1.0 - memory * memory)
+    force = np.zeros(3)
+    friction = np.zeros(3)
+    gap = np.zeros(3)
+    slope = np.zeros(3)
+    for k in range(commands.shape[0]):
+        vx, vy, wz = state[3], state[4], state[5]
+        friction[:] = 0.0
+        for i in range(4):
+            speed = wheels_of_twist[i, 0] * vx + wheels_of_twist[i, 1] * vy + wheels_of_twist[i, 2] * wz
+            state[16 + i] = memory * state[16 + i] + kick * normals[k, i]
+            torque = wheel_coulomb * tanh(speed / _WHEEL_SPEED_SCALE) + state[16 + i]
+            sideways = vy + wz * positions[i, 0]
+            along = vx - wz * positions[i, 1]
+            lateral = sqrt(2.0) * roller_coulomb * tanh(sideways / _ROLLER_SPEED_SCALE)
+            lateral += 0.25 * viscous[1] * sideways
+            longitudinal = 0.25 * viscous[0] * along
+            friction[0] += wheels_of_twist[i, 0] * torque + longitudinal
+            friction[1] += wheels_of_twist[i, 1] * torque + lateral
+            friction[2] += (
+                wheels_of_twist[i, 2] * torque + positions[i, 0] * lateral - positions[i, 1] * longitudinal
+            )
+        force[:] = 0.0
+        if powered:
+            for axis in range(3):
+                answer = commands[k, axis] + (state[6 + axis] - commands[k, axis]) * decay
+                slope[axis] = (answer - state[6 + axis]) / dt
+                gap[axis] = state[6 + axis] - state[3 + axis]
+                state[6 + axis] = answer
+            for row in range(3):
+                for axis in range(3):
+                    force[row] += inertia[row, axis] * (
+                        slope[axis] + gap[axis] / lag + state[9 + axis] / (4.0 * lag * lag)
+                    )
+            for axis in range(3):
+                state[9 + axis] += gap[axis] * dt
+        force[0] += mass * wz * vy - friction[0]
+        force[1] += -mass * wz * vx - friction[1]
+        force[2] -= friction[2]
+        for row in range(3):
+            gain = 0.0
+            for axis in range(3):
+                gain += inverse_inertia[row, axis] * force[axis]
+            state[3 + row] += dt * gain
+        if not powered:
+            for axis in range(3):
+                state[6 + axis] = state[3 + axis]
+                state[9 + axis] = 0.0
+        # Mean twist over the step, so that a position lags its speed by nothing, then the exact arc on SE(2).
+        mx, my, mw = 0.5 * (vx + state[3]), 0.5 * (vy + state[4]), 0.5 * (wz + state[5])
+        middle = state[2] + 0.5 * mw * dt
+        chord = 1.0 - (mw * dt) ** 2 / 24.0
+        state[0] += dt * chord * (mx * cos(middle) - my * sin(middle))
+        state[1] += dt * chord * (mx * sin(middle) + my * cos(middle))
+        state[2] += dt * mw
+        for i in range(4):
+            state[12 + i] += dt * (
+                wheels_of_twist[i, 0] * mx + wheels_of_twist[i, 1] * my + wheels_of_twist[i, 2] * mw
+            )
