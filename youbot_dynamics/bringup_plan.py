@@ -73,15 +73,13 @@ class Process:
         executable: console script of this package.
         node_names: nodes the process contains.
         ros_arguments: what follows ``--ros-args`` on its command line.
-        after: executable whose end, for whatever reason, starts this process; empty: started at once.
-        ends_bringup: whether the end of this process ends the whole bringup.
+        last: whether it ends after all others: it has the last word to the robot.
     """
 
     executable: str
     node_names: tuple[str, ...]
     ros_arguments: tuple[str, ...]
-    after: str = ""
-    ends_bringup: bool = False
+    last: bool = False
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -110,7 +108,8 @@ def plan(
         stabilize: whether the trajectory tracker runs beside the odometry.
 
     Returns:
-        The processes in the order of their start; ``stop_base`` waits for the end of ``base_controller``.
+        The processes in the order of their start; the end of any of them ends the bringup. ``stop_base``
+        stands by from the start: it sends zero when ``base_controller`` falls silent, killed or hung.
 
     Raises:
         ParameterError: when an argument is none of its choices or the namespace is malformed.
@@ -122,7 +121,7 @@ def plan(
     youbot = config_path("youbot.yaml")
     result, own = existing_file("result_file", result_file), existing_file("params_file", params_file)
     common = (
-        *_namespace_arguments(namespace),
+        *namespace_arguments(namespace),
         "-p",
         f"use_sim_time:={str(sim_time).lower()}",
         "--log-level",
@@ -137,8 +136,8 @@ def plan(
     if not stabilized:
         # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
         odometry = Process("odometry", ("odometry",), (*of_nodes, "-p", "stabilize:=false"))
-    stop = Process("stop_base", ("stop_base",), of_nodes, after="base_controller", ends_bringup=True)
-    processes += [Process("base_controller", ("base_controller",), of_nodes), odometry, stop]
+    stop = Process("stop_base", ("stop_base",), (*of_nodes, "-p", "standby:=true"), last=True)
+    processes += [stop, Process("base_controller", ("base_controller",), of_nodes), odometry]
     return tuple(processes)
 
 
@@ -212,7 +211,7 @@ def _file_arguments(*files: Path | None) -> tuple[str, ...]:
     return tuple(token for file in files if file is not None for token in ("--params-file", str(file)))
 
 
-def _namespace_arguments(namespace: str) -> tuple[str, ...]:
+def namespace_arguments(namespace: str) -> tuple[str, ...]:
     """Return the tokens that put a process and its tf into a namespace."""
     name = namespace.strip("/")
     if not name:

@@ -33,4 +33,5 @@ def compiled(function: F) -> F:
     """Decorator: `numba.njit(cache=True)` where numba is installed, else the function itself."""
     if not HAVE_NUMBA:
         return function
-    return njit(cache=True)(function)  # type: ignore[no-any-return]
+    fast: F = njit(cache=True)(function)  # type: ignore[assignment]
+    return fast

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,9 +20,13 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
 # Texts that one of the two parsers takes for a number, a truth value, a date or nothing.
 _AMBIGUOUS = re.compile(
-    r"(?i)[-+]?[0-9][0-9_.:,xob]*([e][-+]?[0-9]+)?|[-+]?\.(inf|nan)|[-+]?(inf|nan|infinity)|0x[0-9a-f]+"
-    r"|y|n|yes|no|on|off|true|false|null|~|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"
+    r"(?i)[-+]?[0-9][0-9_.:,xob]*([e][-+]?[0-9]+)?|[-+]?\.(inf|nan)|[-+]?(inf|nan|infinity)"
+    r"|[-+]?0x[0-9a-f.]*(p[-+]?[0-9]+)?|y|n|yes|no|on|off|true|false|null|~|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"
 )
+# Texts no C string or UTF-8 file can hold: NUL, half of a surrogate pair.
+_UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
+# A node pattern: names and wildcards, each a whole part of the path.
+_SECTION = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]{0,254}|\*\*?)(/([A-Za-z_][A-Za-z0-9_]{0,254}|\*\*?))*")
 
 
 def read_parameters(path: Path, node: str, namespace: str = "") -> dict[str, Value]:
@@ -39,7 +45,7 @@ def read_parameters(path: Path, node: str, namespace: str = "") -> dict[str, Val
     Raises:
         ParameterError: the file is missing or not what rcl accepts; names the file, line and key.
     """
-    full_name = "/" + "/".join(part for part in (namespace.strip("/"), node) if part)
+    full_name = "".join(f"/{part}" for part in (namespace.strip("/"), node) if part)
     values: dict[str, Value] = {}
     for section, parameters in read_sections(path).items():
         if _section_applies(section, full_name):
@@ -48,11 +54,10 @@ def read_parameters(path: Path, node: str, namespace: str = "") -> dict[str, Val
 
 
 def _section_applies(section: str, full_name: str) -> bool:
-    pattern = "/".join(
-        {"**": "\x00", "*": "[^/]+"}.get(part, re.escape(part)) for part in section.lstrip("/").split("/")
-    )
-    pattern = pattern.replace("\x00/", "(?:.*/)?").replace("\x00", ".*")
-    return re.fullmatch(pattern, full_name.lstrip("/")) is not None
+    wildcards = {"*": r"/\w+", "**": r"(/\w+)*"}
+    parts = section.lstrip("/").split("/")
+    pattern = "".join(wildcards.get(part, "/" + re.escape(part)) for part in parts)
+    return re.fullmatch(pattern, full_name) is not None
 
 
 def read_sections(path: Path) -> dict[str, dict[str, Value]]:
@@ -68,36 +73,62 @@ def read_sections(path: Path) -> dict[str, dict[str, Value]]:
         raise ParameterError(f"parameter file {path}", got=reason, expected="a ROS parameter file") from None
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-        aliased = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader))
+        _check_events(text, path)
     except yaml.YAMLError as problem:
         raise ParameterError(f"parameter file {path}", got=" ".join(str(problem).split())) from None
-    if aliased:
-        raise ParameterError(f"parameter file {path}", got="a YAML alias", remedy="write the value out")
     if root is None:
         return {}
     sections: dict[str, dict[str, Value]] = {}
     for section, body in _entries(root, path, "the file"):
-        for key, content in _entries(body, path, section):
-            if key == "ros__parameters":
-                found: dict[str, Value] = {}
-                _collect(content, path, "", found)
-                sections.setdefault(section, {}).update(found)
+        entries = _entries(body, path, section)
+        alone = len(entries) == 1
+        for key, content in entries:
+            if key == "ros__parameters" and alone:
+                name, parameters = section, content
             else:
                 nested = _entries(content, path, key)
                 if [name for name, _ in nested] != ["ros__parameters"]:
-                    raise _refuse(path, content, f"'{key}' in section {section}", "ros__parameters")
-                found = {}
-                _collect(nested[0][1], path, "", found)
-                sections.setdefault(f"{section.rstrip('/')}/{key}", {}).update(found)
+                    raise _refuse(path, content, f"'{key}' in section {section}", "ros__parameters alone")
+                name, parameters = f"{section}/{key}", nested[0][1]
+            if not _SECTION.fullmatch(name):
+                raise _refuse(path, body, f"section {name}", "NAMESPACE/NODE, with * or ** as whole parts")
+            found: dict[str, Value] = {}
+            _collect(parameters, path, "", found)
+            sections.setdefault(name, {}).update(found)
     return sections
+
+
+def _check_events(text: str, path: Path) -> None:
+    """Refuse what composing hides: aliases, explicit tags and other versions of YAML."""
+    inside: list[bool] = []  # of each open list or mapping: written with brackets
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        got = ""
+        if isinstance(event, yaml.AliasEvent):
+            got = "a YAML alias"
+        elif getattr(event, "tag", None) is not None:
+            got = f"a YAML tag {event.tag}"
+        elif isinstance(event, yaml.DocumentStartEvent) and event.version not in (None, (1, 1)):
+            got = "a %YAML directive"
+        elif isinstance(event, yaml.ScalarEvent) and not event.style and inside and inside[-1]:
+            # PyYAML takes {key:[1]} for a mapping and [a:b] for a text, libyaml refuses both.
+            end = event.end_mark.index
+            if ":" in event.value or re.match(r":\S", text[end : end + 2]):
+                got = "a colon without a space behind it"
+        if isinstance(event, yaml.CollectionStartEvent):
+            inside.append(bool(event.flow_style))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            inside.pop()
+        if got:
+            line = event.start_mark.line + 1
+            raise ParameterError(f"parameter file {path}, line {line}", got=got, remedy="write plain values")
 
 
 def _entries(node: yaml.Node, path: Path, where: str) -> list[tuple[str, yaml.Node]]:
     if not isinstance(node, yaml.MappingNode) or not node.value:
         raise _refuse(path, node, f"no keys under {where}", "NODE: ros__parameters: NAME: VALUE")
-    entries = []
+    entries: list[tuple[str, yaml.Node]] = []
     for key, value in node.value:
-        if not isinstance(key, yaml.ScalarNode):
+        if not isinstance(key, yaml.ScalarNode) or not key.value:
             raise _refuse(path, key, "a key that is not a text", "a name")
         if any(key.value == other for other, _ in entries):
             raise _refuse(path, key, f"'{key.value}' twice", "each name once")
@@ -125,19 +156,29 @@ def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, Value]) 
 
 def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:
     text = str(node.value)
-    if getattr(node, "style", None) in ("'", '"', "|", ">"):
+    if _UNWRITABLE.search(text):
+        raise _refuse(path, node, f"a text with NUL or half a character in {name}", "a text")
+    style = getattr(node, "style", None)
+    if style in ("'", '"') or (style in ("|", ">") and text):
         return text
-    if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.endswith(":binary"):
-        raise _refuse(path, node, f"a YAML tag in {name}", "a plain value")
     if text in _BOOLEANS:
         return _BOOLEANS[text]
     if _INTEGER.fullmatch(text):
+        if not -(2**63) <= int(text) < 2**63:
+            raise _refuse(path, node, f"{text} in {name}", "an integer of 64 bits")
         return int(text)
     if _FLOAT.fullmatch(text):
-        return float(text)
+        value = float(text)
+        zero = not re.search(r"[1-9]", re.split("[eE]", text)[0])
+        if not (zero or sys.float_info.min <= abs(value) < math.inf):
+            raise _refuse(path, node, f"{text} in {name}", "a number of 64 bits, not beyond its range")
+        return value
     if text == "" or _AMBIGUOUS.fullmatch(text):
         raise _refuse(
-            path, node, f"{text or 'nothing'} in {name}", "a number as 1.0 or 1.0e-3, true, false, or a quoted text"
+            path,
+            node,
+            f"{text or 'nothing'} in {name}",
+            "a number as 1.0 or 1.0e-3, true, false, or a quoted text",
         )
     return text
 
@@ -147,26 +188,37 @@ def _refuse(path: Path, node: yaml.Node, got: str, expected: str) -> ParameterEr
 
 
 def format_value(value: Value) -> str:
-    """A value as both YAML parsers read it back unchanged: decimal point always, texts quoted."""
+    """A value as both YAML parsers read it back unchanged: decimal point always, texts quoted.
+
+    A subnormal number becomes 0.0, since rcl reads it as a text.
+
+    Raises:
+        ParameterError: infinite or NaN, or a text that no file can hold.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        text = repr(value)
+        if not math.isfinite(value):
+            raise ParameterError("parameter file", got=f"the value {value}", expected="a finite number")
+        text = repr(value if abs(value) >= sys.float_info.min else math.copysign(0.0, value))
         if "e" in text:
             mantissa, exponent = text.split("e")
             mantissa += "" if "." in mantissa else ".0"
             return f"{mantissa}e{int(exponent):+03d}"
         return text
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        if _UNWRITABLE.search(value):
+            raise ParameterError("parameter file", got=f"the text {value!r}", expected="one a file can hold")
+        if value.isprintable():
+            return "'" + value.replace("'", "''") + "'"
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
     if isinstance(value, tuple):
         return "[" + ", ".join(format_value(item) for item in value) + "]"
     return str(value)
 
 
-def write_parameters(
-    path: Path, section: str, values: Mapping[str, Value], comments: Sequence[str] = ()
-) -> None:
+def write_parameters(path: Path, section: str, values: Mapping[str, Value], comments: Sequence[str] = ()) -> None:
     """Write a parameter file with one section, whole or not at all (temporary file, then rename).
 
     Args:

@@ -7,11 +7,11 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, Union, get_type_hints
+from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 from youbot_dynamics.errors import ParameterError
 
-Value = Union[bool, int, float, str, tuple[float, ...], tuple[str, ...]]
+Value: TypeAlias = bool | int | float | str | tuple[float, ...] | tuple[str, ...]
 T = TypeVar("T")
 
 
@@ -43,7 +43,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     length: int | None = None
 
-    def check(self, value: object) -> Value:
+    def check(self, value: Any) -> Value:
         """Return `value` in the parameter's own type.
 
         Raises:
@@ -54,7 +54,7 @@ class Parameter:
             wanted = "a list of texts" if default and isinstance(default[0], str) else "a list of floats"
             if not isinstance(value, (list, tuple)) and not hasattr(value, "tolist"):
                 raise self._refuse(value, wanted)
-            items = tuple(value.tolist() if hasattr(value, "tolist") else value)
+            items: tuple[Any, ...] = tuple(value.tolist()) if hasattr(value, "tolist") else tuple(value)
             if self.length is not None and len(items) != self.length:
                 raise self._refuse(value, f"{self.length} elements")
             if wanted == "a list of texts":
@@ -69,7 +69,7 @@ class Parameter:
                 raise self._refuse(value, "true or false" if isinstance(default, bool) else "a text")
             if self.choices and value not in self.choices:
                 raise self._refuse(value, f"one of {', '.join(self.choices)}")
-            return value  # type: ignore[return-value]
+            return value  # type: ignore[no-any-return]
         kind = int if isinstance(default, int) else float
         self._check_number(value, kind, "an integer" if kind is int else "a number with a decimal point")
         return value  # type: ignore[return-value]
@@ -106,6 +106,30 @@ def fact(
     """Dataclass field of a robot fact: its value stands in a file, everything else here."""
     metadata = {"description": description, "unit": unit, "low": low, "high": high}
     return dataclasses.field(metadata={**metadata, "source": source, "length": length})
+
+
+def setting(
+    default: Value,
+    description: str,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    source: str = "design",
+    read_only: bool = False,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """Dataclass field of a behaviour that can be tuned: the default stands here."""
+    metadata = {"description": description, "unit": unit, "low": low, "high": high, "source": source}
+    return dataclasses.field(default=default, metadata={**metadata, "read_only": read_only, "choices": choices})
+
+
+def settings_table(cls: type) -> tuple[Parameter, ...]:
+    """Parameter table of a dataclass of settings."""
+    return tuple(
+        Parameter(item.name, item.default, **item.metadata)  # type: ignore[arg-type]
+        for item in dataclasses.fields(cls)
+    )
 
 
 def facts_of(cls: type, prefix: str) -> tuple[tuple[str, type, Mapping[str, Any]], ...]:
@@ -147,7 +171,8 @@ def build(cls: type[T], prefix: str, values: Mapping[str, Value]) -> T:
     for item in dataclasses.fields(cls):  # type: ignore[arg-type]
         name = f"{prefix}.{item.name}"
         kind = hints[item.name]
-        arguments[item.name] = build(kind, name, values) if dataclasses.is_dataclass(kind) else values[name]
+        nested = isinstance(kind, type) and dataclasses.is_dataclass(kind)
+        arguments[item.name] = build(kind, name, values) if nested else values[name]
     return cls(**arguments)
 
 

@@ -71,9 +71,7 @@ class BaseLimits:
     acceleration: float = fact("Speeding up, along the floor.", unit="m/s2", low=0.01, high=10.0, source="design")
     angular_acceleration: float = fact("Speeding up the turn.", unit="rad/s2", low=0.01, high=50.0, source="design")
     deceleration: float = fact("Slowing down, along the floor.", unit="m/s2", low=0.01, high=10.0, source="design")
-    angular_deceleration: float = fact(
-        "Slowing down the turn.", unit="rad/s2", low=0.01, high=50.0, source="design"
-    )
+    angular_deceleration: float = fact("Slowing down the turn.", unit="rad/s2", low=0.01, high=50.0, source="design")
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,7 @@ class Driver:
     half_length: float = fact(
         "Half of the wheelbase the driver reckons with.", unit="m", low=0.05, high=1.0, source=_DRIVER
     )
-    half_width: float = fact(
-        "Half of the track the driver reckons with.", unit="m", low=0.05, high=1.0, source=_DRIVER
-    )
+    half_width: float = fact("Half of the track the driver reckons with.", unit="m", low=0.05, high=1.0, source=_DRIVER)
     position_sign: tuple[float, ...] = fact(
         "Sign of the wheel positions: the wrapper flips FL and BL.",
         unit="1",
@@ -124,7 +120,11 @@ class Driver:
         source="FourSwedishWheelOmniBaseKinematic.cpp",
     )
     position_quantum: float = fact(
-        "Step of the wheel position: 2 pi / (4000 x 9405 / 364).", unit="rad", low=0.0, high=0.1, source=_DRIVER
+        "Step of the wheel position: 2 pi / (4000 x 9405 / 364).",
+        unit="rad",
+        low=0.0,
+        high=0.1,
+        source=_DRIVER,
     )
     velocity_quantum: float = fact(
         "Step of the wheel velocity: 15 motor rpm.", unit="rad/s", low=0.0, high=1.0, source="one tick per ms"
@@ -146,9 +146,9 @@ class Driver:
 class Robot:
     """Everything the package knows of one robot."""
 
-    robot_id: str = fact("Name of this robot; results of another one are refused.", source="user")
     base: Base
     driver: Driver
+    robot_id: str = fact("Name of this robot; results of another one are refused.", source="user")
 
 
 def robot_table() -> tuple[Parameter, ...]:

@@ -41,9 +41,7 @@ class PidGains:
             raise ValueError("derivative_time must be positive")
 
 
-def gains_for_delay(
-    delays: ArrayLike, aggressiveness: float, derivative: float, derivative_time: float
-) -> PidGains:
+def gains_for_delay(delays: ArrayLike, aggressiveness: float, derivative: float, derivative_time: float) -> PidGains:
     """Gains that suit a loop with pure delays.
 
     A P law on an integrator with delay tau does not overshoot up to Kp tau = 1/e and is stable up to pi/2
@@ -52,16 +50,14 @@ def gains_for_delay(
 
     Args:
         delays: (3,) delay of the whole loop, x, y, yaw [s], positive.
-        aggressiveness: fraction of the gain without overshoot [1].
+        aggressiveness: multiple of the largest gain without overshoot [1]; e pi/2 = 4.27 is the stability limit.
         derivative: derivative gain of every axis [1].
         derivative_time: filter of the derivative [s].
     """
     loops = [float(delay) for delay in np.asarray(delays, dtype=float)]
     kp = [aggressiveness / (e * delay) for delay in loops]
     ki = [gain / (8.0 * delay) for gain, delay in zip(kp, loops, strict=True)]
-    return PidGains(
-        (kp[0], kp[1], kp[2]), (ki[0], ki[1], ki[2]), (derivative, derivative, derivative), derivative_time
-    )
+    return PidGains((kp[0], kp[1], kp[2]), (ki[0], ki[1], ki[2]), (derivative, derivative, derivative), derivative_time)
 
 
 class Pid:

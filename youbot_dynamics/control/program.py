@@ -37,10 +37,10 @@ class Program:
 
     def trajectory(self) -> Trajectory:
         """Poses reached by the held twists from the origin: exact on SE(2), not the lab's Euler sum."""
-        poses = [np.zeros(3)]
+        poses: list[Vector] = [np.zeros(3)]
         for twist in self.twists:
             poses.append(planar.integrate(poses[-1], twist, self.dt))
-        return Trajectory(np.arange(len(poses)) * self.dt, np.array(poses))
+        return Trajectory(np.arange(len(poses), dtype=float) * self.dt, np.array(poses))
 
     def scaled(self, time_scale: float) -> Program:
         """Same path in `time_scale` times the time: every line is held longer and driven slower."""
@@ -102,7 +102,9 @@ def read_program(path: Path, dt: float) -> Program:
             row = []
         if len(row) != 3 or not np.all(np.isfinite(row)):
             raise ProgramError(
-                f"program {path}, line {number}", got=repr(line.strip()[:60]), expected="three numbers: Vx Vy Omega"
+                f"program {path}, line {number}",
+                got=repr(line.strip()[:60]),
+                expected="three numbers: Vx Vy Omega",
             )
         rows.append(row)
     if not rows:

@@ -7,14 +7,55 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.control.pid import Pid, PidGains
+from youbot_dynamics.control.pid import Pid, PidGains, gains_for_delay
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.parameters import setting
 
 Vector = NDArray[np.float64]
 
 # Differences of sent and requested twist below this are rounding, not limits [m/s, rad/s].
 _CUT_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class TrackerSettings:
+    """Behaviour of the tracker that can be tuned."""
+
+    feedback: bool = setting(True, "Correct the measured error; false drives the feed-forward alone.")
+    aggressiveness: float = setting(
+        1.5,
+        "Proportional gain over 1 / (e delay), the largest that does not overshoot; 4.27 is the stability limit.",
+        unit="1",
+        low=0.0,
+        high=3.0,
+        source="system 38",
+    )
+    derivative: float = setting(
+        0.25,
+        "Derivative gain; with a velocity command it must stay below 1.",
+        unit="1",
+        low=0.0,
+        high=0.95,
+        source="system 38",
+    )
+    derivative_time: float = setting(0.1, "Filter of the derivative.", unit="s", low=0.01, high=5.0)
+    assumed_delay: float = setting(
+        0.3, "Delay the gains are made for while none is identified.", unit="s", low=0.02, high=1.0
+    )
+    settle: float = setting(1.0, "How long the feedback goes on after the last point.", unit="s", low=0.0, high=60.0)
+
+    def gains(self, effective_delay: ArrayLike, period: float) -> PidGains | None:
+        """Gains for effective delays (3,) [s], None without feedback.
+
+        The loop also waits for the next command (one period) and holds it (half a period, and as much again
+        until the next measurement).
+        """
+        if not self.feedback:
+            return None
+        delays = np.asarray(effective_delay, dtype=float)
+        loop = np.where(delays > 0.0, delays, self.assumed_delay) + 2.0 * period
+        return gains_for_delay(loop, self.aggressiveness, self.derivative, self.derivative_time)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ class Trajectory:
     times: Vector
     poses: Vector
     twists: Vector | None = None
+    _joints: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check shapes and order, and freeze the arrays."""
@@ -53,7 +54,8 @@ class Trajectory:
                 got=f"time {times[k + 1]:g} s after {times[k]:g} s",
                 expected="strictly increasing times",
             )
-        for name, value in (("times", times), ("poses", poses), ("twists", twists)):
+        joints = planar.steps_of_path(poses) / np.diff(times)[:, None]
+        for name, value in (("times", times), ("poses", poses), ("twists", twists), ("_joints", joints)):
             if value is not None:
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
@@ -65,8 +67,7 @@ class Trajectory:
 
     def anchored(self, start_pose: ArrayLike) -> Trajectory:
         """Same motion in the frame in which `start_pose` (3,) is where its own origin lies."""
-        poses = np.array([planar.compose(start_pose, pose) for pose in self.poses])
-        return Trajectory(self.times, poses, self.twists)
+        return Trajectory(self.times, planar.move_path(start_pose, self.poses), self.twists)
 
     def pose(self, time: float) -> Vector:
         """Desired pose (3,) at `time` [s], along the constant twist between two points (exact for a program)."""
@@ -75,9 +76,7 @@ class Trajectory:
         if time >= self.times[-1]:
             return np.array(self.poses[-1])
         k = int(np.searchsorted(self.times, time, side="right")) - 1
-        span = self.times[k + 1] - self.times[k]
-        twist = planar.mean_twist(self.poses[k], self.poses[k + 1], span)
-        return planar.integrate(self.poses[k], twist, time - self.times[k])
+        return planar.integrate(self.poses[k], self._joints[k], time - self.times[k])
 
     def mean_twist(self, start: float, end: float) -> Vector:
         """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have.

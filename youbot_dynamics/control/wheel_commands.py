@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.parameters import setting
 from youbot_dynamics.robot import BaseLimits
 
 Vector = NDArray[np.float64]
@@ -51,6 +52,16 @@ def limit_acceleration(twist: ArrayLike, previous: ArrayLike, limits: BaseLimits
     fraction = min(1.0, linear / distance if distance > 0.0 else 1.0, angular / turn if turn > 0.0 else 1.0)
     reached: Vector = start + fraction * step
     return reached
+
+
+@dataclass(frozen=True)
+class CommanderSettings:
+    """Behaviour of the base controller that can be tuned."""
+
+    rate: float = setting(50.0, "Commands per second.", unit="Hz", low=5.0, high=500.0, read_only=True)
+    command_timeout: float = setting(
+        0.5, "Age at which a command stops counting; then the base is braked.", unit="s", low=0.05, high=5.0
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,26 +8,45 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.parameters import setting
+from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]
 
+_STEP_SLACK = 5e-3  # [s] two stamps may be this much closer than their readings
+
 
 @dataclass(frozen=True)
-class OdometryNoise:
-    """How fast odometry loses its way; standard deviations per square root of the distance travelled.
+class OdometrySettings:
+    """How fast odometry loses its way: standard deviations per square root of the distance travelled."""
 
-    Args:
-        translation: of each position axis per metre of travel [m / sqrt(m)].
-        yaw_per_metre: of the yaw per metre of travel [rad / sqrt(m)].
-        yaw_per_radian: of the yaw per radian of turn [rad / sqrt(rad)].
-        lateral_per_radian: of each position axis per radian of turn [m / sqrt(rad)].
-    """
-
-    translation: float
-    yaw_per_metre: float
-    yaw_per_radian: float
-    lateral_per_radian: float
+    position_noise: float = setting(
+        0.01,
+        "Growth of each position axis per metre of travel.",
+        unit="m/sqrt(m)",
+        low=0.0,
+        high=1.0,
+        source="chosen: 1 cm after 1 m of clean floor",
+    )
+    position_noise_turning: float = setting(
+        0.005,
+        "Growth of each position axis per radian of turn.",
+        unit="m/sqrt(rad)",
+        low=0.0,
+        high=1.0,
+        source="chosen",
+    )
+    yaw_noise: float = setting(
+        0.01, "Growth of the yaw per metre of travel.", unit="rad/sqrt(m)", low=0.0, high=1.0, source="chosen"
+    )
+    yaw_noise_turning: float = setting(
+        0.02,
+        "Growth of the yaw per radian of turn.",
+        unit="rad/sqrt(rad)",
+        low=0.0,
+        high=1.0,
+        source="chosen",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,26 +72,17 @@ class Odometry:
     """Integrates wheel angles, not speeds: their quantum is 3 um of travel, the speed's is 3 mm/s.
 
     Args:
-        base: calibrated kinematics.
-        noise: growth of the uncertainty.
-        fastest_wheel: speed [rad/s] no wheel can have; a step beyond it is a restarted encoder, not motion.
-        position_quantum: of the wheel angles [rad].
-        stamp_jitter: of the stamps [s].
+        robot: geometry, limits and the driver's resolution.
+        settings: growth of the uncertainty.
     """
 
-    def __init__(
-        self,
-        base: MecanumBase,
-        noise: OdometryNoise,
-        fastest_wheel: float,
-        position_quantum: float,
-        stamp_jitter: float,
-    ) -> None:
-        self.base = base
-        self.noise = noise
-        self.fastest_wheel = fastest_wheel
-        self.position_quantum = position_quantum
-        self.stamp_jitter = stamp_jitter
+    def __init__(self, robot: Robot, settings: OdometrySettings) -> None:
+        self.base = robot.base.geometry.mecanum()
+        self.settings = settings
+        # A step beyond twice what a wheel can do is a restarted encoder, not motion;
+        self._fastest_wheel = 2.0 * robot.base.limits.wheel_speed
+        self._position_quantum = robot.driver.position_quantum
+        self._stamp_jitter = robot.driver.stamp_jitter
         self.jumps = 0
         self.late = 0
         self._angles: Vector | None = None
@@ -102,7 +112,7 @@ class Odometry:
             self.late += 1
             return None
         step = angles - self._angles
-        if not np.all(np.isfinite(angles)) or np.max(np.abs(step)) > self.fastest_wheel * dt:
+        if not np.all(np.isfinite(angles)) or np.max(np.abs(step)) > self._fastest_wheel * (dt + _STEP_SLACK):
             self.jumps += 1
             self._angles = angles if np.all(np.isfinite(angles)) else None
             self._stamp = stamp
@@ -119,9 +129,9 @@ class Odometry:
         """Propagate the body-frame covariance: P <- A P A' + B Q B', Q proportional to the distance."""
         metres = float(np.hypot(displacement[0], displacement[1]))
         turn = abs(float(displacement[2]))
-        noise = self.noise
-        position = noise.translation**2 * metres + noise.lateral_per_radian**2 * turn
-        yaw = noise.yaw_per_metre**2 * metres + noise.yaw_per_radian**2 * turn
+        settings = self.settings
+        position = settings.position_noise**2 * metres + settings.position_noise_turning**2 * turn
+        yaw = settings.yaw_noise**2 * metres + settings.yaw_noise_turning**2 * turn
         a, b = planar.displacement_jacobians(displacement)
         self._body_covariance = a @ self._body_covariance @ a.T + b @ np.diag([position, position, yaw]) @ b.T
 
@@ -135,7 +145,7 @@ class Odometry:
     def _twist_covariance(self, twist: Vector, dt: float) -> Vector:
         """Quantisation and stamp jitter of two readings: (q^2/12 + (w jitter)^2) each, over dt^2."""
         wheel = self.base.wheel_speeds(twist)
-        variance = 2.0 * (self.position_quantum**2 / 12.0 + (wheel * self.stamp_jitter) ** 2) / dt**2
+        variance = 2.0 * (self._position_quantum**2 / 12.0 + (wheel * self._stamp_jitter) ** 2) / dt**2
         forward = self.base.forward_matrix
         covariance: Vector = forward @ np.diag(variance) @ forward.T
         return covariance

@@ -68,8 +68,8 @@ class PathComparison:
 
 def path_errors(actual: ArrayLike, desired: ArrayLike) -> Vector:
     """Errors (n, 3) = actual - desired of poses (n, 3); the yaw error is wrapped to (-pi, pi]."""
-    errors = np.array(actual, dtype=float) - np.asarray(desired, dtype=float)
-    errors[:, 2] = [planar.wrap(float(value)) for value in errors[:, 2]]
+    errors: Vector = np.array(actual, dtype=float) - np.asarray(desired, dtype=float)
+    errors[:, 2] = np.pi - (np.pi - errors[:, 2]) % (2.0 * np.pi)
     return errors
 
 
@@ -106,17 +106,15 @@ def sample_poses(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Vector:
 
 def relative_path(poses: ArrayLike, start: ArrayLike) -> Vector:
     """Poses (n, 3) seen from the pose `start` (3,); the yaw keeps its turns."""
-    values = np.array(poses, dtype=float)
-    origin = np.asarray(start, dtype=float)
-    moved = np.empty_like(values)
-    moved[:, :2] = (values[:, :2] - origin[:2]) @ planar.rotation(float(origin[2]))
-    moved[:, 2] = values[:, 2] - origin[2]
+    x, y, yaw = (float(value) for value in np.asarray(start, dtype=float))
+    back = planar.between((x, y, yaw), (0.0, 0.0, 0.0))
+    moved = planar.move_path(back, poses)
+    # `between` wraps the yaw; the turns of the path itself are kept.
+    moved[:, 2] = np.asarray(poses, dtype=float)[:, 2] - yaw
     return moved
 
 
-def restored_path(
-    stamps: ArrayLike, poses: ArrayLike, at: ArrayLike, delays: ArrayLike
-) -> Vector:
+def restored_path(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike, delays: ArrayLike) -> Vector:
     """What the run would have been without the delay: the recorded motion, moved forward, X(t + tau).
 
     Seed 003 restores X_vost = X_rf + Vx_id dtzap + int dVx dt, which equals the ideal path by construction and

@@ -39,6 +39,7 @@ class DelayEstimate:
         gain: motion over command [1].
         residual: root mean square of what the shifted command does not explain, in units of the motion.
         samples: number of samples used.
+        fastest: largest command in them [unit/s]; the estimate is valid up to there.
         verdict: "identified", or "not identifiable: " and the reason.
     """
 
@@ -49,6 +50,7 @@ class DelayEstimate:
     gain: float
     residual: float
     samples: int
+    fastest: float
     verdict: str
 
     @property
@@ -138,16 +140,22 @@ def _columns(values: ArrayLike, time: Vector) -> Vector:
 
 
 def _estimate_channel(
-    name: str, command: HeldCommand, time: Vector, motion: Vector, friction: HeldCommand | None, longest: float
+    name: str,
+    command: HeldCommand,
+    time: Vector,
+    motion: Vector,
+    friction: HeldCommand | None,
+    longest: float,
 ) -> DelayEstimate:
     if not np.all(np.isfinite(motion)):
         keep = np.isfinite(motion)
         time, motion = time[keep], motion[keep]
-    nothing = float("nan")
-    recent = command.values[command.times > time[0] - longest]
-    if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, float(np.max(np.abs(recent)))):
+    recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
+    fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
+    if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, fastest):
         reason = "the command never changed" if len(time) >= 10 else "too few readings"
-        return _refuse(name, nothing, nothing, (nothing, nothing), nothing, nothing, len(time), reason)
+        nan = float("nan")
+        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, _refusal(reason))
     centred = motion - motion.mean()
 
     def misfit(shift: float) -> float:
@@ -183,22 +191,12 @@ def _estimate_channel(
         reason = f"the best shift lies at the end of the search, {longest:g} s"
     elif _has_rival(depth, grid, value):
         reason = "the motion repeats itself: the delay and the delay plus one period fit alike"
-    if reason:
-        return _refuse(name, value, error, interval, gain, rms, len(time), reason)
-    return DelayEstimate(name, value, error, interval, gain, rms, len(time), "identified")
+    verdict = _refusal(reason) if reason else "identified"
+    return DelayEstimate(name, value, error, interval, gain, rms, len(time), fastest, verdict)
 
 
-def _refuse(
-    name: str,
-    value: float,
-    error: float,
-    interval: tuple[float, float],
-    gain: float,
-    rms: float,
-    samples: int,
-    reason: str,
-) -> DelayEstimate:
-    return DelayEstimate(name, value, error, interval, gain, rms, samples, f"not identifiable: {reason}")
+def _refusal(reason: str) -> str:
+    return f"not identifiable: {reason}"
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
@@ -253,3 +251,34 @@ def _has_rival(depth: Vector, grid: Vector, value: float) -> bool:
     inner = np.flatnonzero((depth[1:-1] < depth[:-2]) & (depth[1:-1] <= depth[2:])) + 1
     rivals = [k for k in inner if abs(grid[k] - value) > 2.0 * _GRID]
     return any(depth[k] <= _RIVAL_MISFIT * float(depth.min()) for k in rivals)
+
+
+def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
+    """One estimate of a channel from several recordings: the identified ones, weighted by 1 / error^2.
+
+    Where they disagree by more than their errors explain (chi-square per degree of freedom above 1), the error
+    grows by its root. None identified: the first refusal stands.
+
+    Args:
+        estimates: of one channel, at least one.
+    """
+    good = [estimate for estimate in estimates if estimate.identified]
+    if len(good) <= 1:
+        return good[0] if good else estimates[0]
+    weights = np.array([estimate.standard_error**-2 for estimate in good])
+    values = np.array([estimate.value for estimate in good])
+    value = float(weights @ values / weights.sum())
+    disagreement = float(weights @ (values - value) ** 2) / (len(good) - 1)
+    error = float(np.sqrt(max(1.0, disagreement) / weights.sum()))
+    reach = float(np.max([0.5 * (e.interval[1] - e.interval[0]) / e.standard_error for e in good])) * error
+    return DelayEstimate(
+        good[0].channel,
+        value,
+        error,
+        (value - reach, value + reach),
+        float(np.mean([estimate.gain for estimate in good])),
+        float(np.sqrt(np.mean([estimate.residual**2 for estimate in good]))),
+        sum(estimate.samples for estimate in good),
+        max(estimate.fastest for estimate in good),
+        "identified",
+    )

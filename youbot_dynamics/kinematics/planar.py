@@ -97,6 +97,33 @@ def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:
     return logarithm(between(pose_start, pose_end)) / dt
 
 
+def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
+    """Poses (n, 3) given in the frame that stands at `pose` (3,), in the frame of that pose; yaws add up."""
+    x, y, yaw = (float(value) for value in np.asarray(pose, dtype=float))
+    poses = np.asarray(path, dtype=float)
+    c, s = cos(yaw), sin(yaw)
+    moved = np.empty_like(poses)
+    moved[:, 0] = x + c * poses[:, 0] - s * poses[:, 1]
+    moved[:, 1] = y + s * poses[:, 0] + c * poses[:, 1]
+    moved[:, 2] = yaw + poses[:, 2]
+    return moved
+
+
+def steps_of_path(path: ArrayLike) -> Vector:
+    """Body displacements (n - 1, 3) from each pose of a path (n, 3) to the next: `logarithm` of each step."""
+    poses = np.asarray(path, dtype=float)
+    step = np.diff(poses, axis=0)
+    c, s = np.cos(poses[:-1, 2]), np.sin(poses[:-1, 2])
+    x, y = c * step[:, 0] + s * step[:, 1], c * step[:, 1] - s * step[:, 0]
+    turn = (step[:, 2] + pi) % (2.0 * pi) - pi
+    small = np.abs(turn) < _SMALL_TURN
+    safe = np.where(small, 1.0, turn)
+    a = np.where(small, 1.0 - turn**2 / 6.0, np.sin(safe) / safe)
+    b = np.where(small, turn / 2.0 - turn**3 / 24.0, (1.0 - np.cos(safe)) / safe)
+    scale = a * a + b * b
+    return np.column_stack([(x * a + y * b) / scale, (y * a - x * b) / scale, turn])
+
+
 def rotation(yaw: float) -> Vector:
     """Matrix (2, 2) that maps body to fixed coordinates (system 34: body velocities become fixed ones)."""
     c, s = cos(yaw), sin(yaw)

@@ -25,6 +25,7 @@ from youbot_dynamics.recording.decode import (
     Messages,
     joint_layouts,
     pose_columns,
+    trajectory_rows,
     twist_columns,
 )
 from youbot_dynamics.recording.joint_samples import JointSamples
@@ -32,13 +33,14 @@ from youbot_dynamics.recording.locate import data_files, open_sources, recover_s
 from youbot_dynamics.recording.mcap_recovery import RecoveredMcap, read_metadata_record
 from youbot_dynamics.recording.message_types import (
     JOINT_STATE,
+    MULTI_DOF_TRAJECTORY,
     ODOMETRY,
     POSE_STAMPED,
     POSE_WITH_COVARIANCE_STAMPED,
     TWIST,
     TWIST_STAMPED,
 )
-from youbot_dynamics.recording.series import JointSeries, PoseSeries, TwistSeries
+from youbot_dynamics.recording.series import JointSeries, PoseSeries, TrajectoryMessage, TwistSeries
 from youbot_dynamics.recording.source import DamagedError, Decoder, TopicInfo, collect_topics, reading
 from youbot_dynamics.recording.stamps import ordered_rows, seconds, stamp_seconds
 
@@ -150,9 +152,7 @@ class Recording:
             raise RecordingError(
                 f"topic {topic} in {self.path}",
                 got=f"joints {', '.join(seen) or 'without names'}",
-                expected=f"messages that name {', '.join(missing)}"
-                if missing
-                else f"{', '.join(names)} together",
+                expected=f"messages that name {', '.join(missing)}" if missing else f"{', '.join(names)} together",
                 remedy="give the joint names of this robot or another topic",
             )
         received = np.concatenate([layout.received for layout in chosen])
@@ -219,6 +219,25 @@ class Recording:
                 rejected=received.size - rows.size,
             )
         return self._poses[topic]
+
+    def trajectories(self, topic: str) -> tuple[TrajectoryMessage, ...]:
+        """Return the planar trajectories of a MultiDOFJointTrajectory topic, in the order they came.
+
+        Raises:
+            RecordingError: no such topic, another type, or no messages.
+        """
+        type_name = self._type_of(topic, (MULTI_DOF_TRAJECTORY,))
+        return tuple(
+            TrajectoryMessage(
+                topic,
+                frame,
+                1e-9 * (stamp - self._origin) if stamp else float("nan"),
+                1e-9 * (received - self._origin),
+                times,
+                poses,
+            )
+            for received, stamp, frame, times, poses in self._decode(topic, type_name, trajectory_rows)
+        )
 
     def _joint_layouts(self, topic: str) -> tuple[list[JointLayout], int]:
         self._type_of(topic, (JOINT_STATE,))

@@ -148,9 +148,7 @@ def yaw_of(quaternions: FloatArray) -> FloatArray:
     return yaw
 
 
-def pose_columns(
-    messages: Messages, type_name: str
-) -> tuple[str, IntArray, IntArray, FloatArray, FloatArray]:
+def pose_columns(messages: Messages, type_name: str) -> tuple[str, IntArray, IntArray, FloatArray, FloatArray]:
     """Return frame, receive times (n,) [ns], stamps (n,) [ns], poses (n, 3) [m, m, rad] and twists (n, 3).
 
     Args:
@@ -178,3 +176,22 @@ def pose_columns(
         np.column_stack((place, yaw)),
         np.array(twists, dtype=np.float64).reshape(-1, 3),
     )
+
+
+def trajectory_rows(messages: Messages) -> list[tuple[int, int, str, FloatArray, FloatArray]]:
+    """Return receive time [ns], stamp [ns], frame, times (k,) [s] and poses (k, 3) of each trajectory.
+
+    Points without a transform are left out: an empty trajectory has no rows.
+    """
+    found = []
+    for received, message in messages:
+        points = [point for point in message.points if len(point.transforms)]
+        moments = [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points]
+        shifts = [point.transforms[0].translation for point in points]
+        turns = [point.transforms[0].rotation for point in points]
+        yaw = yaw_of(np.array([(q.x, q.y, q.z, q.w) for q in turns], dtype=np.float64).reshape(-1, 4))
+        place = np.array([(shift.x, shift.y) for shift in shifts], dtype=np.float64).reshape(-1, 2)
+        poses = np.column_stack((place, yaw))
+        times = np.array(moments, dtype=np.float64)
+        found.append((received, stamp_of(message), message.header.frame_id, times, poses))
+    return found

@@ -63,11 +63,7 @@ class JointSamples:
     def __call__(self, raw: bytes) -> JointSample:
         """Return the sample of one message."""
         for names, size, head, counts, spans in self._layouts:
-            if (
-                len(raw) == size
-                and raw[_NAMES_AT : _NAMES_AT + len(head)] == head
-                and raw[:4] == _LITTLE_ENDIAN
-            ):
+            if len(raw) == size and raw[_NAMES_AT : _NAMES_AT + len(head)] == head and raw[:4] == _LITTLE_ENDIAN:
                 (velocity_at, velocity_count), (effort_at, effort_count) = counts
                 if (
                     raw[velocity_at : velocity_at + 4] == velocity_count
@@ -75,9 +71,7 @@ class JointSamples:
                 ):
                     sec, nanosec = _stamp(raw, 4)
                     (p, p_end), (v, v_end), (e, e_end) = spans
-                    return JointSample(
-                        names, sec * 1_000_000_000 + nanosec, raw[p:p_end], raw[v:v_end], raw[e:e_end]
-                    )
+                    return JointSample(names, sec * 1_000_000_000 + nanosec, raw[p:p_end], raw[v:v_end], raw[e:e_end])
         message = self._decode(raw)
         stamp = message.header.stamp
         sample = JointSample(

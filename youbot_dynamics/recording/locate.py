@@ -48,9 +48,7 @@ def data_files(path: Path) -> list[Path]:
             expected=_EXPECTED,
             remedy="name the folder or file of one recording",
         )
-    return sorted(
-        files, key=lambda file: [int(part) if part.isdigit() else part for part in _parts(file.name)]
-    )
+    return sorted(files, key=lambda file: [int(part) if part.isdigit() else part for part in _parts(file.name)])
 
 
 def _parts(name: str) -> list[str]:

@@ -110,13 +110,10 @@ class RecoveredMcap:
             elif isinstance(record, Channel):
                 channels[record.id] = (record.topic, record.schema_id)
         self._channels = {
-            number: (topic, schemas[schema])
-            for number, (topic, schema) in channels.items()
-            if schema in schemas
+            number: (topic, schemas[schema]) for number, (topic, schema) in channels.items() if schema in schemas
         }
         self.topics: Mapping[str, TopicInfo] = collect_topics(
-            (topic, type_name, counts[number])
-            for number, (topic, type_name) in sorted(self._channels.items())
+            (topic, type_name, counts[number]) for number, (topic, type_name) in sorted(self._channels.items())
         )
         recovered = sum(topic.count for topic in self.topics.values())
         if not recovered:
@@ -147,9 +144,7 @@ class RecoveredMcap:
             return ""
         got = f"{self.path.name}: {recovered} messages over {duration:.3f} s recovered"
         if scan.damaged_chunks:
-            got += (
-                f", {scan.damaged_chunks} of {scan.chunks + scan.damaged_chunks} chunks are damaged and lost"
-            )
+            got += f", {scan.damaged_chunks} of {scan.chunks + scan.damaged_chunks} chunks are damaged and lost"
         if scan.complete:
             return got
         tail = self.path.stat().st_size - scan.readable

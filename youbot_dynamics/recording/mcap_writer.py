@@ -81,9 +81,7 @@ class BagWriter:
             self._file.flush()
             self._write_metadata()
 
-    def add_topic(
-        self, name: str, type_name: str, definition: str | None = None, qos: TopicQos | None = None
-    ) -> None:
+    def add_topic(self, name: str, type_name: str, definition: str | None = None, qos: TopicQos | None = None) -> None:
         """Announce a topic; a second time with the same type does nothing.
 
         Args:

@@ -17,6 +17,7 @@ TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 ODOMETRY = "nav_msgs/msg/Odometry"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 POSE_WITH_COVARIANCE_STAMPED = "geometry_msgs/msg/PoseWithCovarianceStamped"
+MULTI_DOF_TRAJECTORY = "trajectory_msgs/msg/MultiDOFJointTrajectory"
 
 ROS_DISTRO = "jazzy"
 

@@ -68,8 +68,7 @@ def joint_state_cdr(
         frame_id: frame of the header.
     """
     values = [
-        np.ascontiguousarray(() if value is None else value, dtype=np.float64)
-        for value in (position, velocity, effort)
+        np.ascontiguousarray(() if value is None else value, dtype=np.float64) for value in (position, velocity, effort)
     ]
     return _bytes(_new(JOINT_STATE, _header(stamp_ns, frame_id), list(names), *values), JOINT_STATE)
 

@@ -94,3 +94,24 @@ class PoseSeries(_ReadOnlyArrays):
     pose: FloatArray
     twist: FloatArray | None = None
     rejected: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryMessage(_ReadOnlyArrays):
+    """A planar trajectory as it was sent.
+
+    Attributes:
+        topic: name of the topic.
+        frame: frame of the poses; the base's own frame means relative to the pose at the start.
+        start: header stamp, the time the trajectory begins [s]; NaN if it was not set.
+        received: receive time [s].
+        time: shape (k,), from the start [s].
+        pose: shape (k, 3), x, y [m], yaw [rad] in (-pi, pi].
+    """
+
+    topic: str
+    frame: str
+    start: float
+    received: float
+    time: FloatArray
+    pose: FloatArray

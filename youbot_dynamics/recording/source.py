@@ -118,8 +118,7 @@ class RosbagsSource:
         self.metadata: Mapping[str, str] = {}
         with reading(path), self._reader() as reader:
             self.topics: Mapping[str, TopicInfo] = collect_topics(
-                (connection.topic, connection.msgtype, connection.msgcount)
-                for connection in reader.connections
+                (connection.topic, connection.msgtype, connection.msgcount) for connection in reader.connections
             )
             self.start = reader.start_time if reader.message_count else None
             storage = getattr(reader, "storage", None)
@@ -135,9 +134,7 @@ class RosbagsSource:
         """
         type_name = self.topics[topic].type
         with reading(self.path), self._reader() as reader:
-            definition = next(
-                c.msgdef.data for c in reader.connections if c.topic == topic and c.msgtype == type_name
-            )
+            definition = next(c.msgdef.data for c in reader.connections if c.topic == topic and c.msgtype == type_name)
             if self.path.suffix == ".bag":
                 decode = types_of_definition(type_name, definition).deserialize_ros1
             else:

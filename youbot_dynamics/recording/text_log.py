@@ -140,9 +140,7 @@ def _find_data(path: Path, encoding: str, columns: Columns) -> _Format:
         str(path),
         got=widest[1] or "no line of numbers",
         expected=f"at least {columns.named} columns, as many as names are given",
-        remedy="give one name for each column of the file, or fewer"
-        if widest[0]
-        else "check file and columns",
+        remedy="give one name for each column of the file, or fewer" if widest[0] else "check file and columns",
     )
 
 

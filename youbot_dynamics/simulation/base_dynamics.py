@@ -105,9 +105,7 @@ def advance(
             longitudinal = 0.25 * viscous[0] * along
             friction[0] += wheels_of_twist[i, 0] * torque + longitudinal
             friction[1] += wheels_of_twist[i, 1] * torque + lateral
-            friction[2] += (
-                wheels_of_twist[i, 2] * torque + positions[i, 0] * lateral - positions[i, 1] * longitudinal
-            )
+            friction[2] += wheels_of_twist[i, 2] * torque + positions[i, 0] * lateral - positions[i, 1] * longitudinal
         force[:] = 0.0
         if powered:
             for axis in range(3):
@@ -142,6 +140,4 @@ def advance(
         state[1] += dt * chord * (mx * sin(middle) + my * cos(middle))
         state[2] += dt * mw
         for i in range(4):
-            state[12 + i] += dt * (
-                wheels_of_twist[i, 0] * mx + wheels_of_twist[i, 1] * my + wheels_of_twist[i, 2] * mw
-            )
+            state[12 + i] += dt * (wheels_of_twist[i, 0] * mx + wheels_of_twist[i, 1] * my + wheels_of_twist[i, 2] * mw)

@@ -77,7 +77,5 @@ class DelayLine:
         The means, not samples, so that a step of the command inside an interval keeps its exact time.
         """
         means = np.empty((steps, len(self.dead_times)))
-        _held_means(
-            self._times, self._values, self._integrals, self._count, self.dead_times, start, dt, means
-        )
+        _held_means(self._times, self._values, self._integrals, self._count, self.dead_times, start, dt, means)
         return means

@@ -32,9 +32,7 @@ class BaseTruth:
     wheel_radius: float = fact("Rolling radius of the wheels.", unit="m", low=0.02, high=0.2, source=_FACTS)
     half_length: float = fact("Wheel axis to centre, along x.", unit="m", low=0.05, high=1.0, source=_FACTS)
     half_width: float = fact("Wheel centre to centre line.", unit="m", low=0.05, high=1.0, source=_FACTS)
-    lateral_factor: float = fact(
-        "True over kinematic sideways speed.", unit="1", low=0.8, high=1.1, source=_FACTS
-    )
+    lateral_factor: float = fact("True over kinematic sideways speed.", unit="1", low=0.8, high=1.1, source=_FACTS)
     mass: float = fact("Whole robot.", unit="kg", low=5.0, high=100.0, source=_FACTS)
     yaw_inertia: float = fact("Whole robot about the vertical.", unit="kg m2", low=0.1, high=10.0, source=_FACTS)
     wheel_inertia: float = fact(
@@ -51,9 +49,7 @@ class BaseTruth:
         high=1.0,
         source="chosen: about half of the Coulomb torque; none published",
     )
-    wheel_coulomb: float = fact(
-        "Coulomb torque F1 of each wheel.", unit="N m", low=0.0, high=2.0, source=_FACTS
-    )
+    wheel_coulomb: float = fact("Coulomb torque F1 of each wheel.", unit="N m", low=0.0, high=2.0, source=_FACTS)
     roller_coulomb: float = fact(
         "Coulomb torque over radius of the rollers, F2 / r, of each wheel.",
         unit="N",
@@ -89,9 +85,7 @@ def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
     """
     file = config_path("mock.yaml") if path is None else path
     values = {
-        name: value
-        for name, value in read_parameters(file, "mock_youbot").items()
-        if name.split(".")[0] == PREFIX
+        name: value for name, value in read_parameters(file, "mock_youbot").items() if name.split(".")[0] == PREFIX
     }
     leaves = facts_of(BaseTruth, PREFIX)
     check_names(values, (name for name, _, _ in leaves))
@@ -121,9 +115,7 @@ def draw_truth(values: dict[str, Value], seed: int) -> BaseTruth:
         spread = values[f"{PREFIX}.{item.name}"]
         nominal, low, high = (float(number) for number in spread)  # type: ignore[union-attr]
         if low > high:
-            raise ParameterError(
-                f"parameter {PREFIX}.{item.name}", got=f"lowest {low:g} above highest {high:g}"
-            )
+            raise ParameterError(f"parameter {PREFIX}.{item.name}", got=f"lowest {low:g} above highest {high:g}")
         share = float(generator.random())
         drawn[item.name] = nominal if seed == 0 else low + share * (high - low)
     return BaseTruth(**drawn)

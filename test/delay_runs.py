@@ -1,0 +1,71 @@
+"""Open-loop drives of the twin for the tests of the delay estimator: quick, since no tracker takes part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from youbot_dynamics.control.program import Program
+from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
+from youbot_dynamics.robot import Robot
+from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.simulation.youbot import Youbot, effective_delay
+
+PERIOD = 0.02
+REST = 2.0
+
+
+@dataclass
+class Run:
+    command_time: np.ndarray
+    twist: np.ndarray
+    wheel_speeds: np.ndarray
+    stamps: np.ndarray
+    positions: np.ndarray
+    time: np.ndarray
+    motion: np.ndarray
+
+
+def drive_open_loop(program: Program, robot: Robot, truth: BaseTruth, seed: int) -> Run:
+    """Send the program straight to the driver and read the wheels once a period, at a random phase."""
+    plant = Youbot(truth, robot.driver, seed)
+    base, driver = robot.base.geometry.mecanum(), robot.driver.mecanum()
+    phase = PERIOD * float(np.random.default_rng([seed, 2]).random())
+    twists = np.vstack([program.twists, np.zeros((int(REST / PERIOD), 3))])
+    readings, angles, times = [], [], []
+    for k, twist in enumerate(twists):
+        plant.advance(k * PERIOD)
+        plant.command_twist(driver.twist(base.wheel_speeds(twist)))
+        plant.advance(k * PERIOD + phase)
+        readings.append(plant.read())
+        angles.append(plant.wheel_angles)
+        times.append(plant.time)
+    sign = np.array(robot.driver.position_sign)
+    return Run(
+        np.arange(len(twists)) * PERIOD,
+        twists,
+        twists @ base.inverse_matrix.T,
+        np.array([reading.stamp for reading in readings]),
+        np.array([reading.position * sign for reading in readings]) @ base.forward_matrix.T,
+        np.array(times),
+        np.array(angles) @ base.forward_matrix.T,
+    )
+
+
+def estimates(run: Run, robot: Robot) -> tuple[DelayEstimate, ...]:
+    base = robot.base.geometry.mecanum()
+    friction = np.tanh(run.wheel_speeds / 0.1) @ base.inverse_matrix
+    return estimate_delay(
+        run.command_time,
+        run.twist,
+        run.stamps,
+        run.positions,
+        measured_is="position",
+        channels=("x", "y", "yaw"),
+        friction=friction,
+    )
+
+
+def true_delays(run: Run, axes: tuple[int, ...] = (0, 1, 2)) -> np.ndarray:
+    return np.array([effective_delay(run.command_time, run.twist[:, a], run.time, run.motion[:, a]) for a in axes])

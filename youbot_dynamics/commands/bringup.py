@@ -1,0 +1,81 @@
+"""`youbot bringup`: the processes of the launch file, for installations without `ros2 launch`."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+
+from youbot_dynamics.bringup_plan import plan
+from youbot_dynamics.commands.progress import announce
+from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.nodes.processes import node_command, start, stop_all
+from youbot_dynamics.robot import load_robot
+
+_LOOK = 0.05  # [s] between looks at the processes
+
+
+class _Interrupted:
+    """Set by SIGINT or SIGTERM; a second one changes nothing, stopping is under way."""
+
+    def __init__(self) -> None:
+        self.set = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.set = True
+
+
+def bringup(values: Mapping[str, str]) -> int:
+    """Run until Ctrl-C, or until a process ends that the others cannot do without.
+
+    Args:
+        values: the arguments of `bringup_plan.ARGUMENTS`.
+
+    Returns:
+        Exit code: 0 after Ctrl-C, 1 where a process ended by itself.
+
+    Raises:
+        YoubotDynamicsError: an argument or a file that cannot be used; nothing has been started then.
+    """
+    processes = plan(**values)
+    check_files(values)
+    if importlib.util.find_spec("rclpy") is None:
+        raise ResourceError(
+            "rclpy",
+            got="not installed",
+            expected="ROS 2 Jazzy",
+            remedy="source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'",
+        )
+    interrupted = _Interrupted()
+    running = {p.executable: start(node_command(p.executable, p.arguments)) for p in processes}
+    last = [running.pop(p.executable) for p in processes if p.last]
+    announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")
+    ended = ""
+    while not interrupted.set and not ended:
+        time.sleep(_LOOK)
+        for name, child in running.items():
+            if child.poll() is not None:
+                # A bringup without one of its parts is no bringup: better none than half of one.
+                ended = name
+                announce(f"{name} ended with exit code {child.returncode}: stopping the others")
+    # The robot's ear must outlive those who tell it to stop.
+    listeners = [running.pop(name) for name in ("mock_youbot",) if name in running]
+    stop_all(list(running.values()))
+    stop_all(last)
+    stop_all(listeners)
+    return 1 if ended else 0
+
+
+def check_files(values: Mapping[str, str]) -> None:
+    """Read the parameter files as the nodes will, so that a mistake is said once, before anything starts.
+
+    Raises:
+        ParameterError: a file that rcl would refuse, an unknown robot parameter, a result of another robot.
+    """
+    files = {k: Path(values[k]).expanduser() if values[k] else None for k in ("result_file", "params_file")}
+    load_robot(files["result_file"], files["params_file"])

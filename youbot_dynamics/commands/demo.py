@@ -1,0 +1,218 @@
+"""`youbot demo`: drive, record, identify, drive again compensated and stabilised, and show the difference."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from youbot_dynamics.commands.identify import print_delays
+from youbot_dynamics.commands.progress import announce, steps
+from youbot_dynamics.errors import RecordingError, ResourceError
+from youbot_dynamics.identification.base_signals import base_signals
+from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
+from youbot_dynamics.identification.pipeline import Options, compare, identify, with_delays, write_outputs
+from youbot_dynamics.identification.recorded_path import RecordedPath, recorded_path
+from youbot_dynamics.nodes.processes import node_command, start, stop
+from youbot_dynamics.parameter_file import write_parameters
+from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.robot import Robot, load_robot
+
+PROGRAMS = ("translation", "rotation", "combined")
+IDENTIFICATION = "combined"
+
+_CONNECT = 20.0  # [s] to wait for the first messages
+_FLOWING = ("/driver/joint_states", "/ground_truth", "/odom")
+_LONGEST_DRIVE = 60.0  # [s]
+
+
+def demo(out: Path, seed: int) -> int:
+    """Run the whole story on the digital twin in separate processes over DDS, on this machine only.
+
+    Args:
+        out: folder for bags, result and report; an earlier demo in it is replaced.
+        seed: which twin.
+
+    Returns:
+        Exit code: 0, or 3 where a delay is not identifiable.
+
+    Raises:
+        YoubotDynamicsError: when a step fails; says which log to read.
+    """
+    began = time.monotonic()
+    _prepare(out)
+    environment = _private_network()
+    _write_settings(out, seed)
+    with steps("youbot demo") as step:
+        with _robot(out, environment, "open_loop.yaml", None):
+            step("driving the identification program, open loop")
+            _drive(out, environment, IDENTIFICATION, "identification")
+            for program in PROGRAMS:
+                step(f"driving {program}, open loop")
+                _drive(out, environment, program, f"{program}_open_loop")
+        step("identifying the delays from the recording")
+        robot = load_robot()
+        found = identify([out / "identification"], robot, Options())
+        write_outputs(out, found, (), "youbot demo")
+        with _robot(out, environment, "stabilised.yaml", out / "result.yaml"):
+            for program in PROGRAMS:
+                step(f"driving {program}, compensated and stabilised")
+                _drive(out, environment, program, f"{program}_feedback")
+        step("comparing the drives")
+        better = with_delays(robot, found.result.delays)
+        comparisons = [_compare(out, program, better) for program in PROGRAMS]
+        write_outputs(out, found, comparisons, "youbot demo")
+    print_delays(found.result.delays)
+    _print_tracking(comparisons)
+    announce(f"{out / 'report.html'} shows it all; took {time.monotonic() - began:.0f} s")
+    return 0 if found.result.complete else 3
+
+
+def _prepare(out: Path) -> None:
+    """Make the folder, or clear an earlier demo out of it; anything else in it is left alone.
+
+    Raises:
+        RecordingError: a file of that name, or a folder that cannot be written.
+    """
+    if out.exists() and not out.is_dir():
+        raise RecordingError(f"--out {out}", got="a file", expected="a folder")
+    if out.exists() and any(out.iterdir()) and not (out / "mock_seed.txt").exists():
+        raise RecordingError(
+            f"--out {out}",
+            got="a folder with other things in it",
+            expected="a new, empty or earlier demo folder",
+        )
+    for name in ("identification", *(f"{p}_{kind}" for p in PROGRAMS for kind in ("open_loop", "feedback"))):
+        shutil.rmtree(out / name, ignore_errors=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise RecordingError(f"--out {out}", got=str(problem.strerror), expected="a folder to write to") from None
+
+
+def _private_network() -> dict[str, str]:
+    """Environment in which the demo can reach nobody's robot."""
+    environment = dict(os.environ)
+    environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    environment.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 101))
+    environment.pop("ROS_STATIC_PEERS", None)
+    return environment
+
+
+def _write_settings(out: Path, seed: int) -> None:
+    """One parameter file for each of the two bringups."""
+    (out / "mock_seed.txt").write_text(f"{seed}\n", encoding="utf-8")
+    twin = f"/**/mock_youbot:\n  ros__parameters:\n    seed: {seed}\n"
+    tracker = "/**/trajectory_tracker:\n  ros__parameters:\n    feedback: false\n"
+    (out / "open_loop.yaml").write_text(twin + tracker, encoding="utf-8")
+    write_parameters(out / "stabilised.yaml", "/**/mock_youbot", {"seed": seed})
+
+
+@contextmanager
+def _robot(out: Path, environment: dict[str, str], settings: str, result: Path | None) -> Iterator[None]:
+    """A bringup of the twin around some drives.
+
+    Raises:
+        ResourceError: it ended by itself.
+    """
+    log = out / f"bringup_{Path(settings).stem}.log"
+    command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", "--robot", "mock"]
+    command += ["--params-file", str(out / settings)]
+    command += ["--result-file", str(result)] if result is not None else []
+    with log.open("wb") as stream:
+        process = start(command, environment, stream.fileno())
+        try:
+            yield
+            if process.poll() is not None:
+                raise ResourceError("bringup", got=f"exit code {process.returncode}", remedy=f"read {log}")
+        finally:
+            stop(process)
+
+
+def _drive(out: Path, environment: dict[str, str], program: str, name: str) -> None:
+    """Record one program into the bag `name`.
+
+    Raises:
+        RecordingError: the recorder or the player failed; names the log.
+    """
+    log = out / f"{name}.log"
+    with log.open("wb") as stream:
+        recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
+        player = None
+        try:
+            _wait_for_recorder(out / name, recorder, log)
+            player = start(node_command("program_player", [program]), environment, stream.fileno())
+            code = player.wait(_LONGEST_DRIVE)
+        except subprocess.TimeoutExpired:
+            code = -1
+        finally:
+            if player is not None:
+                stop(player)
+            stop(recorder)
+    if code != 0:
+        raise RecordingError(f"drive {name}", got=f"exit code {code}", expected="0", remedy=f"read {log}")
+
+
+def _wait_for_recorder(bag: Path, recorder: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the bag receives the robot's topics: DDS takes up to three seconds to connect them."""
+    deadline = time.monotonic() + _CONNECT
+    while not all(_recorded(bag).get(topic, 0) > 0 for topic in _FLOWING):
+        if recorder.poll() is not None or time.monotonic() > deadline:
+            raise RecordingError(
+                f"recorder of {bag.name}",
+                got="no messages",
+                expected=", ".join(_FLOWING),
+                remedy=f"read {log}",
+            )
+        time.sleep(0.1)
+
+
+def _recorded(bag: Path) -> dict[str, int]:
+    """Messages of each topic so far, from the metadata the recorder keeps up to date."""
+    try:
+        content = yaml.safe_load((bag / "metadata.yaml").read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+    topics = content["rosbag2_bagfile_information"]["topics_with_message_count"]
+    return {entry["topic_metadata"]["name"]: entry["message_count"] for entry in topics}
+
+
+def _compare(out: Path, program: str, robot: Robot) -> PathComparison:
+    drives = [_path(out / f"{program}_{kind}", robot) for kind in ("open_loop", "feedback")]
+    return compare(program, drives, robot)
+
+
+def _path(bag: Path, robot: Robot) -> RecordedPath:
+    recording = open_bag(bag)
+    path = recorded_path(recording, base_signals(recording, robot, {}), {})
+    if path is None:
+        raise RecordingError(str(bag), got="no poses", expected="ground_truth or odom")
+    return path
+
+
+def _print_tracking(comparisons: list[PathComparison]) -> None:
+    table = Table(title="tracking error over the whole program, against ground truth (root mean square)")
+    table.add_column("program")
+    for column in ("position open loop", "stabilised", "better", "heading open loop", "stabilised", "better"):
+        table.add_column(column, justify="right")
+    for comparison in comparisons:
+        before, after = comparison.statistics(OPEN_LOOP), comparison.statistics(FEEDBACK)
+        table.add_row(
+            comparison.name,
+            f"{1e3 * before.position_rmse:.2f} mm",
+            f"{1e3 * after.position_rmse:.2f} mm",
+            f"{before.position_rmse / after.position_rmse:.1f} x",
+            f"{1e3 * before.heading_rmse:.2f} mrad",
+            f"{1e3 * after.heading_rmse:.2f} mrad",
+            f"{before.heading_rmse / after.heading_rmse:.1f} x",
+        )
+    Console(soft_wrap=True).print(table)

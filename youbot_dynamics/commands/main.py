@@ -1,0 +1,223 @@
+"""The program `youbot`: one verb, one module."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from youbot_dynamics import __version__
+from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES
+from youbot_dynamics.errors import ResourceError, YoubotDynamicsError
+from youbot_dynamics.identification_stages import STAGES
+
+DONE, FAILED, NOT_IDENTIFIABLE = 0, 1, 3
+
+_EPILOG = """\
+examples:
+  youbot demo                                     the whole story on the digital twin
+  youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
+  youbot record --out drive_1                     record every topic until Ctrl-C
+  youbot play combined                            drive one of the three programs
+  youbot identify drive_1 --out found             delays, report.html, result.yaml
+  youbot bringup --robot mock --result-file found/result.yaml
+
+exit codes: 0 done, 1 refused or failed (one line says why), 3 finished, but something is not identifiable
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="youbot",
+        description="Identify how a KUKA youBot really moves, and use it to drive where it should.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"youbot_dynamics {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    _add_identify(verbs)
+    _add_record(verbs)
+    _add_play(verbs)
+    _add_bringup(verbs)
+    _add_demo(verbs)
+    return parser
+
+
+def _verb(verbs, name: str, text: str, examples: str) -> argparse.ArgumentParser:
+    return verbs.add_parser(
+        name,
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_namespace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--namespace", default="", metavar="NS", help="namespace of the robot (default: none)")
+
+
+def _add_identify(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "identify",
+        "identify the effective delays of the base from recordings",
+        "  youbot identify drive_1 --out found\n"
+        "  youbot identify translation rotation --out found --json\n"
+        "  youbot identify log.csv --columns time:ms,command.x,measured.x --out found\n",
+    )
+    parser.add_argument(
+        "bags",
+        nargs="+",
+        type=Path,
+        metavar="BAG",
+        help="bag (mcap, sqlite3, ROS 1), folder of bags, or text log",
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder for the result and report")
+    parser.add_argument(
+        "--only", default=",".join(STAGES), metavar="LIST", help=f"what to identify, of: {', '.join(STAGES)}"
+    )
+    parser.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="ROLE=NAME",
+        help="topic that plays a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, "
+        "ground_truth, trajectory",
+    )
+    parser.add_argument(
+        "--columns", default="", help="columns of text logs, such as time:ms,_,command.x:rad/s,measured.x"
+    )
+    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON instead of a table")
+
+
+def _add_record(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "record",
+        "record topics into an mcap bag that survives being killed",
+        "  youbot record --out drive_1\n  youbot record --out drive_2 /wheel_commands /driver/joint_states\n",
+    )
+    parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help="topics to record; all if none is named")
+    _add_namespace(parser)
+
+
+def _add_play(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "play",
+        "drive a motion program on the running robot",
+        "  youbot play combined\n  youbot play my_program.txt --dt 0.02 --time-scale 1.5\n",
+    )
+    parser.add_argument("program", metavar="FILE", help="lines Vx Vy Omega, or one of translation, rotation, combined")
+    parser.add_argument("--dt", type=float, default=0.02, help="time each line is held [s] (default: 0.02)")
+    parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower (default: 1)")
+    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot (limits)")
+    _add_namespace(parser)
+
+
+def _add_bringup(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "bringup",
+        "start the nodes of the robot and stop them together",
+        "  youbot bringup --robot mock\n  youbot bringup --robot real --result-file found/result.yaml\n",
+    )
+    for argument in ARGUMENTS:
+        truth = argument.default in TRUTH_VALUES
+        parser.add_argument(
+            f"--{argument.name.replace('_', '-')}",
+            default=argument.default,
+            choices=argument.choices or (TRUTH_VALUES if truth else None),
+            help=f"{argument.description.replace('%', '%%')} (default: {argument.default or 'none'})",
+        )
+
+
+def _add_demo(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "demo",
+        "drive the digital twin, identify it, and drive it again compensated and stabilised",
+        "  youbot demo\n  youbot demo --out demo_output --seed 7\n",
+    )
+    parser.add_argument("--out", type=Path, default=Path("demo_output"), metavar="DIR", help="folder for the results")
+    parser.add_argument("--seed", type=int, default=1, help="which twin: its hidden truth is drawn from this")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one verb; the exit code says how it went."""
+    given = _parser().parse_args(arguments)
+    try:
+        code = _run(given)
+    except YoubotDynamicsError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        code = FAILED
+    except BrokenPipeError:
+        # The reader of our output has gone: as `head` does.
+        sys.stderr.close()
+        code = FAILED
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = FAILED
+    sys.exit(code)
+
+
+def _run(given: argparse.Namespace) -> int:
+    if given.verb == "identify":
+        from youbot_dynamics.commands.identify import identify_command
+
+        return identify_command(given)
+    if given.verb == "bringup":
+        from youbot_dynamics.commands.bringup import bringup
+
+        values = {argument.name: getattr(given, argument.name) for argument in ARGUMENTS}
+        return bringup(values)
+    if given.verb == "demo":
+        from youbot_dynamics.commands.demo import demo
+
+        return demo(given.out, given.seed)
+    ros = _ros_arguments(given)
+    _need_ros()
+    if given.verb == "record":
+        from youbot_dynamics.nodes.recorder import main as record
+
+        record([*given.topics, "--out", given.out, *ros])
+    else:
+        from youbot_dynamics.nodes.program_player import main as play
+
+        play([given.program, "--dt", str(given.dt), "--time-scale", str(given.time_scale), *ros])
+    return DONE
+
+
+def _ros_arguments(given: argparse.Namespace) -> list[str]:
+    from youbot_dynamics.bringup_plan import existing_file, namespace_arguments
+
+    tokens = list(namespace_arguments(given.namespace))
+    file = getattr(given, "params_file", None)
+    if file is not None:
+        tokens += ["--params-file", str(existing_file("params_file", str(file)))]
+    return ["--ros-args", *tokens] if tokens else []
+
+
+def _need_ros() -> None:
+    """Say how to get ROS where it is missing.
+
+    Raises:
+        ResourceError: rclpy cannot be imported.
+    """
+    try:
+        import rclpy  # noqa: F401
+    except ImportError:
+        raise ResourceError(
+            "rclpy",
+            got="not installed",
+            expected="ROS 2 Jazzy",
+            remedy="source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'",
+        ) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Node base_controller: cmd_vel to four wheel velocities, within the limits of the robot."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from geometry_msgs.msg import Twist, TwistStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander
+from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
+from youbot_dynamics.nodes.messages import joint_message, twist_vector
+from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
+from youbot_dynamics.parameters import Parameter, settings_table
+
+TABLE = (
+    *settings_table(CommanderSettings),
+    STAMPED_CMD_VEL,
+    Parameter(
+        "command_interface",
+        "twist",
+        "What the driver is sent.",
+        read_only=True,
+        choices=INTERFACES,
+        source="design",
+    ),
+)
+
+_BURST_GAP = 1.0  # [s] of quiet that separates one burst of refusals from the next
+
+
+class BaseController(Node):
+    """Translates between topics and `WheelCommander`; time here is the steady clock, which never jumps."""
+
+    def __init__(self) -> None:
+        super().__init__("base_controller")
+        self._config = NodeParameters(self, TABLE)
+        self._robot = self._config.robot()
+        settings = self._config.settings(CommanderSettings)
+        self._period = 1.0 / settings.rate
+        self._commander = WheelCommander(
+            self._robot.base.geometry.mecanum(), self._robot.base.limits, settings.command_timeout
+        )
+        self._config.on_change(self._retune)
+        self._output = DriverOutput(self, self._robot, self._config["command_interface"])
+        self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
+        self._sent = 0
+        self._limited = 0
+        self._source = "none"
+        self._last_refusal = ("", -np.inf)
+        stamped = self._config["enable_stamped_cmd_vel"]
+        self.create_subscription(TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
+        self.create_subscription(Twist, "trajectory_tracker/cmd_vel", self._on_tracker, COMMAND_QOS)
+        self.create_service(SetBool, "~/enable", self._on_enable)
+        self._diagnostics = Diagnostics(self, self._report)
+        self.create_timer(self._period, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _retune(self) -> None:
+        self._commander.timeout = self._config["command_timeout"]
+
+    def _on_operator(self, message: Twist | TwistStamped) -> None:
+        self._offer("operator", message.twist if isinstance(message, TwistStamped) else message)
+
+    def _on_tracker(self, message: Twist) -> None:
+        self._offer("tracker", message)
+
+    def _offer(self, source: str, message: Twist) -> None:
+        now = time.monotonic()
+        reason = self._commander.offer(source, twist_vector(message), now)
+        if not reason:
+            return
+        begins = now - self._last_refusal[1] > _BURST_GAP
+        self._last_refusal = (f"refused a command of the {source}: {reason}", now)
+        if begins:
+            self.get_logger().warning(self._last_refusal[0])
+            self._diagnostics.publish()
+
+    def _on_timer(self) -> None:
+        command = self._commander.step(time.monotonic(), self._period)
+        if command is None:
+            return
+        self._send(command.wheel_speeds)
+        self._sent += 1
+        self._limited += command.limited
+        if command.source != self._source:
+            self.get_logger().info(f"driven by: {command.source}")
+            self._source = command.source
+
+    def _send(self, wheel_speeds: np.ndarray) -> None:
+        stamp = 1e-9 * self.get_clock().now().nanoseconds
+        self._output.send(wheel_speeds, stamp)
+        names = self._robot.driver.wheel_joints
+        self._wheel_commands.publish(joint_message(stamp, names, velocity=wheel_speeds))
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._commander.enabled = request.data
+        response.success = True
+        response.message = "commands are obeyed" if request.data else "braking, then holding zero"
+        return response
+
+    def _report(self) -> dict[str, Status]:
+        age = self._commander.age(time.monotonic())
+        values = {
+            "driven_by": self._source,
+            "enabled": str(self._commander.enabled),
+            "sent": str(self._sent),
+            "limited": str(self._limited),
+            "refused": str(self._commander.refused),
+            "command_age_s": f"{age:.2f}",
+        }
+        if self._commander.refused:
+            return {"commands": Status(WARN, self._last_refusal[0], values)}
+        if self._sent and self._output.publisher.get_subscription_count() == 0:
+            return {"commands": Status(ERROR, f"no driver listens on {self._output.publisher.topic_name}", values)}
+        state = "waiting for a first command" if self._sent == 0 else "sending"
+        return {"commands": Status(OK, state if self._commander.enabled else "disabled", values)}
+
+    def stop(self) -> None:
+        """Send zero, if anything was ever sent, and wait until it has arrived."""
+        if self._sent == 0:
+            return
+        self._send(np.zeros(len(self._robot.driver.wheel_joints)))
+        if not acknowledged([self._output.publisher]):
+            self.get_logger().error("nobody confirmed the last zero command: is the driver still alive?")
+
+
+def main() -> None:
+    """Run the node."""
+    run(lambda: [BaseController()])
+
+
+if __name__ == "__main__":
+    main()

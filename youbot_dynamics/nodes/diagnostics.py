@@ -1,0 +1,54 @@
+"""Status of a node on /diagnostics, once a second and at once when it gets worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+OK = DiagnosticStatus.OK
+WARN = DiagnosticStatus.WARN
+ERROR = DiagnosticStatus.ERROR
+
+_PERIOD = 1.0  # [s]
+
+
+@dataclass(frozen=True)
+class Status:
+    """One line of /diagnostics: level, cause with remedy, and figures."""
+
+    level: bytes
+    message: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+class Diagnostics:
+    """Publishes what `report` returns, under the node's full name.
+
+    Args:
+        node: whose status it is.
+        report: returns name of each item -> status; called once a second.
+    """
+
+    def __init__(self, node: Node, report: Callable[[], Mapping[str, Status]]) -> None:
+        self._node = node
+        self._report = report
+        # Global on purpose: aggregators listen there whatever the namespace.
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        node.create_timer(_PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def publish(self) -> None:
+        """Publish now."""
+        message = DiagnosticArray()
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        name = self._node.get_fully_qualified_name()
+        for item, status in self._report().items():
+            entry = DiagnosticStatus(
+                level=status.level, name=f"{name}: {item}", message=status.message, hardware_id="youbot"
+            )
+            entry.values = [KeyValue(key=key, value=value) for key, value in status.values.items()]
+            message.status.append(entry)
+        self._publisher.publish(message)

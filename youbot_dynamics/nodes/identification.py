@@ -1,0 +1,194 @@
+"""Node identification: keeps what it hears in a bag, and fits it in a child process so that no message is lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from youbot_dynamics import __version__
+from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.parameters import NodeParameters
+from youbot_dynamics.nodes.processes import start, stop
+from youbot_dynamics.nodes.runtime import LATCHED_QOS, run
+from youbot_dynamics.nodes.taps import Taps
+from youbot_dynamics.parameter_file import write_parameters
+from youbot_dynamics.parameters import Parameter
+from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
+from youbot_dynamics.robot import PREFIX
+
+TABLE = (
+    Parameter(
+        "output_folder",
+        "youbot_identification",
+        "Folder for recordings and results; made if needed.",
+        source="design",
+    ),
+    Parameter("pose_topic", "ground_truth", "Topic with the pose of the base, for the report.", source="design"),
+)
+
+TOPICS = (
+    "wheel_commands",
+    "cmd_vel",
+    "driver/cmd_vel",
+    "driver/joint_states",
+    "odom",
+    "trajectory",
+)
+
+_LOOK = 0.2  # [s] between looks at the child
+
+
+class IdentificationNode(Node):
+    """Records from `~/start` to `~/stop`, fits on `~/fit`; what it fits is `youbot identify` on its own bag."""
+
+    def __init__(self) -> None:
+        super().__init__("identification")
+        self._config = NodeParameters(self, TABLE)
+        self._writer: BagWriter | None = None
+        self._bag: Path | None = None
+        self._count = 0
+        self._child: subprocess.Popen[bytes] | None = None
+        self._status = Status(OK, "idle: call ~/start, drive, ~/stop, ~/fit")
+        names = (*TOPICS, self._config["pose_topic"])
+        self._taps = Taps(self, {self.resolve_topic_name(name) for name in names}, self._take)
+        self._result = self.create_publisher(DiagnosticArray, "~/result", LATCHED_QOS)
+        for name, callback in (("start", self._on_start), ("stop", self._on_stop), ("fit", self._on_fit)):
+            self.create_service(Trigger, f"~/{name}", callback)
+        Diagnostics(self, lambda: {"identification": self._status})
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(_LOOK, self._watch, clock=steady)
+        self.create_timer(1.0, self._flush, clock=steady)
+
+    def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
+        if self._writer is None:
+            return
+        self._writer.add_topic(topic, type_name, qos=quality)
+        self._writer.write(topic, data, time.time_ns())
+        self._count += 1
+
+    def _flush(self) -> None:
+        if self._writer is not None:
+            self._writer.flush()
+
+    def _robot_values(self) -> dict:
+        return {n: v for n, v in self._config.values.items() if n.split(".")[0] == PREFIX}
+
+    def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if self._writer is not None:
+            return _answer(response, False, f"recording into {self._bag} already: call ~/stop first")
+        folder = Path(self._config["output_folder"]).expanduser().absolute()
+        bag = folder / time.strftime("recording_%Y%m%d_%H%M%S")
+        metadata = {
+            "robot_id": str(self._config[f"{PREFIX}.robot_id"]),
+            "youbot_dynamics": __version__,
+            "parameters": json.dumps(self._robot_values()),
+        }
+        try:
+            self._writer = BagWriter(bag, metadata)
+        except YoubotDynamicsError as problem:
+            return _answer(response, False, str(problem))
+        self._bag, self._count = bag, 0
+        self._status = Status(OK, f"recording into {bag}")
+        return _answer(response, True, f"recording into {bag}")
+
+    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if self._writer is None:
+            return _answer(response, False, "not recording: call ~/start first")
+        self._close()
+        self._status = Status(OK, f"recorded {self._count} messages into {self._bag}: call ~/fit")
+        return _answer(response, True, f"recorded {self._count} messages into {self._bag}")
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _on_fit(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if self._child is not None:
+            return _answer(response, False, "a fit is running already: wait for ~/result")
+        if self._writer is not None or self._bag is None:
+            remedy = "call ~/stop first" if self._writer is not None else "call ~/start, drive, ~/stop first"
+            return _answer(response, False, f"nothing recorded to the end: {remedy}")
+        out = self._fit_folder()
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            robot = out / "robot.yaml"
+            write_parameters(robot, "/**", self._robot_values(), ["The robot as it was when this was fitted."])
+            with (out / "fit.log").open("wb") as log:
+                self._child = start(self._command(robot, out), output=log.fileno())
+        except OSError as problem:
+            return _answer(response, False, f"{out}: {problem.strerror}")
+        self._status = Status(OK, f"fitting {self._bag}")
+        return _answer(response, True, f"fitting; the result goes to {out} and to ~/result")
+
+    def _command(self, robot: Path, out: Path) -> list[str]:
+        words = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify", str(self._bag)]
+        words += ["--out", str(out), "--params-file", str(robot)]
+        pose = self.resolve_topic_name(self._config["pose_topic"])
+        return words + (["--topic", f"ground_truth={pose}"] if pose in self._taps.topics else [])
+
+    def _fit_folder(self) -> Path:
+        assert self._bag is not None
+        return self._bag.with_name(self._bag.name.replace("recording", "fit"))
+
+    def _watch(self) -> None:
+        """Publish the result once the child has ended."""
+        if self._child is None or self._child.poll() is None:
+            return
+        code, self._child = self._child.returncode, None
+        out = self._fit_folder()
+        if code not in (0, 3):
+            lines = (out / "fit.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            self._status = Status(ERROR, lines[-1] if lines else f"the fit ended with exit code {code}")
+            self.get_logger().error(self._status.message)
+            return
+        content = json.loads((out / "result.json").read_text(encoding="utf-8"))
+        self._publish(content)
+        level, text = (OK, "identified") if code == 0 else (WARN, "finished, but not everything is identifiable")
+        self._status = Status(level, f"{text}: {out}")
+        self.get_logger().info(self._status.message)
+
+    def _publish(self, content: dict) -> None:
+        message = DiagnosticArray()
+        message.header.stamp = self.get_clock().now().to_msg()
+        for entry in content["parameters"]:
+            good = entry["verdict"] == "identified"
+            status = DiagnosticStatus(
+                level=OK if good else WARN,
+                name=entry["name"],
+                message=entry["verdict"],
+                hardware_id=content["robot_id"],
+            )
+            wanted = ("value", "unit", "standard_error", "interval_95", "samples")
+            status.values = [KeyValue(key=key, value=json.dumps(entry[key])) for key in wanted]
+            message.status.append(status)
+        self._result.publish(message)
+
+    def stop(self) -> None:
+        """Finish the bag; a running fit is ended."""
+        self._close()
+        if self._child is not None:
+            stop(self._child)
+
+
+def _answer(response: Trigger.Response, success: bool, message: str) -> Trigger.Response:
+    response.success, response.message = success, message
+    return response
+
+
+def main() -> None:
+    """Run the node."""
+    run(lambda: [IdentificationNode()])
+
+
+if __name__ == "__main__":
+    main()

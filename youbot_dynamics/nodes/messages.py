@@ -1,0 +1,131 @@
+"""Messages to arrays and back; the only place that knows their layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import cos, sin
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Pose, Transform, Twist
+from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+
+from youbot_dynamics.kinematics.planar import yaw_of_quaternion
+
+Vector = NDArray[np.float64]
+
+# Variance of what a planar base does not do: z, roll, pitch.
+_PLANAR_VARIANCE = 1e-6
+
+
+def seconds(stamp: Time) -> float:
+    """Stamp in seconds; float64 keeps 0.3 us at today's date."""
+    return stamp.sec + 1e-9 * stamp.nanosec
+
+
+def to_time(stamp: float) -> Time:
+    """Seconds as a message."""
+    whole = int(stamp // 1)
+    nanoseconds = round((stamp - whole) * 1e9)
+    return Time(sec=whole + nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+
+
+def twist_vector(message: Twist) -> Vector:
+    """Planar part (vx, vy, wz); NaN throughout where any of the six fields is not finite."""
+    fields = (message.linear, message.angular)
+    if not np.all(np.isfinite([value for part in fields for value in (part.x, part.y, part.z)])):
+        return np.full(3, np.nan)
+    return np.array([message.linear.x, message.linear.y, message.angular.z])
+
+
+def twist_message(twist: Sequence[float] | Vector) -> Twist:
+    """Planar twist (3,) as a message."""
+    message = Twist()
+    message.linear.x, message.linear.y, message.angular.z = (float(value) for value in twist)
+    return message
+
+
+def pose_vector(pose: Pose) -> Vector:
+    """Planar part (x, y, yaw) of a pose."""
+    q = pose.orientation
+    return np.array([pose.position.x, pose.position.y, yaw_of_quaternion(q.x, q.y, q.z, q.w)])
+
+
+def transform_vector(transform: Transform) -> Vector:
+    """Planar part (x, y, yaw) of a transform."""
+    q = transform.rotation
+    return np.array([transform.translation.x, transform.translation.y, yaw_of_quaternion(q.x, q.y, q.z, q.w)])
+
+
+def joint_positions(message: JointState, joints: Iterable[str]) -> tuple[Vector, Vector] | None:
+    """Positions and velocities of the named joints, NaN where absent; None if the message lacks a joint."""
+    index = {name: k for k, name in enumerate(message.name)}
+    try:
+        picked = [index[name] for name in joints]
+    except KeyError:
+        return None
+
+    def pick(values: Sequence[float]) -> Vector:
+        return np.array([values[k] if k < len(values) else np.nan for k in picked])
+
+    return pick(message.position), pick(message.velocity)
+
+
+def joint_message(
+    stamp: float,
+    names: Sequence[str],
+    position: Iterable[float] = (),
+    velocity: Iterable[float] = (),
+    effort: Iterable[float] = (),
+) -> JointState:
+    """Joint state with the given fields; the others stay empty."""
+    message = JointState()
+    message.header.stamp = to_time(stamp)
+    message.name = list(names)
+    message.position = [float(value) for value in position]
+    message.velocity = [float(value) for value in velocity]
+    message.effort = [float(value) for value in effort]
+    return message
+
+
+def odometry_message(
+    stamp: float,
+    frame: str,
+    child: str,
+    pose: Vector,
+    twist: Vector,
+    pose_covariance: Vector | None = None,
+    twist_covariance: Vector | None = None,
+) -> Odometry:
+    """Odometry of a planar base.
+
+    Args:
+        stamp: [s].
+        frame: of the pose.
+        child: of the twist.
+        pose: (3,) x, y, yaw.
+        twist: (3,) in the child frame.
+        pose_covariance: (3, 3) of x, y, yaw; None leaves the message's zeros ("unknown").
+        twist_covariance: (3, 3) of vx, vy, wz; None as above.
+    """
+    message = Odometry()
+    message.header.stamp = to_time(stamp)
+    message.header.frame_id, message.child_frame_id = frame, child
+    message.pose.pose.position.x, message.pose.pose.position.y = float(pose[0]), float(pose[1])
+    half = 0.5 * float(pose[2])
+    message.pose.pose.orientation.z, message.pose.pose.orientation.w = sin(half), cos(half)
+    message.twist.twist = twist_message(twist)
+    if pose_covariance is not None:
+        message.pose.covariance = _six(pose_covariance)
+    if twist_covariance is not None:
+        message.twist.covariance = _six(twist_covariance)
+    return message
+
+
+def _six(covariance: Vector) -> Vector:
+    """Covariance (36,) of x, y, z, roll, pitch, yaw from that of x, y, yaw (3, 3)."""
+    full = _PLANAR_VARIANCE * np.eye(6)
+    full[np.ix_([0, 1, 5], [0, 1, 5])] = covariance
+    return full.ravel()

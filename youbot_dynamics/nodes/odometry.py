@@ -1,0 +1,166 @@
+"""Node odometry: wheel states to odom and joint_states; its executable also runs the trajectory_tracker."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import time
+
+import numpy as np
+from geometry_msgs.msg import TransformStamped
+from nav_msgs.msg import Odometry as OdometryMessage
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, OdometryState, SignCheck
+from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.messages import joint_positions, odometry_message, seconds
+from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
+from youbot_dynamics.nodes.runtime import STATE_QOS, TF_QOS, run
+from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
+from youbot_dynamics.parameters import Parameter, settings_table
+
+STABILIZE = Parameter(
+    "stabilize",
+    True,
+    "Whether the executable also runs the trajectory_tracker.",
+    read_only=True,
+    source="design",
+)
+TABLE = (
+    *settings_table(OdometrySettings),
+    *FRAME_TABLE,
+    Parameter("publish_tf", True, "Whether the transform odom -> base goes out on /tf.", read_only=True),
+    STABILIZE,
+)
+
+_SILENCE = 0.5  # [s] without a message after which the topic counts as silent
+
+
+class OdometryNode(Node):
+    """Reads the driver's joint states; it never commands anything."""
+
+    def __init__(self) -> None:
+        super().__init__("odometry")
+        self.config = NodeParameters(self, TABLE)
+        self._robot = self.config.robot()
+        driver = self._robot.driver
+        self._names = driver.wheel_joints
+        self._position_sign = np.array(driver.position_sign)
+        self._velocity_sign = np.array(driver.velocity_sign)
+        self._odometry = Odometry(self._robot, self.config.settings(OdometrySettings))
+        self.config.on_change(self._retune)
+        self._signs = SignCheck(self._names)
+        self._frame, self._child = self.config.frames()
+        self._last_message = -np.inf
+        self._last_tracking = -np.inf
+        self._odom = self.create_publisher(OdometryMessage, "odom", STATE_QOS)
+        self._joint_states = self.create_publisher(JointState, "joint_states", STATE_QOS)
+        self._tf = self._make_tf()
+        self.create_service(Trigger, "~/reset_odometry", self._on_reset)
+        self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
+        self.create_subscription(JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
+        Diagnostics(self, self._report)
+
+    def _make_tf(self):
+        if not self.config["publish_tf"]:
+            return None
+        if importlib.util.find_spec("tf2_msgs") is None:
+            self.get_logger().warning("tf2_msgs is not installed: the transform is on odom, but not on /tf")
+            return None
+        from tf2_msgs.msg import TFMessage
+
+        return self.create_publisher(TFMessage, "/tf", TF_QOS)
+
+    def _retune(self) -> None:
+        self._odometry.settings = self.config.settings(OdometrySettings)
+
+    def _on_tracking(self, message: JointState) -> None:
+        self._last_tracking = time.monotonic()
+
+    def _on_joint_states(self, message: JointState) -> None:
+        self._joint_states.publish(self._with_our_signs(message))
+        picked = joint_positions(message, self._names)
+        if picked is None:
+            return
+        self._last_message = time.monotonic()
+        stamp = seconds(message.header.stamp)
+        position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
+        self._signs.update(stamp, position, velocity)
+        state = self._odometry.update(stamp, position)
+        if state is not None:
+            self._publish(state)
+
+    def _with_our_signs(self, message: JointState) -> JointState:
+        """Copy of the driver's message in which every wheel turns positive when it rolls forward."""
+        fixed = copy.deepcopy(message)
+        for k, name in enumerate(message.name):
+            if name in self._names:
+                wheel = self._names.index(name)
+                if k < len(fixed.position):
+                    fixed.position[k] *= float(self._position_sign[wheel])
+                for channel in (fixed.velocity, fixed.effort):
+                    if k < len(channel):
+                        channel[k] *= float(self._velocity_sign[wheel])
+        return fixed
+
+    def _publish(self, state: OdometryState) -> None:
+        message = odometry_message(
+            state.stamp,
+            self._frame,
+            self._child,
+            state.pose,
+            state.twist,
+            state.covariance,
+            state.twist_covariance,
+        )
+        self._odom.publish(message)
+        if self._tf is not None:
+            transform = TransformStamped(header=message.header, child_frame_id=self._child)
+            transform.transform.translation.x = message.pose.pose.position.x
+            transform.transform.translation.y = message.pose.pose.position.y
+            transform.transform.rotation = message.pose.pose.orientation
+            self._tf.publish(self._tf.msg_type(transforms=[transform]))
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if time.monotonic() - self._last_tracking < _SILENCE:
+            response.success = False
+            response.message = "a trajectory is being followed: cancel it first (trajectory_tracker/cancel)"
+            return response
+        self._odometry.reset()
+        response.success = True
+        response.message = f"the base is at the origin of {self._frame}"
+        return response
+
+    def _report(self) -> dict[str, Status]:
+        silent = time.monotonic() - self._last_message
+        values = {
+            "encoder_jumps": str(self._odometry.jumps),
+            "late_messages": str(self._odometry.late),
+            "silent_for_s": f"{silent:.2f}",
+        }
+        contradicting = self._signs.contradicting()
+        if silent > _SILENCE:
+            text = f"no wheel states of {', '.join(self._names)} on {self.resolve_topic_name('driver/joint_states')}"
+            return {"wheels": Status(ERROR, f"{text}: is the driver running and remapped?", values)}
+        if contradicting:
+            text = f"position and velocity of {', '.join(contradicting)} move in opposite directions"
+            return {"wheels": Status(ERROR, f"{text}: check robot.driver.position_sign, velocity_sign", values)}
+        if self._odometry.jumps:
+            return {"wheels": Status(WARN, "encoders jumped: the pose is off by the jump", values)}
+        return {"wheels": Status(OK, "integrating", values)}
+
+
+def main() -> None:
+    """Run the odometry and, unless `stabilize` is false, the trajectory tracker in one process."""
+
+    def make():
+        odometry = OdometryNode()
+        return [odometry, TrajectoryTracker()] if odometry.config["stabilize"] else [odometry]
+
+    run(make)
+
+
+if __name__ == "__main__":
+    main()

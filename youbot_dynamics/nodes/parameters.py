@@ -1,0 +1,115 @@
+"""Parameter tables on a ROS node: declared with descriptors, checked on set, unknown names refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+
+from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.parameters import Parameter, Value, check_names
+from youbot_dynamics.robot import PREFIX, Robot, robot_from_values, robot_table
+
+_FROM_ROS = ("use_sim_time", "start_type_description_service")
+
+FRAME_TABLE = (
+    Parameter("odom_frame", "odom", "Frame the base is reckoned in.", read_only=True, source="REP-105"),
+    Parameter("base_frame", "base_footprint", "Frame of the base on the floor.", read_only=True, source="driver"),
+    Parameter("frame_prefix", "", "Put before both frame names.", read_only=True, source="design"),
+)
+
+STAMPED_CMD_VEL = Parameter(
+    "enable_stamped_cmd_vel",
+    False,
+    "Whether cmd_vel is TwistStamped instead of Twist.",
+    read_only=True,
+    source="Nav2's name for it",
+)
+
+
+class NodeParameters:
+    """Parameters of one node, always valid and at hand as plain values.
+
+    Args:
+        node: the node that owns them.
+        table: its own parameters; the robot's facts are added.
+
+    Raises:
+        ParameterError: an override outside the table, of the wrong type or out of range.
+    """
+
+    def __init__(self, node: Node, table: Sequence[Parameter]) -> None:
+        self._table = {parameter.name: parameter for parameter in (*robot_table(), *table)}
+        self.values: dict[str, Value] = {}
+        overrides = node._parameter_overrides
+        own = [n for n in overrides if n not in _FROM_ROS and not n.startswith("qos_overrides.")]
+        check_names(own, self._table)
+        for name, parameter in self._table.items():
+            value = overrides[name].value if name in overrides else parameter.default
+            self.values[name] = parameter.check(value)
+            node.declare_parameter(name, _plain(parameter.default), _descriptor(parameter))
+        self._changed: list[Callable[[], None]] = []
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._take)
+
+    def __getitem__(self, name: str) -> Any:
+        """Value of a parameter by its dotted name."""
+        return self.values[name]
+
+    def robot(self) -> Robot:
+        """The robot these parameters describe."""
+        return robot_from_values({name: value for name, value in self.values.items() if name.split(".")[0] == PREFIX})
+
+    def settings(self, kind: type) -> Any:
+        """Dataclass of settings filled from the parameters of the same names."""
+        return kind(**{name: self.values[name] for name in (item.name for item in dataclasses.fields(kind))})
+
+    def frames(self) -> tuple[str, str]:
+        """Odometry and base frame, prefix included."""
+        prefix = str(self.values["frame_prefix"])
+        return prefix + str(self.values["odom_frame"]), prefix + str(self.values["base_frame"])
+
+    def on_change(self, rebuild: Callable[[], None]) -> None:
+        """Call `rebuild` after parameters have changed."""
+        self._changed.append(rebuild)
+
+    def _check(self, parameters: Sequence[Any]) -> SetParametersResult:
+        try:
+            for parameter in parameters:
+                if parameter.name in self._table:
+                    self._table[parameter.name].check(parameter.value)
+        except ParameterError as problem:
+            return SetParametersResult(successful=False, reason=str(problem))
+        return SetParametersResult(successful=True)
+
+    def _take(self, parameters: Sequence[Any]) -> None:
+        for parameter in parameters:
+            if parameter.name in self._table:
+                self.values[parameter.name] = self._table[parameter.name].check(parameter.value)
+        for rebuild in self._changed:
+            rebuild()
+
+
+def _plain(value: Value) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _descriptor(parameter: Parameter) -> ParameterDescriptor:
+    unit = f" [{parameter.unit}]" if parameter.unit else ""
+    choices = f" One of {', '.join(parameter.choices)}." if parameter.choices else ""
+    descriptor = ParameterDescriptor(
+        description=f"{parameter.description}{unit}{choices}",
+        additional_constraints=f"source: {parameter.source}" if parameter.source else "",
+        read_only=parameter.read_only,
+    )
+    if parameter.low is not None and parameter.high is not None:
+        if isinstance(parameter.default, float):
+            descriptor.floating_point_range = [FloatingPointRange(from_value=parameter.low, to_value=parameter.high)]
+        elif isinstance(parameter.default, int):
+            descriptor.integer_range = [
+                IntegerRange(from_value=int(parameter.low), to_value=int(parameter.high), step=1)
+            ]
+    return descriptor

@@ -1,0 +1,68 @@
+"""Child processes that end with us, whatever ends us."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+_PR_SET_PDEATHSIG = 1
+_POLITE = 5.0  # [s] a process has to end after a signal
+
+
+def node_command(executable: str, arguments: Sequence[str]) -> list[str]:
+    """Command line that runs a node of this very installation, whatever PATH says."""
+    return [sys.executable, "-m", f"youbot_dynamics.nodes.{executable}", *arguments]
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, output: int | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own: Ctrl-C reaches us, and we stop it in order.
+
+    Where we are killed without a chance to do that, the kernel sends it SIGTERM (Linux).
+    """
+    parent = os.getpid()
+
+    def follow_parent() -> None:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return subprocess.Popen(
+        command,
+        env=None if environment is None else dict(environment),
+        stdout=output,
+        stderr=subprocess.STDOUT if output is not None else None,
+        start_new_session=True,
+        preexec_fn=follow_parent,
+    )
+
+
+def stop(process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> int:
+    """Ask a process to end, insist after 5 s; its exit code."""
+    if process.poll() is None:
+        process.send_signal(number)
+        try:
+            process.wait(_POLITE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    return process.wait()
+
+
+def stop_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Ask all to end at once, then wait for each."""
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + _POLITE
+    for process in processes:
+        try:
+            process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,159 @@
+"""Node program_player: sends a motion program as a trajectory and waits until it has been followed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from math import cos, sin
+from pathlib import Path
+
+import rclpy
+from geometry_msgs.msg import Transform
+from rclpy.duration import Duration
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
+
+from youbot_dynamics.control.program import Program, read_program
+from youbot_dynamics.errors import ProgramError, TrajectoryError, YoubotDynamicsError
+from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
+from youbot_dynamics.nodes.runtime import LATCHED_QOS, STATE_QOS, StopFlag, acknowledged, init, parse
+from youbot_dynamics.resources import program_path
+
+_LOOK = 5.0  # [s] to find a tracker
+_LEAD = 1.5  # [s] between sending and start: longer than any delay that can be previewed
+_ACCEPT = 2.0  # [s] for it to begin
+_QUIET = 0.5  # [s] without a tracking error after which it has ended
+
+
+class ProgramPlayer(Node):
+    """Plays one program on the trajectory tracker."""
+
+    def __init__(self) -> None:
+        super().__init__("program_player")
+        self.config = NodeParameters(self, FRAME_TABLE)
+        self._last_error = float("-inf")
+        # Latched, so that a recorder which DDS connects late still gets it.
+        self._trajectory = self.create_publisher(MultiDOFJointTrajectory, "trajectory", LATCHED_QOS)
+        self.create_subscription(JointState, "trajectory_tracker/error", self._on_error, STATE_QOS)
+
+    def _on_error(self, message: JointState) -> None:
+        self._last_error = time.monotonic()
+
+    def play(self, program: Program, flag: StopFlag) -> bool:
+        """Send the program and wait for its end; False if a signal came first.
+
+        Raises:
+            TrajectoryError: no tracker listens, or it did not take the program or gave it up.
+        """
+        topic = self.resolve_topic_name("trajectory")
+        if not self._wait(lambda: self._trajectory.get_subscription_count() > 0, _LOOK, flag):
+            if flag.set:
+                return False
+            raise TrajectoryError(
+                f"topic {topic}",
+                got="nobody who listens",
+                remedy="start the robot first: youbot bringup --robot mock",
+            )
+        # The tracker must reach the base controller, and its answers us, before we ask: DDS may still connect them.
+        self._wait(
+            lambda: (
+                self.count_publishers("trajectory_tracker/error") > 0
+                and self.count_subscribers("trajectory_tracker/cmd_vel") > 0
+            ),
+            _LOOK,
+            flag,
+        )
+        if flag.set:
+            return False
+        sent = time.monotonic()
+        self._trajectory.publish(self._message(program))
+        if not self._wait(lambda: self._last_error > sent, _LEAD + _ACCEPT, flag) and not flag.set:
+            raise TrajectoryError(
+                f"program {program.name}",
+                got="no answer of trajectory_tracker",
+                remedy="see its log and /diagnostics",
+            )
+        while not flag.set and time.monotonic() - self._last_error < _QUIET:
+            rclpy.spin_once(self, timeout_sec=0.05)
+        if flag.set:
+            self._cancel()
+            return False
+        lasted = self._last_error - sent
+        if lasted < program.duration:
+            raise TrajectoryError(
+                f"program {program.name}",
+                got=f"{lasted:.1f} s of {program.duration:.1f} s followed",
+                remedy="it was given up: see the log of trajectory_tracker and /diagnostics",
+            )
+        return True
+
+    def _wait(self, condition, timeout: float, flag: StopFlag) -> bool:
+        deadline = time.monotonic() + timeout
+        while not condition() and time.monotonic() < deadline and not flag.set:
+            rclpy.spin_once(self, timeout_sec=0.05)
+        return condition()
+
+    def _cancel(self) -> None:
+        """An empty trajectory stops the tracker."""
+        self._trajectory.publish(MultiDOFJointTrajectory())
+        acknowledged([self._trajectory])
+
+    def _message(self, program: Program) -> MultiDOFJointTrajectory:
+        _, base = self.config.frames()
+        trajectory = program.trajectory()
+        message = MultiDOFJointTrajectory(joint_names=[base])
+        message.header.frame_id = base
+        # A start time of our own, not the tracker's choice: so the bag tells when the program began.
+        start = self.get_clock().now() + Duration(nanoseconds=round(_LEAD * 1e9))
+        message.header.stamp = start.to_msg()
+        for moment, pose in zip(trajectory.times, trajectory.poses, strict=True):
+            transform = Transform()
+            transform.translation.x, transform.translation.y = float(pose[0]), float(pose[1])
+            transform.rotation.z, transform.rotation.w = sin(0.5 * pose[2]), cos(0.5 * pose[2])
+            point = MultiDOFJointTrajectoryPoint(transforms=[transform])
+            point.time_from_start = Duration(nanoseconds=round(moment * 1e9)).to_msg()
+            message.points.append(point)
+        return message
+
+
+def find_program(name: str, dt: float, time_scale: float) -> Program:
+    """Program of a file, or of one that comes with the package.
+
+    Raises:
+        ProgramError: no such program, a malformed one, or a time scale that is not positive.
+    """
+    if not time_scale > 0.0:
+        raise ProgramError("--time-scale", got=f"{time_scale:g}", expected="more than 0")
+    path = Path(name)
+    if not path.suffix and not path.exists() and path.name == name:
+        path = program_path(name)
+    return read_program(path, dt).scaled(time_scale)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Play one program; exit code 0 when it was followed to its end."""
+    parser = argparse.ArgumentParser(prog="program_player", description=__doc__)
+    parser.add_argument("program", help="text file with lines Vx Vy Omega, or translation, rotation, combined")
+    parser.add_argument("--dt", type=float, default=0.02, help="time each line is held [s]")
+    parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower")
+    given = parse(parser, arguments)
+    done = False
+    try:
+        program = find_program(given.program, given.dt, given.time_scale)
+        flag = init()
+        player = ProgramPlayer()
+        program.check(player.config.robot().base)
+        done = player.play(program, flag)
+        player.destroy_node()
+    except YoubotDynamicsError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+    if rclpy.ok():
+        rclpy.try_shutdown()
+    sys.exit(0 if done else 1)
+
+
+if __name__ == "__main__":
+    main()

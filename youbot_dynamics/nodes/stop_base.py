@@ -1,0 +1,132 @@
+"""Node stop_base: sends zero to the driver; at once, or in standby as soon as the base controller has fallen silent.
+
+Bringup keeps it in standby beside the base controller: a process started only after a crash would first have to
+find the driver, which takes DDS up to three seconds [measured], while the driver holds the last command.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import rclpy
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Empty
+
+from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
+from youbot_dynamics.nodes.parameters import NodeParameters
+from youbot_dynamics.nodes.runtime import STATE_QOS, StopFlag, init, leave_imports_out_of_collection
+from youbot_dynamics.parameters import Parameter
+
+TABLE = (
+    Parameter(
+        "standby",
+        False,
+        "Stay, and act whenever wheel_commands, once heard, fall silent, and on a signal.",
+        source="design",
+    ),
+    Parameter(
+        "silence",
+        0.5,
+        "Time without wheel_commands after which the base controller counts as dead.",
+        unit="s",
+        low=0.05,
+        high=5.0,
+        source="the command timeout",
+    ),
+    Parameter("motors_off", False, "Also switch the motors off: the base then coasts.", source="design"),
+    Parameter("wait", 4.0, "How long to look for a driver.", unit="s", low=0.0, high=30.0, source="DDS needs 3 s"),
+)
+
+_REPEATS = 3
+_PAUSE = 0.02  # [s]
+_LAST_WORD = 0.5  # [s] a base controller that ends with us has for its own zero
+
+
+class StopBase(Node):
+    """Speaks on all interfaces at once: whichever the dead controller used, the driver hears one of them."""
+
+    def __init__(self) -> None:
+        super().__init__("stop_base")
+        self._config = NodeParameters(self, TABLE)
+        robot = self._config.robot()
+        self._outputs = [DriverOutput(self, robot, interface) for interface in INTERFACES]
+        self._heard = float("-inf")
+        self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
+
+    def _on_wheel_commands(self, message: JointState) -> None:
+        self._heard = time.monotonic()
+
+    def _silent(self) -> bool:
+        return time.monotonic() - self._heard > self._config["silence"]
+
+    def execute(self, flag: StopFlag) -> bool:
+        """Wait in standby if asked to, then stop the base.
+
+        Returns:
+            False where no driver confirmed the zero command.
+        """
+        if not self._config["standby"]:
+            return self._finish(self._config["wait"])
+        while not flag.set:
+            rclpy.spin_once(self, timeout_sec=_PAUSE)
+            if self._heard > 0.0 and self._silent():
+                self.get_logger().error("base_controller has fallen silent: stopping the base")
+                self._finish(self._config["wait"])
+                # Stay on guard: it may have been held up, and speak again.
+                self._heard = float("-inf")
+        deadline = time.monotonic() + _LAST_WORD
+        while not self._silent() and time.monotonic() < deadline:
+            rclpy.spin_once(self, timeout_sec=_PAUSE)
+        return self._finish(0.0)
+
+    def _finish(self, wait: float) -> bool:
+        stopped = self._send_zero(wait)
+        if self._config["motors_off"]:
+            self._switch_off()
+        return stopped
+
+    def _send_zero(self, wait: float) -> bool:
+        deadline = time.monotonic() + wait
+        while not self._listening() and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+        stopped = False
+        for _ in range(_REPEATS):
+            stamp = 1e-9 * self.get_clock().now().nanoseconds
+            listening = self._listening()
+            stopped = all([output.stop(stamp) for output in listening]) and bool(listening)
+            time.sleep(_PAUSE)
+        return stopped
+
+    def _listening(self) -> list[DriverOutput]:
+        return [output for output in self._outputs if output.publisher.get_subscription_count() > 0]
+
+    def _switch_off(self) -> None:
+        client = self.create_client(Empty, "base/switchOffMotors")
+        if client.wait_for_service(timeout_sec=1.0):
+            rclpy.spin_until_future_complete(self, client.call_async(Empty.Request()), timeout_sec=1.0)
+        else:
+            self.get_logger().error("base/switchOffMotors does not answer: use the emergency stop")
+
+
+def main() -> None:
+    """Stop the base; exit code 1 where no driver was there to hear it."""
+    try:
+        flag = init()
+        node = StopBase()
+        leave_imports_out_of_collection()
+        stopped = node.execute(flag)
+    except YoubotDynamicsError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(1)
+    if not stopped:
+        node.get_logger().warning("no driver listens: nothing to stop, or the driver is gone")
+    node.destroy_node()
+    rclpy.try_shutdown()
+    sys.exit(0 if stopped else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Serialised messages of any topic, as the topics appear on the network."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from youbot_dynamics.recording.mcap_writer import TopicQos
+
+_DISCOVERY = 0.25  # [s] between looks for new topics
+_DEPTH = 1000
+_IGNORED = ("/rosout", "/parameter_events")
+
+Sink = Callable[[str, str, TopicQos, bytes], None]
+
+
+class Taps:
+    """Subscribes to topics once somebody publishes them and passes on every message as it came.
+
+    Args:
+        node: that subscribes.
+        wanted: resolved topic names, empty for all.
+        sink: takes topic, type, quality of service and CDR bytes.
+    """
+
+    def __init__(self, node: Node, wanted: Collection[str], sink: Sink) -> None:
+        self._node = node
+        self._wanted = wanted
+        self._sink = sink
+        self._ignored: set[str] = set(_IGNORED)
+        self.topics: dict[str, str] = {}
+        self._discover()
+        node.create_timer(_DISCOVERY, self._discover, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _discover(self) -> None:
+        for topic, types in self._node.get_topic_names_and_types():
+            if topic in self.topics or topic in self._ignored or (self._wanted and topic not in self._wanted):
+                continue
+            publishers = self._node.get_publishers_info_by_topic(topic)
+            if not publishers:
+                continue
+            kind = _message_class(types[0])
+            if kind is None:
+                self._ignored.add(topic)
+                self._node.get_logger().warning(f"not recorded: {topic}, the package of {types[0]} is not installed")
+                continue
+            self.topics[topic] = types[0]
+            self._subscribe(topic, types[0], kind, publishers)
+
+    def _subscribe(self, topic: str, type_name: str, kind, publishers) -> None:
+        offered = [info.qos_profile for info in publishers]
+        reliable = all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered)
+        latched = all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered)
+        quality = TopicQos(reliable=reliable, transient_local=latched)
+        wanted = QoSProfile(
+            depth=_DEPTH,
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        )
+
+        def take(data: bytes) -> None:
+            self._sink(topic, type_name, quality, data)
+
+        self._node.create_subscription(kind, topic, take, wanted, raw=True)
+
+
+def _message_class(type_name: str):
+    """Class of a message type such as `sensor_msgs/msg/JointState`; None where its package is missing."""
+    package, kind, name = type_name.split("/")
+    try:
+        return getattr(importlib.import_module(f"{package}.{kind}"), name)
+    except (ImportError, AttributeError):
+        return None

@@ -1,0 +1,224 @@
+"""Node trajectory_tracker: follows a planar trajectory with delay preview and PID stabilisation."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+
+from youbot_dynamics.control.tracker import Tracker, TrackerSettings
+from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.messages import (
+    joint_message,
+    joint_positions,
+    pose_vector,
+    seconds,
+    transform_vector,
+    twist_message,
+    twist_vector,
+)
+from youbot_dynamics.nodes.parameters import FRAME_TABLE, STAMPED_CMD_VEL, NodeParameters
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
+from youbot_dynamics.parameters import Parameter, settings_table
+
+TABLE = (
+    *settings_table(TrackerSettings),
+    Parameter("rate", 50.0, "Commands per second.", unit="Hz", low=5.0, high=500.0, read_only=True),
+    Parameter("odom_timeout", 0.5, "Age of odom at which a trajectory is given up.", unit="s", low=0.05, high=5.0),
+    STAMPED_CMD_VEL,
+    *FRAME_TABLE,
+)
+
+LEAD = 0.1  # [s] from reception to the first command of a trajectory without a start time
+_AXES = ("x", "y", "yaw")
+
+
+class TrajectoryTracker(Node):
+    """Commands the base controller, and only while it follows a trajectory.
+
+    It computes when a wheel command has just been sent, so that its own command is fresh when the next one
+    leaves, one period later; where nobody publishes wheel_commands a timer takes over.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("trajectory_tracker")
+        self._config = NodeParameters(self, TABLE)
+        self._robot = self._config.robot()
+        self._base = self._robot.base.geometry.mecanum()
+        self._period = 1.0 / self._config["rate"]
+        self._frame, self._child = self._config.frames()
+        self._tracker: Tracker | None = None
+        # A relative trajectory waits here until its first command is due; only then its start pose is taken.
+        self._waiting: tuple[Trajectory, float] | None = None
+        self._pose = np.zeros(3)
+        self._pose_stamp = -np.inf
+        self._woken = -np.inf
+        self._status = Status(OK, "idle")
+        self._commands = self.create_publisher(Twist, "~/cmd_vel", COMMAND_QOS)
+        self._error = self.create_publisher(JointState, "~/error", STATE_QOS)
+        self.create_service(Trigger, "~/cancel", self._on_cancel)
+        self.create_subscription(MultiDOFJointTrajectory, "trajectory", self._on_trajectory, COMMAND_QOS)
+        self.create_subscription(Odometry, "odom", self._on_odom, STATE_QOS)
+        self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
+        stamped = self._config["enable_stamped_cmd_vel"]
+        self.create_subscription(TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
+        Diagnostics(self, lambda: {"trajectory": self._status})
+        self.create_timer(self._period, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _now(self) -> float:
+        return 1e-9 * self.get_clock().now().nanoseconds
+
+    def _active(self) -> bool:
+        return self._tracker is not None or self._waiting is not None
+
+    def _on_odom(self, message: Odometry) -> None:
+        self._pose, self._pose_stamp = pose_vector(message.pose.pose), seconds(message.header.stamp)
+
+    def _on_operator(self, message: Twist | TwistStamped) -> None:
+        twist = message.twist if isinstance(message, TwistStamped) else message
+        if self._active() and np.all(np.isfinite(twist_vector(twist))):
+            self._give_up("an operator's cmd_vel took over")
+
+    def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = True
+        response.message = "cancelled" if self._active() else "nothing to cancel"
+        if self._active():
+            self._give_up("cancelled")
+        return response
+
+    def _on_trajectory(self, message: MultiDOFJointTrajectory) -> None:
+        if not message.points:
+            if self._active():
+                self._give_up("an empty trajectory stopped it")
+            return
+        try:
+            self._accept(message)
+        except TrajectoryError as problem:
+            self._status = Status(WARN, f"refused: {problem}")
+            self.get_logger().error(self._status.message)
+
+    def _accept(self, message: MultiDOFJointTrajectory) -> None:
+        """Take a trajectory over; the running one goes on where the new one is refused.
+
+        Raises:
+            TrajectoryError: frames, points or times that do not fit, or no odometry to start from.
+        """
+        if message.joint_names and list(message.joint_names) != [self._child]:
+            raise TrajectoryError(
+                "trajectory joint_names", got=str(list(message.joint_names)), expected=f"['{self._child}']"
+            )
+        for k, point in enumerate(message.points):
+            if len(point.transforms) != 1 or len(point.velocities) not in (0, 1):
+                raise TrajectoryError(
+                    f"trajectory point {k}",
+                    got=f"{len(point.transforms)} transforms and {len(point.velocities)} velocities",
+                    expected="one transform and at most one velocity",
+                )
+        with_twists = all(point.velocities for point in message.points)
+        trajectory = Trajectory(
+            np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in message.points]),
+            np.array([transform_vector(point.transforms[0]) for point in message.points]),
+            np.array([twist_vector(point.velocities[0]) for point in message.points]) if with_twists else None,
+        )
+        now, stamp = self._now(), seconds(message.header.stamp)
+        preview = self._robot.base.delay.effective()
+        start = stamp if stamp > 0.0 else now + float(preview.max()) + LEAD
+        if start + trajectory.duration <= now:
+            raise TrajectoryError(
+                "trajectory",
+                got=f"an end {now - start - trajectory.duration:.2f} s ago",
+                remedy="check header.stamp",
+            )
+        if now - self._pose_stamp > self._config["odom_timeout"]:
+            raise TrajectoryError(
+                "trajectory",
+                got=f"no {self.resolve_topic_name('odom')} to follow it by",
+                remedy="start odometry first",
+            )
+        if self._commands.get_subscription_count() == 0:
+            raise TrajectoryError(
+                "trajectory",
+                got=f"nobody who listens on {self._commands.topic_name}",
+                remedy="start base_controller first",
+            )
+        if message.header.frame_id == self._child:
+            self._waiting, self._tracker = (trajectory, start), None
+        elif message.header.frame_id == self._frame:
+            self._waiting, self._tracker = None, self._make_tracker(trajectory, start)
+        else:
+            raise TrajectoryError(
+                "trajectory frame_id",
+                got=repr(message.header.frame_id),
+                expected=f"{self._child} (relative) or {self._frame} (absolute)",
+            )
+        self._status = Status(OK, "following a trajectory")
+        self.get_logger().info(f"trajectory of {trajectory.duration:.2f} s begins in {start - now:.2f} s")
+
+    def _make_tracker(self, trajectory: Trajectory, start: float) -> Tracker:
+        settings = self._config.settings(TrackerSettings)
+        preview = self._robot.base.delay.effective()
+        return Tracker(trajectory, start, preview, settings.gains(preview, self._period), self._period, settings.settle)
+
+    def _on_wheel_commands(self, message: JointState) -> None:
+        picked = joint_positions(message, self._robot.driver.wheel_joints)
+        if picked is None or not np.all(np.isfinite(picked[1])):
+            return
+        self._woken = time.monotonic()
+        if self._tracker is not None:
+            self._tracker.observe_sent(self._base.twist(picked[1]))
+        self._step(seconds(message.header.stamp) + self._period)
+
+    def _on_timer(self) -> None:
+        if time.monotonic() - self._woken > 1.5 * self._period:
+            self._step(self._now() + self._period)
+
+    def _step(self, send_time: float) -> None:
+        if not self._active():
+            return
+        if send_time - self._pose_stamp > self._config["odom_timeout"] + self._period:
+            self._give_up(f"{self.resolve_topic_name('odom')} fell silent")
+            return
+        if self._waiting is not None:
+            trajectory, start = self._waiting
+            if send_time < start - float(self._robot.base.delay.effective().max()) - self._period:
+                self._commands.publish(Twist())
+                return
+            self._waiting, self._tracker = None, self._make_tracker(trajectory.anchored(self._pose), start)
+        assert self._tracker is not None
+        state = self._tracker.step(send_time, self._pose_stamp, self._pose)
+        self._commands.publish(twist_message(state.twist))
+        self._error.publish(joint_message(self._pose_stamp, _AXES, position=state.error, velocity=state.error_rate))
+        if state.finished:
+            self._tracker = None
+            self._status = Status(OK, "the last trajectory was followed to its end")
+            self.get_logger().info("trajectory finished")
+
+    def _give_up(self, reason: str) -> None:
+        self._tracker = self._waiting = None
+        self._commands.publish(Twist())
+        self._status = Status(WARN, f"trajectory given up: {reason}")
+        self.get_logger().warning(self._status.message)
+
+    def stop(self) -> None:
+        """Send zero if a trajectory was being followed."""
+        if self._active():
+            self._commands.publish(Twist())
+            acknowledged([self._commands])
+
+
+def main() -> None:
+    """Run the tracker alone, behind another odometry source."""
+    run(lambda: [TrajectoryTracker()])
+
+
+if __name__ == "__main__":
+    main()
