@@ -1,0 +1,51 @@
+"""What holds for every test: no robot within reach, and no skip without an allowed reason."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+# A test may be skipped only where one of these is absent; any other skip fails the session.
+ALLOWED_SKIP_REASONS = ("data folder", "launch_ros", "numba", "mujoco", "tf2_msgs")
+
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 101)
+for variable in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS"):
+    os.environ.pop(variable, None)
+
+
+class SkipGuard:
+    """Collects the skips whose reason is not allowed and fails the session because of them."""
+
+    def __init__(self) -> None:
+        self.refused: list[str] = []
+
+    def _look_at(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if not report.skipped or hasattr(report, "wasxfail"):
+            return
+        longrepr = report.longrepr
+        reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
+        if not any(allowed in reason for allowed in ALLOWED_SKIP_REASONS):
+            self.refused.append(f"{report.nodeid}: {reason.removeprefix('Skipped: ')}")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._look_at(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._look_at(report)
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.refused and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.refused:
+            terminalreporter.section("skips without an allowed reason", red=True)
+            for line in self.refused:
+                terminalreporter.line(line)
+            terminalreporter.line(f"allowed: a reason that contains one of {', '.join(ALLOWED_SKIP_REASONS)}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SkipGuard(), "skip_guard")

@@ -1,0 +1,218 @@
+"""Twin, odometry, tracker and recorder as processes over DDS: the quirks of the driver, and the life of a trajectory."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from geometry_msgs.msg import Twist  # noqa: E402
+from nav_msgs.msg import Odometry  # noqa: E402
+from ros_processes import Observer, Processes, end, environment  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_srvs.srv import Empty, Trigger  # noqa: E402
+
+from youbot_dynamics.nodes.messages import pose_vector, seconds  # noqa: E402
+
+pytestmark = pytest.mark.ros
+
+WHEELS = ["wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br"]
+
+
+def drive(observer: Observer, publisher, twist: tuple[float, float, float], duration: float) -> None:
+    message = Twist()
+    message.linear.x, message.linear.y, message.angular.z = twist
+    finish = time.monotonic() + duration
+    while time.monotonic() < finish:
+        publisher.publish(message)
+        observer.spin(0.05)
+
+
+def test_twin_speaks_like_the_driver_quirks_included():
+    with Processes() as processes, Observer() as observer:
+        processes.node("mock_youbot", "-p", "seed:=0")
+        observer.listen(JointState, "driver/joint_states")
+        observer.listen(Odometry, "driver/odom")
+        observer.listen(Odometry, "ground_truth")
+        command = observer.node.create_publisher(Twist, "driver/cmd_vel", 1)
+        observer.wait(lambda: len(observer.received["ground_truth"]) > 10, "the twin")
+        observer.wait(lambda: command.get_subscription_count() > 0, "the twin's ear")
+        drive(observer, command, (0.2, 0.0, 0.0), 1.5)
+        states = observer.received["driver/joint_states"]
+        assert states[-1].name[:4] == WHEELS and len(states[-1].name) == 8
+        assert len(states[-1].effort) == 0
+        assert not np.any(states[-1].position[4:])
+        # Position of the left wheels is flipped to ours, their velocity is not.
+        assert np.all(np.array(states[-1].position[:4]) > 0.5)
+        assert np.sign(states[-1].velocity[:4]).tolist() == [-1.0, 1.0, -1.0, 1.0]
+        steps = np.array(states[-1].velocity[:4]) / 0.0608
+        assert np.abs(steps - np.round(steps)).max() < 1e-6
+        rate = np.diff([seconds(state.header.stamp) for state in states[-50:]])
+        assert rate.mean() == pytest.approx(0.02, abs=0.002)
+        assert not np.any(observer.received["driver/odom"][-1].pose.covariance)
+        # No watchdog: without any command it drives on.
+        before = pose_vector(observer.received["ground_truth"][-1].pose.pose)
+        observer.spin(1.0)
+        after = pose_vector(observer.received["ground_truth"][-1].pose.pose)
+        assert after[0] - before[0] == pytest.approx(0.2, abs=0.04)
+        observer.call(Empty, "base/switchOffMotors", Empty.Request())
+        observer.spin(2.0)
+        assert abs(observer.received["ground_truth"][-1].twist.twist.linear.x) < 0.01
+
+
+def test_odometry_follows_the_truth_and_its_covariance_grows():
+    with Processes() as processes, Observer() as observer:
+        processes.node("mock_youbot", "-p", "seed:=3")
+        processes.node("base_controller")
+        processes.node("odometry", "-p", "stabilize:=false")
+        for kind, topic in ((Odometry, "odom"), (Odometry, "ground_truth"), (JointState, "joint_states")):
+            observer.listen(kind, topic)
+        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: observer.received["odom"] and observer.received["ground_truth"], "odom")
+        observer.wait(lambda: wish.get_subscription_count() > 0, "base_controller")
+        observer.spin(3.0)
+        start = [pose_vector(observer.received[t][-1].pose.pose) for t in ("odom", "ground_truth")]
+        drive(observer, wish, (0.3, 0.1, 0.4), 4.0)
+        observer.spin(1.5)
+        finish = [pose_vector(observer.received[t][-1].pose.pose) for t in ("odom", "ground_truth")]
+        moved = [b - a for a, b in zip(start, finish, strict=True)]
+        assert abs(moved[1][2]) > 0.8
+        assert moved[0] == pytest.approx(moved[1], abs=0.01)
+        first, last = (np.reshape(observer.received["odom"][k].pose.covariance, (6, 6)) for k in (0, -1))
+        assert np.trace(last) > np.trace(first)
+        assert np.linalg.eigvalsh(last).min() > 0.0
+        assert last[2, 2] == last[3, 3] == last[4, 4] == 1e-6
+        message = observer.received["joint_states"][len(observer.received["joint_states"]) // 2]
+        assert message.name[:4] == WHEELS
+        # In our signs a wheel's position and velocity move the same way, whatever the driver does to them.
+        position = np.array([m.position[:4] for m in observer.received["joint_states"]])
+        velocity = np.array([m.velocity[:4] for m in observer.received["joint_states"]])
+        slope = np.diff(position, axis=0) / 0.02
+        steady = (np.abs(velocity[1:]) > 1.0) & (np.abs(velocity[:-1]) > 1.0) & (np.abs(slope) > 0.5)
+        assert np.count_nonzero(steady) > 100
+        assert np.all(np.sign(slope[steady]) == np.sign(velocity[1:][steady]))
+
+
+def test_trajectory_is_refused_cancelled_by_the_operator_and_by_service():
+    with Processes() as processes, Observer() as observer:
+        for name in ("mock_youbot", "base_controller", "odometry"):
+            processes.node(name)
+        observer.listen(JointState, "trajectory_tracker/error")
+        observer.listen(DiagnosticArray, "/diagnostics")
+        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: observer.node.count_publishers("trajectory_tracker/error") > 0, "the tracker")
+        observer.wait(lambda: wish.get_subscription_count() == 2, "both listeners of cmd_vel")
+
+        def status() -> str:
+            found = [
+                s.message
+                for array in observer.received["/diagnostics"]
+                for s in array.status
+                if s.name == "/trajectory_tracker: trajectory"
+            ]
+            return found[-1] if found else ""
+
+        def tracking() -> bool:
+            times = observer.times["trajectory_tracker/error"]
+            return bool(times) and time.monotonic() - times[-1] < 0.3
+
+        player = processes.youbot("play", "combined")
+        observer.wait(tracking, "a tracked trajectory")
+        refused = observer.call(Trigger, "odometry/reset_odometry", Trigger.Request())
+        assert not refused.success and "cancel it first" in refused.message
+        nonsense = Twist()
+        nonsense.linear.x = float("nan")
+        wish.publish(nonsense)
+        observer.spin(0.5)
+        assert tracking()
+        wish.publish(Twist())
+        observer.wait(lambda: "operator" in status(), "the cancellation")
+        assert player.wait(10.0) == 1
+        assert "followed" in player.communicate()[0]
+
+        player = processes.youbot("play", "combined")
+        observer.wait(tracking, "a second trajectory")
+        assert observer.call(Trigger, "trajectory_tracker/cancel", Trigger.Request()).success
+        assert player.wait(10.0) == 1
+        observer.spin(1.0)
+        assert not tracking()
+        assert observer.call(Trigger, "odometry/reset_odometry", Trigger.Request()).success
+
+        player = processes.youbot("play", "combined")
+        observer.wait(tracking, "a third trajectory")
+        end(player, signal.SIGINT)
+        observer.spin(1.5)
+        assert not tracking()
+        assert "empty trajectory" in status()
+
+
+def test_a_killed_recording_reopens_and_identifies(tmp_path):
+    with Processes() as processes, Observer() as observer:
+        for name in ("mock_youbot", "base_controller", "odometry"):
+            processes.node(name)
+        recorder = processes.youbot("record", "--out", str(tmp_path / "bag"))
+        observer.listen(JointState, "wheel_commands")
+        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: wish.get_subscription_count() == 2, "both listeners of cmd_vel")
+        observer.spin(4.0)
+        begin = time.monotonic()
+        while time.monotonic() - begin < 14.0:
+            t = time.monotonic() - begin
+            drive(observer, wish, (0.2 * np.sin(1.5 * t), 0.15 * np.sin(1.1 * t), 0.4 * np.sin(0.9 * t)), 0.05)
+        recorder.kill()
+        recorder.wait()
+    words = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify"]
+    done = subprocess.run(
+        [*words, str(tmp_path / "bag"), "--out", str(tmp_path / "found")],
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert "note:" in done.stderr  # what was lost
+    assert {p.name for p in (tmp_path / "found").iterdir()} == {"result.yaml", "result.json", "report.html"}
+
+
+def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):
+    from rclpy.qos import DurabilityPolicy, QoSProfile
+
+    with Processes() as processes, Observer() as observer:
+        for name in ("mock_youbot", "base_controller", "odometry"):
+            processes.node(name)
+        processes.node("identification", "-p", f"output_folder:={tmp_path}")
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        observer.listen(DiagnosticArray, "identification/result", latched)
+        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: wish.get_subscription_count() >= 2, "the listeners of cmd_vel")
+
+        def call(name: str):
+            return observer.call(Trigger, f"identification/{name}", Trigger.Request())
+
+        assert not call("fit").success
+        assert not call("stop").success
+        observer.spin(4.0)
+        assert call("start").success
+        assert not call("start").success
+        begin = time.monotonic()
+        while time.monotonic() - begin < 14.0:
+            t = time.monotonic() - begin
+            drive(observer, wish, (0.2 * np.sin(1.5 * t), 0.15 * np.sin(1.1 * t), 0.0), 0.05)
+        assert call("stop").success
+        answer = call("fit")
+        assert answer.success, answer.message
+        busy = call("fit")
+        assert not busy.success and "running already" in busy.message
+        observer.wait(lambda: observer.received["identification/result"], "the result", 40.0)
+        statuses = observer.received["identification/result"][-1].status
+        verdicts = {status.name: status.message for status in statuses}
+        assert verdicts["robot.base.delay.effective_x"] == "identified"
+        assert verdicts["robot.base.delay.effective_y"] == "identified"
+        assert verdicts["robot.base.delay.effective_yaw"].startswith("not identifiable")

@@ -1,0 +1,184 @@
+"""Motion in the plane against the matrix exponential, an ODE solver and its own group laws."""
+
+from __future__ import annotations
+
+from math import cos, pi, sin
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+from scipy.linalg import expm
+
+from youbot_dynamics.kinematics import planar
+
+LENGTH = st.floats(-3.0, 3.0)
+POSE = st.tuples(LENGTH, LENGTH, st.floats(-3.1, 3.1))
+TURNS = [0.0, 1e-12, 1e-6, 9.99e-5, 1.01e-4, 1e-3, 0.3, -1.7, 3.0, -pi, 5.0]
+
+
+def matrix(pose: np.ndarray) -> np.ndarray:
+    x, y, yaw = pose
+    return np.array([[cos(yaw), -sin(yaw), x], [sin(yaw), cos(yaw), y], [0.0, 0.0, 1.0]])
+
+
+def twist_matrix(twist: np.ndarray) -> np.ndarray:
+    vx, vy, wz = twist
+    return np.array([[0.0, -wz, vx], [wz, 0.0, vy], [0.0, 0.0, 0.0]])
+
+
+def euler_path(twists: np.ndarray, dt: float) -> np.ndarray:
+    """Seed 003, velocity file: x(i) = x(i-1) + dt (Vx cos psi - Vy sin psi), ..."""
+    pose = np.zeros(3)
+    path = [pose]
+    for vx, vy, wz in twists:
+        c, s = cos(pose[2]), sin(pose[2])
+        pose = pose + dt * np.array([vx * c - vy * s, vy * c + vx * s, wz])
+        path.append(pose)
+    return np.array(path)
+
+
+def exact_path(twists: np.ndarray, dt: float) -> np.ndarray:
+    path = [np.zeros(3)]
+    for twist in twists:
+        path.append(planar.integrate(path[-1], twist, dt))
+    return np.array(path)
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_exponential_is_the_matrix_exponential_of_the_twist(turn: float) -> None:
+    displacement = np.array([0.7, -0.4, turn])
+    found = matrix(planar.exponential(displacement))
+    np.testing.assert_allclose(found, expm(twist_matrix(displacement)), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_integrate_solves_the_differential_equation_of_a_constant_body_twist(turn: float) -> None:
+    start, twist, dt = np.array([0.3, -1.2, 0.8]), np.array([0.7, -0.4, turn / 1.5]), 1.5
+
+    def rate(_: float, pose: np.ndarray) -> np.ndarray:
+        velocity = planar.rotation(pose[2]) @ twist[:2]
+        return np.array([velocity[0], velocity[1], twist[2]])
+
+    solved = solve_ivp(rate, (0.0, dt), start, rtol=1e-12, atol=1e-13, method="DOP853").y[:, -1]
+    np.testing.assert_allclose(planar.integrate(start, twist, dt), solved, rtol=0, atol=1e-11)
+
+
+@given(pose=POSE)
+@settings(max_examples=100)
+def test_logarithm_and_exponential_undo_each_other(pose: tuple[float, float, float]) -> None:
+    np.testing.assert_allclose(planar.exponential(planar.logarithm(pose)), pose, atol=1e-12)
+    np.testing.assert_allclose(planar.logarithm(planar.exponential(pose)), pose, atol=1e-12)
+
+
+@pytest.mark.parametrize("yaw", [pi, -pi, pi - 1e-9])
+def test_a_half_turn_has_a_logarithm(yaw: float) -> None:
+    back = planar.exponential(planar.logarithm([0.5, -0.2, yaw]))
+    np.testing.assert_allclose(matrix(back), matrix(np.array([0.5, -0.2, yaw])), atol=1e-12)
+
+
+@given(a=POSE, b=POSE, c=POSE)
+@settings(max_examples=50)
+def test_composition_is_associative_and_multiplies_the_matrices(a: tuple, b: tuple, c: tuple) -> None:
+    left = planar.compose(planar.compose(a, b), c)
+    right = planar.compose(a, planar.compose(b, c))
+    np.testing.assert_allclose(left, right, atol=1e-12)
+    np.testing.assert_allclose(matrix(left), matrix(a) @ matrix(b) @ matrix(c), atol=1e-12)
+
+
+@given(a=POSE, b=POSE)
+@settings(max_examples=50)
+def test_between_is_the_pose_that_composition_needs(a: tuple, b: tuple) -> None:
+    found = planar.between(a, b)
+    np.testing.assert_allclose(matrix(planar.compose(a, found)), matrix(b), atol=1e-12)
+    assert -pi < found[2] <= pi
+
+
+@given(frame=POSE, pose=POSE, twist=POSE)
+@settings(max_examples=50)
+def test_motion_does_not_depend_on_the_frame_it_is_described_in(frame: tuple, pose: tuple, twist: tuple) -> None:
+    moved_scene = planar.integrate(planar.compose(frame, pose), twist, 0.7)
+    np.testing.assert_allclose(moved_scene, planar.compose(frame, planar.integrate(pose, twist, 0.7)), atol=1e-11)
+
+
+@pytest.mark.parametrize("steps", [1, 7, 400])
+def test_a_circle_closes_whatever_the_step(steps: int) -> None:
+    wz = 0.8
+    path = exact_path(np.tile([0.3, 0.1, wz], (steps, 1)), 2.0 * pi / wz / steps)
+    np.testing.assert_allclose(path[-1], [0.0, 0.0, 2.0 * pi], atol=1e-12)
+
+
+def test_running_backwards_returns_to_the_start() -> None:
+    start, twist = np.array([1.0, 2.0, 0.5]), np.array([0.4, -0.3, 1.1])
+    np.testing.assert_allclose(planar.integrate(planar.integrate(start, twist, 0.9), twist, -0.9), start, atol=1e-14)
+
+
+def test_the_euler_sum_of_seed_003_is_of_first_order_where_integrate_is_exact() -> None:
+    twist, duration = np.array([0.5, 0.2, 1.2]), 7.5
+    end = planar.integrate(np.zeros(3), twist, duration)
+    errors = []
+    for steps in (75, 150, 300):
+        twists = np.tile(twist, (steps, 1))
+        errors.append(np.hypot(*(euler_path(twists, duration / steps)[-1] - end)[:2]))
+        np.testing.assert_allclose(exact_path(twists, duration / steps)[-1], end, atol=1e-12)
+    orders = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
+    np.testing.assert_allclose(orders, 1.0, atol=0.1)
+
+
+def worst_distance(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.max(np.hypot(*(a - b)[:, :2].T)))
+
+
+def test_the_euler_sum_is_off_by_the_figures_of_system_28() -> None:
+    for duration, turn in ((7.5, 0.8), (10.0, 0.5)):
+        twists = np.tile([0.3, 0.1, turn], (round(duration / 0.05), 1))
+        assert 0.014 < worst_distance(euler_path(twists, 0.05), exact_path(twists, 0.05)) < 0.018
+    fast = np.tile([0.4, 0.0, 6.0], (75, 1))
+    assert worst_distance(euler_path(fast, 0.1), exact_path(fast, 0.1)) == pytest.approx(0.041, abs=0.003)
+
+
+@pytest.mark.parametrize(
+    "displacement", [[0.01, -0.004, 0.02], [0.02, 0.0, -0.05], [0.0, 0.0, 0.09], [0.03, 0.02, 0.0]]
+)
+def test_jacobians_agree_with_differences(displacement: list[float]) -> None:
+    pose, h = np.array([0.4, -0.9, 1.3]), 1e-6
+    end = planar.compose(pose, planar.exponential(displacement))
+    a, b = planar.displacement_jacobians(displacement)
+
+    def body_error(pose_off: np.ndarray, displacement_off: np.ndarray) -> np.ndarray:
+        start = planar.compose(pose, planar.exponential(pose_off))
+        return planar.logarithm(planar.between(end, planar.compose(start, planar.exponential(displacement_off))))
+
+    d = np.array(displacement)
+    zero, unit = np.zeros(3), np.eye(3) * h
+    by_pose = np.column_stack([(body_error(e, d) - body_error(-e, d)) / (2 * h) for e in unit])
+    by_displacement = np.column_stack([(body_error(zero, d + e) - body_error(zero, d - e)) / (2 * h) for e in unit])
+    np.testing.assert_allclose(a, by_pose, atol=1e-8)
+    np.testing.assert_allclose(b, by_displacement, atol=2e-3)
+    # The promised accuracy of B is that of a first-order series: its error falls with the square of the step.
+    assert np.max(np.abs(b - by_displacement)) <= 0.2 * np.max(np.abs(d)) ** 2
+
+
+@given(angle=st.floats(-1e4, 1e4))
+@settings(max_examples=200)
+def test_wrap_keeps_the_direction_and_lands_in_the_half_open_range(angle: float) -> None:
+    wrapped = planar.wrap(angle)
+    assert -pi < wrapped <= pi
+    assert abs(cos(wrapped) - cos(angle)) < 1e-9 and abs(sin(wrapped) - sin(angle)) < 1e-9
+
+
+@pytest.mark.parametrize(("angle", "wrapped"), [(pi, pi), (-pi, pi), (3 * pi, pi), (0.0, 0.0), (2 * pi, 0.0)])
+def test_wrap_takes_the_upper_end_of_its_range(angle: float, wrapped: float) -> None:
+    assert planar.wrap(angle) == pytest.approx(wrapped, abs=1e-12)
+
+
+@given(start=POSE, twist=st.tuples(LENGTH, LENGTH, st.floats(-1.0, 1.0)))
+@settings(max_examples=50)
+def test_mean_twist_is_the_twist_that_was_held(start: tuple, twist: tuple) -> None:
+    np.testing.assert_allclose(planar.mean_twist(start, planar.integrate(start, twist, 1.3), 1.3), twist, atol=1e-11)
+
+
+@pytest.mark.parametrize("yaw", [-3.0, -0.2, 0.0, 1.5, pi])
+def test_heading_of_a_quaternion(yaw: float) -> None:
+    assert planar.yaw_of_quaternion(0.0, 0.0, sin(yaw / 2), cos(yaw / 2)) == pytest.approx(yaw)
