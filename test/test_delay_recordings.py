@@ -10,7 +10,9 @@ from youbot_dynamics.identification.pipeline import Options, identify
 from youbot_dynamics.robot import load_robot
 
 ROBOTINO = Path(__file__).resolve().parents[2] / "shared" / "data" / "robotino2_brylev"
-MOTORS = "time:ms,command.1:rad/s,command.2:rad/s,command.3:rad/s,_,_,_,measured.1:rad/s,measured.2:rad/s,measured.3:rad/s"
+MOTORS = (
+    "time:ms,command.1:rad/s,command.2:rad/s,command.3:rad/s,_,_,_,measured.1:rad/s,measured.2:rad/s,measured.3:rad/s"
+)
 SURFACE = (
     "time:ms,_,_,_,command.1:rad/s,command.2:rad/s,command.3:rad/s,_,_,_,"
     "measured.1:rad/s,measured.2:rad/s,measured.3:rad/s"

@@ -62,9 +62,7 @@ class Clone:
             "CLONE": str(self.root),
             **variables,
         }
-        return subprocess.run(
-            ["bash", "-euc", script], env=environment, cwd="/", capture_output=True, text=True
-        )
+        return subprocess.run(["bash", "-euc", script], env=environment, cwd="/", capture_output=True, text=True)
 
     def asked(self) -> list[str]:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
@@ -198,9 +196,7 @@ def test_other_distribution_is_dropped_and_said(clone):
 
 def test_jazzy_is_used_with_its_own_packages(clone):
     variables = variables_of(
-        clone.run(
-            ROS_DISTRO="jazzy", AMENT_PREFIX_PATH="/opt/ros/jazzy", PYTHONPATH="/opt/ros/jazzy/lib/python"
-        )
+        clone.run(ROS_DISTRO="jazzy", AMENT_PREFIX_PATH="/opt/ros/jazzy", PYTHONPATH="/opt/ros/jazzy/lib/python")
     )
     assert variables["MODE"] == "jazzy"
     assert variables["PYTHONPATH"] == "/opt/ros/jazzy/lib/python"
@@ -252,8 +248,6 @@ def test_skip_without_allowed_reason_fails_the_session(tmp_path):
     ]
     good = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert good.returncode == 0, good.stdout
-    bad = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "SKIP": "1"}
-    )
+    bad = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "SKIP": "1"})
     assert bad.returncode == 1
     assert "test_skips.py::test_not_allowed: felt like it" in bad.stdout

@@ -25,9 +25,7 @@ def setup_arguments(tmp_path_factory):
         "setuptools.setup = lambda **arguments: kept.update(arguments)\n"
         "runpy.run_path('setup.py'); print(repr(kept))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return ast.literal_eval(answer.stdout.strip().splitlines()[-1])
 
 
@@ -61,10 +59,7 @@ def test_every_python_requirement_has_its_rosdep_key(package_xml, setup_argument
 
 
 def test_every_wheel_has_its_ros_package(package_xml, setup_arguments):
-    wheels = {
-        name.removeprefix("ros-").replace("-", "_")
-        for name in names(setup_arguments["extras_require"]["ros"])
-    }
+    wheels = {name.removeprefix("ros-").replace("-", "_") for name in names(setup_arguments["extras_require"]["ros"])}
     # rosgraph_msgs comes with rclpy in every ROS installation.
     assert wheels - {"rosgraph_msgs"} <= keys(package_xml, "exec_depend", "depend")
 
@@ -92,10 +87,7 @@ def test_every_program_has_its_module(setup_arguments):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         imported = {
-            alias.asname or alias.name
-            for node in tree.body
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
+            alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
         }
         assert function in defined | imported, f"{name}: {path} has no function {function}"
 
@@ -127,6 +119,4 @@ def test_changelog_has_the_form_bloom_reads():
     lines = (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8").splitlines()
     assert lines[1] == "Changelog for package youbot_dynamics"
     assert set(lines[0]) == set(lines[2]) == {"^"}
-    assert "Forthcoming" in lines or any(
-        re.match(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", line) for line in lines
-    )
+    assert "Forthcoming" in lines or any(re.match(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", line) for line in lines)

@@ -60,9 +60,7 @@ def drive(count: int = 100) -> list[tuple[str, bytes, int]]:
     return messages
 
 
-def record(
-    folder: Path, messages: list[tuple[str, bytes, int]], metadata: dict[str, str] | None = None
-) -> Path:
+def record(folder: Path, messages: list[tuple[str, bytes, int]], metadata: dict[str, str] | None = None) -> Path:
     with BagWriter(folder, metadata or {}) as writer:
         for topic, type_name in TYPES.items():
             writer.add_topic(topic, type_name)
@@ -73,14 +71,10 @@ def record(
 
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return record(
-        tmp_path_factory.mktemp("bags") / "drive", drive(), {"robot_id": "yb-7", "note": "a: b\n'c\""}
-    )
+    return record(tmp_path_factory.mktemp("bags") / "drive", drive(), {"robot_id": "yb-7", "note": "a: b\n'c\""})
 
 
-def rosbags_copy(
-    folder: Path, messages: list[tuple[str, bytes, int]], storage: str, compression: str = "NONE"
-) -> Path:
+def rosbags_copy(folder: Path, messages: list[tuple[str, bytes, int]], storage: str, compression: str = "NONE") -> Path:
     from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
     writer = Writer(folder, version=9, storage_plugin=StoragePlugin[storage])
@@ -165,9 +159,7 @@ def test_a_topic_is_decoded_once(bag: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
 @pytest.mark.parametrize("form", ["folder", "file", "folder without metadata.yaml"])
-def test_bags_of_other_writers_give_the_same_series(
-    tmp_path: Path, bag: Path, storage: str, form: str
-) -> None:
+def test_bags_of_other_writers_give_the_same_series(tmp_path: Path, bag: Path, storage: str, form: str) -> None:
     folder = rosbags_copy(tmp_path / "other", drive(), storage)
     data = next(path for path in folder.iterdir() if path.suffix in (".mcap", ".db3"))
     if form == "folder without metadata.yaml":

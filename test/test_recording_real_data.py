@@ -29,9 +29,7 @@ def test_ros1_wheel_states_and_motion_capture_are_read() -> None:
 
 
 def test_ros1_odometry_is_read() -> None:
-    odometry = open_bag(DATA / "husky_robot_localization" / "test1.bag").poses(
-        "/husky_velocity_controller/odom"
-    )
+    odometry = open_bag(DATA / "husky_robot_localization" / "test1.bag").poses("/husky_velocity_controller/odom")
     assert odometry.pose.shape == (3952, 3) and odometry.twist is not None
     speed = np.hypot(*np.diff(odometry.pose[:, :2], axis=0).T) / np.diff(odometry.stamp)
     assert np.corrcoef(speed, np.abs(odometry.twist[1:, 0]))[0, 1] > 0.75

@@ -52,13 +52,9 @@ def recovered(recording: Recording) -> int:
     return recording.twists("/cmd_vel").received.size if "/cmd_vel" in recording.topics else 0
 
 
-def test_a_killed_recorder_loses_at_most_the_last_second(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_killed_recorder_loses_at_most_the_last_second(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder = tmp_path / "killed"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED_RECORDER, str(folder)], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", KILLED_RECORDER, str(folder)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     request.addfinalizer(process.stdout.close)
     request.addfinalizer(process.kill)

@@ -63,10 +63,7 @@ def test_a_byte_order_mark_does_not_cost_the_first_line(tmp_path: Path) -> None:
 
 
 def test_a_header_in_another_encoding_is_passed_over(tmp_path: Path) -> None:
-    assert (
-        read_text_log(write(tmp_path, "t [\u00b5s],x\n0,1\n1,2\n", "latin-1"), "time,measured.x").time.size
-        == 2
-    )
+    assert read_text_log(write(tmp_path, "t [\u00b5s],x\n0,1\n1,2\n", "latin-1"), "time,measured.x").time.size == 2
 
 
 def test_nan_stands_for_a_value_that_was_not_measured(tmp_path: Path) -> None:

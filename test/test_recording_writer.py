@@ -30,12 +30,8 @@ def test_a_bag_is_read_back_by_the_reader_of_rosbags(tmp_path: Path) -> None:
     with BagWriter(tmp_path / "run", {"robot_id": "yb-7"}) as writer:
         writer.add_topic("/joints", JOINT_STATE, qos=TopicQos(reliable=False, transient_local=True, depth=5))
         writer.add_topic("/odom", ODOMETRY)
-        writer.write(
-            "/joints", joint_state_cdr(START + 7, ["a", "b"], [1.0, 2.0], None, [3.0, 4.0], "base"), START
-        )
-        writer.write(
-            "/odom", odometry_cdr(START, "odom", "base", (1, 2, 0.5), (3, 4, 5), covariance), START + 9
-        )
+        writer.write("/joints", joint_state_cdr(START + 7, ["a", "b"], [1.0, 2.0], None, [3.0, 4.0], "base"), START)
+        writer.write("/odom", odometry_cdr(START, "odom", "base", (1, 2, 0.5), (3, 4, 5), covariance), START + 9)
     with AnyReader([tmp_path / "run"]) as reader:
         found = [(c.topic, time, reader.deserialize(raw, c.msgtype)) for c, time, raw in reader.messages()]
         qos = next(c for c in reader.connections if c.topic == "/joints").ext.offered_qos_profiles[0]
@@ -43,11 +39,7 @@ def test_a_bag_is_read_back_by_the_reader_of_rosbags(tmp_path: Path) -> None:
     assert [(topic, time) for topic, time, _ in found] == [("/joints", START), ("/odom", START + 9)]
     joints, odometry = found[0][2], found[1][2]
     assert joints.name == ["a", "b"] and joints.header.stamp.nanosec == 7 and joints.header.frame_id == "base"
-    assert (
-        joints.position.tolist() == [1.0, 2.0]
-        and joints.velocity.size == 0
-        and joints.effort.tolist() == [3.0, 4.0]
-    )
+    assert joints.position.tolist() == [1.0, 2.0] and joints.velocity.size == 0 and joints.effort.tolist() == [3.0, 4.0]
     assert odometry.child_frame_id == "base" and odometry.twist.twist.angular.z == 5.0
     np.testing.assert_array_equal(odometry.pose.covariance, covariance)
     assert qos.reliability == QosReliability.BEST_EFFORT and qos.depth == 5
@@ -121,9 +113,7 @@ def test_topics_are_announced_once_with_one_type(tmp_path: Path) -> None:
     with BagWriter(tmp_path / "run", {}) as writer:
         writer.add_topic("/cmd_vel", TWIST)
         writer.add_topic("/cmd_vel", TWIST)
-        with pytest.raises(
-            RecordingError, match="got nav_msgs/msg/Odometry; expected geometry_msgs/msg/Twist"
-        ):
+        with pytest.raises(RecordingError, match="got nav_msgs/msg/Odometry; expected geometry_msgs/msg/Twist"):
             writer.add_topic("/cmd_vel", ODOMETRY)
         with pytest.raises(RecordingError, match="pass the text of its definition"):
             writer.add_topic("/special", "my_msgs/msg/Special")

@@ -156,9 +156,7 @@ def test_the_table_carries_the_numbers_of_the_comparison(text: str) -> None:
             expected.position_worst,
         ]
         np.testing.assert_allclose(cells, numbers, rtol=0.0, atol=0.51e-4)
-    assert value(page.row(OPEN_LOOP, 1)[1]) == pytest.approx(
-        report.paths[1].statistics(OPEN_LOOP).mean[0], abs=0.51e-4
-    )
+    assert value(page.row(OPEN_LOOP, 1)[1]) == pytest.approx(report.paths[1].statistics(OPEN_LOOP).mean[0], abs=0.51e-4)
     assert len([row for row in page.rows if row[0] == RESTORED]) == 1  # the second program has none
     assert "opposite sign" in page.text and "population" in page.text and "another run" in page.text
 
@@ -166,9 +164,7 @@ def test_the_table_carries_the_numbers_of_the_comparison(text: str) -> None:
 def test_a_small_error_keeps_its_digits_and_its_sign() -> None:
     path = comparison(labels=(OPEN_LOOP,))
     actual = path.desired + np.array([-0.00042, 0.5, -1e-9])
-    cells = Page(render(replace(full_report(), paths=(replace(path, actual={OPEN_LOOP: actual}),)))).row(
-        OPEN_LOOP
-    )
+    cells = Page(render(replace(full_report(), paths=(replace(path, actual={OPEN_LOOP: actual}),)))).row(OPEN_LOOP)
     assert cells[1:4] == ["\u22120.00042", "0.50000", "0.00000"]
 
 
@@ -191,9 +187,9 @@ def test_what_is_not_identifiable_is_marked_with_its_reason(text: str) -> None:
     assert "the delay in yaw could not be identified" in page.text
     assert "nan" not in " ".join(page.words).lower().split()
     unbounded = replace(IDENTIFIED, interval=(-np.inf, np.inf), verdict="not identifiable: no information")
-    assert "\u2212\u221e to \u221e" in Page(
-        render(replace(full_report(), delays=(unbounded,), fits=(), paths=()))
-    ).row("x")
+    assert "\u2212\u221e to \u221e" in Page(render(replace(full_report(), delays=(unbounded,), fits=(), paths=()))).row(
+        "x"
+    )
 
 
 def test_the_summary_says_how_many_times_smaller_the_errors_became() -> None:

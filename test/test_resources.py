@@ -47,9 +47,7 @@ def run(module_path: Path, *prefixes: Path, code: str = SHOW) -> subprocess.Comp
     environment["PYTHONPATH"] = str(module_path)
     if prefixes:
         environment["AMENT_PREFIX_PATH"] = os.pathsep.join(map(str, prefixes))
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
 
 
 def found(module_path: Path, *prefixes: Path) -> Path:

@@ -64,7 +64,9 @@ def test_feedback_cuts_the_error_to_an_eighth_on_many_robots(seed, name):
 
 def test_preview_alone_removes_the_delay_of_a_robot_without_friction():
     truth = load_truth(3).without_friction().without_noise()
-    robot = with_delays(ROBOT, estimates(drive_open_loop(read_program(program_path("combined"), 0.02), ROBOT, truth, 3), ROBOT))
+    robot = with_delays(
+        ROBOT, estimates(drive_open_loop(read_program(program_path("combined"), 0.02), ROBOT, truth, 3), ROBOT)
+    )
     late = statistics(drive(trajectory("combined"), ROBOT, truth, 3, OPEN_LOOP))
     compensated = statistics(drive(trajectory("combined"), robot, truth, 3, OPEN_LOOP))
     assert late.position_rmse > 0.03

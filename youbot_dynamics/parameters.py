@@ -69,10 +69,10 @@ class Parameter:
                 raise self._refuse(value, "true or false" if isinstance(default, bool) else "a text")
             if self.choices and value not in self.choices:
                 raise self._refuse(value, f"one of {', '.join(self.choices)}")
-            return value  # type: ignore[no-any-return]
+            return value
         kind = int if isinstance(default, int) else float
         self._check_number(value, kind, "an integer" if kind is int else "a number with a decimal point")
-        return value  # type: ignore[return-value]
+        return value  # type: ignore[no-any-return]
 
     def _check_number(self, value: object, kind: type, wanted: str) -> None:
         if type(value) is not kind or not isinstance(value, (int, float)):

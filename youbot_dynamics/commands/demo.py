@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -187,7 +188,8 @@ def _recorded(bag: Path) -> dict[str, int]:
 
 
 def _compare(out: Path, program: str, robot: Robot) -> PathComparison:
-    drives = [_path(out / f"{program}_{kind}", robot) for kind in ("open_loop", "feedback")]
+    before, after = (_path(out / f"{program}_{kind}", robot) for kind in ("open_loop", "feedback"))
+    drives = [dataclasses.replace(before, label=OPEN_LOOP), dataclasses.replace(after, label=FEEDBACK)]
     return compare(program, drives, robot)
 
 

@@ -33,9 +33,9 @@ class PidGains:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if min(*self.proportional, *self.integral, *self.derivative) < 0.0:
+        if not all(gain >= 0.0 for gain in (*self.proportional, *self.integral, *self.derivative)):
             raise ValueError("gains must not be negative: e = actual - desired, the law subtracts")
-        if max(self.derivative) >= 1.0:
+        if not all(gain < 1.0 for gain in self.derivative):
             raise ValueError("derivative gains must stay below 1: beyond it any delay makes the loop unstable")
         if not self.derivative_time > 0.0:
             raise ValueError("derivative_time must be positive")

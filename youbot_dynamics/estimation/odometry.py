@@ -79,7 +79,7 @@ class Odometry:
     def __init__(self, robot: Robot, settings: OdometrySettings) -> None:
         self.base = robot.base.geometry.mecanum()
         self.settings = settings
-        # A step beyond twice what a wheel can do is a restarted encoder, not motion;
+        # A step beyond twice what a wheel can do is a restarted encoder, not motion.
         self._fastest_wheel = 2.0 * robot.base.limits.wheel_speed
         self._position_quantum = robot.driver.position_quantum
         self._stamp_jitter = robot.driver.stamp_jitter
@@ -143,11 +143,14 @@ class Odometry:
         return symmetric
 
     def _twist_covariance(self, twist: Vector, dt: float) -> Vector:
-        """Quantisation and stamp jitter of two readings: (q^2/12 + (w jitter)^2) each, over dt^2."""
-        wheel = self.base.wheel_speeds(twist)
-        variance = 2.0 * (self._position_quantum**2 / 12.0 + (wheel * self._stamp_jitter) ** 2) / dt**2
+        """Two readings over dt^2: the wheels round independently (q^2/12), the jitter of the stamp is common to them.
+
+        A stamp that is wrong by s makes the whole twist wrong by twist s / dt, so nothing where it does not move.
+        """
         forward = self.base.forward_matrix
-        covariance: Vector = forward @ np.diag(variance) @ forward.T
+        rounding = 2.0 * self._position_quantum**2 / 12.0 / dt**2
+        jitter = 2.0 * (self._stamp_jitter / dt) ** 2
+        covariance: Vector = rounding * forward @ forward.T + jitter * np.outer(twist, twist)
         return covariance
 
 

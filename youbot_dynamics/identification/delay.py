@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.held_command import HeldCommand
@@ -178,7 +178,7 @@ def _estimate_channel(
     rms = float(np.sqrt(np.mean(residual**2)))
     noise = _without_friction(residual, columns, friction, time - value)
     error, freedom = _jackknife(columns, noise, time)
-    reach = float(student.ppf(0.5 + _CONFIDENCE / 2.0, freedom)) * error
+    reach = float(stdtrit(freedom, 0.5 + _CONFIDENCE / 2.0)) * error
     interval = (value - reach, value + reach)
     reason = ""
     if not np.isfinite(error):

@@ -91,15 +91,8 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
     unwrapped[:, 2] = np.unwrap(unwrapped[:, 2])
     relative = relative_path(unwrapped, origin)
     label = FEEDBACK if json.loads(recording.metadata.get("feedback", "null")) else OPEN_LOOP
-    return RecordedPath(
-        label,
-        desired,
-        time,
-        sample_poses(stamps, relative, time),
-        stamps,
-        relative,
-        "ground truth" if exact else "odometry",
-    )
+    truth = "ground truth" if exact else "odometry"
+    return RecordedPath(label, desired, time, sample_poses(stamps, relative, time), stamps, relative, truth)
 
 
 def _trajectory(recording: Recording, chosen: Mapping[str, str]) -> tuple[Trajectory, float] | None:

@@ -23,7 +23,8 @@ def _arc(turn: float) -> tuple[float, float]:
     """Return sin(a)/a and (1 - cos(a))/a for a = turn [rad]."""
     if abs(turn) < _SMALL_TURN:
         return 1.0 - turn * turn / 6.0, turn / 2.0 - turn**3 / 24.0
-    return sin(turn) / turn, (1.0 - cos(turn)) / turn
+    # 1 - cos(a) = 2 sin(a/2)^2, without its cancellation.
+    return sin(turn) / turn, 2.0 * sin(0.5 * turn) ** 2 / turn
 
 
 def exponential(displacement: ArrayLike) -> Vector:

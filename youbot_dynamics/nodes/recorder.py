@@ -9,20 +9,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.parameter import parameter_value_to_python
-from rclpy.parameter_client import AsyncParameterClient
 
 from youbot_dynamics import __version__
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.nodes.remote_parameters import RemoteParameters
 from youbot_dynamics.nodes.runtime import parse, run
 from youbot_dynamics.nodes.taps import Taps
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
-
-_ANSWER_TIME = 1.5  # [s] a node has to tell its parameters
 
 
 class Recorder(Node):
@@ -36,50 +32,20 @@ class Recorder(Node):
     def __init__(self, folder: Path, topics: Sequence[str]) -> None:
         super().__init__("recorder")
         self._wanted = {self.resolve_topic_name(name) for name in topics}
-        self._writer = BagWriter(folder, self._metadata())
+        self._writer = BagWriter(folder, {"youbot_dynamics": __version__})
         self._closed = False
         self.counts: dict[str, int] = {}
         self._taps = Taps(self, self._wanted, self._take)
+        RemoteParameters(self, ("base_controller", "odometry"), PREFIX, self._describe_robot)
+        RemoteParameters(self, ("trajectory_tracker",), "feedback", self._describe_tracker)
         self.create_timer(1.0, self._writer.flush, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def _metadata(self) -> dict[str, str]:
-        """Versions, and the robot's facts as the first running node of this package tells them."""
-        robot = self._parameters_of(("base_controller", "odometry"), PREFIX)
-        tracker = self._parameters_of(("trajectory_tracker",), "feedback")
-        return {
-            "feedback": json.dumps(tracker.get("feedback")),
-            "robot_id": str(robot.get(f"{PREFIX}.robot_id", "")),
-            "youbot_dynamics": __version__,
-            "parameters": json.dumps(robot),
-        }
+    def _describe_robot(self, values: dict[str, object]) -> None:
+        robot_id = str(values.get(f"{PREFIX}.robot_id", ""))
+        self._writer.describe({"robot_id": robot_id, "parameters": json.dumps(values)})
 
-    def _parameters_of(self, nodes: Sequence[str], prefix: str) -> dict[str, object]:
-        """Parameters below a prefix of the first of these nodes that answers; empty if none is there."""
-        deadline = time.monotonic() + _ANSWER_TIME
-        while time.monotonic() < deadline:
-            for name, namespace in self.get_node_names_and_namespaces():
-                if name in nodes:
-                    values = self._ask(f"{namespace.rstrip('/')}/{name}", prefix)
-                    if values:
-                        return values
-            rclpy.spin_once(self, timeout_sec=0.05)
-        return {}
-
-    def _ask(self, node: str, prefix: str) -> dict[str, object]:
-        client = AsyncParameterClient(self, node)
-        if not client.wait_for_services(timeout_sec=_ANSWER_TIME):
-            return {}
-        listed = client.list_parameters([prefix], 0)
-        rclpy.spin_until_future_complete(self, listed, timeout_sec=_ANSWER_TIME)
-        if not listed.done() or listed.result() is None:
-            return {}
-        names = list(listed.result().result.names) or [prefix]
-        got = client.get_parameters(names)
-        rclpy.spin_until_future_complete(self, got, timeout_sec=_ANSWER_TIME)
-        if not got.done() or got.result() is None:
-            return {}
-        plain = (parameter_value_to_python(value) for value in got.result().values)
-        return {n: list(v) if hasattr(v, "tolist") else v for n, v in zip(names, plain, strict=True)}
+    def _describe_tracker(self, values: dict[str, object]) -> None:
+        self._writer.describe({"feedback": json.dumps(values.get("feedback"))})
 
     def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
         received = time.time_ns()

@@ -149,6 +149,24 @@ class BagWriter:
         ):
             self.flush()
 
+    def describe(self, entries: Mapping[str, str]) -> None:
+        """Add to the metadata what became known after the beginning.
+
+        Args:
+            entries: keys and texts; a key that is there already is replaced.
+
+        Raises:
+            RecordingError: the disk refuses.
+        """
+        self._check_open()
+        self._metadata.update(entries)
+        with self._disk():
+            self._writer.flush()
+            self._pending_since = None
+            self._writer.add_metadata(METADATA_RECORD, self._metadata)
+            self._file.flush()
+            self._write_metadata()
+
     def flush(self) -> None:
         """Close the chunk and hand it to the operating system; without new messages nothing happens.
 

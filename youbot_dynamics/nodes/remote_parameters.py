@@ -1,0 +1,52 @@
+"""Parameters of other nodes, asked for without waiting: DDS takes seconds to connect, and messages go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from rclpy.parameter_client import AsyncParameterClient
+
+_LOOK = 0.25  # [s] between looks for the nodes
+
+
+class RemoteParameters:
+    """Finds the first running node of some names and reports its parameters once.
+
+    Args:
+        node: that asks.
+        names: of the nodes that may answer, in any namespace.
+        prefix: of the parameters wanted, or the name of one.
+        report: called with name -> value when the answer has come.
+    """
+
+    def __init__(
+        self, node: Node, names: Collection[str], prefix: str, report: Callable[[dict[str, object]], None]
+    ) -> None:
+        self._node = node
+        self._names = names
+        self._prefix = prefix
+        self._report = report
+        self._client: AsyncParameterClient | None = None
+        self._timer = node.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _look(self) -> None:
+        if self._client is None:
+            for name, namespace in self._node.get_node_names_and_namespaces():
+                if name in self._names:
+                    self._client = AsyncParameterClient(self._node, f"{namespace.rstrip('/')}/{name}")
+                    break
+        elif self._client.services_are_ready():
+            self._timer.cancel()
+            self._client.list_parameters([self._prefix], 0).add_done_callback(self._listed)
+
+    def _listed(self, future) -> None:
+        names = list(future.result().result.names) or [self._prefix]
+        assert self._client is not None
+        self._client.get_parameters(names).add_done_callback(lambda got: self._got(names, got))
+
+    def _got(self, names: list[str], future) -> None:
+        plain = (parameter_value_to_python(value) for value in future.result().values)
+        self._report({n: list(v) if hasattr(v, "tolist") else v for n, v in zip(names, plain, strict=True)})
