@@ -51,9 +51,7 @@ setup(
         "Identifies how a KUKA youBot really moves (delay, friction, geometry) and uses that "
         "to drive it accurately and to know its state"
     ),
-    long_description=(ROOT / "README.md").read_text(encoding="utf-8")
-    if (ROOT / "README.md").is_file()
-    else "",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8") if (ROOT / "README.md").is_file() else "",
     long_description_content_type="text/markdown",
     author="youbot_dynamics developers",
     author_email="youbot_dynamics@example.org",

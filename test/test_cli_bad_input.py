@@ -192,7 +192,9 @@ def test_unknown_stage_topic_role_and_column(bag, tmp_path):
 
 def test_parameter_file_with_a_typo(bag, tmp_path):
     wrong = tmp_path / "robot.yaml"
-    wrong.write_text("/**:\n  ros__parameters:\n    robot:\n      base:\n        geometry:\n          wheel_radus: 0.05\n")
+    wrong.write_text(
+        "/**:\n  ros__parameters:\n    robot:\n      base:\n        geometry:\n          wheel_radus: 0.05\n"
+    )
     line = refusal("identify", bag, "--out", tmp_path / "found", "--params-file", wrong)
     assert "wheel_radus" in line and "did you mean robot.base.geometry.wheel_radius?" in line
     assert "wheel_radius?" in refusal("bringup", "--params-file", wrong)

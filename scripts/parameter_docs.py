@@ -1,0 +1,50 @@
+"""Write docs/parameters.md from the parameter tables of the nodes; `--check` only compares."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from youbot_dynamics.parameter_file import format_value
+from youbot_dynamics.parameters import Parameter
+from youbot_dynamics.robot import robot_table
+from youbot_dynamics.simulation.truth import truth_table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "parameters.md"
+NODES = ("base_controller", "odometry", "trajectory_tracker", "identification", "mock_youbot", "stop_base")
+HEADER = "| name | default | range | unit | change | description | source |\n|---|---|---|---|---|---|---|\n"
+
+
+def row(parameter: Parameter) -> str:
+    """One line of a table."""
+    bounds = ", ".join(parameter.choices) or parameter.range_text().split(" [")[0]
+    change = "relaunch" if parameter.read_only else "while running"
+    cells = (parameter.name, format_value(parameter.default), bounds, parameter.unit, change)
+    return "| " + " | ".join(("`{}`".format(cells[0]), *cells[1:], parameter.description, parameter.source)) + " |"
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [
+        "# Parameters\n",
+        "Generated from the tables in the code by `scripts/parameter_docs.py`; a test compares them.",
+        "A name outside these tables ends the node with the nearest known name.\n",
+        "## Robot facts: every node, section `/**`\n",
+        HEADER + "\n".join(row(parameter) for parameter in robot_table()) + "\n",
+    ]
+    for name in NODES:
+        table = importlib.import_module(f"youbot_dynamics.nodes.{name}").TABLE
+        parts += [f"## `{name}`: section `/**/{name}`\n", HEADER + "\n".join(row(p) for p in table) + "\n"]
+    parts += [
+        "## The twin's hidden truth: `mock_youbot`, file config/mock.yaml\n",
+        "Each is a list: nominal value (seed 0), lowest and highest value (other seeds draw evenly between them).\n",
+        HEADER + "\n".join(row(parameter) for parameter in truth_table()) + "\n",
+    ]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page() else 1)
+    PAGE.write_text(page(), encoding="utf-8")
