@@ -21,7 +21,7 @@ def row(parameter: Parameter) -> str:
     bounds = ", ".join(parameter.choices) or parameter.range_text().split(" [")[0]
     change = "relaunch" if parameter.read_only else "while running"
     cells = (parameter.name, format_value(parameter.default), bounds, parameter.unit, change)
-    return "| " + " | ".join(("`{}`".format(cells[0]), *cells[1:], parameter.description, parameter.source)) + " |"
+    return "| " + " | ".join((f"`{cells[0]}`", *cells[1:], parameter.description, parameter.source)) + " |"
 
 
 def page() -> str:

@@ -1,4 +1,4 @@
-"""Twin, odometry, tracker and recorder as processes over DDS: the quirks of the driver, and the life of a trajectory."""
+"""Twin, odometry, tracker and recorder as processes over DDS: quirks of the driver, life of a trajectory."""
 
 from __future__ import annotations
 
