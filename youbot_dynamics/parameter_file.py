@@ -106,12 +106,12 @@ def _check_events(text: str, path: Path) -> None:
         if isinstance(event, yaml.AliasEvent):
             got = "a YAML alias"
         elif getattr(event, "tag", None) is not None:
-            got = f"a YAML tag {event.tag}"
+            got = "a YAML tag"
         elif isinstance(event, yaml.DocumentStartEvent) and event.version not in (None, (1, 1)):
             got = "a %YAML directive"
         elif isinstance(event, yaml.ScalarEvent) and not event.style and inside and inside[-1]:
             # PyYAML takes {key:[1]} for a mapping and [a:b] for a text, libyaml refuses both.
-            end = event.end_mark.index
+            end = event.end_mark.index if event.end_mark else 0
             if ":" in event.value or re.match(r":\S", text[end : end + 2]):
                 got = "a colon without a space behind it"
         if isinstance(event, yaml.CollectionStartEvent):
@@ -119,7 +119,7 @@ def _check_events(text: str, path: Path) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             inside.pop()
         if got:
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1 if event.start_mark else 1
             raise ParameterError(f"parameter file {path}, line {line}", got=got, remedy="write plain values")
 
 

@@ -53,7 +53,6 @@ def bringup(values: Mapping[str, str]) -> int:
         )
     interrupted = _Interrupted()
     running = {p.executable: start(node_command(p.executable, p.arguments)) for p in processes}
-    last = [running.pop(p.executable) for p in processes if p.last]
     announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")
     ended = ""
     while not interrupted.set and not ended:
@@ -63,11 +62,11 @@ def bringup(values: Mapping[str, str]) -> int:
                 # A bringup without one of its parts is no bringup: better none than half of one.
                 ended = name
                 announce(f"{name} ended with exit code {child.returncode}: stopping the others")
+    last = [running.pop(p.executable) for p in processes if p.last]
     # The robot's ear must outlive those who tell it to stop.
     listeners = [running.pop(name) for name in ("mock_youbot",) if name in running]
-    stop_all(list(running.values()))
-    stop_all(last)
-    stop_all(listeners)
+    for group in (list(running.values()), last, listeners):
+        stop_all(group)
     return 1 if ended else 0
 
 

@@ -42,7 +42,7 @@ TABLE = (
 
 _REPEATS = 3
 _PAUSE = 0.02  # [s]
-_LAST_WORD = 0.5  # [s] a base controller that ends with us has for its own zero
+_LAST_WORD = 3.0  # [s] to wait for the end of a base controller that ends with us; a deaf one is killed after 2 s
 
 
 class StopBase(Node):
@@ -54,10 +54,12 @@ class StopBase(Node):
         robot = self._config.robot()
         self._outputs = [DriverOutput(self, robot, interface) for interface in INTERFACES]
         self._heard = float("-inf")
+        self._driven = False
         self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
 
     def _on_wheel_commands(self, message: JointState) -> None:
         self._heard = time.monotonic()
+        self._driven = True
 
     def _silent(self) -> bool:
         return time.monotonic() - self._heard > self._config["silence"]
@@ -66,7 +68,7 @@ class StopBase(Node):
         """Wait in standby if asked to, then stop the base.
 
         Returns:
-            False where no driver confirmed the zero command.
+            False where a zero command was asked for at once and no driver confirmed it.
         """
         if not self._config["standby"]:
             return self._finish(self._config["wait"])
@@ -80,7 +82,10 @@ class StopBase(Node):
         deadline = time.monotonic() + _LAST_WORD
         while not self._silent() and time.monotonic() < deadline:
             rclpy.spin_once(self, timeout_sec=_PAUSE)
-        return self._finish(0.0)
+        # Where our controller never spoke, the base is somebody else's: leave it alone.
+        if self._driven and not self._finish(0.0):
+            self.get_logger().info("no driver listens any more")
+        return True
 
     def _finish(self, wait: float) -> bool:
         stopped = self._send_zero(wait)
