@@ -251,3 +251,28 @@ def test_demo_leaves_a_folder_with_other_things_alone(tmp_path):
 def test_unknown_verb_lists_the_verbs():
     done = youbot("identfy", code=2)
     assert "identify" in done.stderr
+
+
+@pytest.mark.parametrize("plugin", ["SQLITE3", "MCAP"])
+def test_bags_of_rosbag2s_own_storages_give_the_same_delay(bag, tmp_path, plugin):
+    from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_JAZZY)
+    copy = tmp_path / "copy"
+    with Reader(bag) as reader, Writer(copy, version=9, storage_plugin=StoragePlugin[plugin]) as writer:
+        connections = {c.id: writer.add_connection(c.topic, c.msgtype, typestore=store) for c in reader.connections}
+        for connection, time, data in reader.messages():
+            writer.write(connections[connection.id], time, data)
+    youbot("identify", copy, "--out", tmp_path / "found", code=0)
+    text = (tmp_path / "found" / "result.yaml").read_text()
+    values = [float(line.split(":")[1]) for line in text.splitlines() if "effective_" in line]
+    assert values == pytest.approx([0.15] * 3, abs=1e-4)
+
+
+def test_bags_are_combined_and_a_folder_of_bags_is_taken_apart(tmp_path):
+    (tmp_path / "day").mkdir()
+    write_bag(tmp_path / "day" / "first", delay=0.15)
+    write_bag(tmp_path / "day" / "second", delay=0.15)
+    done = youbot("identify", tmp_path / "day", "--out", tmp_path / "found", "--json", code=0)
+    assert done.stdout.count('"sha256"') == 2

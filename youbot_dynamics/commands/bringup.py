@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 
 from youbot_dynamics.bringup_plan import plan
 from youbot_dynamics.commands.progress import announce
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.nodes.processes import node_command, start, stop_all
+from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.robot import load_robot
 
 _LOOK = 0.05  # [s] between looks at the processes
-
-
-class _Interrupted:
-    """Set by SIGINT or SIGTERM; a second one changes nothing, stopping is under way."""
-
-    def __init__(self) -> None:
-        self.set = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.set = True
 
 
 def bringup(values: Mapping[str, str]) -> int:
@@ -51,7 +38,7 @@ def bringup(values: Mapping[str, str]) -> int:
             expected="ROS 2 Jazzy",
             remedy="source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'",
         )
-    interrupted = _Interrupted()
+    interrupted = StopFlag()
     running = {p.executable: start(node_command(p.executable, p.arguments)) for p in processes}
     announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")
     ended = ""

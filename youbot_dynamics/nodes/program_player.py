@@ -19,7 +19,8 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectory
 from youbot_dynamics.control.program import Program, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.runtime import LATCHED_QOS, STATE_QOS, StopFlag, acknowledged, init, parse
+from youbot_dynamics.nodes.runtime import LATCHED_QOS, STATE_QOS, acknowledged, init, parse
+from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.resources import program_path
 
 _LOOK = 5.0  # [s] to find a tracker

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import gc
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Protocol
 
 import rclpy
 from rclpy.duration import Duration
@@ -26,6 +23,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError
+from youbot_dynamics.nodes.stop_flag import StopFlag
 
 ACKNOWLEDGE_TIME = 0.2  # [s] a last message may take
 _WAKE = 0.05  # [s] between looks at the stop flag where nothing else wakes the executor
@@ -34,28 +32,6 @@ COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 TF_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-class Stoppable(Protocol):
-    """A node that has a last word."""
-
-    def stop(self) -> None:
-        """Leave the robot at rest."""
-
-
-class StopFlag:
-    """Set by the first SIGINT or SIGTERM; further ones are ignored while the last messages go out.
-
-    rclpy's own handlers shut the context down before a last message can be sent.
-    """
-
-    def __init__(self) -> None:
-        self.set = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.set = True
 
 
 def init() -> StopFlag:

@@ -17,7 +17,8 @@ from std_srvs.srv import Empty
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import STATE_QOS, StopFlag, init, leave_imports_out_of_collection
+from youbot_dynamics.nodes.runtime import STATE_QOS, init, leave_imports_out_of_collection
+from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.parameters import Parameter
 
 TABLE = (
