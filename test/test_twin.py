@@ -437,16 +437,25 @@ def test_the_effective_delay_of_a_base_without_friction_is_dead_time_and_lag(see
     assert found == pytest.approx(truth.dead_time_x + truth.lag, abs=1e-3)
 
 
-def test_the_friction_wanders_with_the_spread_it_is_said_to_have() -> None:
+def test_the_torque_wanders_as_the_wheels_roll_with_the_spread_it_is_said_to_have() -> None:
     state = np.zeros(dynamics.STATE_SIZE)
     normals = np.random.default_rng(0).standard_normal((60000, 4))
     truth = dataclasses.replace(SMOOTH, torque_noise=0.05)
+    straight = np.tile([0.3, 0.0, 0.0], (100, 1))
     samples = []
     for part in np.split(normals, 600):
         dynamics.advance(
-            state, np.zeros((100, 3)), part, dynamics.STEP, dynamics.effective_inertia(truth),
+            state, straight, part, dynamics.STEP, dynamics.effective_inertia(truth),
             truth.mecanum().inverse_matrix, truth.mecanum().positions, truth.mass, truth.lag, truth.torque_noise,
             0.0, 0.0, np.zeros(2), True,
         )  # fmt: skip
         samples.append(state[dynamics.NOISE].copy())
-    assert np.std(samples) == pytest.approx(0.05, rel=0.1)
+    assert np.std(samples[10:]) == pytest.approx(0.05, rel=0.1)
+
+
+def test_a_base_at_rest_stays_at_rest_with_motors_on_or_off() -> None:
+    for powered in (True, False):
+        plant = Youbot(load_truth(1), DRIVER, seed=1)
+        plant.switch_motors(powered)
+        plant.advance(20.0)
+        assert np.array_equal(plant.pose, np.zeros(3))

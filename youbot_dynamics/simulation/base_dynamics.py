@@ -23,10 +23,10 @@ TWIST = slice(3, 6)  # body twist [m/s, m/s, rad/s]
 REFERENCE = slice(6, 9)  # first-order answer of the motor loop to the delayed command
 LAGGING = slice(9, 12)  # integral of reference - twist [m, m, rad]
 WHEELS = slice(12, 16)  # wheel angles [rad], positive forward
-NOISE = slice(16, 20)  # wandering friction torque of the wheels [N m]
+NOISE = slice(16, 20)  # wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
 STATE_SIZE = 20
 
-_NOISE_TIME = 0.1  # correlation of the wandering friction [s]
+_BUMP_ANGLE = 0.3  # correlation of the wandering torque over the turn of the wheel [rad]: a third of a roller pitch
 
 
 def effective_inertia(truth: BaseTruth) -> Vector:
@@ -70,14 +70,14 @@ def advance(
     Args:
         state: (20,) as laid out above; changed in place.
         commands: (k, 3) delayed twist command, mean over each step [m/s, m/s, rad/s].
-        normals: (k, 4) standard normal numbers that drive the wandering of the friction.
+        normals: (k, 4) standard normal numbers that drive the wandering torque.
         dt: step [s].
         inertia: (3, 3) effective inertia.
         wheels_of_twist: (4, 3) matrix J from twist to wheel speeds.
         positions: (4, 2) wheel centres [m].
         mass: of the whole robot [kg].
         lag: time constant of the motor loop [s].
-        torque_noise: standard deviation of the wandering friction torque [N m].
+        torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only.
         wheel_coulomb: F1 [N m].
         roller_coulomb: F2 / r [N].
         viscous: (2,) xi_L, xi_T [N s/m].
@@ -85,8 +85,6 @@ def advance(
     """
     inverse_inertia = np.linalg.inv(inertia)
     decay = exp(-dt / lag)
-    memory = exp(-dt / _NOISE_TIME)
-    kick = torque_noise * sqrt(1.0 - memory * memory)
     force = np.zeros(3)
     friction = np.zeros(3)
     gap = np.zeros(3)
@@ -96,8 +94,10 @@ def advance(
         friction[:] = 0.0
         for i in range(4):
             speed = wheels_of_twist[i, 0] * vx + wheels_of_twist[i, 1] * vy + wheels_of_twist[i, 2] * wz
-            state[16 + i] = memory * state[16 + i] + kick * normals[k, i]
-            torque = wheel_coulomb * tanh(speed / _WHEEL_SPEED_SCALE) + state[16 + i]
+            memory = exp(-abs(speed) * dt / _BUMP_ANGLE)
+            state[16 + i] = memory * state[16 + i] + torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
+            rolling = tanh(speed / _WHEEL_SPEED_SCALE)
+            torque = wheel_coulomb * rolling + state[16 + i] * abs(rolling)
             sideways = vy + wz * positions[i, 0]
             along = vx - wz * positions[i, 1]
             lateral = sqrt(2.0) * roller_coulomb * tanh(sideways / _ROLLER_SPEED_SCALE)

@@ -43,11 +43,11 @@ class BaseTruth:
         source="youbot facts, sections 2.1 and 2.2",
     )
     torque_noise: float = fact(
-        "Standard deviation of the friction torque's wandering at each wheel (floor, rollers), correlated over 0.1 s.",
+        "Standard deviation of a torque that wanders as the wheel rolls (rollers, floor), correlated over 0.3 rad.",
         unit="N m",
         low=0.0,
         high=1.0,
-        source="chosen: about half of the Coulomb torque; none published",
+        source="chosen: about a third of the Coulomb torque; none published",
     )
     wheel_coulomb: float = fact("Coulomb torque F1 of each wheel.", unit="N m", low=0.0, high=2.0, source=_FACTS)
     roller_coulomb: float = fact(
