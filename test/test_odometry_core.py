@@ -83,7 +83,8 @@ def feed(odometry: Odometry, displacements: np.ndarray, dt: float = 0.02) -> lis
     return states
 
 
-STEP = st.tuples(st.floats(-0.015, 0.015), st.floats(-0.01, 0.01), st.floats(-0.05, 0.05))
+# Within what the wheels can do in 20 ms: beyond it odometry rightly sees a jump.
+STEP = st.tuples(st.floats(-0.01, 0.01), st.floats(-0.008, 0.008), st.floats(-0.025, 0.025))
 
 
 @given(steps=st.lists(STEP, min_size=2, max_size=60))

@@ -50,23 +50,12 @@ class ProgramPlayer(Node):
             TrajectoryError: no tracker listens, or it did not take the program or gave it up.
         """
         topic = self.resolve_topic_name("trajectory")
-        if not self._wait(lambda: self._trajectory.get_subscription_count() > 0, _LOOK, flag):
-            if flag.set:
-                return False
+        if not self._wait(self._connected, _LOOK, flag) and not flag.set:
             raise TrajectoryError(
                 f"topic {topic}",
-                got="nobody who listens",
+                got="no trajectory_tracker that listens and reaches a base_controller",
                 remedy="start the robot first: youbot bringup --robot mock",
             )
-        # The tracker must reach the base controller, and its answers us, before we ask: DDS may still connect them.
-        self._wait(
-            lambda: (
-                self.count_publishers("trajectory_tracker/error") > 0
-                and self.count_subscribers("trajectory_tracker/cmd_vel") > 0
-            ),
-            _LOOK,
-            flag,
-        )
         if flag.set:
             return False
         sent = time.monotonic()
@@ -90,6 +79,19 @@ class ProgramPlayer(Node):
                 remedy="it was given up: see the log of trajectory_tracker and /diagnostics",
             )
         return True
+
+    def _connected(self) -> bool:
+        """Whether the tracker hears us, we hear it, and it reaches a base controller: DDS takes its time.
+
+        A recorder may listen as well: all who listen must be connected, so that the tracker is among them.
+        """
+        listeners = self.get_subscriptions_info_by_topic(self._trajectory.topic_name)
+        return (
+            any(info.node_name == "trajectory_tracker" for info in listeners)
+            and self._trajectory.get_subscription_count() >= len(listeners)
+            and self.count_publishers("trajectory_tracker/error") > 0
+            and self.count_subscribers("trajectory_tracker/cmd_vel") > 0
+        )
 
     def _wait(self, condition, timeout: float, flag: StopFlag) -> bool:
         deadline = time.monotonic() + timeout

@@ -144,12 +144,6 @@ class TrajectoryTracker(Node):
                 got=f"no {self.resolve_topic_name('odom')} to follow it by",
                 remedy="start odometry first",
             )
-        if self._commands.get_subscription_count() == 0:
-            raise TrajectoryError(
-                "trajectory",
-                got=f"nobody who listens on {self._commands.topic_name}",
-                remedy="start base_controller first",
-            )
         if message.header.frame_id == self._child:
             self._waiting, self._tracker = (trajectory, start), None
         elif message.header.frame_id == self._frame:
@@ -194,6 +188,9 @@ class TrajectoryTracker(Node):
                 return
             self._waiting, self._tracker = None, self._make_tracker(trajectory.anchored(self._pose), start)
         assert self._tracker is not None
+        if self._commands.get_subscription_count() == 0:
+            self._give_up(f"nobody listens on {self._commands.topic_name}: start base_controller")
+            return
         state = self._tracker.step(send_time, self._pose_stamp, self._pose)
         self._commands.publish(twist_message(state.twist))
         self._error.publish(joint_message(self._pose_stamp, _AXES, position=state.error, velocity=state.error_rate))
