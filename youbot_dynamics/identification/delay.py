@@ -16,7 +16,7 @@ from youbot_dynamics.identification.held_command import HeldCommand
 Vector = NDArray[np.float64]
 
 _GRID = 5e-3  # [s] of the coarse search
-_BLOCK = 1.0  # [s] longer than the memory of the residual: blocks are taken as independent
+_BLOCK = 0.8  # [s] several times the memory of the residual (0.1-0.3 s): blocks are taken as independent
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # [s] over which the motor loop answers a change of friction
 _FEWEST_BLOCKS = 6
 _CONFIDENCE = 0.95
@@ -80,7 +80,7 @@ def estimate_delay(
     Seed 003 fits dX - int(dV) = V dtzap instead. The left side vanishes identically, whatever the delay
     (system 33; D-003-4), and its positions are fixed while its velocities are in the body (D-003-3).
 
-    Interval: delete-a-block jackknife over 1 s blocks on the linearised fit, Student's t. What `friction`
+    Interval: delete-a-block jackknife over 0.8 s blocks on the linearised fit, Student's t. What `friction`
     explains of the residual repeats with the command and belongs to the effective delay, not to its noise.
 
     Args:
