@@ -118,7 +118,7 @@ def test_d_003_6_causality_sets_the_sign_of_the_delay() -> None:
     """The document picks the sign that makes the deviation smaller; a robot that leads its command is no answer."""
     early = left_sum(ideal_twists(TIME + 0.2))[:, 0]
     found = estimate_delay(TIME, ideal_twists(TIME)[:, 0], TIME, early, measured_is="position")[0]
-    assert found.value >= 0.0
+    assert not found.identified and "leads the command" in found.verdict
 
 
 @pytest.mark.parametrize("recording", ["delayed", "noise", "standing"])

@@ -65,7 +65,7 @@ def test_the_json_carries_value_interval_verdict_and_provenance(tmp_path: Path) 
     x, y = data["parameters"]
     assert (x["name"], x["value"], x["unit"]) == ("robot.base.delay.effective_x", 0.15, "s")
     assert x["interval_95"] == [0.148, 0.152] and x["verdict"] == "identified" and x["samples"] == 900
-    assert x["valid_for"] == "commands of up to 0.2 units per second"
+    assert x["valid_for"] == "commands of up to 0.2 in SI units of the channel"
     assert y["value"] is None and y["interval_95"] == [None, None] and y["verdict"].startswith("not identifiable: ")
     assert data["sources"] == [dataclasses.asdict(SOURCE)]
     assert data["versions"]["youbot_dynamics"] == __version__

@@ -58,12 +58,26 @@ def test_a_command_with_the_mean_twist_joins_the_desired_poses(start: float, end
     np.testing.assert_allclose(reached, TRAJECTORY.pose(end), atol=1e-12)
 
 
-def test_given_twists_are_fed_forward_at_the_middle_of_the_interval() -> None:
-    twists = np.column_stack([TIMES, 2.0 * TIMES, -TIMES])
-    trajectory = Trajectory(TIMES, POSES, twists)
-    np.testing.assert_allclose(trajectory.mean_twist(0.7, 0.9), [0.8, 1.6, -0.8])
-    np.testing.assert_allclose(trajectory.mean_twist(2.0, 2.1), 0.0)
-    np.testing.assert_allclose(trajectory.mean_twist(-0.3, -0.1), 0.0)
+def test_given_twists_shape_path_and_feed_forward_alike() -> None:
+    # x = 0.05 t^2 with its own velocities: points a second apart, yet exact between them.
+    times = np.arange(5.0)
+    still = np.zeros(5)
+    poses = np.column_stack([0.05 * times**2, still, still])
+    trajectory = Trajectory(times, poses, np.column_stack([0.1 * times, still, still]))
+    for moment in (0.3, 1.7, 3.9):
+        assert trajectory.pose(moment)[0] == pytest.approx(0.05 * moment**2, abs=1e-12)
+        assert trajectory.mean_twist(moment, moment + 0.02)[0] == pytest.approx(0.1 * (moment + 0.01), abs=1e-12)
+    np.testing.assert_allclose(trajectory.mean_twist(5.0, 5.1), 0.0)
+
+
+def test_given_twists_are_body_twists() -> None:
+    # A quarter of a circle at constant body twist, radius 1 m: the cubic through its ends stays within 1 mm.
+    times = np.linspace(0.0, np.pi / 2.0, 4)
+    poses = np.array([planar.integrate(np.zeros(3), [1.0, 0.0, 1.0], moment) for moment in times])
+    trajectory = Trajectory(times, poses, np.tile([1.0, 0.0, 1.0], (4, 1)))
+    for moment in np.linspace(0.0, times[-1], 50):
+        exact = planar.integrate(np.zeros(3), [1.0, 0.0, 1.0], moment)
+        np.testing.assert_allclose(trajectory.pose(moment), exact, atol=1e-3)
 
 
 def test_anchoring_moves_the_scene_and_keeps_the_twists() -> None:

@@ -15,6 +15,8 @@ Vector = NDArray[np.float64]
 class PidGains:
     """Gains of one law per axis x, y, yaw: u = -Kp e - Ki int e dt - Kd de/dt, with e = actual - desired.
 
+    Seed 003 calls the desired speed a residual and the speed a coordinate (D-003-13).
+
     Args:
         proportional: (3,) [1/s].
         integral: (3,) [1/s2].
@@ -45,12 +47,12 @@ def gains_for_delay(delays: ArrayLike, aggressiveness: float, derivative: float,
     """Gains that suit a loop with pure delays.
 
     A P law on an integrator with delay tau does not overshoot up to Kp tau = 1/e and is stable up to pi/2
-    (system 38). Kp = aggressiveness / (e tau); Ki = Kp / (8 tau) puts the zero of the PI law a decade below the
-    crossover, which keeps the phase lost to the integral part near 15 degrees.
+    (system 38). Kp = aggressiveness / (e tau); Ki = Kp / (8 tau). At the default 1.5 the zero of the PI law lies a
+    factor 4.4 below the crossover, costs 13 degrees there, and leaves a phase margin of 45 degrees.
 
     Args:
         delays: (3,) delay of the whole loop, x, y, yaw [s], positive.
-        aggressiveness: multiple of the largest gain without overshoot [1]; e pi/2 = 4.27 is the stability limit.
+        aggressiveness: multiple of the largest gain of a pure P law without overshoot [1].
         derivative: derivative gain of every axis [1].
         derivative_time: filter of the derivative [s].
     """

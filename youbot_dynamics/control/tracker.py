@@ -25,10 +25,10 @@ class TrackerSettings:
     feedback: bool = setting(True, "Correct the measured error; false drives the feed-forward alone.")
     aggressiveness: float = setting(
         1.5,
-        "Proportional gain over 1 / (e delay), the largest that does not overshoot; 4.27 is the stability limit.",
+        "Proportional gain over 1 / (e delay), the largest of a pure P law that does not overshoot.",
         unit="1",
         low=0.0,
-        high=3.0,
+        high=2.0,
         source="system 38",
     )
     derivative: float = setting(
@@ -36,7 +36,7 @@ class TrackerSettings:
         "Derivative gain; with a velocity command it must stay below 1.",
         unit="1",
         low=0.0,
-        high=0.95,
+        high=0.7,
         source="system 38",
     )
     derivative_time: float = setting(0.1, "Filter of the derivative.", unit="s", low=0.01, high=5.0)

@@ -20,7 +20,7 @@ class Trajectory:
     Args:
         times: (n,) strictly increasing, from the start of the trajectory [s].
         poses: (n, 3) x, y, yaw in one fixed frame [m, m, rad].
-        twists: (n, 3) body twists at the points [m/s, m/s, rad/s], or None: then the twist that joins the poses.
+        twists: (n, 3) body twists at the points [m/s, m/s, rad/s], or None.
 
     Raises:
         TrajectoryError: wrong shapes, no points, not finite, or times that do not increase.
@@ -30,6 +30,7 @@ class Trajectory:
     poses: Vector
     twists: Vector | None = None
     _joints: Vector = field(init=False, repr=False)
+    _rates: Vector | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check shapes and order, and freeze the arrays."""
@@ -55,7 +56,15 @@ class Trajectory:
                 expected="strictly increasing times",
             )
         joints = planar.steps_of_path(poses) / np.diff(times)[:, None]
-        for name, value in (("times", times), ("poses", poses), ("twists", twists), ("_joints", joints)):
+        poses[:, 2] = np.unwrap(poses[:, 2]) if np.all(np.isfinite(poses)) else poses[:, 2]
+        rates = None if twists is None else _fixed_rates(poses, twists)
+        for name, value in (
+            ("_rates", rates),
+            ("times", times),
+            ("poses", poses),
+            ("twists", twists),
+            ("_joints", joints),
+        ):
             if value is not None:
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
@@ -70,23 +79,37 @@ class Trajectory:
         return Trajectory(self.times, planar.move_path(start_pose, self.poses), self.twists)
 
     def pose(self, time: float) -> Vector:
-        """Desired pose (3,) at `time` [s], along the constant twist between two points (exact for a program)."""
+        """Desired pose (3,) at `time` [s].
+
+        Between two points along the constant twist that joins them (exact for a program); with given twists along
+        the cubic that has their velocities at the points.
+        """
         if time <= self.times[0]:
             return np.array(self.poses[0])
         if time >= self.times[-1]:
             return np.array(self.poses[-1])
         k = int(np.searchsorted(self.times, time, side="right")) - 1
-        return planar.integrate(self.poses[k], self._joints[k], time - self.times[k])
+        if self._rates is None:
+            return planar.integrate(self.poses[k], self._joints[k], time - self.times[k])
+        span = float(self.times[k + 1] - self.times[k])
+        s = (time - float(self.times[k])) / span
+        pose: Vector = (
+            (1.0 + 2.0 * s) * (1.0 - s) ** 2 * self.poses[k]
+            + s * (1.0 - s) ** 2 * span * self._rates[k]
+            + s**2 * (3.0 - 2.0 * s) * self.poses[k + 1]
+            + s**2 * (s - 1.0) * span * self._rates[k + 1]
+        )
+        return pose
 
     def mean_twist(self, start: float, end: float) -> Vector:
         """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have.
 
-        Without given twists it is the constant twist that joins the two desired poses, so that held commands
-        reproduce the poses exactly; with them, their linear interpolation at the middle of the interval.
+        It is the constant twist that joins the two desired poses, so that held commands reproduce them exactly.
         """
-        if self.twists is None:
-            return planar.mean_twist(self.pose(start), self.pose(end), end - start)
-        middle = 0.5 * (start + end)
-        if not self.times[0] <= middle <= self.times[-1]:
-            return np.zeros(3)
-        return np.array([np.interp(middle, self.times, self.twists[:, axis]) for axis in range(3)])
+        return planar.mean_twist(self.pose(start), self.pose(end), end - start)
+
+
+def _fixed_rates(poses: Vector, twists: Vector) -> Vector:
+    """Rates of x, y, yaw (n, 3) in the fixed frame from body twists (n, 3) at poses (n, 3)."""
+    c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
+    return np.column_stack([c * twists[:, 0] - s * twists[:, 1], s * twists[:, 0] + c * twists[:, 1], twists[:, 2]])

@@ -13,7 +13,7 @@ from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]
 
-_STEP_SLACK = 5e-3  # [s] two stamps may be this much closer than their readings
+_STEP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings: 4 standard deviations of each
 
 
 @dataclass(frozen=True)

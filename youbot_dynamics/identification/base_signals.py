@@ -77,13 +77,12 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         motion_time = states.stamp if stamped else states.received
         clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}"
         wheel_speeds = commands.velocity
-        twist = wheel_speeds @ base.forward_matrix.T
     else:
-        topic, command_time, twist = _twist_command(recording, chosen)
+        topic, command_time, wheel_speeds = _twist_command(recording, robot, chosen)
         motion_time = _motion_time_for_receive_clock(recording, states, topic)
         own = "stamps" if motion_time is states.stamp else "receive times"
         clock = f"receive times of {topic}, {own} of {states.topic}"
-        wheel_speeds = twist @ base.inverse_matrix.T
+    twist = wheel_speeds @ base.forward_matrix.T
     signs = np.tanh(wheel_speeds / _SIGN_SPEED)
     positions = states.position * np.array(robot.driver.position_sign)
     if not np.any(np.isfinite(positions)):
@@ -123,12 +122,16 @@ def _motion_time_for_receive_clock(recording: Recording, states: JointSeries, to
     return states.stamp
 
 
-def _twist_command(recording: Recording, chosen: Mapping[str, str]) -> tuple[str, Vector, Vector]:
-    for role in ("driver_cmd_vel", "cmd_vel"):
+def _twist_command(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> tuple[str, Vector, Vector]:
+    """Topic, receive times (n,) [s] and wheel speeds (n, 4) that a Twist asks for.
+
+    The driver turns its cmd_vel into wheel speeds with its own geometry; an operator's cmd_vel means ours.
+    """
+    for role, base in (("driver_cmd_vel", robot.driver.mecanum()), ("cmd_vel", robot.base.geometry.mecanum())):
         topic = find_topic(recording, role, chosen)
         if topic is not None:
             series = recording.twists(topic)
-            return topic, series.received, series.twist
+            return topic, series.received, series.twist @ base.inverse_matrix.T
     raise RecordingError(
         f"{recording.path}",
         got=f"no command (topics: {', '.join(recording.topics) or 'none'})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from youbot_dynamics.identification.held_command import HeldCommand
 Vector = NDArray[np.float64]
 
 _GRID = 5e-3  # [s] of the coarse search
+_LEAD = 0.2  # [s] searched below zero: a motion that leads its command betrays clocks or topics
 _BLOCK = 0.8  # [s] several times the memory of the residual (0.1-0.3 s): blocks are taken as independent
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # [s] over which the motor loop answers a change of friction
 _FEWEST_BLOCKS = 6
@@ -25,6 +26,8 @@ _WIDEST_SHARE = 0.5
 _WIDEST_NEAR_ZERO = 0.01
 # Another valley of the misfit nearly as deep as the best one: the motion repeats itself (delay + period).
 _RIVAL_MISFIT = 1.1
+# Against the command the fit must be this much better before the signs are blamed.
+_OPPOSITE_MISFIT = 0.5
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,12 @@ def estimate_delay(
     Least squares over the shift s (sub-sample, since C is exact between samples), offset a and gain g. For a
     measured velocity C is replaced by its mean slope over one sample interval centred on t. The command's past
     is unknown before its first sample, so the first `longest` seconds only serve as history: a constant command
-    then carries no information and the verdict says so.
+    then carries no information and the verdict says so. The gain is positive: half a period of an oscillation later
+    is no delay. Every valley of the misfit is refined before valleys are compared.
 
     Seed 003 fits dX - int(dV) = V dtzap instead. The left side vanishes identically, whatever the delay
-    (system 33; D-003-4), and its positions are fixed while its velocities are in the body (D-003-3).
+    (system 33; D-003-4), its positions are fixed while its velocities are in the body (D-003-3), its sum begins one
+    sample late (D-003-5), and metres and radians share one unweighted sum (D-003-6).
 
     Interval: delete-a-block jackknife over 0.8 s blocks on the linearised fit, Student's t. What `friction`
     explains of the residual repeats with the command and belongs to the effective delay, not to its noise.
@@ -108,7 +113,7 @@ def estimate_delay(
     names = [str(k) for k in range(commands.shape[1])] if channels is None else list(channels)
     if not commands.shape[1] == motions.shape[1] == len(names):
         raise ValueError(f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names differ")
-    inside = (stamps > sent[0] + longest) & (stamps <= sent[-1]) if len(sent) else np.zeros(len(stamps), bool)
+    inside = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else np.zeros(len(stamps), bool)
     if np.count_nonzero(inside) < 10 or np.ptp(stamps[inside]) < _FEWEST_BLOCKS * _BLOCK:
         spans = " and ".join(f"{t[0]:.2f}-{t[-1]:.2f} s" if len(t) else "nothing" for t in (sent, stamps))
         raise IdentificationError(
@@ -158,17 +163,17 @@ def _estimate_channel(
         return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, _refusal(reason))
     centred = motion - motion.mean()
 
-    def misfit(shift: float) -> float:
+    def misfit(shift: float, sign: float = 1.0) -> float:
         model = command.motion(time - shift)
         model = model - model.mean()
         power = float(model @ model)
-        return float(centred @ centred) - (float(model @ centred) ** 2 / power if power > 0.0 else 0.0)
+        common = max(0.0, sign * float(model @ centred))
+        return float(centred @ centred) - (common**2 / power if power > 0.0 else 0.0)
 
-    grid = np.arange(0.0, longest + _GRID / 2.0, _GRID)
-    depth = np.array([misfit(shift) for shift in grid])
-    best = float(grid[int(np.argmin(depth))])
-    bounds = (max(0.0, best - _GRID), min(longest, best + _GRID))
-    value = float(minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-7}).x)
+    grid = np.arange(-_LEAD, longest + _GRID / 2.0, _GRID)
+    valleys = _valleys(misfit, grid)
+    value, depth = min(valleys, key=lambda valley: valley[1])
+    opposite = min(misfit(shift, -1.0) for shift in grid)
 
     model = command.motion(time - value)
     columns = np.column_stack([np.ones(len(time)), model, np.zeros(len(time))])
@@ -183,14 +188,17 @@ def _estimate_channel(
     reason = ""
     if not np.isfinite(error):
         reason = "the motion carries no information on the delay (constant velocity?)"
-    elif gain < 0.0:
-        reason = f"the motion goes against the command (gain {gain:.2f}): check the signs of the channel"
-    elif reach > max(_WIDEST_SHARE * value, _WIDEST_NEAR_ZERO):
-        reason = f"the interval of +-{1e3 * reach:.3g} ms is too wide for a value of {1e3 * value:.3g} ms"
+    elif opposite < _OPPOSITE_MISFIT * depth:
+        reason = "the motion goes against the command: check the signs of the channel"
+    elif interval[1] < 0.0:
+        reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
+    elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):
+        reason = "the motion repeats itself: the delay and the delay plus one period fit alike"
     elif value >= longest - _GRID:
         reason = f"the best shift lies at the end of the search, {longest:g} s"
-    elif _has_rival(depth, grid, value):
-        reason = "the motion repeats itself: the delay and the delay plus one period fit alike"
+    else:
+        value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
+        reason = _too_wide(value, reach)
     verdict = _refusal(reason) if reason else "identified"
     return DelayEstimate(name, value, error, interval, gain, rms, len(time), fastest, verdict)
 
@@ -246,11 +254,26 @@ def _jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[float, 
     return error, max(1, count - columns.shape[1])
 
 
-def _has_rival(depth: Vector, grid: Vector, value: float) -> bool:
-    """Whether another local minimum of the misfit is nearly as deep as the one at `value`."""
-    inner = np.flatnonzero((depth[1:-1] < depth[:-2]) & (depth[1:-1] <= depth[2:])) + 1
-    rivals = [k for k in inner if abs(grid[k] - value) > 2.0 * _GRID]
-    return any(depth[k] <= _RIVAL_MISFIT * float(depth.min()) for k in rivals)
+def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float, float]]:
+    """Refined local minima of the misfit, ends of the search included: (shift [s], misfit) of each.
+
+    Refined before they are compared: half a grid step off, the misfit of a valley is larger than the noise.
+    """
+    depth = np.array([misfit(float(shift)) for shift in grid])
+    padded = np.concatenate([[np.inf], depth, [np.inf]])
+    found = []
+    for k in np.flatnonzero((padded[1:-1] <= padded[:-2]) & (padded[1:-1] < padded[2:])).tolist():
+        bounds = (float(grid[max(0, k - 1)]), float(grid[min(len(grid) - 1, k + 1)]))
+        best = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+        found.append((float(best.x), float(best.fun)))
+    return found or [(float(grid[int(np.argmin(depth))]), float(depth.min()))]
+
+
+def _too_wide(value: float, reach: float) -> str:
+    """Reason to call an estimate useless for its interval of +-reach [s], "" where it is useful."""
+    if reach < max(_WIDEST_SHARE * value, _WIDEST_NEAR_ZERO):
+        return ""
+    return f"the interval of +-{1e3 * reach:.3g} ms is too wide for a value of {1e3 * value:.3g} ms"
 
 
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
@@ -265,20 +288,27 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     good = [estimate for estimate in estimates if estimate.identified]
     if len(good) <= 1:
         return good[0] if good else estimates[0]
-    weights = np.array([estimate.standard_error**-2 for estimate in good])
-    values = np.array([estimate.value for estimate in good])
+    errors = np.array([max(estimate.standard_error, 1e-9) for estimate in good])
+    values, weights = np.array([estimate.value for estimate in good]), errors**-2
     value = float(weights @ values / weights.sum())
     disagreement = float(weights @ (values - value) ** 2) / (len(good) - 1)
     error = float(np.sqrt(max(1.0, disagreement) / weights.sum()))
-    reach = float(np.max([0.5 * (e.interval[1] - e.interval[0]) / e.standard_error for e in good])) * error
+    if disagreement > 1.0:
+        # The scatter between the recordings rules, and only so many of them measure it.
+        multiple = float(stdtrit(len(good) - 1, 0.5 + _CONFIDENCE / 2.0))
+    else:
+        widths = np.array([0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in good])
+        multiple = float(np.max(widths / errors))
+    reach = multiple * error
+    reason = _too_wide(value, reach)
     return DelayEstimate(
         good[0].channel,
         value,
         error,
-        (value - reach, value + reach),
+        (max(0.0, value - reach), value + reach),
         float(np.mean([estimate.gain for estimate in good])),
         float(np.sqrt(np.mean([estimate.residual**2 for estimate in good]))),
         sum(estimate.samples for estimate in good),
         max(estimate.fastest for estimate in good),
-        "identified",
+        _refusal(reason) if reason else "identified",
     )

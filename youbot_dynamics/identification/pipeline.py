@@ -110,12 +110,32 @@ def identify(
             if estimate.identified:
                 fits.append(_fit_curves(signals, k, estimate))
         if recording is not None:
-            drive_path = recorded_path(recording, signals, options.topics)
-            if drive_path is not None:
-                drives[path.name] = drive_path
+            _add_path(path.name, recording, signals, options, drives, notes)
+    for channel, of_channel in estimates.items():
+        if any(estimate.identified for estimate in of_channel):
+            refused = [estimate.verdict for estimate in of_channel if not estimate.identified]
+            notes.extend(f"channel {channel}, left out of one recording: {verdict}" for verdict in refused)
     delays = tuple(combine(of_channel) for of_channel in estimates.values())
     result = Result(robot.robot_id, delays, tuple(sources))
     return Identification(result, tuple(fits), drives, tuple(notes))
+
+
+def _add_path(
+    name: str,
+    recording: Recording,
+    signals: MotionSignals,
+    options: Options,
+    drives: dict[str, RecordedPath],
+    notes: list[str],
+) -> None:
+    """Add the path of a recording; one that cannot be drawn is a note, since the delays stand without it."""
+    try:
+        path = recorded_path(recording, signals, options.topics)
+    except RecordingError as problem:
+        notes.append(f"no path in the report: {problem}")
+        return
+    if path is not None:
+        drives[name] = path
 
 
 def expand(paths: Sequence[Path]) -> list[Path]:

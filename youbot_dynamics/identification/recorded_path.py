@@ -76,8 +76,9 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
     if topic is None:
         return None
     poses = recording.poses(topic)
-    desired, start = _trajectory(recording, chosen) or _commanded(signals)
-    stamps = (poses.stamp if np.all(np.isfinite(poses.stamp)) else poses.received) - start
+    moments = poses.stamp if np.all(np.isfinite(poses.stamp)) else poses.received
+    desired, start = _trajectory(recording, chosen) or _commanded(signals, float(moments[0]))
+    stamps = moments - start
     time = np.arange(0.0, min(desired.duration, float(stamps[-1])) + STEP / 2.0, STEP)
     if len(time) < 2 or stamps[0] > 0.0:
         raise RecordingError(
@@ -108,9 +109,11 @@ def _trajectory(recording: Recording, chosen: Mapping[str, str]) -> tuple[Trajec
     return Trajectory(timed[-1].time, relative_path(poses, poses[0])), timed[-1].start
 
 
-def _commanded(signals: MotionSignals) -> tuple[Trajectory, float]:
-    start = float(signals.command_time[0])
-    keep = signals.command_time - start < _LONGEST
+def _commanded(signals: MotionSignals, first_pose: float) -> tuple[Trajectory, float]:
+    """Path of the commanded twists, from the first command that the poses cover."""
+    later = signals.command_time[signals.command_time >= first_pose]
+    start = float(later[0]) if len(later) else float(signals.command_time[-1])
+    keep = (signals.command_time >= start) & (signals.command_time - start < _LONGEST)
     times, twists = signals.command_time[keep] - start, signals.command[keep]
     increasing = np.concatenate([[True], np.diff(times) > 0.0])
     times, twists = times[increasing], twists[increasing]

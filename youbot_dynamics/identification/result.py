@@ -108,7 +108,7 @@ def _entry(delay: DelayEstimate) -> dict[str, Any]:
         "gain": _finite(delay.gain),
         "residual": _finite(delay.residual),
         "samples": delay.samples,
-        "valid_for": f"commands of up to {delay.fastest:.3g} units per second" if delay.samples else "",
+        "valid_for": f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else "",
     }
 
 

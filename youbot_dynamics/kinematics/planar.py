@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import atan2, cos, pi, sin
+from math import atan2, cos, nan, pi, sin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -132,8 +132,10 @@ def rotation(yaw: float) -> Vector:
 
 
 def yaw_of_quaternion(x: float, y: float, z: float, w: float) -> float:
-    """Heading [rad] in (-pi, pi] of a unit quaternion (x, y, z, w)."""
-    return atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    """Heading [rad] in (-pi, pi] of a quaternion (x, y, z, w) of any length; NaN for a zero one."""
+    if x == y == z == w == 0.0:
+        return nan
+    return atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
 
 
 def displacement_jacobians(displacement: ArrayLike) -> tuple[Vector, Vector]:

@@ -114,10 +114,10 @@ class BaseController(Node):
             "refused": str(self._commander.refused),
             "command_age_s": f"{age:.2f}",
         }
-        if self._commander.refused:
-            return {"commands": Status(WARN, self._last_refusal[0], values)}
         if self._sent and self._output.publisher.get_subscription_count() == 0:
             return {"commands": Status(ERROR, f"no driver listens on {self._output.publisher.topic_name}", values)}
+        if self._commander.refused:
+            return {"commands": Status(WARN, self._last_refusal[0], values)}
         state = "waiting for a first command" if self._sent == 0 else "sending"
         return {"commands": Status(OK, state if self._commander.enabled else "disabled", values)}
 

@@ -19,14 +19,21 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectory
 from youbot_dynamics.control.program import Program, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.runtime import LATCHED_QOS, STATE_QOS, acknowledged, init, parse
+from youbot_dynamics.nodes.runtime import (
+    LATCHED_QOS,
+    STATE_QOS,
+    acknowledged,
+    init,
+    leave_imports_out_of_collection,
+    parse,
+)
 from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.resources import program_path
 
 _LOOK = 5.0  # [s] to find a tracker
 _LEAD = 1.5  # [s] between sending and start: longer than any delay that can be previewed
 _ACCEPT = 2.0  # [s] for it to begin
-_QUIET = 0.5  # [s] without a tracking error after which it has ended
+_QUIET = 1.5  # [s] without a tracking error after which it has ended
 
 
 class ProgramPlayer(Node):
@@ -67,9 +74,12 @@ class ProgramPlayer(Node):
                 remedy="see its log and /diagnostics",
             )
         while not flag.set and time.monotonic() - self._last_error < _QUIET:
-            rclpy.spin_once(self, timeout_sec=0.05)
+            # First take what has come: our own stall must not count as the tracker's silence.
+            heard = -1.0
+            while heard != self._last_error:
+                heard = self._last_error
+                rclpy.spin_once(self, timeout_sec=0.02)
         if flag.set:
-            self._cancel()
             return False
         lasted = self._last_error - sent
         if lasted < program.duration:
@@ -99,7 +109,7 @@ class ProgramPlayer(Node):
             rclpy.spin_once(self, timeout_sec=0.05)
         return condition()
 
-    def _cancel(self) -> None:
+    def cancel(self) -> None:
         """An empty trajectory stops the tracker."""
         self._trajectory.publish(MultiDOFJointTrajectory())
         acknowledged([self._trajectory])
@@ -144,15 +154,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower")
     given = parse(parser, arguments)
     done = False
+    player: ProgramPlayer | None = None
     try:
         program = find_program(given.program, given.dt, given.time_scale)
         flag = init()
         player = ProgramPlayer()
+        leave_imports_out_of_collection()
         program.check(player.config.robot().base)
         done = player.play(program, flag)
-        player.destroy_node()
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
+    if player is not None:
+        if not done:
+            # Whatever went wrong here, the base must not drive on unwatched.
+            player.cancel()
+        player.destroy_node()
     if rclpy.ok():
         rclpy.try_shutdown()
     sys.exit(0 if done else 1)

@@ -15,6 +15,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.messages import (
@@ -32,7 +33,15 @@ from youbot_dynamics.parameters import Parameter, settings_table
 
 TABLE = (
     *settings_table(TrackerSettings),
-    Parameter("rate", 50.0, "Commands per second.", unit="Hz", low=5.0, high=500.0, read_only=True),
+    Parameter(
+        "rate",
+        50.0,
+        "Commands per second; the same as the base controller's.",
+        unit="Hz",
+        low=5.0,
+        high=500.0,
+        read_only=True,
+    ),
     Parameter("odom_timeout", 0.5, "Age of odom at which a trajectory is given up.", unit="s", low=0.05, high=5.0),
     STAMPED_CMD_VEL,
     *FRAME_TABLE,
@@ -57,8 +66,8 @@ class TrajectoryTracker(Node):
         self._period = 1.0 / self._config["rate"]
         self._frame, self._child = self._config.frames()
         self._tracker: Tracker | None = None
-        # A relative trajectory waits here until its first command is due; only then its start pose is taken.
-        self._waiting: tuple[Trajectory, float] | None = None
+        # Trajectory, start time, relative: waits here until its first command is due; only then a start pose is taken.
+        self._waiting: tuple[Trajectory, float, bool] | None = None
         self._pose = np.zeros(3)
         self._pose_stamp = -np.inf
         self._woken = -np.inf
@@ -81,7 +90,9 @@ class TrajectoryTracker(Node):
         return self._tracker is not None or self._waiting is not None
 
     def _on_odom(self, message: Odometry) -> None:
-        self._pose, self._pose_stamp = pose_vector(message.pose.pose), seconds(message.header.stamp)
+        pose = pose_vector(message.pose.pose)
+        if np.all(np.isfinite(pose)):
+            self._pose, self._pose_stamp = pose, seconds(message.header.stamp)
 
     def _on_operator(self, message: Twist | TwistStamped) -> None:
         twist = message.twist if isinstance(message, TwistStamped) else message
@@ -144,16 +155,13 @@ class TrajectoryTracker(Node):
                 got=f"no {self.resolve_topic_name('odom')} to follow it by",
                 remedy="start odometry first",
             )
-        if message.header.frame_id == self._child:
-            self._waiting, self._tracker = (trajectory, start), None
-        elif message.header.frame_id == self._frame:
-            self._waiting, self._tracker = None, self._make_tracker(trajectory, start)
-        else:
+        if message.header.frame_id not in (self._child, self._frame):
             raise TrajectoryError(
                 "trajectory frame_id",
                 got=repr(message.header.frame_id),
                 expected=f"{self._child} (relative) or {self._frame} (absolute)",
             )
+        self._waiting, self._tracker = (trajectory, start, message.header.frame_id == self._child), None
         self._status = Status(OK, "following a trajectory")
         self.get_logger().info(f"trajectory of {trajectory.duration:.2f} s begins in {start - now:.2f} s")
 
@@ -182,17 +190,20 @@ class TrajectoryTracker(Node):
             self._give_up(f"{self.resolve_topic_name('odom')} fell silent")
             return
         if self._waiting is not None:
-            trajectory, start = self._waiting
+            trajectory, start, relative = self._waiting
             if send_time < start - float(self._robot.base.delay.effective().max()) - self._period:
                 self._commands.publish(Twist())
                 return
-            self._waiting, self._tracker = None, self._make_tracker(trajectory.anchored(self._pose), start)
+            placed = trajectory.anchored(self._pose) if relative else trajectory
+            self._waiting, self._tracker = None, self._make_tracker(placed, start)
         assert self._tracker is not None
         if self._commands.get_subscription_count() == 0:
             self._give_up(f"nobody listens on {self._commands.topic_name}: start base_controller")
             return
         state = self._tracker.step(send_time, self._pose_stamp, self._pose)
-        self._commands.publish(twist_message(state.twist))
+        # Within the limits already here: a wild wish would be refused, not scaled, by the base controller.
+        wish = limit_speed(state.twist, self._base, self._robot.base.limits)
+        self._commands.publish(twist_message(wish))
         self._error.publish(joint_message(self._pose_stamp, _AXES, position=state.error, velocity=state.error_rate))
         if state.finished:
             self._tracker = None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory
-from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander
+from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_speed
 from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.truth import BaseTruth
@@ -101,7 +101,7 @@ def drive(
             sent.append((now, command.wheel_speeds, twist))
             tracker.observe_sent(command.twist)
         state = tracker.step(now + period, pose_stamp, pose)
-        commander.offer("tracker", state.twist, now)
+        commander.offer("tracker", limit_speed(state.twist, commander.base, robot.base.limits), now)
         plant.advance(now + phase)
         reading = plant.read()
         estimate = odometry.update(reading.stamp, reading.position * np.array(robot.driver.position_sign))

@@ -69,7 +69,7 @@ class BaseTruth:
         return MecanumBase.rectangular(self.wheel_radius, self.half_length, self.half_width, self.lateral_factor)
 
     def without_friction(self) -> BaseTruth:
-        """Same robot with every friction set to zero."""
+        """Same robot without Coulomb and viscous friction; the wandering torque stays."""
         return dataclasses.replace(self, wheel_coulomb=0.0, roller_coulomb=0.0, viscous_x=0.0, viscous_y=0.0)
 
     def without_noise(self) -> BaseTruth:
