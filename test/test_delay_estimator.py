@@ -126,3 +126,19 @@ def test_a_refused_recording_leaves_the_others_alone_and_exact_ones_do_no_harm()
     assert combine([shifted(0.15), shifted(0.9, verdict="not identifiable: x")]).value == 0.15
     assert combine([shifted(0.15, error=0.0), shifted(0.15, error=0.0)]).value == pytest.approx(0.15)
     assert not combine([shifted(0.9, verdict="not identifiable: x")]).identified
+
+
+def test_an_axis_that_others_move_is_refused_whatever_its_gain():
+    time = np.arange(0.0, 40.0, PERIOD)
+    moved = HeldCommand(time, rich(time), 0.0).motion(time - 0.15) + 0.3 * np.sin(0.31 * time)
+    found = estimate_delay(time, rich(time), time, moved, measured_is="position")[0]
+    assert not found.identified and "hardly driven" in found.verdict
+
+
+@pytest.mark.parametrize("damage", [np.nan, np.inf, 1e300])
+def test_damaged_rows_are_left_out(damage):
+    time = np.arange(0.0, 40.0, PERIOD)
+    command, motion = rich(time), HeldCommand(time, rich(time), 0.0).motion(time - 0.15)
+    command[700], motion[900] = damage, damage
+    found = estimate_delay(time, command, time, motion, measured_is="position")[0]
+    assert found.identified and found.value == pytest.approx(0.15, abs=2e-3)

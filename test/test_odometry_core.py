@@ -278,3 +278,26 @@ def test_odometry_uses_the_calibrated_geometry_not_the_drivers() -> None:
     odometry.update(0.0, np.zeros(4))
     state = odometry.update(0.02, np.full(4, 0.1))
     assert state is not None and state.pose[0] == pytest.approx(0.005)
+
+
+def test_one_stamp_far_ahead_costs_some_readings_and_not_the_odometry() -> None:
+    odometry = Odometry(ROBOT, OdometrySettings())
+    wheels = BASE.wheel_speeds([0.2, 0.0, 0.0])
+    outcomes = []
+    for k in range(60):
+        stamp = 0.02 * k + (3600.0 if k == 20 else 0.0)
+        outcomes.append(odometry.update(stamp, wheels * 0.02 * k))
+    assert all(state is not None for state in outcomes[1:20])
+    assert all(state is None for state in outcomes[21:30])
+    assert all(state is not None for state in outcomes[40:])
+    assert odometry.late >= 10 and odometry.jumps >= 1
+
+
+def test_reset_also_forgets_a_stamp_that_is_in_doubt() -> None:
+    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry.update(1000.0, np.zeros(4))
+    odometry.update(0.98, np.zeros(4))
+    odometry.reset()
+    assert odometry.update(1.0, np.zeros(4)) is None
+    state = odometry.update(1.02, np.full(4, 0.1))
+    assert state is not None and state.pose[0] == pytest.approx(0.1 * 0.0475)

@@ -138,3 +138,20 @@ def test_the_trajectory_of_a_program_is_driven_exactly_by_its_lines() -> None:
         np.testing.assert_allclose(trajectory.mean_twist(k * DT, (k + 1) * DT), twist, atol=1e-11)
         pose = planar.integrate(pose, twist, DT)
     np.testing.assert_allclose(trajectory.pose(20.0), pose, atol=1e-12)
+
+
+def test_the_advised_time_scale_fits_also_for_a_program_that_is_scaled_already() -> None:
+    import re
+
+    import numpy as np
+
+    from youbot_dynamics.control.program import Program
+    from youbot_dynamics.errors import ProgramError
+    from youbot_dynamics.robot import load_robot
+
+    base = load_robot().base
+    written = Program("fast", np.tile([0.9, 0.0, 0.0], (5, 1)), 1.0)
+    with pytest.raises(ProgramError) as refused:
+        written.scaled(1.05).check(base)
+    advised = float(re.search(r"--time-scale ([0-9.]+)", str(refused.value)).group(1))
+    written.scaled(advised).check(base)

@@ -157,3 +157,12 @@ def test_settings_give_gains_for_the_whole_loop_and_none_without_feedback() -> N
     assert made is not None
     loops = np.array([0.1, SETTINGS.assumed_delay, 0.3]) + 2 * HOLD
     np.testing.assert_allclose(np.array(made.proportional) * loops, SETTINGS.aggressiveness / np.e)
+
+
+def test_an_error_beyond_the_tolerance_is_no_tracking_error() -> None:
+    from youbot_dynamics.control.tracker import TrackerSettings
+
+    settings = TrackerSettings(position_tolerance=0.5, yaw_tolerance=0.8)
+    assert settings.tolerates([0.3, -0.39, 0.79])
+    assert not settings.tolerates([0.4, 0.4, 0.0])
+    assert not settings.tolerates([0.0, 0.0, -0.81])

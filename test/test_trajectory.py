@@ -100,3 +100,9 @@ def test_one_point_is_a_place_to_stand() -> None:
     point = Trajectory([0.0], [[1.0, 2.0, 3.0]])
     assert np.array_equal(point.pose(5.0), [1.0, 2.0, 3.0])
     np.testing.assert_allclose(point.mean_twist(0.0, 0.02), 0.0)
+
+
+def test_a_late_first_point_is_led_to_and_not_jumped_to() -> None:
+    goal = Trajectory([4.0], [[1.0, 0.0, 0.0]]).joined_from([0.0, 0.0, 0.0])
+    np.testing.assert_allclose(goal.mean_twist(1.0, 1.02), [0.25, 0.0, 0.0], atol=1e-12)
+    assert TRAJECTORY.joined_from([9.0, 9.0, 9.0]) is TRAJECTORY

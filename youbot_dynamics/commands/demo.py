@@ -18,7 +18,7 @@ from rich.table import Table
 
 from youbot_dynamics.commands.identify import print_delays
 from youbot_dynamics.commands.progress import announce, steps
-from youbot_dynamics.errors import RecordingError, ResourceError
+from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.identification.base_signals import base_signals
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
 from youbot_dynamics.identification.pipeline import Options, compare, identify, with_delays, write_outputs
@@ -49,6 +49,8 @@ def demo(out: Path, seed: int) -> int:
     Raises:
         YoubotDynamicsError: when a step fails; says which log to read.
     """
+    if not 0 <= seed < 2**31:
+        raise ParameterError("--seed", got=str(seed), expected=f"0 to {2**31 - 1}")
     began = time.monotonic()
     _prepare(out)
     environment = _private_network()

@@ -159,6 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader of our output has gone: as `head` does.
         sys.stderr.close()
         code = FAILED
+    except OSError as problem:
+        print(f"error: {problem.filename or 'output'}: {problem.strerror}", file=sys.stderr)
+        code = FAILED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = FAILED

@@ -15,6 +15,8 @@ from youbot_dynamics.robot import Base
 
 Vector = NDArray[np.float64]
 
+_SHORTEST_HOLD, _LONGEST_HOLD = 1e-3, 60.0  # [s]
+
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -24,11 +26,13 @@ class Program:
         name: what it is called in messages and reports.
         twists: (n, 3) [m/s, m/s, rad/s].
         dt: time each line is held [s].
+        time_scale: how many times slower than written this already is [1].
     """
 
     name: str
     twists: Vector
     dt: float
+    time_scale: float = 1.0
 
     @property
     def duration(self) -> float:
@@ -44,7 +48,7 @@ class Program:
 
     def scaled(self, time_scale: float) -> Program:
         """Same path in `time_scale` times the time: every line is held longer and driven slower."""
-        return Program(self.name, self.twists / time_scale, self.dt * time_scale)
+        return Program(self.name, self.twists / time_scale, self.dt * time_scale, self.time_scale * time_scale)
 
     def check(self, base: Base) -> None:
         """Refuse a program that the base cannot follow.
@@ -70,7 +74,7 @@ class Program:
                     f"program {self.name}, line {min(line + 1, len(self.twists))}",
                     got=f"{what} of {values[line]:.3g} {unit}",
                     expected=f"at most {limit:g} {unit}",
-                    remedy=f"drive it slower with --time-scale {np.ceil(slower * 100.0) / 100.0:.2f}",
+                    remedy=f"drive it slower with --time-scale {np.ceil(self.time_scale * slower * 100.0) / 100.0:.4g}",
                 )
 
 
@@ -84,10 +88,10 @@ def read_program(path: Path, dt: float) -> Program:
     Raises:
         ProgramError: missing file, no lines, or a line that is not three finite numbers.
     """
-    if not dt > 0.0:
-        raise ProgramError("--dt", got=f"{dt:g} s", expected="more than 0 s")
+    if not _SHORTEST_HOLD <= dt <= _LONGEST_HOLD:
+        raise ProgramError("--dt", got=f"{dt:g} s", expected=f"{_SHORTEST_HOLD:g} to {_LONGEST_HOLD:g} s")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "not a text file"
         raise ProgramError(f"program {path}", got=reason, expected="a text file with lines Vx Vy Omega") from None

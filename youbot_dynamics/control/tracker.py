@@ -45,6 +45,18 @@ class TrackerSettings:
     )
     settle: float = setting(1.0, "How long the feedback goes on after the last point.", unit="s", low=0.0, high=60.0)
 
+    position_tolerance: float = setting(
+        0.5, "Distance from the desired pose at which a trajectory is given up.", unit="m", low=0.01, high=100.0
+    )
+    yaw_tolerance: float = setting(
+        0.8, "Angle from the desired pose at which a trajectory is given up.", unit="rad", low=0.01, high=4.0
+    )
+
+    def tolerates(self, error: ArrayLike) -> bool:
+        """Whether an error (3,) [m, m, rad] is within the tolerances: beyond them something is wrong, not late."""
+        ex, ey, eyaw = (float(value) for value in np.asarray(error, dtype=float))
+        return float(np.hypot(ex, ey)) <= self.position_tolerance and abs(eyaw) <= self.yaw_tolerance
+
     def gains(self, effective_delay: ArrayLike, period: float) -> PidGains | None:
         """Gains for effective delays (3,) [s], None without feedback.
 

@@ -74,6 +74,14 @@ class Trajectory:
         """Time of the last point [s]."""
         return float(self.times[-1])
 
+    def joined_from(self, pose: ArrayLike) -> Trajectory:
+        """Same trajectory, led to from `pose` (3,) at time 0 where its first point comes later."""
+        if self.times[0] <= 0.0:
+            return self
+        twists = None if self.twists is None else np.vstack([np.zeros(3), self.twists])
+        first = np.asarray(pose, dtype=float)
+        return Trajectory(np.append(0.0, self.times), np.vstack([first, self.poses]), twists)
+
     def anchored(self, start_pose: ArrayLike) -> Trajectory:
         """Same motion in the frame in which `start_pose` (3,) is where its own origin lies."""
         return Trajectory(self.times, planar.move_path(start_pose, self.poses), self.twists)

@@ -13,6 +13,7 @@ from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]
 
+_LATE_MEANS_RESTART = 10  # readings in a row
 _STEP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings: 4 standard deviations of each
 
 
@@ -85,6 +86,7 @@ class Odometry:
         self._stamp_jitter = robot.driver.stamp_jitter
         self.jumps = 0
         self.late = 0
+        self._late_in_a_row = 0
         self._angles: Vector | None = None
         self._stamp = 0.0
         self._pose: Vector = np.zeros(3)
@@ -94,12 +96,16 @@ class Odometry:
         """Put the pose back to the origin with certainty; the next reading continues from there."""
         self._pose = np.zeros(3)
         self._body_covariance = np.zeros((3, 3))
+        if self._late_in_a_row:
+            # The last stamp is in doubt: the next reading begins anew.
+            self._angles, self._late_in_a_row = None, 0
 
     def update(self, stamp: float, wheel_angles: ArrayLike) -> OdometryState | None:
         """Take one reading; None for the first one, a late one, and one across a jump of the encoders.
 
         Args:
-            stamp: of the reading [s]; one not newer than the last is dropped and counted in `late`.
+            stamp: of the reading [s]; one not newer than the last is dropped and counted in `late`; ten in
+                a row are another clock, on which it starts anew.
             wheel_angles: (n,) [rad], positive forward; NaN or a jump is counted in `jumps` and starts anew.
         """
         angles = np.array(wheel_angles, dtype=float)
@@ -110,7 +116,14 @@ class Odometry:
         dt = stamp - self._stamp
         if dt <= 0.0:
             self.late += 1
-            return None
+            self._late_in_a_row += 1
+            if self._late_in_a_row < _LATE_MEANS_RESTART:
+                return None
+            # Not late messages but another clock: one stamp far ahead, or a driver that restarted.
+            self.jumps += 1
+            self._angles, self._stamp, self._late_in_a_row = None, stamp, 0
+            return self.update(stamp, wheel_angles)
+        self._late_in_a_row = 0
         step = angles - self._angles
         if not np.all(np.isfinite(angles)) or np.max(np.abs(step)) > self._fastest_wheel * (dt + _STEP_SLACK):
             self.jumps += 1

@@ -28,6 +28,10 @@ _WIDEST_NEAR_ZERO = 0.01
 _RIVAL_MISFIT = 1.1
 # Against the command the fit must be this much better before the signs are blamed.
 _OPPOSITE_MISFIT = 0.5
+# Share of the motion the shifted command must explain: below it something else moved the axis, or nothing did.
+_LEAST_EXPLAINED = 0.9
+# Readings beyond this are damage, not motion; their squares would overflow.
+_LARGEST_VALUE = 1e9
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def estimate_delay(
 
     Args:
         command_time: (n,) when each command was sent [s], increasing.
-        command: (n, k) or (n,) commanded velocity of each channel [unit/s].
+        command: (n, k) or (n,) commanded velocity of each channel [unit/s]; rows with NaN are left out.
         measured_time: (m,) stamps [s], increasing.
         measured: (m, k) or (m,) motion of each channel.
         measured_is: "velocity" [unit/s] or "position" [unit].
@@ -110,6 +114,11 @@ def estimate_delay(
     sent, stamps = np.asarray(command_time, dtype=float), np.asarray(measured_time, dtype=float)
     commands, motions = _columns(command, sent), _columns(measured, stamps)
     rubbing = None if friction is None else _columns(friction, sent)
+    sound = _sound(sent, commands)
+    sent, commands = sent[sound], commands[sound]
+    rubbing = None if rubbing is None else rubbing[sound]
+    sound = np.isfinite(stamps)
+    stamps, motions = stamps[sound], motions[sound]
     names = [str(k) for k in range(commands.shape[1])] if channels is None else list(channels)
     if not commands.shape[1] == motions.shape[1] == len(names):
         raise ValueError(f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names differ")
@@ -144,6 +153,14 @@ def _columns(values: ArrayLike, time: Vector) -> Vector:
     return table
 
 
+def _sound(time: Vector, values: Vector) -> NDArray[np.bool_]:
+    """Rows (n,) whose time and values (n, k) are finite numbers of a possible size."""
+    with np.errstate(invalid="ignore"):
+        small: NDArray[np.bool_] = np.all(np.abs(values) < _LARGEST_VALUE, axis=1)
+    sound: NDArray[np.bool_] = np.isfinite(time) & small
+    return sound
+
+
 def _estimate_channel(
     name: str,
     command: HeldCommand,
@@ -152,9 +169,8 @@ def _estimate_channel(
     friction: HeldCommand | None,
     longest: float,
 ) -> DelayEstimate:
-    if not np.all(np.isfinite(motion)):
-        keep = np.isfinite(motion)
-        time, motion = time[keep], motion[keep]
+    keep = _sound(time, motion[:, None])
+    time, motion = time[keep], motion[keep]
     recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
     if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, fastest):
@@ -190,6 +206,9 @@ def _estimate_channel(
         reason = "the motion carries no information on the delay (constant velocity?)"
     elif opposite < _OPPOSITE_MISFIT * depth:
         reason = "the motion goes against the command: check the signs of the channel"
+    elif depth > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
+        share = 1.0 - depth / float(centred @ centred)
+        reason = f"the command explains only {share:.0%} of the motion: the axis was hardly driven, or moved by others"
     elif interval[1] < 0.0:
         reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
     elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):

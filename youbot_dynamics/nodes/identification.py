@@ -57,6 +57,7 @@ class IdentificationNode(Node):
         self._bag: Path | None = None
         self._count = 0
         self._child: subprocess.Popen[bytes] | None = None
+        self._fit_folder = Path()
         self._status = Status(OK, "idle: call ~/start, drive, ~/stop, ~/fit")
         names = (*TOPICS, self._config["pose_topic"])
         self._taps = Taps(self, {self.resolve_topic_name(name) for name in names}, self._take)
@@ -118,7 +119,7 @@ class IdentificationNode(Node):
         if self._writer is not None or self._bag is None:
             remedy = "call ~/stop first" if self._writer is not None else "call ~/start, drive, ~/stop first"
             return _answer(response, False, f"nothing recorded to the end: {remedy}")
-        out = self._fit_folder()
+        out = self._fit_folder = self._bag.with_name(self._bag.name.replace("recording", "fit"))
         try:
             out.mkdir(parents=True, exist_ok=True)
             robot = out / "robot.yaml"
@@ -136,16 +137,12 @@ class IdentificationNode(Node):
         pose = self.resolve_topic_name(self._config["pose_topic"])
         return words + (["--topic", f"ground_truth={pose}"] if pose in self._taps.topics else [])
 
-    def _fit_folder(self) -> Path:
-        assert self._bag is not None
-        return self._bag.with_name(self._bag.name.replace("recording", "fit"))
-
     def _watch(self) -> None:
         """Publish the result once the child has ended."""
         if self._child is None or self._child.poll() is None:
             return
         code, self._child = self._child.returncode, None
-        out = self._fit_folder()
+        out = self._fit_folder
         if code not in (0, 3):
             lines = (out / "fit.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
             self._status = Status(ERROR, lines[-1] if lines else f"the fit ended with exit code {code}")

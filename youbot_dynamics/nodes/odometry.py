@@ -148,7 +148,7 @@ class OdometryNode(Node):
             text = f"position and velocity of {', '.join(contradicting)} move in opposite directions"
             return {"wheels": Status(ERROR, f"{text}: check robot.driver.position_sign, velocity_sign", values)}
         if self._odometry.jumps:
-            return {"wheels": Status(WARN, "encoders jumped: the pose is off by the jump", values)}
+            return {"wheels": Status(WARN, "encoders or stamps jumped: the pose is off by the jump", values)}
         return {"wheels": Status(OK, "integrating", values)}
 
 

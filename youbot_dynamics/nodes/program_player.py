@@ -30,6 +30,7 @@ from youbot_dynamics.nodes.runtime import (
 from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.resources import program_path
 
+_SLOWEST = 1000.0  # times slower than written
 _LOOK = 5.0  # [s] to find a tracker
 _LEAD = 1.5  # [s] between sending and start: longer than any delay that can be previewed
 _ACCEPT = 2.0  # [s] for it to begin
@@ -138,8 +139,8 @@ def find_program(name: str, dt: float, time_scale: float) -> Program:
     Raises:
         ProgramError: no such program, a malformed one, or a time scale that is not positive.
     """
-    if not time_scale > 0.0:
-        raise ProgramError("--time-scale", got=f"{time_scale:g}", expected="more than 0")
+    if not 0.0 < time_scale <= _SLOWEST:
+        raise ProgramError("--time-scale", got=f"{time_scale:g}", expected=f"more than 0, at most {_SLOWEST:g}")
     path = Path(name)
     if not path.suffix and not path.exists() and path.name == name:
         path = program_path(name)

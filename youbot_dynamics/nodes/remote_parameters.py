@@ -17,7 +17,7 @@ class RemoteParameters:
 
     Args:
         node: that asks.
-        names: of the nodes that may answer, in any namespace.
+        names: of the nodes that may answer, in our namespace, or in the only other one that has them.
         prefix: of the parameters wanted, or the name of one.
         report: called with name -> value when the answer has come.
     """
@@ -34,10 +34,12 @@ class RemoteParameters:
 
     def _look(self) -> None:
         if self._client is None:
-            for name, namespace in self._node.get_node_names_and_namespaces():
-                if name in self._names:
-                    self._client = AsyncParameterClient(self._node, f"{namespace.rstrip('/')}/{name}")
-                    break
+            found = {space: name for name, space in self._node.get_node_names_and_namespaces() if name in self._names}
+            own = self._node.get_namespace()
+            # Of several robots only the one of our own namespace may answer for the bag.
+            space = own if own in found else next(iter(found)) if len(found) == 1 else None
+            if space is not None:
+                self._client = AsyncParameterClient(self._node, f"{space.rstrip('/')}/{found[space]}")
         elif self._client.services_are_ready():
             self._timer.cancel()
             self._client.list_parameters([self._prefix], 0).add_done_callback(self._listed)

@@ -7,6 +7,7 @@ import gc
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import rclpy
 from rclpy.duration import Duration
@@ -26,6 +27,10 @@ from youbot_dynamics.errors import ParameterError, YoubotDynamicsError
 from youbot_dynamics.nodes.stop_flag import StopFlag
 
 ACKNOWLEDGE_TIME = 0.2  # [s] a last message may take
+_HELP = """
+A node of youbot_dynamics; it is started by `youbot bringup` or the launch file, and takes ROS arguments only, such as
+--ros-args --params-file FILE -p NAME:=VALUE -r __ns:=/NAMESPACE. Its parameters: docs/parameters.md, `ros2 param list`.
+"""
 _WAKE = 0.05  # [s] between looks at the stop flag where nothing else wakes the executor
 
 COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -43,6 +48,9 @@ def init() -> StopFlag:
     flag = StopFlag()
     try:
         unknown = remove_ros_args(sys.argv)[1:]
+        if unknown in (["--help"], ["-h"]):
+            print(f"usage: {Path(sys.argv[0]).stem} [--ros-args ROS ARGUMENTS]\n{_HELP}")
+            sys.exit(0)
         if unknown:
             raise ParameterError(f"argument {unknown[0]}", got="no such argument", remedy="see --ros-args of ROS 2")
         rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)

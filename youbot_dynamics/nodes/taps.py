@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 
 from youbot_dynamics.recording.mcap_writer import TopicQos
 
@@ -33,39 +34,51 @@ class Taps:
         self._sink = sink
         self._ignored: set[str] = set(_IGNORED)
         self.topics: dict[str, str] = {}
+        self._subscribed: dict[str, TopicQos] = {}
+        self._subscriptions: dict[str, Subscription] = {}
         self._discover()
         node.create_timer(_DISCOVERY, self._discover, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _discover(self) -> None:
         for topic, types in self._node.get_topic_names_and_types():
-            if topic in self.topics or topic in self._ignored or (self._wanted and topic not in self._wanted):
+            if topic in self._ignored or (self._wanted and topic not in self._wanted):
                 continue
             publishers = self._node.get_publishers_info_by_topic(topic)
             if not publishers:
                 continue
-            kind = _message_class(types[0])
-            if kind is None:
-                self._ignored.add(topic)
-                self._node.get_logger().warning(f"not recorded: {topic}, the package of {types[0]} is not installed")
-                continue
-            self.topics[topic] = types[0]
-            self._subscribe(topic, types[0], kind, publishers)
+            offered = [info.qos_profile for info in publishers]
+            quality = TopicQos(
+                reliable=all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered),
+                transient_local=all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered),
+            )
+            if topic not in self.topics:
+                kind = _message_class(types[0])
+                if kind is None:
+                    self._ignored.add(topic)
+                    text = f"not recorded: {topic}, the package of {types[0]} is not installed"
+                    self._node.get_logger().warning(text)
+                    continue
+                self.topics[topic] = types[0]
+                self._subscribe(topic, types[0], kind, quality)
+            elif (self._subscribed[topic].reliable and not quality.reliable) or (
+                self._subscribed[topic].transient_local and not quality.transient_local
+            ):
+                # A publisher has come that offers less than we asked for: ask for less.
+                self._node.destroy_subscription(self._subscriptions[topic])
+                self._subscribe(topic, types[0], _message_class(types[0]), quality)
 
-    def _subscribe(self, topic: str, type_name: str, kind, publishers) -> None:
-        offered = [info.qos_profile for info in publishers]
-        reliable = all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered)
-        latched = all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered)
-        quality = TopicQos(reliable=reliable, transient_local=latched)
+    def _subscribe(self, topic: str, type_name: str, kind, quality: TopicQos) -> None:
         wanted = QoSProfile(
             depth=_DEPTH,
-            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+            reliability=ReliabilityPolicy.RELIABLE if quality.reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if quality.transient_local else DurabilityPolicy.VOLATILE,
         )
 
         def take(data: bytes) -> None:
             self._sink(topic, type_name, quality, data)
 
-        self._node.create_subscription(kind, topic, take, wanted, raw=True)
+        self._subscribed[topic] = quality
+        self._subscriptions[topic] = self._node.create_subscription(kind, topic, take, wanted, raw=True)
 
 
 def _message_class(type_name: str):

@@ -161,12 +161,22 @@ class TrajectoryTracker(Node):
                 got=repr(message.header.frame_id),
                 expected=f"{self._child} (relative) or {self._frame} (absolute)",
             )
+        if message.header.frame_id == self._child and start < now:
+            raise TrajectoryError(
+                "trajectory",
+                got=f"a start {now - start:.2f} s ago, relative to a pose that is gone",
+                expected="a start to come, or header.stamp 0",
+            )
         self._waiting, self._tracker = (trajectory, start, message.header.frame_id == self._child), None
         self._status = Status(OK, "following a trajectory")
         self.get_logger().info(f"trajectory of {trajectory.duration:.2f} s begins in {start - now:.2f} s")
 
+    def _parameters_now(self) -> TrackerSettings:
+        settings: TrackerSettings = self._config.settings(TrackerSettings)
+        return settings
+
     def _make_tracker(self, trajectory: Trajectory, start: float) -> Tracker:
-        settings = self._config.settings(TrackerSettings)
+        settings = self._parameters_now()
         preview = self._robot.base.delay.effective()
         return Tracker(trajectory, start, preview, settings.gains(preview, self._period), self._period, settings.settle)
 
@@ -195,12 +205,17 @@ class TrajectoryTracker(Node):
                 self._commands.publish(Twist())
                 return
             placed = trajectory.anchored(self._pose) if relative else trajectory
+            placed = placed.joined_from(self._pose)
             self._waiting, self._tracker = None, self._make_tracker(placed, start)
         assert self._tracker is not None
         if self._commands.get_subscription_count() == 0:
             self._give_up(f"nobody listens on {self._commands.topic_name}: start base_controller")
             return
         state = self._tracker.step(send_time, self._pose_stamp, self._pose)
+        if not self._parameters_now().tolerates(state.error):
+            distance, turn = float(np.hypot(state.error[0], state.error[1])), abs(float(state.error[2]))
+            self._give_up(f"the base is {distance:.2f} m and {turn:.2f} rad off: blocked, disabled, or odom jumped")
+            return
         # Within the limits already here: a wild wish would be refused, not scaled, by the base controller.
         wish = limit_speed(state.twist, self._base, self._robot.base.limits)
         self._commands.publish(twist_message(wish))
