@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import os
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.robot import Robot, load_robot
+from youbot_dynamics.simulation.truth import load_truth
 
 PROGRAMS = ("translation", "rotation", "combined")
 IDENTIFICATION = "combined"
@@ -53,9 +55,36 @@ def demo(out: Path, seed: int) -> int:
         raise ParameterError("--seed", got=str(seed), expected=f"0 to {2**31 - 1}")
     began = time.monotonic()
     _prepare(out)
+    with _alone(out):
+        code = _story(out, seed)
+    announce(f"{out / 'report.html'} shows it all; took {time.monotonic() - began:.0f} s")
+    return code
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep a second demo out of the folder.
+
+    Raises:
+        RecordingError: another demo is writing there.
+    """
+    with (out / ".demo").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RecordingError(
+                f"--out {out}", got="a folder another demo is writing to", remedy="choose another --out"
+            ) from None
+        for name in ("identification", *(f"{p}_{kind}" for p in PROGRAMS for kind in ("open_loop", "feedback"))):
+            shutil.rmtree(out / name, ignore_errors=True)
+        yield
+
+
+def _story(out: Path, seed: int) -> int:
+    """Drive, identify, drive again, compare, print."""
     environment = _private_network()
     _write_settings(out, seed)
-    with steps("youbot demo") as step:
+    with steps(f"youbot demo: digital twin, seed {seed} (simulated, not a robot)") as step:
         with _robot(out, environment, "open_loop.yaml", None):
             step("driving the identification program, open loop")
             _drive(out, environment, IDENTIFICATION, "identification")
@@ -65,7 +94,7 @@ def demo(out: Path, seed: int) -> int:
         step("identifying the delays from the recording")
         robot = load_robot()
         found = identify([out / "identification"], robot, Options())
-        write_outputs(out, found, (), "youbot demo")
+        write_outputs(out, found, (), f"youbot demo: digital twin, seed {seed} (simulated, not a robot)")
         with _robot(out, environment, "stabilised.yaml", out / "result.yaml"):
             for program in PROGRAMS:
                 step(f"driving {program}, compensated and stabilised")
@@ -73,29 +102,31 @@ def demo(out: Path, seed: int) -> int:
         step("comparing the drives")
         better = with_delays(robot, found.result.delays)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
-        write_outputs(out, found, comparisons, "youbot demo")
+        write_outputs(out, found, comparisons, f"youbot demo: digital twin, seed {seed} (simulated, not a robot)")
     print_delays(found.result.delays)
     _print_tracking(comparisons)
-    announce(f"{out / 'report.html'} shows it all; took {time.monotonic() - began:.0f} s")
+    truth = load_truth(seed)
+    hidden = ", ".join(
+        f"{name} {1e3 * (d + truth.lag):.1f}" for name, d in zip("x y yaw".split(), truth.dead_times(), strict=True)
+    )
+    announce(f"hidden truth of twin {seed}, dead time + lag [ms]: {hidden}; friction and the network add to it")
     return 0 if found.result.complete else 3
 
 
 def _prepare(out: Path) -> None:
-    """Make the folder, or clear an earlier demo out of it; anything else in it is left alone.
+    """Make the folder, or accept that of an earlier demo; one with anything else in it is left alone.
 
     Raises:
         RecordingError: a file of that name, or a folder that cannot be written.
     """
     if out.exists() and not out.is_dir():
         raise RecordingError(f"--out {out}", got="a file", expected="a folder")
-    if out.exists() and any(out.iterdir()) and not (out / "mock_seed.txt").exists():
+    if out.exists() and any(out.iterdir()) and not (out / ".demo").exists():
         raise RecordingError(
             f"--out {out}",
             got="a folder with other things in it",
             expected="a new, empty or earlier demo folder",
         )
-    for name in ("identification", *(f"{p}_{kind}" for p in PROGRAMS for kind in ("open_loop", "feedback"))):
-        shutil.rmtree(out / name, ignore_errors=True)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -113,7 +144,6 @@ def _private_network() -> dict[str, str]:
 
 def _write_settings(out: Path, seed: int) -> None:
     """One parameter file for each of the two bringups."""
-    (out / "mock_seed.txt").write_text(f"{seed}\n", encoding="utf-8")
     twin = f"/**/mock_youbot:\n  ros__parameters:\n    seed: {seed}\n"
     tracker = "/**/trajectory_tracker:\n  ros__parameters:\n    feedback: false\n"
     (out / "open_loop.yaml").write_text(twin + tracker, encoding="utf-8")

@@ -66,8 +66,11 @@ def _topics(given: Sequence[str]) -> dict[str, str]:
 
 def print_delays(delays: Sequence[DelayEstimate]) -> None:
     """Print the delays with their intervals."""
-    table = Table(title="effective delay (dead time + lag)")
-    for column in ("channel", "delay [ms]", "95 % interval [ms]", "gain", "verdict"):
+    table = Table(
+        title="effective delay [ms]: dead time, lag and the share of friction",
+        caption="interval: the scatter within the recording; on faster or slower drives friction counts differently",
+    )
+    for column in ("channel", "delay", "95 % interval", "gain", "verdict"):
         table.add_column(column, justify="left" if column in ("channel", "verdict") else "right")
     for delay in delays:
         low, high = delay.interval

@@ -23,7 +23,8 @@ examples:
   youbot identify drive_1 --out found             delays, report.html, result.yaml
   youbot bringup --robot mock --result-file found/result.yaml
 
-exit codes: 0 done, 1 refused or failed (one line says why), 3 finished, but something is not identifiable
+exit codes: 0 done, 1 refused or failed (one line says why) or interrupted, 2 wrong usage,
+            3 finished, but something is not identifiable
 """
 
 
@@ -112,7 +113,11 @@ def _add_play(verbs) -> None:
         "drive a motion program on the running robot",
         "  youbot play combined\n  youbot play my_program.txt --dt 0.02 --time-scale 1.5\n",
     )
-    parser.add_argument("program", metavar="FILE", help="lines Vx Vy Omega, or one of translation, rotation, combined")
+    parser.add_argument(
+        "program",
+        metavar="FILE",
+        help="lines Vx Vy Omega [m/s, m/s, rad/s, body frame], or one of translation, rotation, combined",
+    )
     parser.add_argument("--dt", type=float, default=0.02, help="time each line is held [s] (default: 0.02)")
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower (default: 1)")
     parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot (limits)")
@@ -140,11 +145,20 @@ def _add_demo(verbs) -> None:
     parser = _verb(
         verbs,
         "demo",
-        "drive the digital twin, identify it, and drive it again compensated and stabilised",
+        "drive the digital twin, identify it, and drive it again compensated and stabilised; about 4 minutes, on this "
+        "machine's network only",
         "  youbot demo\n  youbot demo --out demo_output --seed 7\n",
     )
-    parser.add_argument("--out", type=Path, default=Path("demo_output"), metavar="DIR", help="folder for the results")
-    parser.add_argument("--seed", type=int, default=1, help="which twin: its hidden truth is drawn from this")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("demo_output"),
+        metavar="DIR",
+        help="folder for the results; an earlier demo in it is replaced (default: demo_output)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="which twin: its hidden truth is drawn from this (default: 1)"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -31,6 +31,7 @@ from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.resources import program_path
 
 _SLOWEST = 1000.0  # times slower than written
+_LISTEN = 0.4  # [s] to hear whether a trajectory is being followed
 _LOOK = 5.0  # [s] to find a tracker
 _LEAD = 1.5  # [s] between sending and start: longer than any delay that can be previewed
 _ACCEPT = 2.0  # [s] for it to begin
@@ -44,6 +45,7 @@ class ProgramPlayer(Node):
         super().__init__("program_player")
         self.config = NodeParameters(self, FRAME_TABLE)
         self._last_error = float("-inf")
+        self._followed_by_other = False
         # Latched, so that a recorder which DDS connects late still gets it.
         self._trajectory = self.create_publisher(MultiDOFJointTrajectory, "trajectory", LATCHED_QOS)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_error, STATE_QOS)
@@ -66,6 +68,13 @@ class ProgramPlayer(Node):
             )
         if flag.set:
             return False
+        if self._wait(lambda: self._last_error > 0.0, _LISTEN, flag):
+            self._followed_by_other = True
+            raise TrajectoryError(
+                f"program {program.name}",
+                got="a trajectory that is being followed already",
+                remedy="wait for its end, or stop it with Ctrl-C where it was started",
+            )
         sent = time.monotonic()
         self._trajectory.publish(self._message(program))
         if not self._wait(lambda: self._last_error > sent, _LEAD + _ACCEPT, flag) and not flag.set:
@@ -111,7 +120,9 @@ class ProgramPlayer(Node):
         return condition()
 
     def cancel(self) -> None:
-        """An empty trajectory stops the tracker."""
+        """Stop the tracker with an empty trajectory, unless it follows somebody else's."""
+        if self._followed_by_other:
+            return
         self._trajectory.publish(MultiDOFJointTrajectory())
         acknowledged([self._trajectory])
 
@@ -150,7 +161,9 @@ def find_program(name: str, dt: float, time_scale: float) -> Program:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Play one program; exit code 0 when it was followed to its end."""
     parser = argparse.ArgumentParser(prog="program_player", description=__doc__)
-    parser.add_argument("program", help="text file with lines Vx Vy Omega, or translation, rotation, combined")
+    parser.add_argument(
+        "program", help="text file with lines Vx Vy Omega [m/s, m/s, rad/s], or translation, rotation, combined"
+    )
     parser.add_argument("--dt", type=float, default=0.02, help="time each line is held [s]")
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower")
     given = parse(parser, arguments)
@@ -162,7 +175,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         player = ProgramPlayer()
         leave_imports_out_of_collection()
         program.check(player.config.robot().base)
+        print(f"driving {program.name}: {program.duration:.1f} s; Ctrl-C stops the base", file=sys.stderr)
         done = player.play(program, flag)
+        print("followed to its end" if done else "stopped", file=sys.stderr)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
     if player is not None:
