@@ -67,7 +67,7 @@ def _topics(given: Sequence[str]) -> dict[str, str]:
 def print_delays(delays: Sequence[DelayEstimate]) -> None:
     """Print the delays with their intervals."""
     table = Table(
-        title="effective delay [ms]: dead time, lag and the share of friction",
+        title="effective delay in ms: dead time, lag and the share of friction",
         caption="interval: the scatter within the recording; on faster or slower drives friction counts differently",
     )
     for column in ("channel", "delay", "95 % interval", "gain", "verdict"):

@@ -75,6 +75,7 @@ class ProgramPlayer(Node):
                 got="a trajectory that is being followed already",
                 remedy="wait for its end, or stop it with Ctrl-C where it was started",
             )
+        print(f"driving {program.name}: {program.duration:.1f} s; Ctrl-C stops the base", file=sys.stderr)
         sent = time.monotonic()
         self._trajectory.publish(self._message(program))
         if not self._wait(lambda: self._last_error > sent, _LEAD + _ACCEPT, flag) and not flag.set:
@@ -175,7 +176,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         player = ProgramPlayer()
         leave_imports_out_of_collection()
         program.check(player.config.robot().base)
-        print(f"driving {program.name}: {program.duration:.1f} s; Ctrl-C stops the base", file=sys.stderr)
         done = player.play(program, flag)
         print("followed to its end" if done else "stopped", file=sys.stderr)
     except YoubotDynamicsError as problem:
