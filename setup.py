@@ -95,7 +95,10 @@ setup(
             "ros-rcl-interfaces",
             "ros-rosgraph-msgs",
         ],
-        "test": ["pytest>=7.4,<10", "hypothesis", "ruff", "mypy", "types-PyYAML"],
+        "sim": ["mujoco>=3.3"],
+        # Pinocchio and MuJoCo judge the dynamics; the package itself never imports Pinocchio.
+        "test": ["pytest>=7.4,<10", "hypothesis", "ruff", "mypy", "types-PyYAML", "pin", "mujoco"],
+        "bench": ["pin", "mujoco", "casadi"],
     },
     entry_points={
         "console_scripts": [

@@ -17,6 +17,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Floors of the house (design): a file imports from floors below its own; within a floor from its own room.
 FLOOR = {
     "errors": 0,
+    "arrays": 0,
     "compiled": 0,
     "resources": 0,
     "parameters": 0,
@@ -42,6 +43,10 @@ SIDEWAYS_ROOMS = {
     ("parameters", "errors"),
     ("parameter_file", "errors"),
     ("resources", "errors"),
+    ("arrays", "errors"),
+    ("kinematics", "errors"),
+    ("kinematics", "arrays"),
+    ("kinematics", "compiled"),
     ("recording", "errors"),
     ("commands", "nodes"),
 }
@@ -165,7 +170,8 @@ def test_the_core_imports_and_loads_its_robot_without_ros() -> None:
 
 
 def test_no_file_is_longer_than_400_lines() -> None:
-    lengths = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    written = [path for path in FILES if "generated" not in path.parts]
+    lengths = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in written}
     assert not {name: lines for name, lines in lengths.items() if lines > 400}
 
 

@@ -43,5 +43,13 @@ class IdentificationError(YoubotDynamicsError):
     """Data from which nothing can be identified, with the reason."""
 
 
+class ModelError(YoubotDynamicsError, ValueError):
+    """A physical model that cannot be: a body, joint, motor, friction or wheel with values no real one has."""
+
+
+class InputError(YoubotDynamicsError, ValueError):
+    """An argument of a computation that has the wrong shape or holds values that are not finite."""
+
+
 class ResourceError(YoubotDynamicsError):
     """A file of the package that is not where any kind of install puts it, or a missing optional package."""

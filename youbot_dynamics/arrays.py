@@ -1,0 +1,97 @@
+"""Check the arrays and numbers users hand to the numerical core; every error names the argument."""
+
+from __future__ import annotations
+
+import math
+from typing import SupportsFloat
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.errors import InputError, ModelError
+
+Vector = NDArray[np.float64]
+
+
+def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector:
+    """Return `value` as a contiguous float64 array of the wanted shape; None stands for any length.
+
+    Raises:
+        InputError: it is not numeric, has another shape, or holds NaN or infinity.
+    """
+    try:
+        found = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(thing, got=_excerpt(value), expected=f"numbers of shape {_text(shape)}") from None
+    if np.ndim(value) == 0:
+        found = found.reshape(())  # ascontiguousarray makes a scalar one-dimensional
+    fits = found.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
+    if not fits:
+        raise InputError(thing, got=f"shape {_text(found.shape)}", expected=f"shape {_text(shape)}")
+    if not np.isfinite(found).all():
+        place = np.argwhere(~np.isfinite(found))[0]
+        index = f"[{', '.join(str(k) for k in place)}]" if len(place) else ""
+        raise InputError(
+            f"{thing}{index}",
+            got=str(found[tuple(place)]),
+            expected="a finite number",
+            remedy="check where it came from",
+        )
+    return found
+
+
+def number(
+    thing: str,
+    value: SupportsFloat,
+    unit: str = "",
+    *,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+) -> float:
+    """Return a model constant as a float, checked against its physical range.
+
+    Args:
+        thing: name of the constant as the user knows it.
+        value: the constant.
+        unit: its unit, for the message; empty for none.
+        low: smallest accepted value.
+        above: the value must be larger than this.
+        high: largest accepted value.
+
+    Raises:
+        ModelError: it is no number, not finite, or outside the range.
+    """
+    wanted = "a finite number"
+    if above is not None:
+        wanted += f" above {above:g}"
+    if low is not None:
+        wanted += f" of at least {low:g}"
+    if high is not None:
+        wanted += f" of at most {high:g}"
+    if unit:
+        wanted += f" [{unit}]"
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(thing, got=_excerpt(value), expected=wanted) from None
+    inside = (low is None or found >= low) and (above is None or found > above) and (high is None or found <= high)
+    if not (math.isfinite(found) and inside):
+        raise ModelError(thing, got=f"{found:g}", expected=wanted)
+    return found
+
+
+def read_only(value: Vector) -> Vector:
+    """Lock an array that a frozen object keeps."""
+    value.setflags(write=False)
+    return value
+
+
+def _text(shape: tuple[int | None, ...]) -> str:
+    inner = ", ".join("n" if length is None else str(length) for length in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def _excerpt(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,1 @@
+"""Physics of the robot: bodies, friction, motors and wheels, without control and without ROS."""
