@@ -49,6 +49,8 @@ def check_files(package_below: Path) -> None:
     for name in ("youbot.yaml", "mock.yaml"):
         if not resources.config_path(name).read_text(encoding="utf-8").strip():
             raise SystemExit(f"{resources.config_path(name)} is empty")
+    if "<robot" not in resources.urdf_path("youbot.urdf").read_text(encoding="utf-8"):
+        raise SystemExit(f"{resources.urdf_path('youbot.urdf')} is no URDF")
     for name in PROGRAMS:
         path = resources.program_path(name)
         text = path.read_text(encoding="utf-8").splitlines()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot import load_robot
 
@@ -117,7 +118,7 @@ def test_lateral_factor_changes_the_turn_only_by_the_arm_in_x() -> None:
 
 def test_slip_is_the_part_along_the_null_vector_of_system_31() -> None:
     null = np.array([1.0, 1.0, -1.0, -1.0]) / 2
-    np.testing.assert_allclose(YOUBOT.slip(np.eye(4)), [null], atol=1e-12)
+    np.testing.assert_allclose([YOUBOT.slip(wheel)[0] for wheel in np.eye(4)], null, atol=1e-12)
     np.testing.assert_allclose(YOUBOT.twist(null), 0.0, atol=1e-15)
     speeds = YOUBOT.wheel_speeds([0.3, -0.1, 0.5]) + 0.7 * null
     assert YOUBOT.slip(speeds) == pytest.approx([0.7])
@@ -151,21 +152,73 @@ ANGLES = np.array([-pi / 4, pi / 4, pi / 4, -pi / 4])
 @pytest.mark.parametrize(
     ("positions", "radii", "angles", "factor", "words"),
     [
-        (SQUARE[:3], np.ones(4), ANGLES, 1.0, "expected"),
-        (SQUARE, np.ones(4), ANGLES[:3], 1.0, "expected"),
-        (SQUARE[:2], np.ones(2), ANGLES[:2], 1.0, "n >= 3"),
-        (SQUARE.T, np.ones(4), ANGLES, 1.0, "expected"),
-        (SQUARE, np.array([1.0, 1.0, 0.0, 1.0]), ANGLES, 1.0, "positive"),
-        (SQUARE, np.array([1.0, 1.0, np.nan, 1.0]), ANGLES, 1.0, "positive"),
-        (SQUARE, np.ones(4), ANGLES, 0.0, "positive"),
-        (SQUARE, np.ones(4), ANGLES, -1.0, "positive"),
-        (SQUARE, np.ones(4), np.array([pi / 2, pi / 4, pi / 4, -pi / 4]), 1.0, "along y"),
-        (SQUARE, np.ones(4), np.zeros(4), 1.0, "undetermined"),
+        (SQUARE[:3], np.ones(4), ANGLES, 1.0, r"positions: got shape \(3, 2\); expected shape \(4, 2\)"),
+        (SQUARE, np.ones(4), ANGLES[:3], 1.0, r"roller_angles: got shape \(3,\); expected shape \(4,\)"),
+        (SQUARE[:2], np.ones(2), ANGLES[:2], 1.0, "got 2 wheels; expected at least 3"),
+        (SQUARE.T, np.ones(4), ANGLES, 1.0, r"positions: got shape \(2, 4\)"),
+        (SQUARE, np.array([1.0, 1.0, 0.0, 1.0]), ANGLES, 1.0, r"radii\[2\]: got 0; expected a finite number above 0"),
+        (SQUARE, np.array([1.0, -1.0, 1.0, 1.0]), ANGLES, 1.0, r"radii\[1\]: got -1"),
+        (SQUARE, np.array([1.0, 1.0, np.nan, 1.0]), ANGLES, 1.0, r"radii\[2\]: got nan"),
+        (SQUARE, ["wide", 1.0, 1.0, 1.0], ANGLES, 1.0, "radii: got .*; expected numbers"),
+        (np.where(SQUARE > 0, SQUARE, np.inf), np.ones(4), ANGLES, 1.0, r"positions\[1, 1\]: got inf"),
+        (SQUARE, np.ones(4), ANGLES * np.array([1.0, 1.0, 1.0, np.nan]), 1.0, r"roller_angles\[3\]: got nan"),
+        (SQUARE, np.ones(4), ANGLES, 0.0, "lateral_factor: got 0"),
+        (SQUARE, np.ones(4), ANGLES, -1.0, "lateral_factor: got -1"),
+        (SQUARE, np.ones(4), ANGLES, np.inf, "lateral_factor: got inf"),
+        (SQUARE, np.ones(4), np.array([pi / 2, pi / 4, pi / 4, -pi / 4]), 1.0, r"roller_angles\[0\]: .* along y"),
+        (SQUARE, np.ones(4), np.zeros(4), 1.0, "rank 2; .* undetermined"),
+        (np.zeros((4, 2)), np.ones(4), ANGLES, 1.0, "rank 2; .* undetermined"),
     ],
 )
 def test_wheels_that_cannot_carry_a_base_are_refused(positions, radii, angles, factor, words) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ModelError, match=words):
         MecanumBase(positions, radii, angles, factor)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_whether_wheels_determine_the_motion_does_not_depend_on_the_unit_of_length(unit: float) -> None:
+    base = MecanumBase(SQUARE * unit, np.full(4, 0.1 * unit), ANGLES)
+    twist = np.array([0.3 * unit, -0.2 * unit, 0.5])
+    np.testing.assert_allclose(base.twist(base.wheel_speeds(twist)), twist, rtol=1e-12)
+    with pytest.raises(ModelError, match="rank 2"):
+        MecanumBase(SQUARE * unit, np.full(4, 0.1 * unit), np.full(4, pi / 4))
+
+
+@pytest.mark.parametrize(
+    ("twist", "words"),
+    [
+        ([0.1, 0.2], r"twist: got shape \(2,\); expected shape \(3,\)"),
+        (np.zeros((1, 3)), r"twist: got shape \(1, 3\)"),
+        (0.3, r"twist: got shape \(\)"),
+        (np.array([0.1, np.nan, 0.0]), r"twist\[1\]: got nan"),
+        ([0.1, 0.0, np.inf], r"twist\[2\]: got inf"),
+        ("fast", "twist: got 'fast'; expected numbers"),
+    ],
+)
+def test_a_twist_that_is_none_is_refused(twist, words) -> None:
+    with pytest.raises(InputError, match=words):
+        YOUBOT.wheel_speeds(twist)
+
+
+@pytest.mark.parametrize("method", ["twist", "slip"])
+@pytest.mark.parametrize(
+    ("speeds", "words"),
+    [
+        (np.zeros(3), r"wheel_speeds: got shape \(3,\); expected shape \(4,\)"),
+        (np.eye(4), r"wheel_speeds: got shape \(4, 4\)"),
+        (np.array([0.0, 0.0, np.nan, 0.0]), r"wheel_speeds\[2\]: got nan"),
+        ([np.inf, -np.inf, 0.0, 0.0], r"wheel_speeds\[0\]: got inf"),
+    ],
+)
+def test_wheel_speeds_that_are_none_are_refused(method: str, speeds, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        getattr(YOUBOT, method)(speeds)
+
+
+def test_whole_numbers_and_lists_are_as_good_as_arrays() -> None:
+    as_array = YOUBOT.wheel_speeds(np.array([1.0, -2.0, 3.0]))
+    np.testing.assert_array_equal(YOUBOT.wheel_speeds([1, -2, 3]), as_array)
+    np.testing.assert_array_equal(YOUBOT.wheel_speeds(np.array([1, -2, 3])), as_array)
 
 
 def test_a_base_is_frozen_to_the_last_number() -> None:
@@ -174,3 +227,11 @@ def test_a_base_is_frozen_to_the_last_number() -> None:
             array[0] = 1.0
     with pytest.raises(AttributeError):
         YOUBOT.lateral_factor = 2.0  # type: ignore[misc]
+
+
+def test_a_base_leaves_the_arrays_it_was_made_from_alone() -> None:
+    positions, radii = SQUARE.copy(), np.ones(4)
+    base = MecanumBase(positions, radii, ANGLES)
+    positions[0], radii[0] = 9.0, 9.0
+    np.testing.assert_array_equal(base.positions, SQUARE)
+    assert base.radii[0] == 1.0

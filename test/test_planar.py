@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics import planar
 
 LENGTH = st.floats(-3.0, 3.0)
@@ -182,3 +183,30 @@ def test_mean_twist_is_the_twist_that_was_held(start: tuple, twist: tuple) -> No
 @pytest.mark.parametrize("yaw", [-3.0, -0.2, 0.0, 1.5, pi])
 def test_heading_of_a_quaternion(yaw: float) -> None:
     assert planar.yaw_of_quaternion(0.0, 0.0, sin(yaw / 2), cos(yaw / 2)) == pytest.approx(yaw)
+
+
+FUNCTIONS_OF_ONE = ["exponential", "logarithm", "displacement_jacobians"]
+FUNCTIONS_OF_TWO = ["compose", "between", "move_path"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_ONE + FUNCTIONS_OF_TWO)
+def test_what_is_no_pose_is_refused(name: str) -> None:
+    function = getattr(planar, name)
+    others = [np.zeros((2, 3)) if name == "move_path" else np.zeros(3)] if name in FUNCTIONS_OF_TWO else []
+    with pytest.raises(InputError, match=r"got shape \(2,\); expected shape \(3,\)"):
+        function(np.zeros(2), *others)
+    with pytest.raises(InputError, match=r"\[2\]: got nan; expected a finite number"):
+        function(np.array([0.0, 1.0, np.nan]), *others)
+    with pytest.raises(InputError, match="got 'here'; expected numbers"):
+        function("here", *others)
+
+
+def test_what_is_no_motion_is_refused() -> None:
+    with pytest.raises(InputError, match=r"twist: got shape \(6,\); expected shape \(3,\)"):
+        planar.integrate(np.zeros(3), np.zeros(6), 0.1)
+    with pytest.raises(InputError, match="displacement.*got nan"):
+        planar.integrate(np.zeros(3), np.zeros(3), np.nan)
+    with pytest.raises(InputError, match=r"path: got shape \(3,\); expected shape \(n, 3\)"):
+        planar.steps_of_path(np.zeros(3))
+    with pytest.raises(InputError, match=r"path\[1, 2\]: got inf"):
+        planar.move_path(np.zeros(3), [[0.0, 0.0, 0.0], [1.0, 0.0, np.inf]])

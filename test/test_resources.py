@@ -144,4 +144,5 @@ def test_files_of_the_package_are_found():
     assert resources.config_path("youbot.yaml").is_file()
     assert resources.config_path("mock.yaml").is_file()
     assert resources.program_path("combined") == resources.program_path("combined.txt")
+    assert resources.urdf_path("youbot.urdf").is_file()
     assert resources.launch_path("bringup.launch.py").is_file()

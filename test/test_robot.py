@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +61,11 @@ def test_an_unknown_fact_is_refused_with_the_nearest_known_one(tmp_path: Path) -
         ({DELAY: -0.1}, r"effective_x: got -0\.1; expected 0 to 1 \[s\]"),
         ({DELAY: 1.5}, r"0 to 1 \[s\]"),
         ({DELAY: 1}, "a number with a decimal point"),
+        (
+            {"robot.arm.joint_1.friction.coulomb": -0.1},
+            r"joint_1\.friction\.coulomb: got -0\.1; expected 0\.0001 to 20",
+        ),
+        ({"robot.arm.joint_3.motor.resistance": 0.0}, r"0\.01 to 100 \[Ohm\]"),
         ({"robot.driver.wheel_joints": ("a", "b", "c")}, "4 elements"),
         ({"robot.driver.position_sign": (1.0, 1.0, 1.0, 2.0)}, "-1 to 1"),
     ],
@@ -85,7 +92,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_robot(tmp_path / "absent.yaml")
 
 
-SI = re.compile(r"1|s|m|rad|kg|N|Hz|(m|rad)/s2?|kg m2|N m|N s/m")
+SI = re.compile(r"1|s|m|rad|kg|N|Hz|(m|rad)/s2?|kg m2|N m|N s/m|N m(/rad| s/rad|/A)|A|Ohm|degC|1/K|K/W")
 
 
 @pytest.mark.parametrize(("cls", "prefix"), [(Robot, "robot"), (BaseTruth, "truth")])
@@ -131,6 +138,57 @@ def test_the_resolution_of_the_driver_follows_from_its_gear() -> None:
     driver = load_robot().driver
     assert driver.position_quantum == pytest.approx(2 * np.pi / (4000 * 9405 / 364), rel=1e-3)
     assert driver.velocity_quantum == pytest.approx(15.0 * 2 * np.pi / 60 * 364 / 9405, rel=1e-3)
+
+
+def test_steps_of_the_motors_and_of_the_wheels_are_the_same_ticks() -> None:
+    driver = load_robot().driver
+    assert driver.motor_position_quantum == pytest.approx(2 * np.pi / 4000)
+    assert driver.motor_velocity_quantum == pytest.approx(driver.motor_position_quantum / 1e-3)
+    assert driver.position_quantum == pytest.approx(driver.motor_position_quantum * 364 / 9405, rel=1e-3)
+    assert driver.velocity_quantum == pytest.approx(driver.motor_velocity_quantum * 364 / 9405, rel=1e-3)
+
+
+def test_steps_of_the_arm_are_those_of_its_logs() -> None:
+    """15 motor rpm: seen as 0.022124 rad/s at joints 4 and 5, derived for the others."""
+    robot = load_robot()
+    position, velocity = robot.arm_quanta()
+    np.testing.assert_allclose(position, [1.007e-5, 1.007e-5, 1.571e-5, 2.212e-5, 2.212e-5], rtol=1e-3)
+    np.testing.assert_allclose(velocity, [0.010069, 0.010069, 0.015708, 0.022124, 0.022124], rtol=1e-4)
+
+
+def test_reflected_rotors_are_those_of_the_independent_source() -> None:
+    """N^2 J of the quoted sheets against the H-BRS constants of 2019, within 3 %."""
+    rotors = load_robot().arm.reflected_rotor_inertia()
+    np.testing.assert_allclose(rotors, [0.33848, 0.33848, 0.13571, 0.04698, 0.01799], rtol=0.03)
+
+
+def test_reading_the_facts_leaves_the_compiler_alone() -> None:
+    """Every node reads them at its start; numba would add 0.2 s to each."""
+    code = "import sys; from youbot_dynamics.robot import load_robot; load_robot(); print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_friction_of_the_arm_is_that_of_its_facts() -> None:
+    arm = load_robot().arm
+    for joint, model in zip(arm.joints, arm.friction(), strict=True):
+        friction = joint.friction
+        assert (model.coulomb, model.viscous) == (friction.coulomb, friction.viscous)
+        assert (model.sigma0, model.sigma1) == (friction.sigma0, friction.sigma1)
+        assert friction.coulomb / friction.sigma0 == pytest.approx(1e-3)
+
+
+def test_motors_of_the_arm_are_those_of_their_facts() -> None:
+    arm = load_robot().arm
+    torques = [geared.joint_torque(1.0, 0.0) for geared in arm.motors()]
+    np.testing.assert_allclose(torques, [5.226, 5.226, 3.35, 3.621, 3.479], rtol=1e-4)
+    for joint, geared in zip(arm.joints, arm.motors(), strict=True):
+        fact = joint.motor
+        assert geared.motor.resistance_at(arm.reference_temperature) == fact.resistance
+        assert geared.motor.rotor_friction == 0.0  # in the friction of the joint
+        winding = arm.ambient_temperature + geared.motor.steady_state_rise(fact.nominal_current).winding
+        assert 0.6 * fact.winding_temperature_limit < winding < fact.winding_temperature_limit
+        assert fact.nominal_current < min(fact.current_limit, geared.motor.runaway_current)
 
 
 def test_the_truth_of_seed_0_is_nominal_and_others_are_drawn_within_their_bounds() -> None:

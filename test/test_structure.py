@@ -27,6 +27,7 @@ FLOOR = {
     "control": 1,
     "dynamics": 1,
     "robot": 1,
+    "robot_arm": 1,
     "identification": 2,
     "estimation": 2,
     "simulation": 2,
@@ -39,6 +40,8 @@ FLOOR = {
 MAY_LOOK_SIDEWAYS = {"identification/pipeline.py", "simulation/scenario.py"}
 SIDEWAYS_ROOMS = {
     ("control", "robot"),  # limits and geometry of the robot, itself on the second floor
+    ("robot", "robot_arm"),
+    ("robot_arm", "dynamics"),  # friction and motors of the joints
     ("parameter_file", "parameters"),
     ("parameters", "errors"),
     ("parameter_file", "errors"),

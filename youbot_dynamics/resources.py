@@ -1,4 +1,4 @@
-"""The one locator for the files that are installed with the package: config/, launch/.
+"""The one locator for the files that are installed with the package: config/, urdf/, launch/.
 
 An installation keeps them in one of three places: in the share folder of a colcon prefix, in the share
 folder of a Python prefix (wheel), or beside the source (``pip install -e``, a plain checkout). Data
@@ -51,6 +51,21 @@ def program_path(name: str) -> Path:
     return resource_path("config/programs", name if name.endswith(".txt") else f"{name}.txt")
 
 
+def urdf_path(name: str) -> Path:
+    """Find a robot description of the package.
+
+    Args:
+        name: file name below urdf/, for example ``youbot.urdf``.
+
+    Returns:
+        Absolute path of an existing file.
+
+    Raises:
+        ResourceError: when no place of this installation has the file.
+    """
+    return resource_path("urdf", name)
+
+
 def launch_path(name: str) -> Path:
     """Find a launch file of the package.
 
@@ -70,7 +85,7 @@ def resource_path(folder: str, name: str) -> Path:
     """Find an installed file of the package.
 
     Args:
-        folder: folder of the package, as it stands beside the source (``config``, ``launch``).
+        folder: folder of the package, as it stands beside the source (``config``, ``urdf``, ``launch``).
         name: path of the file below that folder.
 
     Returns:
@@ -96,7 +111,7 @@ def resource_path(folder: str, name: str) -> Path:
 
 
 def share_folders() -> Iterator[Path]:
-    """Yield the folders that hold config/ and launch/ of the running code, best first.
+    """Yield the folders that hold config/, urdf/ and launch/ of the running code, best first.
 
     Yields:
         Existing folders: of the ament prefixes, of the Python prefix, then the source tree.

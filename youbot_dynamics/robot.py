@@ -13,9 +13,11 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, check_names, fact, fact_table
 from youbot_dynamics.resources import config_path
+from youbot_dynamics.robot_arm import Arm
 
 PREFIX = "robot"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
+_CHOSEN = "chosen: none is published but seed 003's, which are unphysical; identify it"
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,50 @@ class BaseLimits:
 
 
 @dataclass(frozen=True)
+class BaseFriction:
+    """What holds the rolling base back; for each wheel alike."""
+
+    wheel_coulomb: float = fact("Coulomb torque F1 of a wheel.", unit="N m", low=0.0, high=2.0, source=_CHOSEN)
+    roller_coulomb: float = fact(
+        "Coulomb torque of the rollers of a wheel over their radius, F2 / r.",
+        unit="N",
+        low=0.0,
+        high=10.0,
+        source=_CHOSEN,
+    )
+    viscous_x: float = fact("Viscous friction xi_L, forward.", unit="N s/m", low=0.0, high=200.0, source=_CHOSEN)
+    viscous_y: float = fact("Viscous friction xi_T, sideways.", unit="N s/m", low=0.0, high=200.0, source=_CHOSEN)
+
+
+@dataclass(frozen=True)
 class Base:
-    """The mobile base."""
+    """The mobile base, with all that it carries."""
 
     geometry: BaseGeometry
     delay: BaseDelay
     limits: BaseLimits
+    friction: BaseFriction
+    mass: float = fact(
+        "Whole robot, arm and battery included.",
+        unit="kg",
+        low=5.0,
+        high=100.0,
+        source="KUKA youBot manual V6: 20 + 4.0 + 5.69 + 0.245 kg; equals urdf/youbot.urdf",
+    )
+    yaw_inertia: float = fact(
+        "Whole robot about the vertical through its centre of mass, wheels not turning.",
+        unit="kg m2",
+        low=0.1,
+        high=10.0,
+        source="uniform box and arm; urdf/youbot.urdf has 1.13 folded, 1.15 upright",
+    )
+    wheel_inertia: float = fact(
+        "A wheel with its reflected rotor about the axle: 0.0016 + 1.35e-5 x (9405 / 364)^2.",
+        unit="kg m2",
+        low=0.0,
+        high=0.1,
+        source=f"urdf/youbot.urdf; gear: {_DRIVER}; rotor: maxon EC 45 flat 50 W, assumed of the torque constant",
+    )
 
 
 @dataclass(frozen=True)
@@ -89,6 +129,9 @@ class Driver:
 
     wheel_joints: tuple[str, ...] = fact(
         "Joint names of the wheels FL, FR, RL, RR.", length=4, source="youbot_driver_ros_interface@4c6795f"
+    )
+    arm_joints: tuple[str, ...] = fact(
+        "Names of the arm's joints from the base on.", length=5, source="youbot_driver_ros_interface@4c6795f"
     )
     wheel_radius: float = fact("Radius the driver reckons with.", unit="m", low=0.02, high=0.2, source=_DRIVER)
     half_length: float = fact(
@@ -129,6 +172,16 @@ class Driver:
     velocity_quantum: float = fact(
         "Step of the wheel velocity: 15 motor rpm.", unit="rad/s", low=0.0, high=1.0, source="one tick per ms"
     )
+    motor_position_quantum: float = fact(
+        "Step of a motor's position, before the gear: 2 pi / 4000.", unit="rad", low=0.0, high=1.0, source=_DRIVER
+    )
+    motor_velocity_quantum: float = fact(
+        "Step of a motor's speed, before the gear: 15 rpm.",
+        unit="rad/s",
+        low=0.0,
+        high=10.0,
+        source="one tick per ms; seen at arm joints 4 and 5 in the logs of the H-BRS thesis 2018",
+    )
     stamp_jitter: float = fact(
         "Standard deviation of the stamps of the 50 Hz loop.",
         unit="s",
@@ -147,8 +200,14 @@ class Robot:
     """Everything the package knows of one robot."""
 
     base: Base
+    arm: Arm
     driver: Driver
     robot_id: str = fact("Name of this robot; results of another one are refused.", source="user")
+
+    def arm_quanta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Steps of the arm's positions (5,) [rad] and velocities (5,) [rad/s], as the driver reports them."""
+        ratios = np.array([joint.motor.gear_ratio for joint in self.arm.joints])
+        return self.driver.motor_position_quantum / ratios, self.driver.motor_velocity_quantum / ratios
 
 
 def robot_table() -> tuple[Parameter, ...]:

@@ -8,7 +8,14 @@ from math import pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from youbot_dynamics.arrays import array, number, read_only
+from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.kinematics.finite_vector import finite_vector
+
 Vector = NDArray[np.float64]
+
+# Smallest over largest singular value of the rolling constraints below which they leave a motion undetermined.
+_DETERMINED = 1e-9
 
 # Roller axes of the youBot against the x axis, order FL, FR, RL, RR (seed 003, wheels 1-4).
 _YOUBOT_ROLLER_ANGLES = (-pi / 4, pi / 4, pi / 4, -pi / 4)
@@ -30,7 +37,8 @@ class MecanumBase:
         lateral_factor: true over kinematic sideways speed [1], positive.
 
     Raises:
-        ValueError: for wrong shapes, fewer than three wheels, or wheels that leave a motion undetermined.
+        ModelError: wrong shapes, constants that are not finite or not positive, fewer than three wheels, a roller axis
+            along y, or wheels that leave a motion undetermined.
     """
 
     positions: Vector
@@ -43,24 +51,25 @@ class MecanumBase:
 
     def __post_init__(self) -> None:
         """Check the shapes and keep the matrices, read-only."""
-        positions = np.array(self.positions, dtype=float)
-        radii = np.array(self.radii, dtype=float)
-        angles = np.array(self.roller_angles, dtype=float)
-        n = len(radii)
-        if positions.shape != (n, 2) or angles.shape != (n,) or n < 3:
-            raise ValueError(
-                f"positions (n, 2), radii (n,) and roller_angles (n,) of one n >= 3 expected, got "
-                f"{positions.shape}, {radii.shape}, {angles.shape}"
-            )
-        if not (np.all(radii > 0.0) and self.lateral_factor > 0.0):
-            raise ValueError("radii and lateral_factor must be positive")
-        if np.any(np.abs(np.cos(angles)) < 1e-9):
-            raise ValueError("a roller axis along y leaves the wheel speed undetermined")
-        tangent = np.tan(angles) / self.lateral_factor
-        rows = np.column_stack([np.ones(n), tangent, positions[:, 0] * tangent - positions[:, 1]])
-        inverse = rows / radii[:, None]
-        if np.linalg.matrix_rank(inverse) < 3:
-            raise ValueError("these wheels leave a motion of the base undetermined (rank below 3)")
+        try:
+            radii = np.array(array("radii", self.radii, (None,)))
+            n = len(radii)
+            positions = np.array(array("positions", self.positions, (n, 2)))
+            angles = np.array(array("roller_angles", self.roller_angles, (n,)))
+        except InputError as wrong:
+            raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
+        if n < 3:
+            raise ModelError("radii", got=f"{n} wheels", expected="at least 3: a twist has three components")
+        for wheel, (radius, angle) in enumerate(zip(radii, angles, strict=True)):
+            number(f"radii[{wheel}]", radius, "m", above=0.0)
+            if abs(np.cos(angle)) < 1e-9:
+                raise ModelError(
+                    f"roller_angles[{wheel}]",
+                    got=f"{angle:g} rad: along y, where the wheel speed is undetermined",
+                    expected="a roller axis with a part along x",
+                )
+        factor = number("lateral_factor", self.lateral_factor, above=0.0)
+        inverse = _rolling_constraints(positions, np.tan(angles) / factor) / radii[:, None]
         basis = np.linalg.svd(inverse)[0][:, 3:].T
         leading = basis[np.arange(n - 3), np.argmax(np.abs(basis) > 1e-9, axis=1)]
         arrays = {
@@ -72,8 +81,8 @@ class MecanumBase:
             "_slip_basis": basis * np.sign(leading)[:, None],
         }
         for name, value in arrays.items():
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value))
+        object.__setattr__(self, "lateral_factor", factor)
 
     @classmethod
     def rectangular(
@@ -101,19 +110,55 @@ class MecanumBase:
         return self._forward
 
     def wheel_speeds(self, twist: ArrayLike) -> Vector:
-        """Wheel speeds (n,) [rad/s] of a body twist (3,) [m/s, m/s, rad/s]."""
-        speeds: Vector = self._inverse @ np.asarray(twist, dtype=float)
+        """Wheel speeds (n,) [rad/s] of a body twist (3,) [m/s, m/s, rad/s] (seed 003, four formulas; system 29).
+
+        Raises:
+            InputError: wrong shape, or not finite.
+        """
+        speeds: Vector = self._inverse @ finite_vector("twist", twist, 3)
         return speeds
 
     def twist(self, wheel_speeds: ArrayLike) -> Vector:
-        """Body twist (3,) [m/s, m/s, rad/s] that fits wheel speeds (n,) [rad/s] best; angles give displacements."""
-        twist: Vector = self._forward @ np.asarray(wheel_speeds, dtype=float)
+        """Body twist (3,) [m/s, m/s, rad/s] that fits wheel speeds (n,) [rad/s] best; angles give displacements.
+
+        Least squares over the wheels (system 31; D-003-2).
+
+        Raises:
+            InputError: wrong shape, or not finite.
+        """
+        twist: Vector = self._forward @ finite_vector("wheel_speeds", wheel_speeds, len(self.radii))
         return twist
 
     def slip(self, wheel_speeds: ArrayLike) -> Vector:
         """Part of the wheel speeds (n - 3,) [rad/s] that no motion of the base explains; 0 without slip.
 
         For the youBot it is n.w with the unit null vector n = (1, 1, -1, -1)/2 (system 31).
+
+        Args:
+            wheel_speeds: (n,) [rad/s].
+
+        Raises:
+            InputError: wrong shape, or not finite.
         """
-        residual: Vector = self._slip_basis @ np.asarray(wheel_speeds, dtype=float)
+        residual: Vector = self._slip_basis @ finite_vector("wheel_speeds", wheel_speeds, len(self.radii))
         return residual
+
+
+def _rolling_constraints(positions: Vector, tangents: Vector) -> Vector:
+    """Rows (n, 3) of R w = vx + t vy + (x t - y) wz for wheels at positions (n, 2) with tangents t (n,).
+
+    Raises:
+        ModelError: their rank is below 3.
+    """
+    rows = np.column_stack([np.ones(len(tangents)), tangents, positions[:, 0] * tangents - positions[:, 1]])
+    # Turning is counted at the farthest wheel, so that the verdict does not depend on the unit of length.
+    reach = float(np.max(np.hypot(positions[:, 0], positions[:, 1])))
+    strength = np.linalg.svd(rows / [1.0, 1.0, reach or 1.0], compute_uv=False)
+    rank = int(np.sum(strength > _DETERMINED * strength[0]))
+    if rank < 3:
+        raise ModelError(
+            "positions and roller_angles",
+            got=f"rolling constraints of rank {rank}",
+            expected="rank 3: these wheels leave a motion of the base undetermined",
+        )
+    return rows

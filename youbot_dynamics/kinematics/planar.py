@@ -1,4 +1,7 @@
-"""Rigid motion in the plane, SE(2): poses (x, y, yaw) [m, m, rad] and body twists (vx, vy, wz) [m/s, m/s, rad/s]."""
+"""Rigid motion in the plane, SE(2): poses (x, y, yaw) [m, m, rad] and body twists (vx, vy, wz) [m/s, m/s, rad/s].
+
+Every function that takes a pose, twist, displacement or path raises InputError for another shape and for NaN.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from math import atan2, cos, nan, pi, sin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import array
+from youbot_dynamics.kinematics.finite_vector import finite_vector
 
 Vector = NDArray[np.float64]
 
@@ -38,7 +44,7 @@ def exponential(displacement: ArrayLike) -> Vector:
     Returns:
         (3,) pose in the start frame [m, m, rad]; the yaw is not wrapped.
     """
-    dx, dy, turn = (float(value) for value in np.asarray(displacement, dtype=float))
+    dx, dy, turn = finite_vector("displacement", displacement, 3).tolist()
     s, c = _arc(turn)
     return np.array([dx * s - dy * c, dx * c + dy * s, turn])
 
@@ -52,7 +58,7 @@ def logarithm(pose: ArrayLike) -> Vector:
     Returns:
         (3,) body twist x time [m, m, rad].
     """
-    x, y, yaw = (float(value) for value in np.asarray(pose, dtype=float))
+    x, y, yaw = finite_vector("pose", pose, 3).tolist()
     turn = wrap(yaw)
     s, c = _arc(turn)
     scale = s * s + c * c
@@ -61,16 +67,16 @@ def logarithm(pose: ArrayLike) -> Vector:
 
 def compose(pose_b_in_a: ArrayLike, pose_c_in_b: ArrayLike) -> Vector:
     """Pose of c in a. Arguments and result (3,) [m, m, rad]; the yaw adds up unwrapped."""
-    xa, ya, yaw = (float(value) for value in np.asarray(pose_b_in_a, dtype=float))
-    xb, yb, turn = (float(value) for value in np.asarray(pose_c_in_b, dtype=float))
+    xa, ya, yaw = finite_vector("pose_b_in_a", pose_b_in_a, 3).tolist()
+    xb, yb, turn = finite_vector("pose_c_in_b", pose_c_in_b, 3).tolist()
     c, s = cos(yaw), sin(yaw)
     return np.array([xa + c * xb - s * yb, ya + s * xb + c * yb, yaw + turn])
 
 
 def between(pose_b_in_a: ArrayLike, pose_c_in_a: ArrayLike) -> Vector:
     """Pose of c in b, of two poses given in a. All (3,) [m, m, rad]; the yaw is wrapped."""
-    xb, yb, yaw_b = (float(value) for value in np.asarray(pose_b_in_a, dtype=float))
-    xc, yc, yaw_c = (float(value) for value in np.asarray(pose_c_in_a, dtype=float))
+    xb, yb, yaw_b = finite_vector("pose_b_in_a", pose_b_in_a, 3).tolist()
+    xc, yc, yaw_c = finite_vector("pose_c_in_a", pose_c_in_a, 3).tolist()
     c, s = cos(yaw_b), sin(yaw_b)
     dx, dy = xc - xb, yc - yb
     return np.array([c * dx + s * dy, -s * dx + c * dy, wrap(yaw_c - yaw_b)])
@@ -90,7 +96,7 @@ def integrate(pose: ArrayLike, twist: ArrayLike, dt: float) -> Vector:
     Returns:
         (3,) pose in the fixed frame; the yaw is not wrapped.
     """
-    return compose(pose, exponential(np.asarray(twist, dtype=float) * dt))
+    return compose(pose, exponential(finite_vector("twist", twist, 3) * dt))
 
 
 def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:
@@ -100,8 +106,8 @@ def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:
 
 def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
     """Poses (n, 3) given in the frame that stands at `pose` (3,), in the frame of that pose; yaws add up."""
-    x, y, yaw = (float(value) for value in np.asarray(pose, dtype=float))
-    poses = np.asarray(path, dtype=float)
+    x, y, yaw = finite_vector("pose", pose, 3).tolist()
+    poses = array("path", path, (None, 3))
     c, s = cos(yaw), sin(yaw)
     moved = np.empty_like(poses)
     moved[:, 0] = x + c * poses[:, 0] - s * poses[:, 1]
@@ -112,7 +118,7 @@ def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
 
 def steps_of_path(path: ArrayLike) -> Vector:
     """Body displacements (n - 1, 3) from each pose of a path (n, 3) to the next: `logarithm` of each step."""
-    poses = np.asarray(path, dtype=float)
+    poses = array("path", path, (None, 3))
     step = np.diff(poses, axis=0)
     c, s = np.cos(poses[:-1, 2]), np.sin(poses[:-1, 2])
     x, y = c * step[:, 0] + s * step[:, 1], c * step[:, 1] - s * step[:, 0]
@@ -151,12 +157,12 @@ def displacement_jacobians(displacement: ArrayLike) -> tuple[Vector, Vector]:
     Returns:
         A (3, 3) and B (3, 3).
     """
-    x, y, turn = (float(value) for value in exponential(displacement))
+    x, y, turn = exponential(displacement).tolist()
     to_body = rotation(turn).T
     adjoint = np.eye(3)
     adjoint[:2, :2] = to_body
     # A yaw error swings the displacement: velocity of the point (x, y) under a unit yaw rate.
     adjoint[:2, 2] = to_body @ np.array([-y, x])
-    dx, dy, turn = (float(value) for value in np.asarray(displacement, dtype=float))
+    dx, dy, turn = finite_vector("displacement", displacement, 3).tolist()
     bracket = np.array([[0.0, -turn, dy], [turn, 0.0, -dx], [0.0, 0.0, 0.0]])
     return adjoint, np.eye(3) - 0.5 * bracket

@@ -1,0 +1,378 @@
+"""Write the straight-line code of the youBot arm from the recursions of the package; --check only compares.
+
+The recursions of dynamics/recursion.py run on symbols: sines, cosines, speeds, torques and inertial parameters stay
+free, the geometry of the arm is folded in. Run it after a change of the recursions or of the arm's joints in
+urdf/youbot.urdf; a test compares what is shipped with what it writes.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from tracing import Node, Tape, Writer  # noqa: E402
+
+from youbot_dynamics.dynamics import articulated_body, dynamics_derivatives, recursion, spatial  # noqa: E402
+from youbot_dynamics.dynamics.arm import arm_tree  # noqa: E402
+from youbot_dynamics.dynamics.layout import Layout  # noqa: E402
+from youbot_dynamics.dynamics.regroup import spared_axis  # noqa: E402
+from youbot_dynamics.dynamics.straight_line import structure_of  # noqa: E402
+
+TARGET = ROOT / "youbot_dynamics" / "dynamics" / "generated" / "youbot_arm.py"
+
+
+def uncompile() -> None:
+    """Let the recursions call each other as plain Python, so that symbols can pass through them."""
+    for module in (spatial, recursion, articulated_body, dynamics_derivatives):
+        for name, value in list(vars(module).items()):
+            if hasattr(value, "py_func"):
+                setattr(module, name, value.py_func)
+
+
+def filled(tape: Tape, *shape: int) -> Any:
+    """Return an array of zero nodes."""
+    array = np.empty(shape, dtype=object)
+    array[...] = tape.constant(0.0)
+    return array
+
+
+def symbolic_layout(tape: Tape, layout: Layout) -> Layout:
+    """Return the layout with symbols for masses, moments, inertias and rotors, and gravity of free size."""
+    n = len(layout.parents)
+    masses, first, inertias, rotors = filled(tape, n), filled(tape, n, 3), filled(tape, n, 3, 3), filled(tape, n)
+    for i in range(n):
+        p = [tape.symbol(f"p[{10 * i + k}]") for k in range(10)]
+        rotors[i] = p[9]
+        first[i] = p[:3]
+        inertias[i] = [[p[3], p[6], p[7]], [p[6], p[4], p[8]], [p[7], p[8], p[5]]]
+        # What regrouping clears.
+        first[i, int(np.argmax(np.abs(layout.axes[i])))] = tape.constant(0.0)
+        spared = spared_axis(layout.axes[i])
+        inertias[i, spared, spared] = tape.constant(0.0)
+    size = tape.symbol(f"p[{10 * n}]")
+    direction = layout.gravity / np.linalg.norm(layout.gravity)
+    gravity = np.array([size * float(component) for component in direction], dtype=object)
+    return layout._replace(
+        masses=masses, first_moments=first, inertias=inertias, rotor_inertias=rotors, gravity=gravity
+    )
+
+
+class ArmTrace:
+    """The arithmetic of one arm of n joints.
+
+    The first joint turns about the direction of gravity, so nothing depends on its angle: what is written in common
+    axes is written in those of the first body.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.tape = Tape()
+        self.n = n = len(layout.parents)
+        self.layout = symbolic_layout(self.tape, layout)
+        symbols = {name: [self.tape.symbol(f"{name}{k}") for k in range(n)] for name in "scvat"}
+        self.s, self.c, self.v, self.a, self.t = (np.array(symbols[name], dtype=object) for name in "scvat")
+        self.rotations, self.positions = filled(self.tape, n, 3, 3), filled(self.tape, n, 3)
+        recursion.place(self.layout, self.s, self.s, self.c, self.rotations, self.positions)
+        self.rotations[0], self.positions[0] = np.eye(3), 0.0
+
+    def lifted(self, values: Any) -> Any:
+        """Return an array whose plain numbers have become nodes."""
+        nodes = [value if isinstance(value, Node) else self.tape.constant(value) for value in values.ravel()]
+        return np.array(nodes, dtype=object).reshape(values.shape)
+
+    def inverse_dynamics(self) -> Any:
+        """Return joint torques (n,) for the accelerations a0, a1, ..."""
+        n, tape = self.n, self.tape
+        velocity, acceleration, joint = (filled(tape, n, 6) for _ in range(3))
+        momentum, force, tau = filled(tape, n, 6), filled(tape, n, 6), filled(tape, n)
+        arguments = (self.layout, self.rotations, self.positions)
+        recursion.motions(*arguments, self.v, self.a, velocity, acceleration, joint)
+        recursion.forces(self.layout, velocity, acceleration, filled(tape, n, 6), momentum, force)
+        recursion.gather(*arguments, force, tau)
+        return tau + self.layout.rotor_inertias * self.a
+
+    def sweeps(self, a: Any) -> tuple[Any, Any, Any, Any]:
+        """Return torques (n,), their derivatives by q and v (n, n) and the mass matrix at accelerations a (n,)."""
+        n, tape = self.n, self.tape
+        shapes = [array.shape for array in dynamics_derivatives.new_space(n, n)]
+        space = dynamics_derivatives.Space(*(filled(tape, *shape) for shape in shapes))
+        tau, by_q, by_v, matrix = filled(tape, n), filled(tape, n, n), filled(tape, n, n), filled(tape, n, n)
+        arguments = (self.layout, self.rotations, self.positions)
+        dynamics_derivatives.sweep_out(*arguments, self.v, a, filled(tape, n, 6), space)
+        dynamics_derivatives.sweep_in(self.layout, space, tau, by_q, by_v, matrix)
+        return self.lifted(tau), self.lifted(by_q), self.lifted(by_v), self.lifted(matrix)
+
+    def mass_matrix(self) -> Any:
+        """Return the mass matrix (n, n)."""
+        n, tape = self.n, self.tape
+        masses, first, inertias = filled(tape, n), filled(tape, n, 3), filled(tape, n, 3, 3)
+        arguments = (self.layout, self.rotations, self.positions)
+        recursion.composite_inertias(*arguments, masses, first, inertias)
+        matrix = filled(tape, n, n)
+        recursion.mass_matrix(*arguments, masses, first, inertias, filled(tape, n, 6), matrix)
+        return matrix
+
+    def factors(self, matrix: Any) -> Any:
+        """Return L and the reciprocals of D, L D L' = matrix (n, n)."""
+        n = self.n
+        lower, pivots, inverse = filled(self.tape, n, n), [self.tape.constant(0.0)] * n, [self.tape.constant(0.0)] * n
+        for column in range(n):
+            for row in range(column, n):
+                entry = matrix[row, column]
+                for k in range(column):
+                    entry = entry - lower[row, k] * (lower[column, k] * pivots[k])
+                if row == column:
+                    pivots[column], inverse[column] = entry, 1.0 / entry
+                else:
+                    lower[row, column] = entry * inverse[column]
+        return lower, inverse
+
+    def solve(self, factors: Any, right: Any) -> list[Node]:
+        """Return M^-1 right for right (n,)."""
+        lower, inverse = factors
+        x = list(right)
+        for row in range(self.n):
+            for k in range(row):
+                x[row] = x[row] - lower[row, k] * x[k]
+        x = [value * pivot for value, pivot in zip(x, inverse, strict=True)]
+        for row in range(self.n - 1, -1, -1):
+            for k in range(row + 1, self.n):
+                x[row] = x[row] - lower[k, row] * x[k]
+        return x
+
+    def accelerations(self) -> tuple[Any, Any]:
+        """Return M^-1 (tau - bias) and the factors of M."""
+        bias, _, _, matrix = self.sweeps(filled(self.tape, self.n))
+        factors = self.factors(matrix)
+        return self.solve(factors, self.t - bias), factors
+
+    def derivatives(self) -> list[Node]:
+        """Return accelerations, then rows of d a/d q, d a/d v, d a/d tau."""
+        n = self.n
+        accelerations, factors = self.accelerations()
+        _, by_q, by_v, _ = self.sweeps(np.array(accelerations, dtype=object))
+        unit = [[self.tape.constant(float(i == k)) for i in range(n)] for k in range(n)]
+        inverse = np.array([self.solve(factors, unit[k]) for k in range(n)], dtype=object)
+        inverse = np.array([[inverse[min(i, j), max(i, j)] for j in range(n)] for i in range(n)], dtype=object)
+        slopes = [-(inverse @ right) for right in (by_q, by_v)]
+        return [*accelerations, *(node for matrix in (*slopes, inverse) for node in matrix.ravel())]
+
+
+def names(letter: str, n: int) -> str:
+    """Return `q0, q1, ...`."""
+    return ", ".join(f"{letter}{k}" for k in range(n))
+
+
+def core(title: str, about: str, inputs: str, outputs: list[Node]) -> tuple[list[str], int]:
+    """Return the lines of a function of scalars with straight-line code, and its number of operations."""
+    writer = Writer(outputs)
+    results = [writer.text(node) for node in outputs]
+    lines = ["@compiled", f"def {title}({inputs}, p):", f'    """{about}"""']
+    lines += [f"    {line}" for line in writer.lines]
+    lines.append("    return (")
+    lines += [f"        {result}," for result in results]
+    return [*lines, "    )", "", ""], writer.operations
+
+
+HEADER = '''"""Straight-line dynamics of the youBot arm. Written by scripts/write_straight_line.py; do not edit.
+
+Operations: {operations}.
+"""
+# ruff: noqa
+# mypy: ignore-errors
+
+from math import cos, isfinite, sin
+from typing import Any
+
+import numpy as np
+
+from youbot_dynamics.compiled import compiled
+
+PARENTS = {parents}
+GRAVITY_DIRECTION = {direction}
+GEOMETRY = (
+{geometry}
+)
+
+
+'''
+
+
+def unpacked(n: int, last: str, row: str = "") -> list[str]:
+    """Return the arguments of a core: sines and cosines, speeds, torques, read from arrays."""
+    index = f"{row}, " if row else ""
+    lines = [f"sin(q[{index}{k}]), cos(q[{index}{k}])" for k in range(n)]
+    lines.append(", ".join(f"v[{index}{k}]" for k in range(n)))
+    lines.append(", ".join(f"{last}[{index}{k}]" for k in range(n)))
+    return [*lines, "p"]
+
+
+def columns(n: int, last: str) -> list[str]:
+    """Return the arguments of a core as whole columns, for use without a compiler."""
+    lines = [f"np.sin(q[:, {k}]), np.cos(q[:, {k}])" for k in range(n)]
+    lines.append(", ".join(f"v[:, {k}]" for k in range(n)))
+    lines.append(", ".join(f"{last}[:, {k}]" for k in range(n)))
+    return [*lines, "p"]
+
+
+def call(core_name: str, arguments: list[str], indent: int) -> list[str]:
+    """Return a call of a core over several lines."""
+    space = " " * indent
+    return [f"{space}r = {core_name}(", *(f"{space}    {argument}," for argument in arguments), f"{space})"]
+
+
+def text_of(layout: Layout) -> str:
+    """Return the whole generated file."""
+    uncompile()
+    trace = ArmTrace(layout)
+    n = trace.n
+    structure = structure_of(layout)
+    assert structure is not None, "only arms of revolute joints in order"
+    first_axis = layout.rotations[0] @ layout.axes[0]
+    assert abs(first_axis @ layout.gravity) == np.linalg.norm(layout.gravity), "the first joint must be upright"
+    angles = ", ".join(f"s{k}, c{k}" for k in range(n))
+    forward, _ = trace.accelerations()
+    arguments = {last: f"{angles}, {names('v', n)}, {names(last, n)}" for last in "ta"}
+    forward_lines, forward_count = core(
+        "_accelerations", f"Accelerations ({n},) of sines, cosines, speeds, torques and p.", arguments["t"], forward
+    )
+    inverse_lines, inverse_count = core(
+        "_torques",
+        f"Torques ({n},) of sines, cosines, speeds, accelerations and p.",
+        arguments["a"],
+        list(trace.inverse_dynamics()),
+    )
+    matrix_lines, matrix_count = core(
+        "_mass_matrix",
+        f"Rows of the mass matrix ({n} x {n}) of sines, cosines and p.",
+        angles,
+        list(trace.mass_matrix().ravel()),
+    )
+    slope_lines, slope_count = core(
+        "_derivatives",
+        f"Accelerations ({n},), rows of their derivatives by q, v, tau (3 x {n} x {n}), of the same as _accelerations.",
+        arguments["t"],
+        trace.derivatives(),
+    )
+    operations = (
+        f"forward dynamics {forward_count}, with all derivatives {slope_count}, inverse dynamics {inverse_count}, "
+        f"mass matrix {matrix_count}"
+    )
+    geometry = "\n".join(f"    {tuple(float(x) for x in row)!r}," for row in structure[1])
+    direction = tuple(float(x) for x in layout.gravity / np.linalg.norm(layout.gravity))
+    lines = [*forward_lines, *inverse_lines, *slope_lines, *matrix_lines]
+    entries = [f"{i}, {j}" for i in range(n) for j in range(n)]
+    writes = [f"slopes[{k}, {i}, {j}]" for k in range(3) for i in range(n) for j in range(n)]
+    lines += [
+        "@compiled",
+        "def forward_dynamics(q: Any, v: Any, tau: Any, p: Any, out: Any) -> bool:",
+        f'    """Write accelerations ({n},) of q, v, tau ({n},); False where a number is not finite."""',
+        *call("_accelerations", unpacked(n, "tau"), 4),
+        *(f"    out[{k}] = r[{k}]" for k in range(n)),
+        f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(n))})",
+        "",
+        "",
+        "@compiled",
+        "def derivatives(q, v, tau, p, slopes):",
+        f'    """Write slopes (3, {n}, {n}) by q, v, tau ({n},); False where a number is not finite."""',
+        *call("_derivatives", unpacked(n, "tau"), 4),
+        *(f"    {write} = r[{n + k}]" for k, write in enumerate(writes)),
+        f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(n))})",
+        "",
+        "",
+        "@compiled",
+        "def inverse_dynamics(q, v, a, p, tau):",
+        f'    """Write torques ({n},) of q, v, a ({n},); False where a number is not finite."""',
+        *call("_torques", unpacked(n, "a"), 4),
+        *(f"    tau[{k}] = r[{k}]" for k in range(n)),
+        f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(n))})",
+        "",
+        "",
+        "@compiled",
+        "def mass_matrix(q, p, matrix):",
+        f'    """Write the mass matrix ({n}, {n}) of q ({n},); False where a number is not finite."""',
+        *call("_mass_matrix", [*unpacked(n, "a")[:n], "p"], 4),
+        *(f"    matrix[{entry}] = r[{k}]" for k, entry in enumerate(entries)),
+        f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(n * n))})",
+        "",
+        "",
+        "@compiled",
+        "def mass_matrix_rows(q, p, matrix):",
+        f'    """Write mass matrices (t, {n}, {n}) of q (t, {n})."""',
+        "    for i in range(q.shape[0]):",
+        *call("_mass_matrix", [*unpacked(n, "a", "i")[:n], "p"], 8),
+        *(f"        matrix[i, {entry}] = r[{k}]" for k, entry in enumerate(entries)),
+        "",
+        "",
+        "@compiled",
+        "def forward_dynamics_rows(q, v, tau, p, out):",
+        f'    """Write accelerations (t, {n}) of q, v, tau (t, {n})."""',
+        "    for i in range(q.shape[0]):",
+        *call("_accelerations", unpacked(n, "tau", "i"), 8),
+        *(f"        out[i, {k}] = r[{k}]" for k in range(n)),
+        "",
+        "",
+        "@compiled",
+        "def inverse_dynamics_rows(q, v, a, p, tau):",
+        f'    """Write torques (t, {n}) of q, v, a (t, {n})."""',
+        "    for i in range(q.shape[0]):",
+        *call("_torques", unpacked(n, "a", "i"), 8),
+        *(f"        tau[i, {k}] = r[{k}]" for k in range(n)),
+        "",
+        "",
+        "@compiled",
+        "def derivative_rows(q, v, tau, p, a, slopes):",
+        f'    """Write accelerations (t, {n}) and their slopes (3, t, {n}, {n}) of q, v, tau (t, {n})."""',
+        "    for i in range(q.shape[0]):",
+        *call("_derivatives", unpacked(n, "tau", "i"), 8),
+        *(f"        a[i, {k}] = r[{k}]" for k in range(n)),
+        *(f"        {write.replace(', ', ', i, ', 1)} = r[{n + k}]" for k, write in enumerate(writes)),
+        "",
+        "",
+        "def mass_matrix_columns(q, p, matrix):",
+        '    """Do what mass_matrix_rows does, by whole columns: the way without a compiler."""',
+        *call("_mass_matrix", [*columns(n, "a")[:n], "p"], 4),
+        *(f"    matrix[:, {entry}] = r[{k}]" for k, entry in enumerate(entries)),
+        "",
+        "",
+        "def forward_dynamics_columns(q, v, tau, p, out):",
+        '    """Do what forward_dynamics_rows does, by whole columns."""',
+        *call("_accelerations", columns(n, "tau"), 4),
+        *(f"    out[:, {k}] = r[{k}]" for k in range(n)),
+        "",
+        "",
+        "def inverse_dynamics_columns(q, v, a, p, tau):",
+        '    """Do what inverse_dynamics_rows does, by whole columns."""',
+        *call("_torques", columns(n, "a"), 4),
+        *(f"    tau[:, {k}] = r[{k}]" for k in range(n)),
+        "",
+        "",
+        "def derivative_columns(q, v, tau, p, a, slopes):",
+        '    """Do what derivative_rows does, by whole columns."""',
+        *call("_derivatives", columns(n, "tau"), 4),
+        *(f"    a[:, {k}] = r[{k}]" for k in range(n)),
+        *(f"    {write.replace(', ', ', :, ', 1)} = r[{n + k}]" for k, write in enumerate(writes)),
+    ]
+    header = HEADER.format(operations=operations, parents=structure[0], direction=direction, geometry=geometry)
+    return header + "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write or, with --check, compare; 1 where they differ."""
+    text = text_of(arm_tree().layout)
+    if "--check" in sys.argv[1:]:
+        same = TARGET.read_text(encoding="utf-8") == text
+        print(f"{TARGET.name} is {'up to date' if same else 'out of date: run scripts/write_straight_line.py'}")
+        return 0 if same else 1
+    TARGET.write_text(text, encoding="utf-8")
+    print(f"wrote {TARGET.name}, {len(text.splitlines())} lines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

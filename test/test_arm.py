@@ -1,0 +1,269 @@
+"""The arm in motion: laws of mechanics and heat, an independent integrator, and what must be refused."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from youbot_dynamics.dynamics.arm import ArmModel, ArmMotion, ArmState, arm_tree
+from youbot_dynamics.dynamics.geared_motor import GearedMotor
+from youbot_dynamics.dynamics.lugre import LuGre
+from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.robot import load_robot
+
+DT = 1e-3
+MODEL = load_robot().arm.model()
+MIDDLE = np.array([0.5 * (limits.lower + limits.upper) for limits in MODEL.tree.limits])
+AT_JOINT = np.array([motor.ratio * motor.motor.torque_constant for motor in MODEL.motors])
+STIFFNESS = np.array([friction.sigma0 for friction in MODEL.friction])
+
+
+def swinging(steps: int, dt: float = DT) -> np.ndarray:
+    """Torques that move every joint to and fro, about those that carry the arm in its middle."""
+    time = (np.arange(steps) * dt)[:, None]
+    size = np.array([5.0, 4.0, 2.0, 1.0, 0.6])
+    return MODEL.tree.gravity_forces(MIDDLE) + size * np.sin(2.0 * np.pi * np.array([0.9, 0.7, 1.1, 1.3, 1.7]) * time)
+
+
+def mean_speeds(start: ArmState, motion: ArmMotion) -> np.ndarray:
+    speeds = np.vstack([start.speed, motion.speed])
+    return 0.5 * (speeds[1:] + speeds[:-1])
+
+
+def with_frictions(*, stiffer: float = 1.0, stribeck: bool = False, viscous: float = 1.0) -> ArmModel:
+    """The arm with other friction constants."""
+    frictions = tuple(
+        LuGre(
+            friction.coulomb,
+            viscous * friction.viscous,
+            stiffer * friction.sigma0,
+            0.0 if stribeck else friction.sigma1,
+            1.3 * friction.coulomb if stribeck else None,
+            0.05 if stribeck else None,
+        )
+        for friction in MODEL.friction
+    )
+    return dataclasses.replace(MODEL, friction=frictions)
+
+
+def test_the_arm_of_the_robot_runs_on_the_shipped_straight_line_code() -> None:
+    assert MODEL.tree.is_written_out
+    assert MODEL.tree.names == tuple(f"arm_link_{k}" for k in range(1, 6))
+    assert MODEL.tree.joint_names == tuple(f"arm_joint_{k}" for k in range(1, 6))
+    np.testing.assert_allclose(MODEL.tree.layout.rotor_inertias, [m.reflected_inertia for m in MODEL.motors])
+
+
+def test_loops_and_straight_line_code_move_the_arm_alike() -> None:
+    tilted = dataclasses.replace(MODEL, tree=arm_tree(MODEL.tree.layout.rotor_inertias, gravity=(1e-13, 0.0, -9.81)))
+    assert not tilted.tree.is_written_out
+    start = MODEL.at_rest(MIDDLE)
+    one, other = (model.simulate(start, DT, torque=swinging(500)) for model in (MODEL, tilted))
+    np.testing.assert_allclose(one.position, other.position, atol=1e-9)
+    np.testing.assert_allclose(one.speed, other.speed, atol=1e-8)
+
+
+def test_inverse_dynamics_with_friction_gives_back_the_accelerations() -> None:
+    """q'' = M^-1 (tau - bias - tau_f): with tau of the inverse dynamics plus tau_f it returns q'' (system 7)."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        state = dataclasses.replace(
+            MODEL.at_rest(rng.uniform(-1.0, 1.0, 5)), speed=rng.normal(size=5), bristle=rng.uniform(-1e-3, 1e-3, 5)
+        )
+        wanted = rng.normal(size=5)
+        bodies = MODEL.tree.inverse_dynamics(state.position, state.speed, wanted)
+        found = MODEL.acceleration(state, bodies + MODEL.friction_torque(state))
+        np.testing.assert_allclose(found, wanted, atol=1e-10)
+
+
+def test_d_001_1_with_tau_d_the_friction_counts_twice() -> None:
+    """Printed (3): B^-1 (tau_d - NL - tau_f), but by (1) and (2) tau_d = B q'' + NL is already free of friction."""
+    state = dataclasses.replace(MODEL.at_rest(MIDDLE), speed=np.full(5, 0.5), bristle=np.full(5, 8e-4))
+    wanted = np.zeros(5)
+    tau_d = MODEL.tree.inverse_dynamics(state.position, state.speed, wanted)
+    friction = MODEL.friction_torque(state)
+    bias = MODEL.tree.bias_forces(state.position, state.speed)
+    printed = np.linalg.solve(MODEL.tree.mass_matrix(state.position), tau_d - bias - friction)
+    lost = np.linalg.solve(MODEL.tree.mass_matrix(state.position), friction)
+    np.testing.assert_allclose(printed - wanted, -lost, atol=1e-10)
+    assert np.max(np.abs(printed - wanted)) > 3.0  # rad/s2 at a speed that should stay
+    np.testing.assert_allclose(MODEL.acceleration(state, tau_d + friction), wanted, atol=1e-10)
+
+
+def test_work_friction_and_energy_balance_over_a_minute() -> None:
+    """Work of the motors = heat of the friction + change of energy, to a millionth of the work done."""
+    start = MODEL.at_rest(MIDDLE)
+    motion = MODEL.simulate(start, DT, torque=swinging(60_000))
+    speeds = mean_speeds(start, motion)
+    work, turned_over = DT * np.sum(motion.motor_torque * speeds), DT * np.sum(np.abs(motion.motor_torque * speeds))
+    # What the friction takes in: into its bristles, which give it back, and into heat.
+    taken = DT * np.sum(motion.friction_torque * speeds)
+    stored = 0.5 * STIFFNESS @ (motion.end.bristle**2 - start.bristle**2)
+    gained = MODEL.energy(motion.end) - MODEL.energy(start) - stored
+    assert turned_over > 50.0
+    assert abs(work - taken - gained) < 1e-6 * turned_over
+
+
+def test_steps_converge_with_the_square_of_their_length() -> None:
+    start, torque = MODEL.at_rest(MIDDLE), swinging(250, 4e-3)
+    paths = {
+        parts: MODEL.simulate(start, 4e-3 / parts, torque=np.repeat(torque, parts, axis=0)).position[parts - 1 :: parts]
+        for parts in (1, 2, 4, 64)
+    }
+    errors = [np.sqrt(np.mean((paths[parts] - paths[64]) ** 2)) for parts in (1, 2, 4)]
+    assert errors[0] < 1e-4 and errors[0] / errors[1] > 3.5 and errors[1] / errors[2] > 3.5
+
+
+def test_an_implicit_integrator_of_scipy_finds_the_same_motion() -> None:
+    """Radau on q, v, z as a stiff ODE; the torque is held over 10 ms."""
+    start, torque, held = MODEL.at_rest(MIDDLE), swinging(30, 1e-2), 10
+    frictions = MODEL.friction
+
+    def rates(_: float, y: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        q, v, z = y.reshape(3, 5)
+        resisting = np.array([f.torque(float(a), float(b)) for f, a, b in zip(frictions, z, v, strict=True)])
+        sliding = [f.rate(float(a), float(b)) for f, a, b in zip(frictions, z, v, strict=True)]
+        return np.concatenate([v, MODEL.tree.forward_dynamics(q, v, tau - resisting), sliding])
+
+    y = np.concatenate([start.position, start.speed, start.bristle])
+    for tau in torque:
+        y = solve_ivp(rates, (0.0, 1e-2), y, args=(tau,), method="Radau", rtol=1e-8, atol=1e-11).y[:, -1]
+    motion = MODEL.simulate(start, 1e-2 / held, torque=np.repeat(torque, held, axis=0))
+    travelled = np.max(np.abs(y[:5] - start.position))
+    assert travelled > 0.02
+    np.testing.assert_allclose(motion.end.position, y[:5], atol=1e-4 * travelled)
+    np.testing.assert_allclose(motion.end.speed, y[5:10], atol=2e-4)
+    np.testing.assert_allclose(motion.end.bristle, y[10:], atol=2e-7)
+
+
+@pytest.mark.parametrize("stiffer", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("drive", ["torque", "current", "voltage"])
+def test_a_step_of_1_ms_is_stable(drive: str, stiffer: float) -> None:
+    """However stiff the bristles, and with a back-EMF that damps a bare link within microseconds."""
+    model = with_frictions(stiffer=stiffer)
+    torque = swinging(3000)
+    resistance = np.array([motor.motor.resistance for motor in model.motors])
+    drives = {"torque": torque, "current": torque / AT_JOINT, "voltage": torque / AT_JOINT * resistance}
+    motion = model.simulate(model.at_rest(MIDDLE), DT, **{drive: drives[drive]})
+    assert np.all(np.isfinite(motion.position)) and np.max(np.abs(motion.speed)) < 20.0
+    # No ringing from step to step: what a step changes is small against what it moves.
+    jumps = np.abs(np.diff(motion.speed, n=2, axis=0)).max(axis=0)
+    assert np.all(jumps < 0.2 * np.abs(motion.speed).max(axis=0))
+
+
+def test_without_rotor_inertia_an_explicit_step_with_back_emf_explodes() -> None:
+    """Why the rotors stand on the diagonal of the mass matrix: N^2 K^2 / R acts on 1e-4 kg m2 at the last joint."""
+    bare = arm_tree()
+    damping = np.array([(m.ratio * m.motor.torque_constant) ** 2 / m.motor.resistance for m in MODEL.motors])
+
+    def largest_speed(tree: object) -> float:
+        q, v = MIDDLE.copy(), np.full(5, 1e-3)
+        for _ in range(40):
+            v = v + DT * tree.forward_dynamics(q, v, tree.gravity_forces(q) - damping * v)  # type: ignore[attr-defined]
+            if not np.max(np.abs(v)) < 1e6:
+                return np.inf
+        return float(np.max(np.abs(v)))
+
+    assert largest_speed(bare) == np.inf
+    assert largest_speed(MODEL.tree) < 1e-3
+
+
+def test_bristles_hold_the_arm_against_gravity() -> None:
+    """Torques off by less than the Coulomb level move nothing but the bristles."""
+    coulomb = np.array([friction.coulomb for friction in MODEL.friction])
+    torque = MODEL.tree.gravity_forces(MIDDLE) + 0.8 * coulomb * [1, -1, 1, -1, 1]
+    motion = MODEL.simulate(MODEL.at_rest(MIDDLE), DT, torque=np.tile(torque, (3000, 1)))
+    np.testing.assert_allclose(motion.end.speed, 0.0, atol=1e-6)
+    assert np.max(np.abs(motion.end.position - MIDDLE)) < 3e-3
+    np.testing.assert_allclose(STIFFNESS * motion.end.bristle, 0.8 * coulomb * [1, -1, 1, -1, 1], rtol=0.05)
+    moving = MODEL.tree.gravity_forces(MIDDLE) + 1.5 * coulomb
+    assert np.all(MODEL.simulate(MODEL.at_rest(MIDDLE), DT, torque=np.tile(moving, (300, 1))).end.speed > 1e-3)
+
+
+def test_friction_takes_energy_and_never_gives_more_than_the_bristles_hold() -> None:
+    for model in (MODEL, with_frictions(stribeck=True, viscous=1.0)):
+        start = model.at_rest(MIDDLE)
+        motion = model.simulate(start, DT, torque=swinging(4000))
+        heat = DT * np.cumsum(np.sum(motion.friction_torque * mean_speeds(start, motion), axis=1))
+        heat -= 0.5 * np.sum(STIFFNESS * motion.bristle**2, axis=1)
+        assert np.min(np.diff(heat)) > -1e-6 * heat[-1]
+
+
+def test_a_current_heats_the_windings_as_the_motor_alone() -> None:
+    current = np.tile(0.4 * np.array([2.47, 2.47, 2.47, 1.07, 0.49]), (2000, 1))
+    motion = MODEL.simulate(MODEL.at_rest(MIDDLE), DT, current=current)
+    for k, geared in enumerate(MODEL.motors):
+        alone = geared.motor.heat_history(25.0, 25.0, current[:, k], DT)
+        np.testing.assert_allclose(motion.winding[:, k], alone[:, 0], rtol=1e-12)
+        np.testing.assert_allclose(motion.housing[:, k], alone[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(motion.motor_torque, current * AT_JOINT, rtol=1e-12)
+    assert np.all(np.diff(motion.winding, axis=0) > 0.0)
+
+
+def test_a_warm_winding_takes_less_current_from_a_voltage() -> None:
+    voltage = np.tile([6.0, 6.0, 6.0, 6.0, 6.0], (5, 1))
+    cold, warm = (
+        MODEL.simulate(MODEL.at_rest(MIDDLE, degrees), DT, voltage=voltage).current[0] for degrees in (25.0, 100.0)
+    )
+    np.testing.assert_allclose(cold / warm, 1.0 + 0.00393 * 75.0, rtol=0.02)
+
+
+def test_a_gear_with_losses_drives_with_less_and_brakes_with_more() -> None:
+    lossy = tuple(GearedMotor(motor.motor, motor.ratio, 0.7) for motor in MODEL.motors)
+    model = dataclasses.replace(MODEL, motors=lossy)
+    start = dataclasses.replace(model.at_rest(MIDDLE), speed=np.full(5, 0.5))
+    current = np.full((1, 5), 0.1)
+    np.testing.assert_allclose(model.simulate(start, DT, current=current).motor_torque[0], 0.07 * AT_JOINT)
+    np.testing.assert_allclose(model.simulate(start, DT, current=-current).motor_torque[0], -0.1 / 0.7 * AT_JOINT)
+
+
+def test_a_single_step_is_a_row_of_a_simulation_and_changes_nothing_it_was_given() -> None:
+    torque = swinging(50)
+    start = MODEL.at_rest(MIDDLE)
+    state = start
+    for row in torque:
+        state = MODEL.step(state, DT, torque=row)
+    end = MODEL.simulate(start, DT, torque=torque).end
+    for name in ("position", "speed", "bristle", "winding", "housing"):
+        np.testing.assert_allclose(getattr(state, name), getattr(end, name), rtol=1e-9, atol=1e-12)
+        assert not getattr(end, name).flags.writeable
+    np.testing.assert_array_equal(start.position, MIDDLE)
+    np.testing.assert_array_equal(start.speed, 0.0)
+
+
+def test_two_simulations_are_equal_to_the_bit() -> None:
+    one, two = (MODEL.simulate(MODEL.at_rest(MIDDLE), DT, torque=swinging(300)) for _ in range(2))
+    np.testing.assert_array_equal(one.position, two.position)
+    np.testing.assert_array_equal(one.bristle, two.bristle)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "drive of the arm: got none; expected one of torque, current, voltage"),
+        ({"torque": np.zeros((2, 5)), "current": np.zeros((2, 5))}, "got torque and current"),
+        ({"torque": np.zeros((2, 4))}, r"torque: got shape \(2, 4\); expected shape \(n, 5\)"),
+        ({"voltage": [[0.0, np.nan, 0.0, 0.0, 0.0]]}, r"voltage\[0, 1\]: got nan"),
+        ({"torque": np.full((5, 5), 1e200)}, r"torque \[\d\]: got a motion without bounds"),
+    ],
+)
+def test_a_drive_that_is_none_is_refused(arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        MODEL.simulate(MODEL.at_rest(MIDDLE), DT, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan])
+def test_a_step_that_is_no_time_is_refused(dt: float) -> None:
+    with pytest.raises(InputError, match="dt"):
+        MODEL.simulate(MODEL.at_rest(MIDDLE), dt, torque=np.zeros((1, 5)))
+
+
+def test_parts_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ModelError, match="5 joints, 4 frictions, 5 motors"):
+        ArmModel(MODEL.tree, MODEL.friction[:4], MODEL.motors)
+    with pytest.raises(ModelError, match="rotor inertias of the arm's tree"):
+        ArmModel(arm_tree(), MODEL.friction, MODEL.motors)
+    with pytest.raises(InputError, match="position"):
+        MODEL.at_rest([0.0, 1.0])

@@ -1,0 +1,1 @@
+"""Files written by scripts/write_straight_line.py."""

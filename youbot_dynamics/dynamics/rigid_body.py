@@ -1,0 +1,163 @@
+"""Mass, centre of mass and inertia of a rigid body; Newton and Euler about any pole (systems 18-20)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import array
+from youbot_dynamics.errors import ModelError
+
+Vector = NDArray[np.float64]
+
+# An inertia may break the triangle inequality by this part of its largest moment: rounding of CAD programs.
+_ROUNDING = 1e-6
+
+
+def inertia_about(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
+    """Inertia about a pole, from the one about the centre of mass: I_P = I_G + m (|d|^2 E - d d').
+
+    Huygens and Steiner; seed 002 adds the scalar m |d|^2 to the tensor (D-002-3).
+
+    Args:
+        inertia: (3, 3) about the centre of mass [kg m2].
+        mass: [kg].
+        offset: (3,) centre of mass minus pole [m]; its sign does not matter.
+    """
+    d = np.asarray(offset, dtype=float)
+    moved: Vector = np.asarray(inertia, dtype=float) + mass * (d @ d * np.eye(3) - np.outer(d, d))
+    return moved
+
+
+def inertia_between_poles(inertia: ArrayLike, mass: float, old_offset: ArrayLike, new_offset: ArrayLike) -> Vector:
+    """Inertia about a new pole from the one about an old pole, neither of them the centre of mass.
+
+    I_1 = I_0 + m (|d1|^2 E - d1 d1') - m (|d0|^2 E - d0 d0'); seed 002 applies the distance of the two poles, which
+    holds from the centre of mass only (D-002-3).
+
+    Args:
+        inertia: (3, 3) about the old pole [kg m2].
+        mass: [kg].
+        old_offset: (3,) centre of mass minus old pole [m].
+        new_offset: (3,) centre of mass minus new pole [m].
+    """
+    nothing = np.zeros((3, 3))
+    taken = inertia_about(nothing, mass, old_offset)
+    return np.asarray(inertia, dtype=float) - taken + inertia_about(nothing, mass, new_offset)
+
+
+def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector, Vector]:
+    """Total mass [kg], centre of mass (3,) [m] and inertia (3, 3) about it [kg m2] of n points.
+
+    p_c = sum m p / m and I = sum m (|p|^2 E - p p') (system 18).
+
+    Args:
+        masses: (n,) [kg].
+        positions: (n, 3) [m].
+
+    Raises:
+        InputError: wrong shapes or numbers that are not finite.
+        ModelError: a negative mass, or none at all.
+    """
+    weights = array("masses", masses, (None,))
+    points = array("positions", positions, (len(weights), 3))
+    total = float(weights.sum())
+    if np.any(weights < 0.0) or not total > 0.0:
+        raise ModelError(
+            "masses", got=f"{weights.min():g}, in all {total:g}", expected="none negative, a sum above 0 [kg]"
+        )
+    centre: Vector = weights @ points / total
+    arms = points - centre
+    inertia = np.einsum("n,ni,ni->", weights, arms, arms) * np.eye(3) - np.einsum("n,ni,nj->ij", weights, arms, arms)
+    return total, centre, inertia
+
+
+def moment_about_line(inertia: ArrayLike, direction: ArrayLike) -> float:
+    """Moment of inertia [kg m2] about a line through the pole of `inertia`: r' I r with r of unit length.
+
+    It sums |r x p|^2 m, the distance from the line; seed 002 prints p^2, the distance from the pole (D-002-2).
+
+    Args:
+        inertia: (3, 3) about a point of the line [kg m2].
+        direction: (3,) of any length but 0.
+    """
+    line = np.asarray(direction, dtype=float)
+    return float(line @ np.asarray(inertia, dtype=float) @ line / (line @ line))
+
+
+def check_inertia(name: str, mass: float, inertia: Vector) -> None:
+    """Refuse a mass and inertia (3, 3) about the centre of mass that no distribution of mass has.
+
+    The principal moments must be at least 0 and each at most the sum of the other two; a body without mass has no
+    inertia either. Rods and points, semidefinite, are bodies (seed 002 asks for positive definite).
+
+    Raises:
+        ModelError: with the name of the body.
+    """
+    body = f"inertia of body '{name}'"
+    if mass < 0.0:
+        raise ModelError(f"mass of body '{name}'", got=f"{mass:g}", expected="0 or more [kg]")
+    size = float(np.abs(inertia).max())
+    if not np.allclose(inertia, inertia.T, rtol=0.0, atol=1e-9 * size):
+        raise ModelError(body, got="a tensor that is not symmetric", expected="ixy = iyx, ixz = izx, iyz = izy")
+    if mass == 0.0 and size > 0.0:
+        raise ModelError(body, got=f"{size:g} kg m2 without any mass", expected="a mass, or no inertia")
+    moments = np.linalg.eigvalsh(inertia)
+    text = ", ".join(f"{moment:.4g}" for moment in moments)
+    if moments[0] < -_ROUNDING * size:
+        raise ModelError(body, got=f"principal moments {text}", expected="none negative [kg m2]")
+    if moments[2] > moments[0] + moments[1] + _ROUNDING * size:
+        raise ModelError(
+            body,
+            got=f"principal moments {text}",
+            expected="none larger than the sum of the other two",
+            remedy="give it about the centre of mass, in kg m2",
+        )
+
+
+def wrench_about_pole(
+    mass: float,
+    inertia: ArrayLike,
+    offset: ArrayLike,
+    angular_velocity: ArrayLike,
+    angular_acceleration: ArrayLike,
+    acceleration: ArrayLike,
+) -> Vector:
+    """Force and moment about a pole fixed in the body that make it move so: Newton and Euler (system 20).
+
+    f = m (a + alpha x r + w x (w x r)), n = I alpha + w x I w + m r x a with r the centre of mass and a the
+    acceleration of the pole. Seed 002 leaves the last term out, though its frames do not stand at centres of mass
+    (D-002-4).
+
+    Args:
+        mass: [kg].
+        inertia: (3, 3) about the pole [kg m2].
+        offset: (3,) centre of mass from the pole [m].
+        angular_velocity: (3,) [rad/s].
+        angular_acceleration: (3,) [rad/s2].
+        acceleration: (3,) of the pole, gravity taken off [m/s2].
+
+    Returns:
+        (6,) [force; moment] [N, N m], in the axes of the arguments.
+    """
+    r, w = np.asarray(offset, dtype=float), np.asarray(angular_velocity, dtype=float)
+    alpha, a = np.asarray(angular_acceleration, dtype=float), np.asarray(acceleration, dtype=float)
+    tensor = np.asarray(inertia, dtype=float)
+    force = mass * (a + np.cross(alpha, r) + np.cross(w, np.cross(w, r)))
+    moment = tensor @ alpha + np.cross(w, tensor @ w) + mass * np.cross(r, a)
+    return np.concatenate([force, moment])
+
+
+def moment_of_forces(forces: ArrayLike, points: ArrayLike, couples: ArrayLike) -> Vector:
+    """Resultant wrench (6,) [force; moment about the origin] of forces at points: sum r x f + mu.
+
+    Seed 002's lemma A.1 writes f x r, the negative moment (D-002-5).
+
+    Args:
+        forces: (n, 3) [N].
+        points: (n, 3) where they act [m].
+        couples: (n, 3) [N m].
+    """
+    f, r = np.asarray(forces, dtype=float), np.asarray(points, dtype=float)
+    moment = np.cross(r, f).sum(axis=0) + np.asarray(couples, dtype=float).sum(axis=0)
+    return np.concatenate([f.sum(axis=0), moment])

@@ -1,0 +1,148 @@
+"""Straight-line code of certain trees: the recursions written out without loops, several times faster.
+
+Code for a tree is made by `scripts/write_straight_line.py` from the very recursions the loops run and shipped in
+`generated/`. It holds for one arrangement of joints and one direction of gravity; masses, inertias and rotors stay
+free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from youbot_dynamics.compiled import HAVE_NUMBA
+from youbot_dynamics.dynamics.generated import youbot_arm
+from youbot_dynamics.dynamics.layout import REVOLUTE, Layout, Vector
+from youbot_dynamics.dynamics.regroup import regrouped
+
+_SHIPPED: tuple[ModuleType, ...] = (youbot_arm,)
+# Inertial numbers of each body, and which of them is the rotor.
+STRIDE, ROTOR = 10, 9
+
+_SAME = 1e-14  # [m, rad] what another machine's sines may differ by
+_FLOAT = np.dtype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class StraightLine:
+    """Kernels for one tree of nv joints; each takes `parameters`, the inertial numbers of the tree.
+
+    Args:
+        parameters: (p,) first moments, inertias, rotor inertias and gravity, as `parameters_of` lays them out; a tuple
+            where there is no compiler, since plain Python is slow on elements of arrays.
+        kernels: the generated module; functions of one state check that their answer is finite and nothing else.
+        shape: of q, v and tau of one state.
+    """
+
+    parameters: Any
+    kernels: ModuleType
+    shape: tuple[int]
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any) -> Vector | None:
+        """Accelerations (nv,) of plain arrays q, v, tau (nv,); None where they need the checks of the long way."""
+        if not _plain(q, v, tau, self.shape):
+            return None
+        out = np.empty(self.shape)
+        return out if self.kernels.forward_dynamics(*_fast(q, v, tau), self.parameters, out) else None
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any) -> Vector | None:
+        """Torques (nv,) of plain arrays q, v, a (nv,); None where they need the checks of the long way."""
+        if not _plain(q, v, a, self.shape):
+            return None
+        out = np.empty(self.shape)
+        return out if self.kernels.inverse_dynamics(*_fast(q, v, a), self.parameters, out) else None
+
+    def mass_matrix(self, q: Any) -> Vector | None:
+        """Mass matrix (nv, nv) of a plain array q (nv,); None where it needs the checks of the long way."""
+        if not _plain(q, q, q, self.shape):
+            return None
+        out = np.empty((*self.shape, *self.shape))
+        return out if self.kernels.mass_matrix(_fast(q)[0], self.parameters, out) else None
+
+    def derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Vector, Vector, Vector] | None:
+        """Derivatives, each (nv, nv), of plain arrays q, v, tau (nv,); None where they need the long way."""
+        if not _plain(q, v, tau, self.shape):
+            return None
+        slopes = np.empty((3, *self.shape, *self.shape))
+        if not self.kernels.derivatives(*_fast(q, v, tau), self.parameters, slopes):
+            return None
+        dq, dv, dtau = slopes
+        return dq, dv, dtau
+
+    def rows(self, name: str) -> Callable[..., None]:
+        """Kernel for rows of states, by its name without ending: compiled loops, else sums of whole columns."""
+        kernel: Callable[..., None] = getattr(self.kernels, f"{name}_{'rows' if HAVE_NUMBA else 'columns'}")
+        return kernel
+
+
+def _plain(q: Any, v: Any, tau: Any, shape: tuple[int]) -> bool:
+    """Tell whether three arguments are arrays the kernels take as they are: a look costs 0.3 us, the long way 10."""
+    return (
+        type(q) is type(v) is type(tau) is np.ndarray
+        and q.dtype is v.dtype is tau.dtype is _FLOAT
+        and q.shape == v.shape == tau.shape == shape
+        and q.flags.carray
+        and v.flags.carray
+        and tau.flags.carray
+        and (HAVE_NUMBA or bool(np.isfinite(q).all()))  # plain Python's sine refuses infinity by an error of its own
+    )
+
+
+def _fast(*states: Any) -> tuple[Any, ...]:
+    """The form the kernels are fastest with: arrays, or lists where they are not compiled."""
+    return states if HAVE_NUMBA else tuple(state.tolist() for state in states)
+
+
+def parameters_of(layout: Layout) -> Vector:
+    """Inertial numbers (10 n + 1,) of n bodies with a revolute joint each, in the order generated code reads.
+
+    For each body, regrouped: first moment x y z, inertia about the joint's origin xx yy zz xy xz yz, rotor inertia; at
+    the end the size of gravity.
+    """
+    free = regrouped(layout)
+    rows = [
+        [
+            *free.first_moments[i],
+            *np.diag(free.inertias[i]),
+            free.inertias[i, 0, 1],
+            free.inertias[i, 0, 2],
+            free.inertias[i, 1, 2],
+            free.rotor_inertias[i],
+        ]
+        for i in range(len(layout.parents))
+    ]
+    return np.array([*np.concatenate(rows), float(np.linalg.norm(layout.gravity))])
+
+
+def structure_of(layout: Layout) -> tuple[tuple[int, ...], Vector] | None:
+    """Parents, and geometry (n, 15) of axes, rotations, positions, where all joints turn about axes of their frames."""
+    in_order = np.array_equal(layout.order, np.arange(len(layout.parents)))
+    if not in_order or not np.all(layout.kinds == REVOLUTE) or not np.all(np.isin(np.abs(layout.axes), (0.0, 1.0))):
+        return None
+    n = len(layout.parents)
+    geometry = np.hstack([layout.axes, layout.rotations.reshape(n, 9), layout.positions])
+    return tuple(int(parent) for parent in layout.parents), geometry
+
+
+def find_straight_line(layout: Layout) -> StraightLine | None:
+    """Shipped code for this very tree, None where there is none."""
+    structure = structure_of(layout)
+    size = float(np.linalg.norm(layout.gravity))
+    # Generated code divides unchecked: only joints that their own body's inertia resists at every q.
+    resisted = np.einsum("ni,nij,nj->n", layout.axes, layout.inertias, layout.axes)
+    for module in _SHIPPED:
+        if structure is None or structure[0] != module.PARENTS or size == 0.0:
+            continue
+        if not np.all(resisted + layout.rotor_inertias > 0.0):
+            continue
+        same = np.allclose(structure[1], np.array(module.GEOMETRY), rtol=0.0, atol=_SAME)
+        if same and np.array_equal(layout.gravity / size, np.array(module.GRAVITY_DIRECTION)):
+            numbers = parameters_of(layout)
+            numbers.setflags(write=False)
+            parameters = numbers if HAVE_NUMBA else tuple(numbers.tolist())
+            return StraightLine(parameters, module, (len(layout.parents),))
+    return None

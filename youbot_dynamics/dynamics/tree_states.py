@@ -1,0 +1,118 @@
+"""Check the states a tree is asked about and line them up in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics.layout import FLOATING, Layout
+from youbot_dynamics.errors import InputError
+
+_FLOAT = np.dtype(np.float64)
+_UNIT = 1e-3  # what the length of a quaternion may be off; the recursions normalise it
+
+
+def state_rows(
+    names: Sequence[str],
+    layout: Layout,
+    q: Mapping[str, Any],
+    others: Mapping[str, Any],
+    external: ArrayLike | None,
+) -> tuple[Vector, list[Vector], Vector, bool]:
+    """Bring positions, speeds and wrenches to t rows; what comes as one state stands in every row.
+
+    Args:
+        names: [n] of the bodies, for messages.
+        layout: the tree.
+        q: name, value (nq,) or (t, nq), and nq.
+        others: name, value (nv,) or (t, nv), and nv, of speeds, accelerations or torques.
+        external: (n, 6) or (t, n, 6) wrenches on the bodies, None for none.
+
+    Returns:
+        Positions (t, nq), the others (t, nv), wrenches (t, n, 6) or (1, n, 6), whether there was one state only.
+
+    Raises:
+        InputError: a wrong shape, a number that is not finite, rows that do not match, or a quaternion that is none.
+    """
+    if external is None and all(_is_plain(*sized) for sized in (*q.values(), *others.values())):
+        states = [value[None] for value, _ in (*q.values(), *others.values())]
+        _check_quaternions(names, layout, states[0])
+        return states[0], states[1:], np.zeros((1, len(names), 6)), True
+    rows = {name: (_looked_at(name, value), width) for name, (value, width) in {**q, **others}.items()}
+    lengths = {len(value) for value, _ in rows.values() if value.ndim == 2}
+    wrenches, stacked = np.zeros((1, len(names), 6)), False
+    if external is not None:
+        forces = _looked_at("external", external)
+        stacked = forces.ndim == 3
+        wrenches = array("external", forces if stacked else forces[None], (None, len(names), 6))
+        lengths |= {len(wrenches)} if stacked else set()
+    if len(lengths) > 1:
+        found = " and ".join(str(n) for n in sorted(lengths))
+        raise InputError(", ".join(rows), got=f"{found} rows", expected="the same number of rows each")
+    single = not lengths
+    count = 1 if single else lengths.pop()
+    checked = []
+    for name, (value, width) in rows.items():
+        one = array(name, value, (None, width) if value.ndim == 2 else (width,))
+        checked.append(np.ascontiguousarray(np.broadcast_to(one, (count, width))))
+    _check_quaternions(names, layout, checked[0])
+    return checked[0], checked[1:], wrenches, single
+
+
+def one_state(names: Sequence[str], layout: Layout, q: Any, others: Mapping[str, Any]) -> tuple[Vector, list[Vector]]:
+    """Positions (nq,) and the others (nv,) of a question that is about one state.
+
+    Args:
+        names: [n] of the bodies, for messages.
+        layout: the tree.
+        q: value (nq,) and nq.
+        others: name, value (nv,) and nv.
+
+    Raises:
+        InputError: a wrong shape, rows of states too, a number that is not finite, or a quaternion that is none.
+    """
+    sized = {"q": q, **others}
+    position, *rest = (x if _is_plain(x, n) else array(name, x, (n,)) for name, (x, n) in sized.items())
+    _check_quaternions(names, layout, position[None])
+    return position, rest
+
+
+def _looked_at(name: str, value: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InputError(name, got="rows of different lengths", expected="numbers in rows of one length") from None
+
+
+def _is_plain(value: Any, width: int) -> bool:
+    """Tell whether a value is one state as the kernels take it; the long way through `array` costs 4 us each."""
+    plain = type(value) is np.ndarray and value.dtype is _FLOAT and value.shape == (width,) and value.flags.carray
+    return plain and all_finite(value)
+
+
+@compiled
+def all_finite(values: Vector) -> bool:
+    """Tell whether no element of values (n,) is NaN or infinite."""
+    for k in range(len(values)):
+        if not isfinite(values[k]):
+            return False
+    return True
+
+
+def _check_quaternions(names: Sequence[str], layout: Layout, q: Vector) -> None:
+    if len(layout.parents) == q.shape[1]:  # one number a body: none floats
+        return
+    for i in (int(k) for k in np.flatnonzero(layout.kinds == FLOATING)):
+        start = int(layout.q_start[i]) + 3
+        off = np.abs(np.linalg.norm(q[:, start : start + 4], axis=1) - 1.0)
+        if np.any(off > _UNIT):
+            length = np.linalg.norm(q[np.argmax(off), start : start + 4])
+            raise InputError(
+                f"quaternion x y z w of body '{names[i]}' in q", got=f"length {length:.4g}", expected="length 1"
+            )

@@ -1,0 +1,245 @@
+"""Read the bodies and joints of a URDF file."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.errors import ModelError
+from youbot_dynamics.kinematics.rotations import rpy_to_matrix
+
+Vector = NDArray[np.float64]
+
+# URDF's joint types and ours; a continuous joint is a revolute one without end stops.
+_TYPES = {
+    "fixed": "fixed",
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "floating": "floating",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a URDF says a joint may do; infinite where it says nothing.
+
+    Args:
+        lower: smallest position [rad or m].
+        upper: largest position [rad or m].
+        velocity: largest speed [rad/s or m/s].
+        effort: largest torque or force [N m or N].
+    """
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A body and the joint that carries it.
+
+    Args:
+        name: of the link.
+        joint: name of its joint, empty for the root.
+        parent: name of the link that carries it, empty for the root.
+        joint_type: "fixed", "revolute", "prismatic" or "floating".
+        axis: (3,) of the joint, in the link's frame.
+        placement: (4, 4) joint frame in the parent's.
+        mass: [kg].
+        centre_of_mass: (3,) in the link's frame [m].
+        inertia: (3, 3) about the centre of mass, in the link's axes [kg m2].
+        limits: of the joint.
+        damping: of the joint [N m s/rad or N s/m]; read, not applied: friction is a model of its own (`lugre`).
+        friction: of the joint [N m or N]; read, not applied.
+    """
+
+    name: str
+    joint: str
+    parent: str
+    joint_type: str
+    axis: Vector
+    placement: Vector
+    mass: float
+    centre_of_mass: Vector
+    inertia: Vector
+    limits: Limits
+    damping: float
+    friction: float
+
+
+def read_urdf(path_or_text: str | Path) -> tuple[Link, ...]:
+    """Links of a URDF file or text, the root first and every parent before its children.
+
+    Raises:
+        ModelError: not XML or no robot in it, a name twice or unknown, a link with two parents (a loop), no or
+            several roots, an unknown joint type, or something that is no number.
+    """
+    root, source = _parse(path_or_text)
+    bodies = {_name(element, source): element for element in _once(root, "link", source)}
+    carried: dict[str, ElementTree.Element] = {}
+    for element in _once(root, "joint", source):
+        child, parent = (_end(element, end, source) for end in ("child", "parent"))
+        for end in (child, parent):
+            if end not in bodies:
+                raise ModelError(
+                    f"joint '{_name(element, source)}' of {source}", got=f"link '{end}'", expected="a link"
+                )
+        if child in carried:
+            raise ModelError(
+                f"link '{child}' of {source}",
+                got=f"two joints that carry it, '{_name(carried[child], source)}' and '{_name(element, source)}'",
+                expected="an open tree, one parent each",
+            )
+        carried[child] = element
+    if not bodies:
+        raise ModelError(source, got="no link", expected="at least one", remedy="expand xacro files first")
+    roots = [name for name in bodies if name not in carried]
+    if len(roots) != 1:
+        raise ModelError(
+            f"links of {source}",
+            got=f"roots {', '.join(roots)}" if roots else "a loop: every link is carried by another",
+            expected="one root",
+        )
+    children: dict[str, list[str]] = {}
+    for child, element in carried.items():
+        children.setdefault(_end(element, "parent", source), []).append(child)
+    order, waiting = [], [roots[0]]
+    while waiting:
+        name = waiting.pop()
+        order.append(name)
+        waiting += reversed(children.get(name, []))
+    if len(order) < len(bodies):
+        loop = sorted(set(bodies) - set(order))
+        raise ModelError(f"links of {source}", got=f"a loop of {', '.join(loop)}", expected="an open tree")
+    return tuple(_link(name, bodies[name], carried.get(name), source) for name in order)
+
+
+def _parse(path_or_text: str | Path) -> tuple[ElementTree.Element, str]:
+    text, source = str(path_or_text), "the URDF text"
+    if isinstance(path_or_text, Path) or not text.lstrip().startswith("<"):
+        source = Path(path_or_text).name
+        try:
+            text = Path(path_or_text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise ModelError(
+                f"URDF file {path_or_text}", got=str(problem), expected="a file that can be read"
+            ) from None
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as problem:
+        raise ModelError(
+            source, got=f"no XML: {problem}", expected="a URDF", remedy="expand xacro files first"
+        ) from None
+    if root.tag != "robot":
+        raise ModelError(source, got=f"<{root.tag}>", expected="<robot>")
+    return root, source
+
+
+def _name(element: ElementTree.Element, source: str) -> str:
+    name = element.get("name", "")
+    if not name:
+        raise ModelError(f"<{element.tag}> of {source}", got="no name", expected="a name")
+    return name
+
+
+def _once(root: ElementTree.Element, tag: str, source: str) -> list[ElementTree.Element]:
+    elements = root.findall(tag)
+    names = [_name(element, source) for element in elements]
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"{tag} '{name}' of {source}", got=f"{names.count(name)} of that name", expected="one")
+    return elements
+
+
+def _end(joint: ElementTree.Element, end: str, source: str) -> str:
+    element = joint.find(end)
+    if element is None or not element.get("link"):
+        raise ModelError(f"joint '{_name(joint, source)}' of {source}", got=f"no {end}", expected=f"a {end} link")
+    return element.get("link", "")
+
+
+def _numbers(thing: str, element: ElementTree.Element | None, key: str, default: str) -> Vector:
+    text = default if element is None else element.get(key, default)
+    try:
+        found = np.array([float(word) for word in text.split()])
+    except ValueError:
+        found = np.array([])
+    if len(found) != len(default.split()) or np.isnan(found).any():
+        raise ModelError(f"{thing} {key}", got=f"'{text}'", expected=f"{len(default.split())} number(s)")
+    return found
+
+
+def _pose(thing: str, parent: ElementTree.Element | None) -> Vector:
+    origin = None if parent is None else parent.find("origin")
+    pose = np.eye(4)
+    pose[:3, 3] = _numbers(thing, origin, "xyz", "0 0 0")
+    roll, pitch, yaw = _numbers(thing, origin, "rpy", "0 0 0")
+    pose[:3, :3] = rpy_to_matrix(roll, pitch, yaw)
+    return pose
+
+
+def _link(name: str, body: ElementTree.Element, joint: ElementTree.Element | None, source: str) -> Link:
+    thing = f"link '{name}' of {source}"
+    inertial = body.find("inertial")
+    frame = _pose(thing, inertial)
+    mass, inertia = 0.0, np.zeros((3, 3))
+    if inertial is not None:
+        mass = float(_numbers(f"{thing} mass", inertial.find("mass"), "value", "0")[0])
+        tensor = inertial.find("inertia")
+        xx, yy, zz, xy, xz, yz = (
+            float(_numbers(f"{thing} inertia", tensor, key, "0")[0])
+            for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        )
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    rotation = frame[:3, :3]
+    if joint is None:
+        kind, limits, damping, friction, carrier, parent = "fixed", Limits(), 0.0, 0.0, "", ""
+        axis = np.array([1.0, 0.0, 0.0])
+    else:
+        carrier, parent = _name(joint, source), _end(joint, "parent", source)
+        thing = f"joint '{carrier}' of {source}"
+        kind = joint.get("type", "")
+        if kind not in _TYPES:
+            raise ModelError(thing, got=f"type '{kind}'", expected=f"one of {', '.join(_TYPES)}")
+        axis = _numbers(thing, joint.find("axis"), "xyz", "1 0 0")
+        dynamics = joint.find("dynamics")
+        damping, friction = (float(_numbers(thing, dynamics, key, "0")[0]) for key in ("damping", "friction"))
+        limits = _limits(thing, kind, joint.find("limit"))
+    return Link(
+        name=name,
+        joint=carrier,
+        parent=parent,
+        joint_type=_TYPES[kind],
+        axis=axis,
+        placement=_pose(thing, joint),
+        mass=mass,
+        centre_of_mass=frame[:3, 3],
+        inertia=rotation @ inertia @ rotation.T,
+        limits=limits,
+        damping=damping,
+        friction=friction,
+    )
+
+
+def _limits(thing: str, kind: str, element: ElementTree.Element | None) -> Limits:
+    if element is None:
+        return Limits()
+    lower, upper = "-inf", "inf"
+    if kind in ("revolute", "prismatic"):
+        lower, upper = "0", "0"  # URDF: a limit that is not given is 0
+    values = {
+        "lower": float(_numbers(thing, element, "lower", lower)[0]),
+        "upper": float(_numbers(thing, element, "upper", upper)[0]),
+        "velocity": float(_numbers(thing, element, "velocity", "inf")[0]),
+        "effort": float(_numbers(thing, element, "effort", "inf")[0]),
+    }
+    if values["lower"] > values["upper"]:
+        raise ModelError(thing, got=f"limits {values['lower']:g} to {values['upper']:g}", expected="lower <= upper")
+    return Limits(**values)

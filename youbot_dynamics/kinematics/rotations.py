@@ -1,0 +1,292 @@
+"""Rotation matrices and angles (systems 14-16, 39-41). A rotation matrix (3, 3) maps body to fixed coordinates.
+
+Three sets of angles stand here, each named by its intrinsic order: Krylov (Z-X-Y), roll-pitch-yaw (Z-Y-X, the rpy of
+a URDF) and Euler's Z-Y-Z. Where the first and the third axis of a set coincide ("gimbal lock") only their sum or
+difference is defined: the last angle is then 0 and the first takes all of it, so the angles still give the matrix.
+"""
+
+from __future__ import annotations
+
+from math import atan2, cos, hypot, sin
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import array, read_only
+from youbot_dynamics.errors import InputError, ModelError
+
+Vector = NDArray[np.float64]
+
+_IDENTITY = read_only(np.eye(3))
+
+# Sine of the angle between the first and the third axis below which they count as one.
+_LOCK = 1e-12
+
+
+def skew(vector: ArrayLike) -> Vector:
+    """Matrix (3, 3) that forms the cross product with a vector a.
+
+    S b = a x b for every b (seed 002 eq. (A.1), (A.2); system 14).
+
+    Args:
+        vector: (3,) of any unit.
+
+    Raises:
+        InputError: wrong shape, or not finite.
+    """
+    x, y, z = array("vector", vector, (3,)).tolist()
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def unskew(matrix: ArrayLike) -> Vector:
+    """Vector (3,) whose `skew` is the matrix (system 14).
+
+    Args:
+        matrix: (3, 3), antisymmetric to 1e-9 of its largest element.
+
+    Raises:
+        InputError: wrong shape, not finite, or not antisymmetric.
+    """
+    m = array("matrix", matrix, (3, 3))
+    symmetric = float(np.max(np.abs(m + m.T)))
+    if symmetric > 2e-9 * float(np.max(np.abs(m))):
+        raise InputError("matrix", got=f"a symmetric part of {0.5 * symmetric:.3g}", expected="an antisymmetric matrix")
+    return np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / 2.0
+
+
+def rotation_x(angle: float) -> Vector:
+    """Rotation (3, 3) about x by an angle [rad], right-hand rule (seed 003 eq. (1); system 40).
+
+    Raises:
+        InputError: an angle that is not finite.
+    """
+    c, s = _cos_sin("angle", angle)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def rotation_y(angle: float) -> Vector:
+    """Rotation (3, 3) about y by an angle [rad], right-hand rule (seed 003 eq. (2); system 40).
+
+    Raises:
+        InputError: an angle that is not finite.
+    """
+    c, s = _cos_sin("angle", angle)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def rotation_z(angle: float) -> Vector:
+    """Rotation (3, 3) about z by an angle [rad], right-hand rule (seed 003 eq. (3); system 40).
+
+    Raises:
+        InputError: an angle that is not finite.
+    """
+    c, s = _cos_sin("angle", angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def check_rotation(rotation: ArrayLike, thing: str = "rotation", tolerance: float = 1e-6) -> Vector:
+    """Return a matrix (3, 3) as an array if it is a rotation: R'R = 1 and det R = +1.
+
+    Seed 002 lets the sign of the determinant depend on the handedness of the frames; between two frames of the same
+    hand it is +1, and -1 is a reflection, which no body can perform (system 15; D-002-1).
+
+    Args:
+        rotation: (3, 3) matrix.
+        thing: its name, for the message.
+        tolerance: largest accepted |R'R - 1| of an element.
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not orthogonal, or left-handed (det = -1).
+    """
+    r = array(thing, rotation, (3, 3))
+    defect = float(np.abs(r.T @ r - _IDENTITY).max())
+    if defect > tolerance:
+        raise ModelError(
+            thing,
+            got=f"a matrix that is not orthogonal: R'R differs from 1 by {defect:.3g}",
+            expected=f"a rotation, to {tolerance:g}",
+            remedy="nearest_rotation() mends rounded ones",
+        )
+    if _determinant(r) < 0.0:
+        raise ModelError(
+            thing,
+            got="a left-handed frame (det = -1): a reflection",
+            expected="a rotation between right-handed frames, det = +1",
+            remedy="turn one of its columns round",
+        )
+    return r
+
+
+def nearest_rotation(matrix: ArrayLike) -> Vector:
+    """Rotation (3, 3) closest to a matrix in the sum of squared differences: U diag(1, 1, det UV') V' of its SVD.
+
+    Args:
+        matrix: (3, 3) with a positive determinant, e.g. a rotation with rounding errors.
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: the determinant is not positive: singular, or left-handed (D-002-1).
+    """
+    m = array("matrix", matrix, (3, 3))
+    u, stretch, vt = np.linalg.svd(m)
+    if stretch[2] <= 1e-9 * stretch[0] or _determinant(m) < 0.0:
+        raise ModelError("matrix", got=f"a determinant of {_determinant(m):.3g}", expected="a positive one, near 1")
+    nearest: Vector = u @ vt
+    return nearest
+
+
+def krylov_to_matrix(psi: float, theta: float, phi: float) -> Vector:
+    """Rotation R = R_z(psi) R_x(theta) R_y(phi) (3, 3): turns about z, then the new x, then the newest y.
+
+    Seed 003 eq. (3.13) prints the product with a wrong sign in its element (2, 1), which is
+    sin psi cos phi + cos psi sin theta sin phi (D-003-15); its eq. (3.4) has lost sines and cosines, (3.8) a
+    transpose, and (3.10), (3.11) and (3.13) name the factors in an order they do not have (system 41; D-003-16). The
+    ship of the seed has y up, so its psi is trim and phi yaw; here z is up and psi the heading.
+
+    Args:
+        psi: turn about z [rad].
+        theta: turn about x [rad].
+        phi: turn about y [rad].
+
+    Raises:
+        InputError: an angle that is not finite.
+    """
+    c1, s1 = _cos_sin("psi", psi)
+    c2, s2 = _cos_sin("theta", theta)
+    c3, s3 = _cos_sin("phi", phi)
+    return np.array(
+        [
+            [c1 * c3 - s1 * s2 * s3, -s1 * c2, c1 * s3 + s1 * s2 * c3],
+            [s1 * c3 + c1 * s2 * s3, c1 * c2, s1 * s3 - c1 * s2 * c3],
+            [-c2 * s3, s2, c2 * c3],
+        ]
+    )
+
+
+def matrix_to_krylov(rotation: ArrayLike) -> tuple[float, float, float]:
+    """Krylov angles (psi, theta, phi) [rad] of a rotation: the inverse of `krylov_to_matrix` (system 41).
+
+    psi and phi lie in (-pi, pi], theta in [-pi/2, pi/2]. At theta = +-pi/2 phi is 0 and psi takes the whole turn
+    (the sum, or for -pi/2 the difference, of the two). All by atan2: the arctan of seed 003 loses the quadrant
+    (D-003-16).
+
+    Args:
+        rotation: (3, 3).
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a rotation.
+    """
+    r = check_rotation(rotation).tolist()
+    middle = hypot(r[0][1], r[1][1])
+    theta = atan2(r[2][1], middle)
+    if middle < _LOCK:
+        return atan2(r[1][0], r[0][0]), theta, 0.0
+    psi = atan2(-r[0][1], r[1][1])
+    # phi from what is left once psi is undone, not from the last row: next to the lock phi must fit an uncertain psi.
+    c, s = cos(psi), sin(psi)
+    return psi, theta, atan2(c * r[0][2] + s * r[1][2], c * r[0][0] + s * r[1][0])
+
+
+def rpy_to_matrix(roll: float, pitch: float, yaw: float) -> Vector:
+    """Rotation R_z(yaw) R_y(pitch) R_x(roll) (3, 3): intrinsic Z-Y-X, the same as fixed X-Y-Z, the rpy of a URDF.
+
+    Args:
+        roll: turn about x [rad].
+        pitch: turn about y [rad].
+        yaw: turn about z [rad].
+
+    Raises:
+        InputError: an angle that is not finite.
+    """
+    c1, s1 = _cos_sin("roll", roll)
+    c2, s2 = _cos_sin("pitch", pitch)
+    c3, s3 = _cos_sin("yaw", yaw)
+    return np.array(
+        [
+            [c3 * c2, c3 * s2 * s1 - s3 * c1, c3 * s2 * c1 + s3 * s1],
+            [s3 * c2, s3 * s2 * s1 + c3 * c1, s3 * s2 * c1 - c3 * s1],
+            [-s2, c2 * s1, c2 * c1],
+        ]
+    )
+
+
+def matrix_to_rpy(rotation: ArrayLike) -> tuple[float, float, float]:
+    """Angles (roll, pitch, yaw) [rad] of a rotation: the inverse of `rpy_to_matrix`.
+
+    roll and yaw lie in (-pi, pi], pitch in [-pi/2, pi/2]; at pitch = +-pi/2 roll is 0 and yaw takes the whole turn.
+
+    Args:
+        rotation: (3, 3).
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a rotation.
+    """
+    r = check_rotation(rotation).tolist()
+    middle = hypot(r[0][0], r[1][0])
+    pitch = atan2(-r[2][0], middle)
+    if middle < _LOCK:
+        return 0.0, pitch, atan2(-r[0][1], r[1][1])
+    yaw = atan2(r[1][0], r[0][0])
+    c, s = cos(yaw), sin(yaw)
+    return atan2(s * r[0][2] - c * r[1][2], c * r[1][1] - s * r[0][1]), pitch, yaw
+
+
+def zyz_to_matrix(phi: float, theta: float, psi: float) -> Vector:
+    """Rotation R_z(phi) R_y(theta) R_z(psi) (3, 3), Euler's angles, intrinsic Z-Y-Z.
+
+    Seed 003 eq. (P1.20) calls this product R_z R_y R_x, and prints cos phi sin psi for sin phi sin psi in its
+    element (1, 1) (system 39; D-003-14).
+
+    Args:
+        phi: first turn, about z [rad].
+        theta: turn about the new y [rad].
+        psi: last turn, about the newest z [rad].
+
+    Raises:
+        InputError: an angle that is not finite.
+    """
+    c1, s1 = _cos_sin("phi", phi)
+    c2, s2 = _cos_sin("theta", theta)
+    c3, s3 = _cos_sin("psi", psi)
+    return np.array(
+        [
+            [c1 * c2 * c3 - s1 * s3, -c1 * c2 * s3 - s1 * c3, c1 * s2],
+            [s1 * c2 * c3 + c1 * s3, -s1 * c2 * s3 + c1 * c3, s1 * s2],
+            [-s2 * c3, s2 * s3, c2],
+        ]
+    )
+
+
+def matrix_to_zyz(rotation: ArrayLike) -> tuple[float, float, float]:
+    """Angles (phi, theta, psi) [rad] of a rotation: the inverse of `zyz_to_matrix` (system 39).
+
+    phi and psi lie in (-pi, pi], theta in [0, pi]; at theta = 0 or pi psi is 0 and phi takes the whole turn.
+
+    Args:
+        rotation: (3, 3).
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a rotation.
+    """
+    r = check_rotation(rotation).tolist()
+    middle = hypot(r[0][2], r[1][2])
+    theta = atan2(middle, r[2][2])
+    if middle < _LOCK:
+        return atan2(-r[0][1], r[1][1]), theta, 0.0
+    phi = atan2(r[1][2], r[0][2])
+    c, s = cos(phi), sin(phi)
+    return phi, theta, atan2(c * r[1][0] - s * r[0][0], c * r[1][1] - s * r[0][1])
+
+
+def _cos_sin(thing: str, angle: float) -> tuple[float, float]:
+    value = float(array(thing, angle, ()))
+    return cos(value), sin(value)
+
+
+def _determinant(r: Vector) -> float:
+    (a, b, c), (d, e, f), (g, h, i) = r.tolist()
+    return float(a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g))

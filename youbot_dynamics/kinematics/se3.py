@@ -1,0 +1,123 @@
+"""Rigid motion in space, SE(3): poses (4, 4) and spatial vectors (6,) ordered [linear; angular] (systems 14-17).
+
+A pose [[R, p], [0, 1]] gives the body frame in another: its columns of R are the body's axes, p its origin [m].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import array
+from youbot_dynamics.errors import ModelError
+from youbot_dynamics.kinematics import so3
+from youbot_dynamics.kinematics.rotations import check_rotation, skew
+
+Vector = NDArray[np.float64]
+
+
+def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:
+    """Pose (4, 4) of a frame with a rotation (3, 3) and an origin (3,) [m].
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a rotation.
+    """
+    pose = np.eye(4)
+    pose[:3, :3] = check_rotation(rotation)
+    pose[:3, 3] = array("position", position, (3,))
+    return pose
+
+
+def check_pose(pose: ArrayLike, thing: str = "pose") -> Vector:
+    """Return a matrix (4, 4) as an array if it is a pose: a rotation, an origin and the last row 0, 0, 0, 1.
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not orthogonal, left-handed (D-002-1), or another last row.
+    """
+    t = array(thing, pose, (4, 4))
+    if t[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
+        raise ModelError(thing, got=f"a last row {t[3].tolist()}", expected="[0, 0, 0, 1]")
+    check_rotation(t[:3, :3], thing)
+    return t
+
+
+def inverse(pose: ArrayLike) -> Vector:
+    """Pose (4, 4) of the other frame in the body's: [[R', -R'p], [0, 1]] of a pose (4, 4).
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a pose.
+    """
+    t = check_pose(pose)
+    back = np.eye(4)
+    back[:3, :3] = t[:3, :3].T
+    back[:3, 3] = -t[:3, :3].T @ t[:3, 3]
+    return back
+
+
+def exponential(displacement: ArrayLike) -> Vector:
+    """Pose (4, 4) reached by a constant body twist over unit time: the matrix exponential of [[skew(w), v], [0, 0]].
+
+    Args:
+        displacement: (6,) body twist x time, [v; w] in m and rad.
+
+    Raises:
+        InputError: wrong shape, or not finite.
+    """
+    d = array("displacement", displacement, (6,))
+    pose = np.eye(4)
+    pose[:3, :3] = so3.exponential(d[3:])
+    pose[:3, 3] = so3.left_jacobian(d[3:]) @ d[:3]
+    return pose
+
+
+def logarithm(pose: ArrayLike) -> Vector:
+    """Body twist x time (6,) [v; w] whose `exponential` is the pose, its turn in [0, pi].
+
+    Args:
+        pose: (4, 4).
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a pose.
+    """
+    t = check_pose(pose)
+    turn = so3.logarithm(t[:3, :3])
+    return np.concatenate([so3.left_jacobian_inverse(turn) @ t[:3, 3], turn])
+
+
+def adjoint(pose: ArrayLike) -> Vector:
+    """Matrix (6, 6) from a twist [v; w] in the body frame to the same twist in the other: [[R, skew(p) R], [0, R]].
+
+    Its transpose takes a wrench [force; moment] from the other frame to the body's, so that power is kept.
+
+    Args:
+        pose: (4, 4) of the body frame in the other.
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a pose.
+    """
+    t = check_pose(pose)
+    result = np.zeros((6, 6))
+    result[:3, :3] = result[3:, 3:] = t[:3, :3]
+    result[:3, 3:] = skew(t[:3, 3]) @ t[:3, :3]
+    return result
+
+
+def bracket(twist: ArrayLike) -> Vector:
+    """Matrix (6, 6) of the cross product of twists: [[skew(w), skew(v)], [0, skew(w)]], the rate of `adjoint`.
+
+    Args:
+        twist: (6,) [v; w].
+
+    Raises:
+        InputError: wrong shape, or not finite.
+    """
+    t = array("twist", twist, (6,))
+    result = np.zeros((6, 6))
+    result[:3, :3] = result[3:, 3:] = skew(t[3:])
+    result[:3, 3:] = skew(t[:3])
+    return result

@@ -1,0 +1,158 @@
+"""Rotations as vectors and quaternions, SO(3): exponential, logarithm, its Jacobian (systems 15, 16).
+
+A rotation vector (3,) is axis x angle [rad]; quaternions (4,) are x, y, z, w and turn body into fixed coordinates.
+"""
+
+from __future__ import annotations
+
+from math import atan2, copysign, hypot, sin, sqrt, tan
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import array
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.kinematics.rotations import check_rotation, skew
+
+Vector = NDArray[np.float64]
+
+# Below this angle [rad] the quotients of the series lose digits; two terms are exact there to 1e-16.
+_SMALL_ANGLE = 1e-4
+
+
+def exponential(rotation_vector: ArrayLike) -> Vector:
+    """Rotation (3, 3) about a vector by its length: the matrix exponential of its `skew` (Rodrigues; system 16).
+
+    R = 1 + (sin a / a) S + ((1 - cos a) / a^2) S^2 with S = skew(rotation_vector), a its length. A body that turns
+    for dt with a constant angular velocity goes from R to exponential(omega_fixed dt) R = R exponential(omega_body dt).
+
+    Args:
+        rotation_vector: (3,) [rad].
+
+    Raises:
+        InputError: wrong shape, or not finite.
+    """
+    v = array("rotation_vector", rotation_vector, (3,))
+    s = skew(v)
+    angle = hypot(*v.tolist())
+    if angle == 0.0:
+        return np.eye(3)
+    half = sin(0.5 * angle) / (0.5 * angle)
+    rotation: Vector = np.eye(3) + (sin(angle) / angle) * s + (0.5 * half * half) * (s @ s)
+    return rotation
+
+
+def logarithm(rotation: ArrayLike) -> Vector:
+    """Rotation vector (3,) [rad] of a rotation, its length in [0, pi]: the inverse of `exponential`.
+
+    Taken from the quaternion, so it keeps its digits next to 0 and next to pi; at pi either sign of the axis is right.
+
+    Args:
+        rotation: (3, 3).
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a rotation.
+    """
+    x, y, z, w = matrix_to_quaternion(rotation).tolist()
+    half_sine = hypot(x, y, z)
+    scale = 2.0 if half_sine == 0.0 else 2.0 * atan2(half_sine, w) / half_sine
+    return scale * np.array([x, y, z])
+
+
+def left_jacobian(rotation_vector: ArrayLike) -> Vector:
+    """Jacobian J (3, 3): exponential(v + d) = exponential(J d) exponential(v) to first order in d.
+
+    J = 1 + ((1 - cos a)/a^2) S + ((a - sin a)/a^3) S^2; it also carries a constant velocity in a turning body frame
+    to the displacement (`se3.exponential`).
+
+    Args:
+        rotation_vector: (3,) [rad].
+
+    Raises:
+        InputError: wrong shape, or not finite.
+    """
+    v = array("rotation_vector", rotation_vector, (3,))
+    s = skew(v)
+    angle = hypot(*v.tolist())
+    if angle < _SMALL_ANGLE:
+        first, second = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
+    else:
+        half = sin(0.5 * angle) / (0.5 * angle)
+        first, second = 0.5 * half * half, (1.0 - sin(angle) / angle) / angle**2
+    jacobian: Vector = np.eye(3) + first * s + second * (s @ s)
+    return jacobian
+
+
+def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
+    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2; it exists for a < 2 pi.
+
+    Args:
+        rotation_vector: (3,) [rad], at most pi long, as `logarithm` gives it.
+
+    Raises:
+        InputError: wrong shape, not finite, or longer than pi.
+    """
+    v = array("rotation_vector", rotation_vector, (3,))
+    s = skew(v)
+    angle = hypot(*v.tolist())
+    if angle > np.pi * (1.0 + 1e-9):
+        raise InputError("rotation_vector", got=f"a turn of {angle:.6g} rad", expected="at most pi")
+    if angle < _SMALL_ANGLE:
+        second = 1.0 / 12.0 + angle**2 / 720.0
+    else:
+        second = (1.0 - 0.5 * angle / tan(0.5 * angle)) / angle**2
+    jacobian: Vector = np.eye(3) - 0.5 * s + second * (s @ s)
+    return jacobian
+
+
+def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
+    """Rotation (3, 3) of a quaternion x, y, z, w of any length but zero.
+
+    Args:
+        quaternion: (4,) x, y, z, w.
+
+    Raises:
+        InputError: wrong shape, not finite, or zero (a ROS message whose orientation was never filled in).
+    """
+    q = array("quaternion", quaternion, (4,))
+    largest = float(np.max(np.abs(q)))
+    if largest == 0.0:
+        raise InputError("quaternion", got="(0, 0, 0, 0)", expected="x, y, z, w of a rotation; (0, 0, 0, 1) is none")
+    q = q / largest
+    x, y, z, w = (q / sqrt(float(q @ q))).tolist()
+    return np.array(
+        [
+            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
+            [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
+            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
+        ]
+    )
+
+
+def matrix_to_quaternion(rotation: ArrayLike) -> Vector:
+    """Unit quaternion (4,) x, y, z, w of a rotation; of the two, the one with w >= 0.
+
+    The largest of the four components is found first and divides the others, so none loses digits.
+
+    Args:
+        rotation: (3, 3).
+
+    Raises:
+        InputError: wrong shape, or not finite.
+        ModelError: not a rotation.
+    """
+    r = check_rotation(rotation)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = r.tolist()
+    # Row k is 4 q_k times the quaternion.
+    rows = np.array(
+        [
+            [1.0 + xx - yy - zz, xy + yx, xz + zx, zy - yz],
+            [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],
+            [xz + zx, yz + zy, 1.0 - xx - yy + zz, yx - xy],
+            [zy - yz, xz - zx, yx - xy, 1.0 + xx + yy + zz],
+        ]
+    )
+    q = rows[int(np.argmax(np.diag(rows)))]
+    quaternion: Vector = q * (copysign(1.0, q[3]) / sqrt(float(q @ q)))
+    return quaternion
