@@ -10,7 +10,6 @@ compiler, called through its buffer interface, its fastest: fixed arrays, nothin
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -41,8 +40,7 @@ class States:
     """The arm in all its models, and random states: `q`, `v`, `tau`, `a` (1000, 5), the first of each `*0` (5,)."""
 
     def __init__(self) -> None:
-        tree = arm_tree()
-        self.tree: Tree = dataclasses.replace(tree, layout=tree.layout._replace(rotor_inertias=ROTORS))
+        self.tree: Tree = arm_tree(ROTORS)
         program = find_straight_line(self.tree.layout)
         if program is None:
             raise RuntimeError("there is no straight-line code of the arm: run scripts/write_straight_line.py")
@@ -99,7 +97,7 @@ def forward_dynamics() -> Item:
     arguments = (s.q0, s.v0, s.tau0)
     candidates = {
         LOOP: Candidate(partial(s.tree.forward_dynamics, s.q, s.v, s.tau), BATCH),
-        KERNEL: Candidate(partial(s.program.forward_dynamics, *arguments, s.program.parameters, out)),
+        KERNEL: Candidate(partial(s.program.kernels.forward_dynamics, *arguments, s.program.parameters, out)),
         PUBLIC: Candidate(partial(s.tree.forward_dynamics, *arguments)),
         PIN_BATCH: s.pinocchio_batch("abaInParallel", s.q, s.v, s.tau),
         "pin.aba": s.pinocchio("aba", *arguments),
@@ -126,7 +124,7 @@ def derivatives() -> Item:
     arguments = (s.q0, s.v0, s.tau0)
     candidates = {
         LOOP: Candidate(partial(s.tree.forward_dynamics_derivatives, s.q, s.v, s.tau), BATCH),
-        KERNEL: Candidate(partial(s.program.derivatives, *arguments, s.program.parameters, slopes)),
+        KERNEL: Candidate(partial(s.program.kernels.derivatives, *arguments, s.program.parameters, slopes)),
         PUBLIC: Candidate(partial(s.tree.forward_dynamics_derivatives, *arguments)),
         "pin.computeABADerivatives": s.pinocchio("computeABADerivatives", *arguments),
         "pin.computeABADerivatives in a loop": s.pinocchio("computeABADerivatives", *arguments, loop=True),

@@ -46,29 +46,37 @@ class StraightLine:
         """Accelerations (nv,) of plain arrays q, v, tau (nv,); None where they need the checks of the long way."""
         if not _plain(q, v, tau, self.shape):
             return None
+        if not HAVE_NUMBA:
+            q, v, tau = _lists(q, v, tau)
         out = np.empty(self.shape)
-        return out if self.kernels.forward_dynamics(*_fast(q, v, tau), self.parameters, out) else None
+        return out if self.kernels.forward_dynamics(q, v, tau, self.parameters, out) else None
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any) -> Vector | None:
         """Torques (nv,) of plain arrays q, v, a (nv,); None where they need the checks of the long way."""
         if not _plain(q, v, a, self.shape):
             return None
+        if not HAVE_NUMBA:
+            q, v, a = _lists(q, v, a)
         out = np.empty(self.shape)
-        return out if self.kernels.inverse_dynamics(*_fast(q, v, a), self.parameters, out) else None
+        return out if self.kernels.inverse_dynamics(q, v, a, self.parameters, out) else None
 
     def mass_matrix(self, q: Any) -> Vector | None:
         """Mass matrix (nv, nv) of a plain array q (nv,); None where it needs the checks of the long way."""
         if not _plain(q, q, q, self.shape):
             return None
+        if not HAVE_NUMBA:
+            (q,) = _lists(q)
         out = np.empty((*self.shape, *self.shape))
-        return out if self.kernels.mass_matrix(_fast(q)[0], self.parameters, out) else None
+        return out if self.kernels.mass_matrix(q, self.parameters, out) else None
 
     def derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Vector, Vector, Vector] | None:
         """Derivatives, each (nv, nv), of plain arrays q, v, tau (nv,); None where they need the long way."""
         if not _plain(q, v, tau, self.shape):
             return None
+        if not HAVE_NUMBA:
+            q, v, tau = _lists(q, v, tau)
         slopes = np.empty((3, *self.shape, *self.shape))
-        if not self.kernels.derivatives(*_fast(q, v, tau), self.parameters, slopes):
+        if not self.kernels.derivatives(q, v, tau, self.parameters, slopes):
             return None
         dq, dv, dtau = slopes
         return dq, dv, dtau
@@ -92,9 +100,9 @@ def _plain(q: Any, v: Any, tau: Any, shape: tuple[int]) -> bool:
     )
 
 
-def _fast(*states: Any) -> tuple[Any, ...]:
-    """The form the kernels are fastest with: arrays, or lists where they are not compiled."""
-    return states if HAVE_NUMBA else tuple(state.tolist() for state in states)
+def _lists(*states: Any) -> list[Any]:
+    """The form plain Python is fastest with."""
+    return [state.tolist() for state in states]
 
 
 def parameters_of(layout: Layout) -> Vector:

@@ -1,0 +1,189 @@
+"""Base simulators at 1 ms: our regularised one beside our dense solve and a contact model in MuJoCo.
+
+Ours is planar: 4 wheels of seed 004, two of them steered (25 unknowns), or the youBot's mecanum wheels. MuJoCo solves a
+richer problem: 29 bodies, each wheel with 6 free rollers of 11 spheres that touch the floor one by one. Its floor is
+stiff (time constant 4 ms); on the soft one of its defaults the base sinks in and loses a fifth of its acceleration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
+from youbot_dynamics.dynamics.wheel_contact import BaseState, Wheel
+from youbot_dynamics.dynamics.wheeled_base import WheeledBase
+from youbot_dynamics.dynamics.wheeled_base_simulation import SLIP_SPEED, simulate
+
+RADIUS, HALF_LENGTH, HALF_WIDTH = 0.0475, 0.228, 0.158  # [m], of the URDF
+PLACES = [
+    (HALF_LENGTH, HALF_WIDTH),
+    (HALF_LENGTH, -HALF_WIDTH),
+    (-HALF_LENGTH, HALF_WIDTH),
+    (-HALF_LENGTH, -HALF_WIDTH),
+]
+ROLLER_ANGLES = np.array([-1.0, 1.0, 1.0, -1.0]) * np.pi / 4
+ROLLERS, SPHERES, ROLLER_RADIUS = 6, 11, 0.0145
+STEP, STEPS, PLAIN_STEPS, CONTACT_STEPS = 1e-3, 10000, 1000, 20
+TORQUES = np.array([0.4, 0.2, 0.3, 0.4])  # [N m]
+OURS, OF_DOCUMENT = "mecanum wheels", "wheels of seed 004"
+MUJOCO, ELLIPTIC = "MuJoCo, 4 x 6 rollers", "MuJoCo, elliptic cones"
+CAR, YOUBOT = ("steered", "fixed"), ("mecanum", "mecanum")
+
+
+def base(kinds: tuple[str, str]) -> WheeledBase:
+    """22 kg body and four wheels with reflected rotors; kinds in front and behind."""
+    wheels = [
+        Wheel(
+            str(i),
+            kinds[i // 2],
+            np.array(place),
+            RADIUS,
+            0.0106,
+            0.8,
+            steering_inertia=0.02,
+            roller_angle=float(ROLLER_ANGLES[i]) if kinds[i // 2] == "mecanum" else 0.0,
+        )
+        for i, place in enumerate(PLACES)
+    ]
+    return WheeledBase(tuple(wheels), 27.6, 1.26, np.array([0.0, 0.0, 0.1]))
+
+
+def start(kinds: tuple[str, str]) -> BaseState:
+    """A skid with the wheels at rest, so that all friction is at work."""
+    angles = np.array([0.2, -0.1, 0.0, 0.0]) if kinds[0] == "steered" else None
+    return BaseState(np.array([0.3, 0.05, 0.2]), np.zeros(4), angles)
+
+
+def dense_error(kinds: tuple[str, str], steps: int = 200) -> float:
+    """Largest difference of the twists from the same steps solved with all forces as unknowns."""
+    model, state = base(kinds), start(kinds)
+    run = simulate(model, state, np.tile(TORQUES, (steps, 1)))
+    normals, worst = run.normal_forces, 0.0
+    for k in range(steps):
+        state = run.state(k)
+        equations = model.equations(state, TORQUES)
+        contact = equations.contact
+        m, r = len(equations.mass), len(contact.owner)
+        squares = np.bincount(contact.owner, contact.velocities**2, 4)
+        kappa = (0.8 * np.maximum(normals[k], 0.0) / np.sqrt(squares + SLIP_SPEED**2))[contact.owner]
+        system = np.eye(m + r)
+        system[:m, :m], system[:m, m:] = equations.mass, -contact.rows.T
+        system[m:, :m] = STEP * kappa[:, None] * contact.rows
+        right = np.concatenate([equations.load, -kappa * (contact.velocities + STEP * contact.drift)])
+        yaw_rate = state.twist[2] + STEP * np.linalg.solve(system, right)[2]
+        worst = max(worst, abs(yaw_rate - run.twists[k + 1, 2]))
+    return float(worst)
+
+
+def _wheel_xml(index: int) -> str:
+    (x, y), angle = PLACES[index], ROLLER_ANGLES[index]
+    depth = RADIUS - ROLLER_RADIUS  # of the roller axis below the axle
+    reach = depth * np.tan(np.pi / ROLLERS) / abs(np.sin(angle))
+    rollers = []
+    for k in range(ROLLERS):
+        phase = 2.0 * np.pi * k / ROLLERS
+        out = np.array([np.sin(phase), 0.0, -np.cos(phase)])
+        along = np.array([np.cos(phase), 0.0, np.sin(phase)])
+        # At the bottom (phase 0) the axis has the roller angle from the x axis.
+        axis = np.cos(angle) * along + np.sin(angle) * np.array([0.0, 1.0, 0.0])
+        spheres = []
+        for s in np.linspace(-reach, reach, SPHERES):
+            place = depth * out + s * axis
+            size = RADIUS - np.hypot(place[0], place[2])
+            inside = s * axis
+            spheres.append(
+                f'<geom type="sphere" size="{size}" pos="{inside[0]} {inside[1]} {inside[2]}" mass="0.009" '
+                'contype="1" conaffinity="0"/>'
+            )
+        where = depth * out
+        rollers.append(
+            f'<body pos="{where[0]} {where[1]} {where[2]}"><joint type="hinge" axis="{axis[0]} {axis[1]} {axis[2]}"/>'
+            f"{''.join(spheres)}</body>"
+        )
+    return (
+        f'<body pos="{x} {y} 0"><joint name="w{index}" type="hinge" axis="0 1 0" armature="0.009"/>'
+        '<geom type="cylinder" size="0.02 0.02" euler="90 0 0" mass="0.8" contype="0" conaffinity="0"/>'
+        f"{''.join(rollers)}</body>"
+    )
+
+
+def contact_model(cones: str) -> str:
+    """MJCF of the base on 4 x 6 rollers that turn freely; `cones` are attributes of its options."""
+    wheels = "".join(_wheel_xml(i) for i in range(4))
+    motors = "".join(f'<motor joint="w{i}"/>' for i in range(4))
+    return f"""<mujoco><option timestep="{STEP}" {cones}/><worldbody>
+<geom type="plane" size="20 20 1" contype="0" conaffinity="1" friction="0.8 0.005 0.0001"
+ solref="0.004 1" priority="1"/>
+<body pos="0 0 {RADIUS}"><freejoint/>
+<inertial pos="0 0 0.05" mass="22" diaginertia="0.36 0.72 0.83"/>{wheels}</body>
+</worldbody><actuator>{motors}</actuator></mujoco>"""
+
+
+def simulators() -> Item:
+    """Ours and a contact engine, a step each."""
+    import mujoco
+
+    def contact_engine(cones: str) -> Callable[[], float]:
+        model = mujoco.MjModel.from_xml_string(contact_model(cones))
+        data = mujoco.MjData(model)
+        mujoco.mj_step(model, data, 300)  # settle
+        data.ctrl[:] = TORQUES
+        mujoco.mj_step(model, data, 300)  # drive
+        place, speed = data.qpos.copy(), data.qvel.copy()
+
+        def steps() -> float:
+            data.qpos[:], data.qvel[:] = place, speed
+            mujoco.mj_step(model, data, CONTACT_STEPS)
+            return float(data.qvel[0])
+
+        return steps
+
+    torques = np.tile(TORQUES, (STEPS, 1))
+    document, youbot = base(CAR), base(YOUBOT)
+    says = "real-time factor 1500 at 1 kHz"
+    return Item(
+        about="one step of 1 ms of a base on four wheels",
+        candidates={
+            OURS: Candidate(partial(simulate, youbot, start(YOUBOT), torques), samples=STEPS),
+            OF_DOCUMENT: Candidate(partial(simulate, document, start(CAR), torques), samples=STEPS),
+            "accelerations, rank-revealing": Candidate(partial(document.motion, start(CAR), TORQUES)),
+            MUJOCO: Candidate(contact_engine(""), samples=CONTACT_STEPS),
+            ELLIPTIC: Candidate(
+                contact_engine('cone="elliptic" impratio="10"'), samples=CONTACT_STEPS, note="its remedy against creep"
+            ),
+        },
+        accuracy={
+            "seed 004: yaw rate against all unknowns at once [rad/s]": dense_error(CAR),
+            "mecanum: yaw rate against all unknowns at once [rad/s]": dense_error(YOUBOT),
+        },
+        goals=(
+            Goal(OURS, MUJOCO, 100.0),
+            Goal(OF_DOCUMENT, MUJOCO, 100.0),
+            TimeGoal(OF_DOCUMENT, STEP / 1500.0, says=says),
+            TimeGoal(OURS, STEP / 1500.0, says=says),
+            AccuracyGoal("seed 004: yaw rate against all unknowns at once [rad/s]", 1e-13),
+            AccuracyGoal("mecanum: yaw rate against all unknowns at once [rad/s]", 1e-13),
+        ),
+        note="MuJoCo solves a richer problem; the comparison is planar model against contact engine.",
+    )
+
+
+def plain_python() -> Item:
+    """The same simulation where numba is missing."""
+    torques = np.tile(TORQUES, (PLAIN_STEPS, 1))
+    says = "real-time factor 100 at 1 kHz"
+    return Item(
+        about="one step of 1 ms of a base on four wheels, without numba",
+        candidates={
+            OF_DOCUMENT: Candidate(partial(simulate, base(CAR), start(CAR), torques), samples=PLAIN_STEPS),
+            OURS: Candidate(partial(simulate, base(YOUBOT), start(YOUBOT), torques), samples=PLAIN_STEPS),
+        },
+        goals=(TimeGoal(OF_DOCUMENT, STEP / 100.0, says=says), TimeGoal(OURS, STEP / 100.0, says=says)),
+    )
+
+
+ITEMS = {"base-step": simulators}
+ITEMS_WITHOUT_NUMBA = {"base-step-plain": plain_python}
