@@ -141,23 +141,18 @@ class Chain:
                     column[j] = towards @ column[brood[0]]
         pivot, rest = np.zeros(n), np.zeros(n)
         for i in range(n - 1, -1, -1):
+            for j in children[i]:
+                gain = inertia[j] @ column[j]
+                of = j if own_denominator else children[i][0]
+                divisor = column[j] @ inertia[of] @ column[j] + d.rotors[j]
+                left = inertia[j] - np.outer(gain, gain) / divisor
+                through = bias[j] + left @ self.products[j] + sign * gain * rest[j] / divisor
+                inertia[i] = inertia[i] + self.from_parent[j].T @ left @ self.from_parent[j]
+                bias[i] = bias[i] + self.from_parent[j].T @ through
             if not bias_once and len(children[i]) > 1:
                 bias[i] = bias[i] + (len(children[i]) - 1) * self.own_forces(external)[i]
             pivot[i] = column[i] @ inertia[i] @ column[i] + d.rotors[i]
             rest[i] = tau[i] - column[i] @ bias[i]
-            if d.parents[i] < 0:
-                continue
-            brood = children[d.parents[i]]
-            if not own_denominator and i != brood[0]:
-                first = brood[0]
-                divisor = column[i] @ self.inertias[first] @ column[i] + d.rotors[i]
-            else:
-                divisor = pivot[i]
-            gain = inertia[i] @ column[i]
-            left = inertia[i] - np.outer(gain, gain) / divisor
-            through = bias[i] + left @ self.products[i] + sign * gain * rest[i] / divisor
-            inertia[d.parents[i]] = inertia[d.parents[i]] + self.from_parent[i].T @ left @ self.from_parent[i]
-            bias[d.parents[i]] = bias[d.parents[i]] + self.from_parent[i].T @ through
         a, motion = np.zeros(n), []
         for i in range(n):
             carried = motion[d.parents[i]] if d.parents[i] >= 0 else self.world

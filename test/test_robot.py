@@ -221,3 +221,16 @@ def test_a_truth_file_that_lacks_or_invents_a_quantity_is_refused(tmp_path: Path
     path.write_text(text.replace("[0.02, 0.005, 0.06]", "[0.02, 0.06]"))
     with pytest.raises(ParameterError, match="3 elements"):
         truth_table(path)
+
+
+def test_the_base_of_the_facts_moves_by_them() -> None:
+    """Four wheels with 0.5 N m each: force over effective mass, less the Coulomb and viscous friction."""
+    base = load_robot().base
+    dynamics = base.dynamics()
+    radius = base.geometry.wheel_radius
+    effective = base.mass + 4.0 * base.wheel_inertia / radius**2
+    at_rest = dynamics.acceleration(np.zeros(3), np.full(4, 0.5))
+    np.testing.assert_allclose(at_rest, [2.0 / radius / effective, 0.0, 0.0], atol=1e-12)
+    rolling = dynamics.acceleration(np.array([0.4, 0.0, 0.0]), np.zeros(4))
+    brake = 4.0 * base.friction.wheel_coulomb / radius + 0.4 * base.friction.viscous_x
+    np.testing.assert_allclose(rolling, [-brake / effective, 0.0, 0.0], atol=1e-9)

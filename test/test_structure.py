@@ -41,6 +41,7 @@ MAY_LOOK_SIDEWAYS = {"identification/pipeline.py", "simulation/scenario.py"}
 SIDEWAYS_ROOMS = {
     ("control", "robot"),  # limits and geometry of the robot, itself on the second floor
     ("robot", "robot_arm"),
+    ("robot", "dynamics"),
     ("robot_arm", "dynamics"),  # friction and motors of the joints
     ("parameter_file", "parameters"),
     ("parameters", "errors"),
@@ -205,7 +206,7 @@ def test_every_public_name_has_a_docstring(path: Path) -> None:
 
 
 ARRAYS = re.compile(r"\b(ArrayLike|Vector|NDArray)\b")
-SHAPE = re.compile(r"\((\d+|[a-z])( [-+] \d+)?,|\([a-z]\)")
+SHAPE = re.compile(r"\((\d+|n[qv]|[a-z])( [-+] \d+)?,|\([a-z]\)")
 
 
 NUMERICAL = [path for path in FILES if FLOOR.get(room(path), 3) < 3 and path.parent != PACKAGE]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, check_names, fact, fact_table
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot_arm import Arm
+
+if TYPE_CHECKING:
+    from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 
 PREFIX = "robot"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
@@ -121,6 +125,22 @@ class Base:
         high=0.1,
         source=f"urdf/youbot.urdf; gear: {_DRIVER}; rotor: maxon EC 45 flat 50 W, assumed of the torque constant",
     )
+
+    def dynamics(self) -> MecanumDynamics:
+        """The base in motion: its kinematics, masses and friction (system 35)."""
+        from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+
+        friction = self.friction
+        return MecanumDynamics(
+            self.geometry.mecanum(),
+            self.mass,
+            self.yaw_inertia,
+            self.wheel_inertia,
+            wheel_coulomb=friction.wheel_coulomb,
+            roller_coulomb=friction.roller_coulomb,
+            viscous_x=friction.viscous_x,
+            viscous_y=friction.viscous_y,
+        )
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,20 @@ class Bodies:
         return cls(total, centre, momentum, kinetic, -float(layout.gravity @ moment))
 
 
+@dataclass(frozen=True, eq=False)
+class Articulation:
+    """What Featherstone's recursion finds on its way in (seed 002 A.12, A.21, A.22).
+
+    Args:
+        inertias: (n, 6, 6) articulated inertia Delta of each body, in its frame.
+        biases: (n, 6) articulated bias delta: the joint that carries body i exerts Delta_i a_i + delta_i on it, with
+            a_i its spatial acceleration and gravity counted as an acceleration of the world.
+    """
+
+    inertias: Vector
+    biases: Vector
+
+
 @compiled
 def world_poses(layout: Layout, q: Vector, turned: Vector, moved: Vector) -> None:
     """Write rotations (n, 3, 3) and positions (n, 3) of all bodies in the world at q (nq,)."""

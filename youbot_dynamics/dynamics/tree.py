@@ -16,27 +16,20 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.dynamics import tree_kernels as kernels
-from youbot_dynamics.dynamics.body_motion import Bodies, articulation_of, body_jacobian, body_poses, step_positions
+from youbot_dynamics.dynamics.body_motion import (
+    Articulation,
+    Bodies,
+    articulation_of,
+    body_jacobian,
+    body_poses,
+    step_positions,
+)
 from youbot_dynamics.dynamics.layout import POSITIONS_OF, Layout
 from youbot_dynamics.dynamics.straight_line import StraightLine, find_straight_line
 from youbot_dynamics.dynamics.tree_check import make_layout
 from youbot_dynamics.dynamics.tree_states import one_state, state_rows
 from youbot_dynamics.dynamics.urdf import Limits, read_urdf
 from youbot_dynamics.errors import InputError, ModelError
-
-
-@dataclass(frozen=True, eq=False)
-class Articulation:
-    """What Featherstone's recursion finds on its way in (seed 002 A.12, A.21, A.22).
-
-    Args:
-        inertias: (n, 6, 6) articulated inertia Delta of each body, in its frame.
-        biases: (n, 6) articulated bias delta: the joint that carries body i exerts Delta_i a_i + delta_i on it, with
-            a_i its spatial acceleration and gravity counted as an acceleration of the world.
-    """
-
-    inertias: Vector
-    biases: Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from math import cos, exp, sin, sqrt, tanh
+from math import cos, exp, sin, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics import mecanum_dynamics
+from youbot_dynamics.dynamics.mecanum_dynamics import accelerate, friction_forces
 from youbot_dynamics.simulation.truth import BaseTruth
 
 Vector = NDArray[np.float64]
 
 STEP = 1e-3  # [s] of simulated time
-# Coulomb friction rises from 0 to its full value over about this speed; the slope stays far below 1 / STEP.
-_WHEEL_SPEED_SCALE = 0.05  # [rad/s]
-_ROLLER_SPEED_SCALE = 0.003  # [m/s]
 
 # Layout of the state vector.
 POSE = slice(0, 3)  # x, y, yaw in the world [m, m, rad]
@@ -30,14 +29,8 @@ _BUMP_ANGLE = 0.3  # correlation of the wandering torque over the turn of the wh
 
 
 def effective_inertia(truth: BaseTruth) -> Vector:
-    """Mass matrix (3, 3) felt by the motors: body plus wheels and rotors, J' Jw J (system 35; D-003-10).
-
-    Seed 003 puts the bare mass of the robot into m_a; the reflected rotors alone add 16 kg to it.
-    """
-    inverse = truth.mecanum().inverse_matrix
-    body = np.diag([truth.mass, truth.mass, truth.yaw_inertia])
-    matrix: Vector = body + truth.wheel_inertia * inverse.T @ inverse
-    return matrix
+    """Mass matrix (3, 3) felt by the motors of this robot; see `mecanum_dynamics.effective_inertia` (D-003-10)."""
+    return mecanum_dynamics.effective_inertia(truth.mecanum(), truth.mass, truth.yaw_inertia, truth.wheel_inertia)
 
 
 @compiled
@@ -62,10 +55,8 @@ def advance(
     The motor loop answers a command exactly to first order (time constant `lag`) and holds the answer against
     friction with a PI law of the same bandwidth:
     F = M dVr/dt + M/lag (Vr - V) + M/(4 lag^2) int (Vr - V), with M the effective inertia.
-    The base answers with M dV/dt = F - friction + m Omega (V_T, -V_L): the centripetal term comes from the body
-    alone, wheels and rotors add none. Friction: J' F1 sign(w), rollers sqrt(2) F2/r sign(V_T + Omega h_i) at each
-    wheel, viscous xi at each wheel's place (seed 003 eq. (1); the sum sign lost in its T row is restored,
-    D-003-9).
+    The base answers with M dV/dt = F - friction + m Omega (V_T, -V_L), `mecanum_dynamics.accelerate`; its friction is
+    `mecanum_dynamics.friction_forces` (D-003-9) with a torque that wanders as the wheels turn.
 
     Args:
         state: (20,) as laid out above; changed in place.
@@ -83,29 +74,34 @@ def advance(
         viscous: (2,) xi_L, xi_T [N s/m].
         powered: False lets the base coast.
     """
-    inverse_inertia = np.linalg.inv(inertia)
+    inverse_inertia = np.zeros((3, 3))
+    inverse_inertia[:] = np.linalg.inv(inertia)
     decay = exp(-dt / lag)
     force = np.zeros(3)
     friction = np.zeros(3)
     gap = np.zeros(3)
     slope = np.zeros(3)
+    gain = np.zeros(3)
+    roller_gains = np.full(4, sqrt(2.0))
     for k in range(commands.shape[0]):
         vx, vy, wz = state[3], state[4], state[5]
-        friction[:] = 0.0
         for i in range(4):
             speed = wheels_of_twist[i, 0] * vx + wheels_of_twist[i, 1] * vy + wheels_of_twist[i, 2] * wz
             memory = exp(-abs(speed) * dt / _BUMP_ANGLE)
             state[16 + i] = memory * state[16 + i] + torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
-            rolling = tanh(speed / _WHEEL_SPEED_SCALE)
-            torque = wheel_coulomb * rolling + state[16 + i] * abs(rolling)
-            sideways = vy + wz * positions[i, 0]
-            along = vx - wz * positions[i, 1]
-            lateral = sqrt(2.0) * roller_coulomb * tanh(sideways / _ROLLER_SPEED_SCALE)
-            lateral += 0.25 * viscous[1] * sideways
-            longitudinal = 0.25 * viscous[0] * along
-            friction[0] += wheels_of_twist[i, 0] * torque + longitudinal
-            friction[1] += wheels_of_twist[i, 1] * torque + lateral
-            friction[2] += wheels_of_twist[i, 2] * torque + positions[i, 0] * lateral - positions[i, 1] * longitudinal
+        friction_forces(
+            vx,
+            vy,
+            wz,
+            wheels_of_twist,
+            positions,
+            roller_gains,
+            wheel_coulomb,
+            roller_coulomb,
+            viscous,
+            state[16:20],
+            friction,
+        )
         force[:] = 0.0
         if powered:
             for axis in range(3):
@@ -120,14 +116,9 @@ def advance(
                     )
             for axis in range(3):
                 state[9 + axis] += gap[axis] * dt
-        force[0] += mass * wz * vy - friction[0]
-        force[1] += -mass * wz * vx - friction[1]
-        force[2] -= friction[2]
-        for row in range(3):
-            gain = 0.0
-            for axis in range(3):
-                gain += inverse_inertia[row, axis] * force[axis]
-            state[3 + row] += dt * gain
+        accelerate(vx, vy, wz, inverse_inertia, mass, force, friction, gain)
+        for axis in range(3):
+            state[3 + axis] += dt * gain[axis]
         if not powered:
             for axis in range(3):
                 state[6 + axis] = state[3 + axis]

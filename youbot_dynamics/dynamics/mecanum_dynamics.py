@@ -1,0 +1,231 @@
+"""Dynamics of a mecanum base that rolls without slip, under Coulomb and viscous friction (system 35)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import tanh
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import array, number, read_only
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+
+Vector = NDArray[np.float64]
+
+# Coulomb friction rises from 0 to its full value over about this speed; at 1 ms its slope stays below 1 / step.
+WHEEL_SPEED_SCALE = 0.05  # [rad/s]
+ROLLER_SPEED_SCALE = 0.003  # [m/s]
+
+
+def effective_inertia(
+    base: MecanumBase, mass: float, yaw_inertia: float, wheel_inertia: float, roller_mass: float = 0.0
+) -> Vector:
+    """Mass matrix (3, 3) felt by the motors: M + J' J_w J, and the rollers on the floor (system 35; D-003-10).
+
+    For four wheels at 45 degrees: m + 4 J_w/R^2 forward, m + 4 J_w/R^2 + 8 J_r/r^2 sideways. Seed 003 puts the bare
+    mass of the robot into m_a; the reflected rotors of the youBot alone add 16 kg to it.
+
+    Args:
+        base: kinematics, twist to wheel speeds J (n, 3).
+        mass: m, of everything [kg].
+        yaw_inertia: of everything about the vertical through the centre [kg m2].
+        wheel_inertia: J_w of a wheel about its axle, reflected rotor included [kg m2].
+        roller_mass: J_r / r^2 of the roller that touches the floor [kg].
+    """
+    inverse = base.inverse_matrix
+    body = np.diag([mass, mass, yaw_inertia])
+    matrix: Vector = body + wheel_inertia * inverse.T @ inverse
+    if roller_mass > 0.0:
+        sideways = np.column_stack([np.zeros(len(inverse)), np.ones(len(inverse)), base.positions[:, 0]])
+        spun = sideways / np.cos(base.roller_angles)[:, None]
+        matrix = matrix + roller_mass * spun.T @ spun
+    return matrix
+
+
+@compiled
+def friction_forces(
+    vx: float,
+    vy: float,
+    yaw_rate: float,
+    wheels_of_twist: Vector,
+    positions: Vector,
+    roller_gains: Vector,
+    wheel_coulomb: float,
+    roller_coulomb: float,
+    viscous: Vector,
+    rough: Vector,
+    forces: Vector,
+) -> None:
+    """Write the generalised friction forces (3,) at a twist; they act against it.
+
+    F = J' F1 sign(w) + sum over the wheels of F2/r |1/cos d| sign(V_T + Omega h_i) sideways + xi (V at the wheel)/n,
+    seed 003 eq. (1); the sum that its T row lost is here, with the signs of the pattern of J (D-003-9). The rollers
+    turn at (V_T + Omega h_i)/(r cos d). sign is smoothed to tanh(speed / scale).
+
+    Args:
+        vx: of the body twist [m/s], with vy [m/s] and yaw_rate [rad/s].
+        vy: see vx.
+        yaw_rate: see vx.
+        wheels_of_twist: (n, 3) matrix J.
+        positions: (n, 2) wheel centres [m].
+        roller_gains: (n,) |1/cos d|, sqrt(2) at 45 degrees.
+        wheel_coulomb: F1 [N m].
+        roller_coulomb: F2 / r [N].
+        viscous: (2,) xi_L, xi_T of the whole base [N s/m].
+        rough: (n,) torque added to F1 in the sense of the rolling, may be negative [N m].
+        forces: (3,) result [N, N, N m].
+    """
+    forces[:] = 0.0
+    share = 1.0 / len(positions)
+    for i in range(len(positions)):
+        speed = wheels_of_twist[i, 0] * vx + wheels_of_twist[i, 1] * vy + wheels_of_twist[i, 2] * yaw_rate
+        rolling = tanh(speed / WHEEL_SPEED_SCALE)
+        torque = wheel_coulomb * rolling + rough[i] * abs(rolling)
+        sideways = vy + yaw_rate * positions[i, 0]
+        along = vx - yaw_rate * positions[i, 1]
+        lateral = roller_gains[i] * roller_coulomb * tanh(sideways / ROLLER_SPEED_SCALE)
+        lateral += share * viscous[1] * sideways
+        longitudinal = share * viscous[0] * along
+        forces[0] += wheels_of_twist[i, 0] * torque + longitudinal
+        forces[1] += wheels_of_twist[i, 1] * torque + lateral
+        forces[2] += wheels_of_twist[i, 2] * torque + positions[i, 0] * lateral - positions[i, 1] * longitudinal
+
+
+@compiled
+def accelerate(
+    vx: float,
+    vy: float,
+    yaw_rate: float,
+    inverse_inertia: Vector,
+    mass: float,
+    drive: Vector,
+    friction: Vector,
+    acceleration: Vector,
+) -> None:
+    """Write the derivative of the body twist (3,): M V' = drive - friction + m Omega (V_T, -V_L, 0).
+
+    The centripetal term comes from the body alone: in body quasi-velocities the wheels give J' J_w J V' and nothing
+    else (system 35). Seed 003 leaves it out, its rows hold without rotation.
+
+    Args:
+        vx: of the body twist [m/s], with vy [m/s] and yaw_rate [rad/s].
+        vy: see vx.
+        yaw_rate: see vx.
+        inverse_inertia: (3, 3) inverse of the effective inertia.
+        mass: m of the body, without reflected inertias [kg].
+        drive: (3,) generalised force J' M of the motors [N, N, N m].
+        friction: (3,) as `friction_forces` writes it.
+        acceleration: (3,) result [m/s2, m/s2, rad/s2].
+    """
+    force_x = drive[0] + (mass * yaw_rate * vy - friction[0])
+    force_y = drive[1] + (-mass * yaw_rate * vx - friction[1])
+    moment = drive[2] - friction[2]
+    for row in range(3):
+        acceleration[row] = (
+            inverse_inertia[row, 0] * force_x + inverse_inertia[row, 1] * force_y + inverse_inertia[row, 2] * moment
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MecanumDynamics:
+    """A mecanum base whose wheels roll without slip: seed 003's friction model with the inertia put right.
+
+    `wheeled_base.WheeledBase` with mecanum wheels is the same base with forces on each contact, slip and tipping.
+
+    Args:
+        base: its kinematics, n wheels.
+        mass: m, of everything [kg].
+        yaw_inertia: of everything about the vertical through the centre [kg m2].
+        wheel_inertia: J_w of a wheel about its axle, reflected rotor included [kg m2].
+        roller_mass: J_r / r^2 of the roller that touches the floor [kg].
+        wheel_coulomb: F1 of each wheel [N m].
+        roller_coulomb: F2 / r of each wheel [N].
+        viscous_x: xi_L, forward [N s/m].
+        viscous_y: xi_T, sideways [N s/m].
+
+    Raises:
+        ModelError: a mass or inertia that is not positive, or negative friction (seed 003 reports some: such a base
+            would drive itself).
+    """
+
+    base: MecanumBase
+    mass: float
+    yaw_inertia: float
+    wheel_inertia: float
+    roller_mass: float = 0.0
+    wheel_coulomb: float = 0.0
+    roller_coulomb: float = 0.0
+    viscous_x: float = 0.0
+    viscous_y: float = 0.0
+    _inertia: Vector = field(init=False, repr=False)
+    _inverse: Vector = field(init=False, repr=False)
+    _roller_gains: Vector = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the constants and keep the matrices, read-only."""
+        units = {"wheel_inertia": "kg m2", "roller_mass": "kg", "wheel_coulomb": "N m", "roller_coulomb": "N"}
+        units.update(viscous_x="N s/m", viscous_y="N s/m")
+        set_ = object.__setattr__
+        for name, unit in {"mass": "kg", "yaw_inertia": "kg m2"}.items():
+            set_(self, name, number(f"{name} of the base", getattr(self, name), unit, above=0.0))
+        for name, unit in units.items():
+            set_(self, name, number(f"{name} of the base", getattr(self, name), unit, low=0.0))
+        inertia = effective_inertia(self.base, self.mass, self.yaw_inertia, self.wheel_inertia, self.roller_mass)
+        set_(self, "_inertia", read_only(inertia))
+        set_(self, "_inverse", read_only(np.asarray(np.linalg.inv(inertia), dtype=np.float64)))
+        set_(self, "_roller_gains", read_only(np.abs(1.0 / np.cos(self.base.roller_angles))))
+
+    @property
+    def effective_inertia(self) -> Vector:
+        """Mass matrix (3, 3) of `effective_inertia`, read-only."""
+        return self._inertia
+
+    def friction(self, twist: ArrayLike) -> Vector:
+        """Generalised friction forces (3,) [N, N, N m] of `friction_forces` at a twist (3,); they act against it.
+
+        Raises:
+            InputError: wrong shape, NaN or infinity.
+        """
+        return self._friction(array("twist", twist, (3,)))
+
+    def dissipation(self, twist: ArrayLike) -> float:
+        """Power lost to friction at a twist (3,): F1 sum|w| + F2 sum|rho'| + xi V^2 at the wheels, never negative [W].
+
+        Raises:
+            InputError: wrong shape, NaN or infinity.
+        """
+        speeds = array("twist", twist, (3,))
+        return float(self._friction(speeds) @ speeds)
+
+    def acceleration(self, twist: ArrayLike, wheel_torques: ArrayLike) -> Vector:
+        """Derivative (3,) of a body twist (3,) under motor torques (n,) at the wheels [N m]; see `accelerate`.
+
+        Raises:
+            InputError: wrong shapes, NaN or infinity.
+        """
+        speeds = array("twist", twist, (3,))
+        torques = array("wheel_torques", wheel_torques, (len(self.base.radii),))
+        result = np.zeros(3)
+        drive = self.base.inverse_matrix.T @ torques
+        vx, vy, yaw_rate = speeds
+        accelerate(vx, vy, yaw_rate, self._inverse, self.mass, drive, self._friction(speeds), result)
+        return result
+
+    def _friction(self, twist: Vector) -> Vector:
+        forces = np.zeros(3)
+        friction_forces(
+            twist[0],
+            twist[1],
+            twist[2],
+            self.base.inverse_matrix,
+            self.base.positions,
+            self._roller_gains,
+            self.wheel_coulomb,
+            self.roller_coulomb,
+            np.array([self.viscous_x, self.viscous_y]),
+            np.zeros(len(self.base.radii)),
+            forces,
+        )
+        return forces

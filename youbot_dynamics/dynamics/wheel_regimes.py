@@ -1,0 +1,242 @@
+"""Which wheels roll and which slide, and the accelerations that follow (systems 52, 53)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.dynamics.friction_cone import solve_friction
+from youbot_dynamics.dynamics.wheel_contact import Contacts
+from youbot_dynamics.errors import InputError
+
+Vector = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+REST = 1e-4  # [m/s] contact slower than this stands still: it may roll, and the direction of its slip is undefined
+_RANK = 1e-9  # singular values below this share of the largest count as 0
+_ON_THE_CONE = 1e-9  # relative
+_STARTS = 1e-4  # [m/s2] contact acceleration from which a wheel counts as sliding off
+_FORCE_TOLERANCE = 1e-12  # of the weight
+_SWEEPS = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class BaseEquations:
+    """M u' = h + C' T with N = N_0 + N_u u', at one state: all that the regimes need; u, r, m as in `Contacts`.
+
+    Attributes:
+        mass: (m, m) mass matrix M.
+        load: (m,) torques and velocity products h.
+        contact: kinematics of the contacts.
+        free_normals: (n,) N_0 [N].
+        normals_of_motion: (n, m) N_u.
+        friction: (n,) mu.
+    """
+
+    mass: Vector
+    load: Vector
+    contact: Contacts
+    free_normals: Vector
+    normals_of_motion: Vector
+    friction: Vector
+
+    def moving(self) -> Flags:
+        """Flags (n,): the contact moves over the floor, so it slides."""
+        squares = np.bincount(self.contact.owner, self.contact.velocities**2, len(self.friction))
+        flags: Flags = squares > REST**2
+        return flags
+
+    def normals(self, acceleration: Vector) -> Vector:
+        """Normal forces (n,) [N] under an acceleration (m,)."""
+        forces: Vector = self.free_normals + self.normals_of_motion @ acceleration
+        return forces
+
+    def with_sliding(self, slides: Flags) -> tuple[Vector, Vector, Vector]:
+        """Mass (m, m) and load (m,) with the friction of the sliding wheels (n,) moved in, and its directions (r, n).
+
+        T = -mu N v/|v| (9a, 10a) with N affine in the acceleration: the mass matrix loses its symmetry.
+        """
+        contact = self.contact
+        push = np.zeros((len(contact.owner), len(self.friction)))
+        for i in np.flatnonzero(slides):
+            mine = contact.owner == i
+            velocity = contact.velocities[mine]
+            push[mine, i] = -self.friction[i] * velocity / np.linalg.norm(velocity)
+        through = contact.rows.T @ push
+        return self.mass - through @ self.normals_of_motion, self.load + through @ self.free_normals, push
+
+
+@dataclass(frozen=True, eq=False)
+class RegimeSolution:
+    """One solution of the equations.
+
+    Attributes:
+        acceleration: (m,) u'.
+        row_forces: (r,) friction along each direction of the contacts [N].
+        normals: (n,) [N].
+        rolling: (n,) of bool.
+        rank: number of independent rolling constraints.
+        constraints: their number.
+        residual: largest rolling acceleration that no motion gives [m/s2].
+    """
+
+    acceleration: Vector
+    row_forces: Vector
+    normals: Vector
+    rolling: Flags
+    rank: int
+    constraints: int
+    residual: float
+
+    def inside_cones(self, equations: BaseEquations) -> bool:
+        """True if every rolling wheel is held: |T| <= mu N, and its rolling is possible at all."""
+        squares = np.bincount(equations.contact.owner, self.row_forces**2, len(self.normals))
+        limits = equations.friction * np.maximum(self.normals, 0.0)
+        held = np.sqrt(squares) <= limits * (1.0 + _ON_THE_CONE) + 1e-9
+        return bool(np.all(held[self.rolling])) and self.residual <= _ON_THE_CONE
+
+
+def solve_regimes(equations: BaseEquations, rolling: Flags) -> RegimeSolution:
+    """Accelerations when the flagged wheels (n,) roll and the others slide as they move.
+
+    The rolling rows are redundant in most states (D-004-9): with 3 + n accelerations in 2n rows of plain wheels they
+    must be for n >= 4, and for 3 moving wheels the axles meet in the instantaneous centre of rotation. The
+    accelerations are unique all the same; the smallest forces are returned. A sliding wheel that would have to be
+    pulled down has no friction.
+
+    Raises:
+        InputError: sliding friction that jams the base (no unique acceleration).
+    """
+    contact = equations.contact
+    held = rolling[contact.owner]
+    slides = ~rolling
+    while True:
+        mass, load, push = equations.with_sliding(slides)
+        acceleration, forces, rank, residual = _constrained(
+            equations.mass, mass, load, contact.rows[held], -contact.drift[held]
+        )
+        normals = equations.normals(acceleration)
+        lifting = (normals < 0.0) & slides
+        if not np.any(lifting):
+            break
+        slides = slides & ~lifting
+    rows = push @ normals
+    rows[held] = forces
+    return RegimeSolution(acceleration, rows, normals, rolling, rank, int(np.sum(held)), residual)
+
+
+def solve_cones(equations: BaseEquations) -> RegimeSolution:
+    """Accelerations by the friction law alone: each wheel at rest stays or slides off, whichever its cone allows.
+
+    A wheel at rest that cannot be held slides against the acceleration that remains (D-004-7).
+
+    Raises:
+        InputError: friction that jams the base, or no set of forces that obeys the law.
+    """
+    contact = equations.contact
+    slides = equations.moving()
+    at_rest = ~slides
+    held = at_rest[contact.owner]
+    while True:
+        mass, load, push = equations.with_sliding(slides)
+        acceleration, forces = friction_of_contacts(equations, mass, load, at_rest, contact.drift)
+        normals = equations.normals(acceleration)
+        lifting = (normals < 0.0) & slides
+        if not np.any(lifting):
+            break
+        slides = slides & ~lifting
+    all_rows = push @ normals
+    all_rows[held] = forces
+    starts = np.abs(contact.rows @ acceleration + contact.drift)
+    largest = np.zeros(len(at_rest))
+    np.maximum.at(largest, contact.owner, starts)
+    rolling = at_rest & (largest <= _STARTS)
+    kept = contact.rows[rolling[contact.owner]]
+    rank = _rank(np.asarray(np.linalg.svd(kept @ _whitening(equations.mass).T, compute_uv=False), dtype=np.float64))
+    residual = float(np.max(largest[rolling], initial=0.0))
+    return RegimeSolution(acceleration, all_rows, normals, rolling, rank, len(kept), residual)
+
+
+def friction_of_contacts(
+    equations: BaseEquations, mass: Vector, load: Vector, chosen: Flags, motion: Vector
+) -> tuple[Vector, Vector]:
+    """Accelerations (m,) and friction forces of the chosen wheels (n,), each obeying Coulomb's law; see friction_cone.
+
+    Args:
+        equations: of the base.
+        mass: (m, m), with the friction of the wheels not chosen moved in.
+        load: (m,), likewise.
+        chosen: (n,) of bool.
+        motion: (r,) motion of the contacts without u': their velocity products, or their velocity over a step.
+
+    Raises:
+        InputError: friction that jams the base, or no set of forces that obeys the law.
+    """
+    contact = equations.contact
+    held = chosen[contact.owner]
+    rows = contact.rows[held]
+    first = np.searchsorted(contact.owner[held], np.append(np.flatnonzero(chosen), len(chosen)))
+    _refuse_jam(mass)
+    answer = np.asarray(np.linalg.solve(mass, np.column_stack([load, rows.T])), dtype=np.float64)
+    free, of_forces = answer[:, 0], answer[:, 1:]
+    forces = np.zeros(len(rows))
+    mobility = rows @ of_forces
+    weight = float(np.sum(np.abs(equations.free_normals)))
+    left = solve_friction(
+        mobility,
+        rows @ free + motion[held],
+        first,
+        equations.friction[chosen],
+        equations.normals(free)[chosen],
+        np.ascontiguousarray((equations.normals_of_motion @ of_forces)[chosen]),
+        forces,
+        _FORCE_TOLERANCE * weight,
+        _SWEEPS,
+    )
+    if left > max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
+        raise InputError("friction of the wheels", got="no consistent forces", expected="a base that does not jam")
+    return free + of_forces @ forces, forces
+
+
+def _whitening(mass: Vector) -> Vector:
+    """Matrix W with u' = W' w such that w'w/2 is the energy of acceleration: makes metres and radians comparable."""
+    inverse: Vector = np.linalg.inv(np.linalg.cholesky(mass))
+    return inverse
+
+
+def _rank(sizes: Vector) -> int:
+    return int(np.sum(sizes > _RANK * sizes[0])) if len(sizes) else 0
+
+
+def _refuse_jam(matrix: Vector) -> None:
+    if len(matrix) and np.linalg.cond(matrix) > 1.0 / np.finfo(float).eps:
+        raise InputError(
+            "friction of the wheels", got="a base that jams", expected="a lower centre of mass or friction"
+        )
+
+
+def _constrained(
+    metric: Vector, mass: Vector, load: Vector, rows: Vector, wanted: Vector
+) -> tuple[Vector, Vector, int, float]:
+    """Solve mass a = load + rows' T with rows a = wanted, whatever the rank of rows; the smallest T.
+
+    One singular value decomposition splits the accelerations (m,), in the metric of the true mass matrix, into those
+    the k rows fix and those they leave free.
+
+    Returns:
+        Accelerations (m,), forces (k,), rank, and the largest part of `wanted` that no acceleration gives.
+    """
+    whitening = _whitening(metric)
+    scaled_mass, scaled_load, scaled_rows = whitening @ mass @ whitening.T, whitening @ load, rows @ whitening.T
+    left, sizes, right = np.linalg.svd(scaled_rows, full_matrices=True)
+    rank = _rank(sizes)
+    fixed, free = right[:rank], right[rank:]
+    w = fixed.T @ ((left[:, :rank].T @ wanted) / sizes[:rank])
+    reduced = free @ scaled_mass @ free.T
+    _refuse_jam(reduced)
+    w = w + free.T @ np.linalg.solve(reduced, free @ (scaled_load - scaled_mass @ w))
+    forces = left[:, :rank] @ ((fixed @ (scaled_mass @ w - scaled_load)) / sizes[:rank])
+    missing = wanted - scaled_rows @ w
+    return whitening.T @ w, forces, rank, float(np.max(np.abs(missing), initial=0.0))
