@@ -185,7 +185,13 @@ def test_every_deviation_cited_in_the_code_has_a_row() -> None:
 
 
 def test_the_table_has_every_deviation_of_the_systems_built_so_far() -> None:
-    built = {"000": range(1, 7), "001": range(1, 4), "002": [*range(1, 8), 10], "003": range(1, 17), "004": range(1, 10)}
+    built = {
+        "000": range(1, 7),
+        "001": range(1, 4),
+        "002": [*range(1, 8), 10],
+        "003": range(1, 17),
+        "004": range(1, 10),
+    }
     assert {f"D-{source}-{k}" for source, numbers in built.items() for k in numbers} == set(rows())
     for identifier, cells in rows().items():
         assert len(cells) == 4 and all(cells), identifier
