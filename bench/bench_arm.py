@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bench.arm_peers import casadi_arm, casadi_buffer, casadi_compiled, mujoco_arm, pinocchio_arm
+from bench.arm_peers import mujoco_arm, pinocchio_arm
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.dynamics.straight_line import StraightLine, find_straight_line
@@ -80,6 +80,9 @@ class States:
 
     def casadi(self, which: int) -> dict[str, Candidate]:
         """Candidates of CasADi at the first state: the accelerations (0) or their derivatives (1)."""
+        # Only the bench extra brings CasADi: the groups can be listed, and tested, without it.
+        from bench.arm_in_casadi import casadi_arm, casadi_buffer, casadi_compiled
+
         function = casadi_arm(self.model)[which]
         arguments = (self.q0, self.v0, self.tau0)
         results = tuple(np.zeros(function.size_out(k)[0] * function.size_out(k)[1]) for k in range(function.n_out()))

@@ -281,7 +281,7 @@ def test_two_items_of_one_name_are_refused(tmp_path, monkeypatch):
 
 
 def test_groups_that_are_shipped_can_be_listed():
-    for peer in ("casadi", "mujoco", "pinocchio"):
+    for peer in ("mujoco", "pinocchio"):
         pytest.importorskip(peer)
     groups = program.load_groups()
     assert {"arm", "startup"} <= set(groups)
