@@ -184,6 +184,7 @@ HEADER = '''"""Straight-line dynamics of the youBot arm. Written by scripts/writ
 Operations: {operations}.
 """
 # ruff: noqa
+# fmt: off
 # mypy: ignore-errors
 
 from math import cos, isfinite, sin

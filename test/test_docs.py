@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SYSTEMS = re.findall(
+    r"^\| (\d+) \| (\d{3}) \| (.+) \| (.+) \|$", (ROOT / "docs" / "systems.md").read_text(encoding="utf-8"), re.M
+)
 
 
 def test_parameter_page_equals_the_tables():
@@ -43,3 +47,66 @@ def test_library_example_of_the_readme_runs():
     scope: dict[str, object] = {}
     exec(code, scope)
     assert scope["base"].wheel_speeds([0.2, 0.0, 0.0])[0] == pytest.approx(0.2 / 0.0475)
+
+
+def package_sources() -> dict[str, str]:
+    """Text of every file of the package, its lines joined, by path."""
+    files = (ROOT / "youbot_dynamics").rglob("*.py")
+    return {str(file.relative_to(ROOT)): " ".join(file.read_text(encoding="utf-8").split()) for file in files}
+
+
+def cited_systems(text: str) -> set[int]:
+    """Numbers behind `system` or `systems`: lists and ranges such as `1-3, 5 and 7`."""
+    cited: set[int] = set()
+    for numbers in re.findall(r"\b[Ss]ystems? (\d+(?:(?:-| to |, | and )\d+)*)", text):
+        for first, last in re.findall(r"(\d+)(?:(?:-| to )(\d+))?", numbers):
+            cited |= set(range(int(first), int(last or first) + 1))
+    return cited
+
+
+def test_citations_are_read_as_they_are_written():
+    text = "one (system 5; D-000-6), two (systems 1-3, 8 and 11), Systems 20 to 22, but no system of 7 equations"
+    assert cited_systems(text) == {5, 1, 2, 3, 8, 11, 20, 21, 22}
+
+
+def test_every_system_stands_once_in_the_table():
+    assert [int(number) for number, *_ in SYSTEMS] == list(range(1, 57))
+
+
+@pytest.mark.parametrize(("number", "where"), [(number, where) for number, _, _, where in SYSTEMS])
+def test_a_system_lives_where_the_table_says(number: str, where: str):
+    if where == "not built yet":
+        return
+    names = where.split(", ")
+    for name in names:
+        assert re.fullmatch(r"`[\w.]+`", name), f"system {number}: {name}"
+        parts = name.strip("`").split(".")
+        depth = next(
+            n
+            for n in range(len(parts), 0, -1)
+            if (ROOT / "youbot_dynamics" / "/".join(parts[:n])).with_suffix(".py").is_file()
+        )
+        found = importlib.import_module(".".join(["youbot_dynamics", *parts[:depth]]))
+        assert depth < len(parts), f"system {number}: {name} names no class or function"
+        for part in parts[depth:]:
+            found = getattr(found, part)
+
+
+def test_every_system_and_document_the_package_cites_is_in_the_table():
+    sources = package_sources()
+    known, documents = {int(number) for number, *_ in SYSTEMS}, {document for _, document, *_ in SYSTEMS}
+    assert documents == {"000", "001", "002", "003", "004"}
+    everything: set[int] = set()
+    for path, text in sources.items():
+        cited = cited_systems(text)
+        assert cited <= known, f"{path}: systems {sorted(cited - known)}"
+        unknown = set(re.findall(r"\b[Ss]eeds? (\d{3})\b", text)) - documents
+        assert not unknown, f"{path}: seeds {sorted(unknown)}"
+        everything |= cited
+    assert len(everything) > 40
+
+
+def test_a_system_that_is_not_built_is_claimed_by_no_file():
+    missing = {int(number) for number, _, _, where in SYSTEMS if where == "not built yet"}
+    for path, text in package_sources().items():
+        assert not cited_systems(text) & missing, f"{path}: systems {sorted(cited_systems(text) & missing)}"

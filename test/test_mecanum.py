@@ -175,6 +175,14 @@ def test_wheels_that_cannot_carry_a_base_are_refused(positions, radii, angles, f
         MecanumBase(positions, radii, angles, factor)
 
 
+@pytest.mark.parametrize("name", ["half_length", "half_width"])
+@pytest.mark.parametrize("value", [-0.15, 0.0, np.nan])
+def test_a_base_without_length_or_width_or_with_its_wheels_swapped_is_refused(name: str, value: float) -> None:
+    lengths = {"half_length": H, "half_width": L, name: value}
+    with pytest.raises(ModelError, match=rf"^{name}: got {value:g}; expected a finite number above 0 \[m\]"):
+        MecanumBase.rectangular(R, **lengths)
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_whether_wheels_determine_the_motion_does_not_depend_on_the_unit_of_length(unit: float) -> None:
     base = MecanumBase(SQUARE * unit, np.full(4, 0.1 * unit), ANGLES)

@@ -53,17 +53,54 @@ def test_the_reduced_equation_is_that_of_body_and_wheels(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_it_is_the_wheeled_base_with_mecanum_wheels_that_roll(seed: int) -> None:
+    """With the centre of mass anywhere: seed 0 has it in the middle, seed 1 where the youBot has it."""
     random = np.random.default_rng(seed)
+    centre = [(0.0, 0.0), (0.035, 0.0)][seed] if seed < 2 else tuple(random.normal(size=2) * 0.05)
+    smooth = dataclasses.replace(SMOOTH, centre_of_mass=centre)
     same = {"radius": RADIUS, "spin_inertia": 0.0106, "steering_inertia": 0.0}
     angles = np.array([-1.0, 1.0, 1.0, -1.0]) * np.pi / 4
     wheels = [
         wheel(str(k), "mecanum", place, roller_angle=angles[k], **same) for k, place in enumerate(KINEMATICS.positions)
     ]
-    base = WheeledBase(tuple(wheels), 29.9, 1.1, (0.0, 0.0, 0.15))
+    base = WheeledBase(tuple(wheels), 29.9, 1.1, (*centre, 0.02))
     state, torques = base.rolling_state(random.normal(size=3)), random.normal(size=4)
     np.testing.assert_allclose(state.wheel_speeds, KINEMATICS.wheel_speeds(state.twist))
     motion = base.motion(state, torques, rolling=[True] * 4)
-    np.testing.assert_allclose(motion.twist_rate, SMOOTH.acceleration(state.twist, torques), atol=1e-12)
+    np.testing.assert_allclose(motion.twist_rate, smooth.acceleration(state.twist, torques), atol=1e-12)
+
+
+def test_a_load_ahead_of_the_centre_makes_turning_heavier_and_pulls_it_along() -> None:
+    """Steiner's theorem, m x^2, on top of the yaw inertia about the centre of mass; a turn swings the load outward."""
+    ahead = dataclasses.replace(SMOOTH, centre_of_mass=(0.035, 0.0))
+    more = ahead.effective_inertia - SMOOTH.effective_inertia
+    assert more[2, 2] == pytest.approx(29.9 * 0.035**2)
+    assert 0.005 < more[2, 2] / SMOOTH.effective_inertia[2, 2] < 0.015
+    assert more[1, 2] == more[2, 1] == pytest.approx(29.9 * 0.035)
+    turning = ahead.acceleration([0.0, 0.0, 1.5], np.zeros(4))
+    assert turning[0] * ahead.effective_inertia[0, 0] == pytest.approx(29.9 * 1.5**2 * 0.035)
+
+
+@given(twist=TWIST)
+@settings(max_examples=60, deadline=None)
+def test_without_friction_and_torque_a_load_off_the_centre_keeps_its_energy(twist: tuple) -> None:
+    ahead = dataclasses.replace(SMOOTH, centre_of_mass=(0.065, -0.02))
+    change = np.array(twist) @ ahead.effective_inertia @ ahead.acceleration(twist, np.zeros(4))
+    assert change == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("coulomb", "verdict"), [(0.12, "creeps"), (0.7, "creeps"), (1.0, "rings"), (1.5, "stays")])
+def test_explicit_steps_come_to_rest_up_to_the_wheel_friction_that_is_said(coulomb: float, verdict: str) -> None:
+    """Slope of the friction over the effective inertia: below 1 / step no sign changes, above 2 / step no rest."""
+    base = MecanumDynamics(
+        KINEMATICS, 29.946, 1.1, 0.0106, wheel_coulomb=coulomb, roller_coulomb=0.3, viscous_x=15.0, viscous_y=20.0
+    )
+    twist, ways = np.array([0.0, 0.0, 1e-6]), []
+    for _ in range(3000):
+        twist = twist + 1e-3 * base.acceleration(twist, np.zeros(4))
+        ways.append(twist[2])
+    way = np.array(ways)
+    assert bool(np.all(way >= -1e-15)) == (verdict == "creeps")
+    assert bool(abs(way[-1]) < 1e-12) == (verdict != "stays")
 
 
 def test_rolling_wheels_add_no_centripetal_force() -> None:
@@ -114,6 +151,8 @@ def test_negative_friction_is_refused(name: str) -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ModelError, match="mass of the base"):
         dataclasses.replace(YOUBOT, mass=0.0)
+    with pytest.raises(InputError, match=r"centre_of_mass: got shape \(3,\)"):
+        dataclasses.replace(YOUBOT, centre_of_mass=(0.0, 0.0, 0.1))
     with pytest.raises(InputError, match=r"twist: got shape \(2,\); expected shape \(3,\)"):
         YOUBOT.friction([0.0, 1.0])
     with pytest.raises(InputError, match=r"wheel_torques\[3\]: got nan"):

@@ -210,3 +210,17 @@ def test_what_is_no_motion_is_refused() -> None:
         planar.steps_of_path(np.zeros(3))
     with pytest.raises(InputError, match=r"path\[1, 2\]: got inf"):
         planar.move_path(np.zeros(3), [[0.0, 0.0, 0.0], [1.0, 0.0, np.inf]])
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_angles_that_are_not_finite_are_refused(wrong: float) -> None:
+    with pytest.raises(InputError, match="angle: got .*expected a finite number"):
+        planar.wrap(wrong)
+    with pytest.raises(InputError, match="yaw: got .*expected a finite number"):
+        planar.rotation(wrong)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -0.1, np.nan, np.inf])
+def test_a_mean_twist_needs_a_positive_time(wrong: float) -> None:
+    with pytest.raises(InputError, match="dt: got .* s; expected a positive time"):
+        planar.mean_twist([0.0, 0.0, 0.0], [0.1, 0.0, 0.0], wrong)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +17,7 @@ from youbot_dynamics.dynamics.rigid_body import (
     inertia_between_poles,
     moment_about_line,
     moment_of_forces,
+    point_inertia,
     point_masses,
     wrench_about_pole,
 )
@@ -207,6 +211,7 @@ def test_every_cloud_of_points_passes_and_every_broken_triangle_does_not(squares
     ("mass", "inertia", "says"),
     [
         (-1.0, np.eye(3), "mass of body 'lid': got -1"),
+        (np.nan, np.eye(3), "mass of body 'lid': got nan"),
         (1.0, np.diag([1.0, 1.0, -0.5]), "inertia of body 'lid': got principal moments -0.5.*none negative"),
         (1.0, np.diag([1.0, 1.0, 2.5]), "inertia of body 'lid'.*1, 1, 2.5.*sum of the other two"),
         (1.0, np.eye(3) + [[0, 0.1, 0], [0, 0, 0], [0, 0, 0]], "inertia of body 'lid'.*not symmetric"),
@@ -227,3 +232,58 @@ def test_point_masses_refuse_what_is_no_cloud() -> None:
         point_masses([1.0, 1.0], np.zeros((3, 3)))
     with pytest.raises(InputError, match=r"positions\[1, 2\]: got nan"):
         point_masses([1.0, 1.0], [[0.0, 0.0, 0.0], [0.0, 0.0, np.nan]])
+
+
+ONE, ZERO = np.eye(3), np.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda: point_inertia(1.0, [0.0, 0.0]), r"offset: got shape \(2,\); expected shape \(3,\)"),
+        (lambda: inertia_about(ONE, 1.0, [np.nan, 0.0, 0.0]), r"offset\[0\]: got nan"),
+        (lambda: inertia_about(np.eye(2), 1.0, ZERO), r"inertia: got shape \(2, 2\); expected shape \(3, 3\)"),
+        (lambda: inertia_between_poles(ONE, 1.0, ZERO, [0.0, np.inf, 0.0]), r"offset\[1\]: got inf"),
+        (lambda: moment_about_line(ONE, ZERO), "direction: got length 0; expected a direction"),
+        (lambda: moment_about_line(ONE, [1.0, 2.0]), r"direction: got shape \(2,\)"),
+        (lambda: check_inertia("lid", 1.0, np.eye(2)), r"inertia of body 'lid': got shape \(2, 2\)"),
+        (lambda: check_inertia("lid", 1.0, np.nan * ONE), r"inertia of body 'lid'\[0, 0\]: got nan"),
+        (lambda: wrench_about_pole(1.0, ONE, [0.0, 0.0], ZERO, ZERO, ZERO), r"offset: got shape \(2,\)"),
+        (lambda: wrench_about_pole(1.0, ONE, ZERO, [0.0, 0.0, np.nan], ZERO, ZERO), r"angular_velocity\[2\]: got nan"),
+        (lambda: wrench_about_pole(1.0, ONE, ZERO, ZERO, np.zeros(2), ZERO), r"angular_acceleration: got shape \(2,\)"),
+        (lambda: wrench_about_pole(1.0, ONE, ZERO, ZERO, ZERO, np.zeros((3, 1))), r"^acceleration: got shape \(3, 1\)"),
+        (lambda: moment_of_forces([[1, 2, 3]], [[0, 0, 1], [1, 1, 1]], [[0, 0, 0]]), r"points: got shape \(2, 3\); ex"),
+        (lambda: moment_of_forces([[1, 2, 3]], [[0, 0, 1]], [0, 0, 0]), r"couples: got shape \(3,\)"),
+        (lambda: moment_of_forces([1, 2, 3], [[0, 0, 1]], [[0, 0, 0]]), r"forces: got shape \(3,\)"),
+    ],
+)
+def test_arguments_of_a_wrong_shape_or_not_finite_are_refused_by_name(ask: Callable[[], Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        ask()
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda: point_inertia(-1.0, ZERO), "mass: got -1; expected a finite number of at least 0"),
+        (lambda: inertia_about(ONE, np.inf, ZERO), "mass: got inf"),
+        (lambda: inertia_about(np.diag([1.0, 1.0, 3.0]), 1.0, ZERO), "inertia: got principal moments 1, 1, 3"),
+        (lambda: moment_about_line(np.diag([1.0, 1.0, -1.0]), [1.0, 0.0, 0.0]), "inertia: .*none negative"),
+        (lambda: moment_about_line(np.triu(np.ones((3, 3))), [1.0, 0.0, 0.0]), "inertia: .*not symmetric"),
+        (lambda: wrench_about_pole(-1.0, ONE, ZERO, ZERO, ZERO, ZERO), "mass: got -1"),
+        (
+            lambda: wrench_about_pole(5.0, ONE, [0.0, 0.0, 0.5], ZERO, ZERO, ZERO),
+            "inertia: got a moment 0.25 kg m2 below that of the mass in its centre; expected the inertia about",
+        ),
+        (lambda: inertia_between_poles(ONE, 5.0, [0.0, 0.0, 0.5], ZERO), "inertia: got a moment 0.25 kg m2 below"),
+    ],
+)
+def test_bodies_that_cannot_be_are_refused(ask: Callable[[], Any], says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        ask()
+
+
+def test_a_line_may_be_given_at_any_length() -> None:
+    inertia = np.diag([1.0, 2.0, 2.5])
+    for length in (1e-200, 1.0, 1e200):
+        assert moment_about_line(inertia, [0.0, length, length]) == pytest.approx(2.25)

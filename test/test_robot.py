@@ -75,6 +75,33 @@ def test_a_value_out_of_range_is_refused(tmp_path: Path, values: dict, words: st
         load_robot(params_file=params(tmp_path, "p.yaml", values))
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("effective_z: 0.1", r"parameter robot\.base\.delay\.effective_z: .*did you mean"),
+        ("effective_x: 1.5", r"parameter robot\.base\.delay\.effective_x: got 1\.5; expected 0 to 1 \[s\]"),
+        ("effective_x: 1", r"parameter robot\.base\.delay\.effective_x: got 1; expected a number with a decimal point"),
+    ],
+)
+@pytest.mark.parametrize("role", ["result_file", "params_file"])
+def test_a_refused_fact_names_its_file_and_line(tmp_path: Path, role: str, line: str, words: str) -> None:
+    path = tmp_path / "own.yaml"
+    head = "# mine\n/**:\n  ros__parameters:\n    robot:\n      base:\n        mass: 30.0\n        delay:\n"
+    path.write_text(f"{head}          effective_y: 0.1\n          {line}\n")
+    with pytest.raises(ParameterError, match=rf"^parameter file {re.escape(str(path))}, line 9: {words}"):
+        load_robot(**{role: path})
+
+
+def test_of_a_fact_given_twice_the_later_counts_and_its_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    section = "  ros__parameters:\n    robot.base.mass: "
+    path.write_text(f"/**:\n{section}-1.0\n/**/**:\n{section}30.0\n")
+    assert load_robot(params_file=path).base.mass == 30.0
+    path.write_text(f"/**:\n{section}30.0\n/**/**:\n{section}-2.0\n")
+    with pytest.raises(ParameterError, match=r"own\.yaml, line 6: parameter robot\.base\.mass: got -2\.0"):
+        load_robot(params_file=path)
+
+
 def test_the_result_of_another_robot_is_refused(tmp_path: Path) -> None:
     other = params(tmp_path, "r.yaml", {"robot.robot_id": "fred", DELAY: 0.1})
     with pytest.raises(ParameterError, match="got a result of robot 'fred'; expected one of robot 'youbot'"):

@@ -10,7 +10,8 @@ from scipy.linalg import expm
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.dynamics.merge import without_fixed_joints
 from youbot_dynamics.dynamics.tree import Tree
-from youbot_dynamics.errors import ModelError
+from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.resources import urdf_path
 
 ALL = ("revolute", "revolute", "prismatic", "fixed")
 
@@ -217,3 +218,38 @@ def test_a_massless_tree_at_rest_by_its_rotors_has_its_centre_at_the_origin() ->
     whole = tree.bodies([0.1], [2.0])
     assert (whole.mass, whole.kinetic_energy, whole.potential_energy) == (0.0, 1.0, 0.0)
     np.testing.assert_array_equal(whole.centre_of_mass, np.zeros(3))
+
+
+def test_slots_and_neutral_positions_find_their_way_in_q():
+    tree = Tree.from_urdf(urdf_path("youbot.urdf"), floating_base=True)
+    q = tree.neutral()
+    assert q.shape == (tree.nq,)
+    np.testing.assert_array_equal(q[:7], [0, 0, 0, 0, 0, 0, 1])
+    assert not np.any(q[7:])
+    in_q, in_v = tree.slots("arm_joint_2")
+    assert (in_q.stop - in_q.start, in_v.stop - in_v.start) == (1, 1)
+    v = np.zeros(tree.nv)
+    v[in_v] = 1.0
+    np.testing.assert_allclose(tree.step(q, v, 0.1)[in_q], 0.1)
+    assert tree.slots(0) == (slice(0, 7), slice(0, 6))
+    fixed = tree.joint_names.index("base_footprint_joint")
+    assert q[tree.slots(fixed)[0]].size == 0
+    with pytest.raises(InputError, match=r"joint: got 'arm_joint_9'; expected one of .*arm_joint_1"):
+        tree.slots("arm_joint_9")
+    assert repr(tree) == f"Tree({len(tree.names)} bodies, nq={tree.nq}, nv={tree.nv})"
+
+
+def test_a_floating_body_with_six_fixed_ones_needs_a_quaternion_too():
+    n = 7
+    tree = Tree.from_arrays(
+        [-1, *range(n - 1)],
+        ["floating", *["fixed"] * (n - 1)],
+        np.tile([0.0, 0.0, 1.0], (n, 1)),
+        np.tile(np.eye(4), (n, 1, 1)),
+        np.ones(n),
+        np.zeros((n, 3)),
+        np.tile(0.1 * np.eye(3), (n, 1, 1)),
+    )
+    assert tree.nq == n
+    with pytest.raises(InputError, match="quaternion"):
+        tree.forward_dynamics(np.zeros(7), np.zeros(6), np.zeros(6))

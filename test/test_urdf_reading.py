@@ -9,7 +9,7 @@ import pytest
 from random_trees import full, relative
 
 from youbot_dynamics.dynamics.tree import Tree
-from youbot_dynamics.errors import ModelError, YoubotDynamicsError
+from youbot_dynamics.errors import ModelError
 from youbot_dynamics.resources import urdf_path
 
 # Bodies and joints in an order of their own; frames, inertial frames and axes turned; a link without mass.
@@ -265,7 +265,7 @@ def robot(inside: str) -> str:
         ),
         (robot(LINKS + JOINT.replace('type="fixed"', "")), "joint 'j' of the URDF text: got type ''"),
         (
-            robot(LINKS + JOINT.replace("fixed", "revolute").replace("</joint>", '<axis xyz="0 0 0"/></joint>')),
+            robot(LINKS + JOINT.replace("fixed", "continuous").replace("</joint>", '<axis xyz="0 0 0"/></joint>')),
             "axis of the joint of body 'b'.*expected a direction",
         ),
         (
@@ -280,7 +280,7 @@ def robot(inside: str) -> str:
         (robot(LINKS.replace('value="1"', 'value="${m}"') + JOINT), r"link 'a' of the URDF text mass value: got '\$"),
         (robot(LINKS.replace('value="1"', 'value="-1"') + JOINT), "mass of body 'a': got -1"),
         (robot(LINKS.replace('izz="1"', 'izz="3"') + JOINT), "inertia of body 'a'.*sum of the other two"),
-        (robot(LINKS + JOINT.replace("fixed", "revolute")), "joint of body 'b': got no mass beyond it"),
+        (robot(LINKS + JOINT.replace("fixed", "continuous")), "joint of body 'b': got no mass beyond it"),
         (
             robot(
                 LINKS + JOINT.replace("fixed", "revolute").replace("</joint>", '<limit lower="1" upper="0"/></joint>')
@@ -294,9 +294,60 @@ def test_what_is_no_robot_is_refused_with_what_and_where(text: str, says: str) -
         Tree.from_urdf(text)
 
 
-def test_a_number_beyond_all_bounds_is_refused() -> None:
-    with pytest.raises(YoubotDynamicsError, match=r"masses\[0\]: got inf"):
-        Tree.from_urdf(robot(LINKS.replace('value="1"', 'value="inf"') + JOINT))
+def jointed(kind: str, inside: str, end: str = "") -> str:
+    """Two links, each with mass, on a joint of a kind with something in it."""
+    second = LINKS.replace('<link name="b"/>', "").replace('"a"', '"b"')
+    joint = JOINT.replace("fixed", kind).replace("</joint>", f"{inside}</joint>")
+    return robot(LINKS.replace('<link name="b"/>', "") + second + joint + end)
+
+
+LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (robot(LINKS.replace('value="1"', 'value="inf"') + JOINT), "link 'a' of the URDF text mass value: got 'inf'"),
+        (robot(LINKS.replace('ixx="1"', 'ixx="1e999"') + JOINT), "link 'a' of the URDF text inertia ixx: got '1e999'"),
+        (jointed("fixed", '<origin xyz="0 inf 0"/>'), "joint 'j' of the URDF text xyz: got '0 inf 0'"),
+        (jointed("revolute", ""), "joint 'j' of the URDF text: got no <limit> of a revolute joint; expected its lower"),
+        (jointed("prismatic", ""), "joint 'j' of the URDF text: got no <limit> of a prismatic joint"),
+        (jointed("revolute", LIMIT.replace('"5"', '"-5"')), "joint 'j' of the URDF text effort: got -5; expected 0 or"),
+        (jointed("continuous", '<limit velocity="-2"/>'), "joint 'j' of the URDF text velocity: got -2; expected 0 or"),
+        (jointed("revolute", LIMIT + '<dynamics damping="-1"/>'), "joint 'j' of the URDF text damping: got -1; expect"),
+        (jointed("revolute", LIMIT + '<dynamics friction="-2"/>'), "joint 'j' of the URDF text friction: got -2"),
+        (jointed("revolute", LIMIT + '<dynamics damping="inf"/>'), "joint 'j' of the URDF text damping: got 'inf'"),
+        (
+            jointed("revolute", LIMIT + '<mimic joint="k" multiplier="-1"/>'),
+            "joint 'j' of the URDF text: got <mimic> of joint 'k'; expected a joint that moves by itself; lock it",
+        ),
+    ],
+)
+def test_a_joint_or_body_with_impossible_numbers_is_refused_by_name(text: str, says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        Tree.from_urdf(text)
+
+
+def test_a_joint_that_mimics_another_may_be_locked_or_left_out() -> None:
+    text = jointed("revolute", LIMIT + '<mimic joint="k"/>')
+    assert Tree.from_urdf(text, locked=["j"]).nv == 0
+    assert Tree.from_urdf(text, root="b", floating_base=True).nv == 6
+
+
+def test_limits_may_be_infinite_and_continuous_joints_go_without() -> None:
+    tree = Tree.from_urdf(jointed("revolute", LIMIT.replace('"2"', '"inf"')))
+    assert (tree.limits[1].velocity, tree.limits[1].effort) == (np.inf, 5.0)
+    assert Tree.from_urdf(jointed("continuous", "")).limits[1].upper == np.inf
+
+
+def test_messages_about_joints_name_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "grip.urdf"
+    path.write_text(jointed("revolute", ""), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"^joint 'j' of grip\.urdf: got no <limit>"):
+        Tree.from_urdf(path)
+    path.write_text(jointed("revolute", LIMIT), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"^locked joint 'k' of grip\.urdf: got no such joint; expected one of j"):
+        Tree.from_urdf(path, locked=["k"])
 
 
 def test_files_that_cannot_be_read_are_refused_by_path(tmp_path: Path) -> None:
@@ -315,7 +366,11 @@ def test_files_that_cannot_be_read_are_refused_by_path(tmp_path: Path) -> None:
 
 
 def test_unknown_links_and_joints_are_refused_with_those_there_are() -> None:
-    with pytest.raises(ModelError, match="root link 'arm': got no such link; expected one of foot, mast"):
+    with pytest.raises(
+        ModelError, match="root link 'arm' of the URDF text: got no such link; expected one of foot, mast"
+    ):
         Tree.from_urdf(ROBOT, root="arm")
-    with pytest.raises(ModelError, match="locked joint 'grip': got no such joint"):
+    with pytest.raises(
+        ModelError, match="locked joint 'grip' of the URDF text: got no such joint; expected one of turn, lift"
+    ):
         Tree.from_urdf(ROBOT, locked=["lift", "grip"])

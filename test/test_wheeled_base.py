@@ -466,16 +466,6 @@ def test_too_much_torque_spins_the_wheel_at_the_limit_of_its_cone() -> None:
     assert spinning.twist_rate[0] == pytest.approx(best, rel=2e-3)
 
 
-def test_a_base_with_a_high_centre_of_mass_is_said_to_tip_over() -> None:
-    base = base_of(["fixed"] * 4, centre_of_mass=(0.0, 0.0, 0.6))
-    state = BaseState([1.0, 0.0, 0.0], np.zeros(4))  # blocked wheels
-    motion = base.motion(state, np.zeros(4))
-    assert motion.tips_over and motion.smallest_normal_force < 0.0
-    lifted = motion.normal_forces < 0.0
-    np.testing.assert_array_equal(motion.tangential_forces[lifted], 0.0)
-    assert not base_of(["fixed"] * 4).motion(state, np.zeros(4)).tips_over
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [

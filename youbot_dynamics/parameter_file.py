@@ -9,11 +9,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.parameters import Value
+from youbot_dynamics.parameters import Parameter, Value, check_names
 
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -27,6 +28,13 @@ _AMBIGUOUS = re.compile(
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 # A node pattern: names and wildcards, each a whole part of the path.
 _SECTION = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]{0,254}|\*\*?)(/([A-Za-z_][A-Za-z0-9_]{0,254}|\*\*?))*")
+
+
+class Placed(NamedTuple):
+    """A value and the line of the file it stands in, counted from 1."""
+
+    value: Value
+    line: int
 
 
 def read_parameters(path: Path, node: str, namespace: str = "") -> dict[str, Value]:
@@ -45,8 +53,37 @@ def read_parameters(path: Path, node: str, namespace: str = "") -> dict[str, Val
     Raises:
         ParameterError: the file is missing or not what rcl accepts; names the file, line and key.
     """
+    return {name: placed.value for name, placed in _read_placed(path, node, namespace).items()}
+
+
+def read_checked(path: Path, prefix: str, table: Mapping[str, Parameter]) -> dict[str, Value]:
+    """Parameters below one prefix that the `/**` sections of a ROS parameter file give, each as its table wants it.
+
+    Args:
+        path: the file.
+        prefix: first part of the names that are wanted; others may be in the file for the nodes.
+        table: every parameter there is below the prefix, by its dotted name.
+
+    Raises:
+        ParameterError: as `read_parameters`; a name outside the table, or a value that its parameter refuses. Names
+            the file, line and parameter.
+    """
+    checked: dict[str, Value] = {}
+    for name, (value, line) in _read_placed(path, "", "").items():
+        if name.split(".")[0] != prefix:
+            continue
+        try:
+            check_names([name], table)
+            checked[name] = table[name].check(value)
+        except ParameterError as refused:
+            place = f"parameter file {path}, line {line}: {refused.thing}"
+            raise ParameterError(place, got=refused.got, expected=refused.expected, remedy=refused.remedy) from None
+    return checked
+
+
+def _read_placed(path: Path, node: str, namespace: str) -> dict[str, Placed]:
     full_name = "".join(f"/{part}" for part in (namespace.strip("/"), node) if part)
-    values: dict[str, Value] = {}
+    values: dict[str, Placed] = {}
     for section, parameters in read_sections(path).items():
         if _section_applies(section, full_name):
             values.update(parameters)
@@ -60,8 +97,8 @@ def _section_applies(section: str, full_name: str) -> bool:
     return re.fullmatch(pattern, full_name) is not None
 
 
-def read_sections(path: Path) -> dict[str, dict[str, Value]]:
-    """Every section of a parameter file: node pattern -> dotted names and values.
+def read_sections(path: Path) -> dict[str, dict[str, Placed]]:
+    """Every section of a parameter file: node pattern -> dotted names, values and lines.
 
     Raises:
         ParameterError: as `read_parameters`.
@@ -78,7 +115,7 @@ def read_sections(path: Path) -> dict[str, dict[str, Value]]:
         raise ParameterError(f"parameter file {path}", got=" ".join(str(problem).split())) from None
     if root is None:
         return {}
-    sections: dict[str, dict[str, Value]] = {}
+    sections: dict[str, dict[str, Placed]] = {}
     for section, body in _entries(root, path, "the file"):
         entries = _entries(body, path, section)
         alone = len(entries) == 1
@@ -92,7 +129,7 @@ def read_sections(path: Path) -> dict[str, dict[str, Value]]:
                 name, parameters = f"{section}/{key}", nested[0][1]
             if not _SECTION.fullmatch(name):
                 raise _refuse(path, body, f"section {name}", "NAMESPACE/NODE, with * or ** as whole parts")
-            found: dict[str, Value] = {}
+            found: dict[str, Placed] = {}
             _collect(parameters, path, "", found)
             sections.setdefault(name, {}).update(found)
     return sections
@@ -136,9 +173,10 @@ def _entries(node: yaml.Node, path: Path, where: str) -> list[tuple[str, yaml.No
     return entries
 
 
-def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, Value]) -> None:
+def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, Placed]) -> None:
     for key, value in _entries(node, path, prefix or "ros__parameters"):
         name = f"{prefix}.{key}" if prefix else key
+        line = value.start_mark.line + 1
         if isinstance(value, yaml.MappingNode):
             _collect(value, path, name, found)
         elif isinstance(value, yaml.SequenceNode):
@@ -149,9 +187,9 @@ def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, Value]) 
                 items.append(_scalar(item, path, name))
             if len({type(item) for item in items}) != 1:
                 raise _refuse(path, value, f"an empty or mixed list in {name}", "elements of one type")
-            found[name] = tuple(items)  # type: ignore[assignment]
+            found[name] = Placed(tuple(items), line)  # type: ignore[arg-type]
         else:
-            found[name] = _scalar(value, path, name)
+            found[name] = Placed(_scalar(value, path, name), line)
 
 
 def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.parameter_file import read_parameters
-from youbot_dynamics.parameters import Parameter, Value, build, check_names, fact, fact_table
+from youbot_dynamics.parameter_file import read_checked, read_parameters
+from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot_arm import Arm
 
@@ -109,7 +109,7 @@ class Base:
         unit="kg",
         low=5.0,
         high=100.0,
-        source="KUKA youBot manual V6: 20 + 4.0 + 5.69 + 0.245 kg; equals urdf/youbot.urdf",
+        source="KUKA youBot manual V6: 20 + 4.0 + 5.69 + 0.245 = 29.935 kg; urdf/youbot.urdf adds up to 29.946",
     )
     yaw_inertia: float = fact(
         "Whole robot about the vertical through its centre of mass, wheels not turning.",
@@ -117,6 +117,14 @@ class Base:
         low=0.1,
         high=10.0,
         source="uniform box and arm; urdf/youbot.urdf has 1.13 folded, 1.15 upright",
+    )
+    centre_of_mass: tuple[float, ...] = fact(
+        "Whole robot, x and y from the middle of the wheels, arm folded; the arm stretched forward makes it 0.065, 0.",
+        unit="m",
+        low=-0.5,
+        high=0.5,
+        length=2,
+        source="urdf/youbot.urdf, rounded: 0.0349, 0.0008",
     )
     wheel_inertia: float = fact(
         "A wheel with its reflected rotor about the axle: 0.0016 + 1.35e-5 x (9405 / 364)^2.",
@@ -140,6 +148,7 @@ class Base:
             roller_coulomb=friction.roller_coulomb,
             viscous_x=friction.viscous_x,
             viscous_y=friction.viscous_y,
+            centre_of_mass=(self.centre_of_mass[0], self.centre_of_mass[1]),
         )
 
 
@@ -245,7 +254,7 @@ def load_robot(result_file: Path | None = None, params_file: Path | None = None)
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, or a
-            result that belongs to another robot.
+            result that belongs to another robot; names the file, and the line of a parameter.
     """
     table = {parameter.name: parameter for parameter in robot_table()}
     values: dict[str, Value] = {name: parameter.default for name, parameter in table.items()}
@@ -253,10 +262,7 @@ def load_robot(result_file: Path | None = None, params_file: Path | None = None)
     for role, path in (("result", result_file), ("params", params_file)):
         if path is None:
             continue
-        found = read_parameters(path, "")
-        robot_values = {name: value for name, value in found.items() if name.split(".")[0] == PREFIX}
-        check_names(robot_values, table)
-        sources[role] = {name: table[name].check(value) for name, value in robot_values.items()}
+        sources[role] = read_checked(path, PREFIX, table)
         values.update(sources[role])
     name = f"{PREFIX}.robot_id"
     own_id = sources.get("params", {}).get(name, table[name].default)

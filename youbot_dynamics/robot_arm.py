@@ -25,10 +25,11 @@ _LUH = "LUHbots/luh_youbot_os@d1479e9, tuned by hand"
 class JointFriction:
     """LuGre friction of a joint; gear and rotor losses are in it, since it is fitted on effort = Kt N i.
 
-    Published figures differ by 40 % (Coulomb) and 50 % (viscous); joint 4 showed 0.45, 0.39 and 0.24 N m at 0.1, 0.65
-    and 0.9 rad/s in logs of the H-BRS thesis of 2018: identify your own. Without Stribeck effect: the published static
-    torques break its condition of passivity, viscous >= sigma1 (static / coulomb - 1) (system 10), so the Coulomb
-    torque is the only one here.
+    Published Coulomb torques of a joint differ by up to 30 %, viscous coefficients of joint 5 by a factor of 5; joint 4
+    showed 0.45, 0.39 and 0.24 N m at 0.1, 0.65 and 0.9 rad/s in logs of the H-BRS thesis of 2018: identify your own.
+    Spreads to simulate with, 40 % (Coulomb) and 50 % (viscous), are a choice (youbot facts, section 5). Without
+    Stribeck effect: the published static torques break its condition of passivity, viscous >=
+    sigma1 (static / coulomb - 1) (system 10), so the Coulomb torque is the only one here.
     """
 
     coulomb: float = fact(
@@ -92,7 +93,7 @@ class JointMotor:
         source=_SHEET,
     )
     nominal_current: float = fact(
-        "Largest current that can be held for ever.",
+        "Continuous current of the data sheet, not enforced; our windings reach their limit at 1.1 to 1.2 times it.",
         unit="A",
         low=1e-2,
         high=50.0,

@@ -1,4 +1,4 @@
-"""The youBot arm: rigid bodies, LuGre friction in each joint, a warm motor behind each gear (systems 1-13, 18-23)."""
+"""The youBot arm: rigid bodies, LuGre friction in each joint, a warm motor behind each gear (systems 1-12, 18-23)."""
 
 from __future__ import annotations
 
@@ -97,11 +97,12 @@ class ArmModel:
     Args:
         tree: n revolute or prismatic joints in order, with the motors' reflected inertias as rotor inertias.
         friction: [n] of the joints.
-        motors: [n] motors with their gears; the losses of the gears belong to the friction where the efficiency is 1.
+        motors: [n] motors with their gears. What gear and rotor lose belongs to `friction`, which is fitted at the
+            joint, so that motors have efficiency 1 and rotor friction 0 here.
 
     Raises:
-        ModelError: not as many frictions or motors as joints, a joint with more than one speed, or rotor inertias
-            that are not those of the motors.
+        ModelError: not as many frictions or motors as joints, a joint with more than one speed, rotor inertias that
+            are not those of the motors, or a motor with losses of its own.
     """
 
     tree: Tree
@@ -115,25 +116,38 @@ class ArmModel:
     def __post_init__(self) -> None:
         """Check that the parts fit and keep their constants as the steps take them."""
         n = self.tree.nv
-        counts = f"{n} joints, {len(self.friction)} frictions, {len(self.motors)} motors"
-        if not (self.tree.nq == n == len(self.tree.names) == len(self.friction) == len(self.motors)):
-            raise ModelError("arm", got=counts, expected="one friction and one motor for each joint of one speed")
+        if not (self.tree.nq == n == len(self.tree.names)):
+            raise ModelError(
+                "tree of the arm",
+                got=f"{len(self.tree.names)} bodies with {n} speeds, among them one that is fixed or floats",
+                expected="a revolute or prismatic joint for each body",
+                remedy="take fixed joints out with merge.without_fixed_joints(tree)",
+            )
+        if not n == len(self.friction) == len(self.motors):
+            counts = f"{n} joints, {len(self.friction)} frictions, {len(self.motors)} motors"
+            raise ModelError("arm", got=counts, expected="one friction and one motor for each joint")
         reflected = np.array([motor.reflected_inertia for motor in self.motors])
         if not np.allclose(self.tree.layout.rotor_inertias, reflected, rtol=1e-9, atol=0.0):
             raise ModelError(
                 "rotor inertias of the arm's tree",
                 got=str(self.tree.layout.rotor_inertias),
                 expected=f"those of its motors, {reflected}",
-                remedy="hand them to arm_tree",
+                remedy="pass reflected_inertia of the motors as rotor_inertias to arm_tree or Tree.from_urdf",
             )
+        for name, motor in zip(self.tree.joint_names, self.motors, strict=True):
+            _refuse_losses(name, motor)
         constants = {
             "_frictions": arm_step.rows_of([friction.constants for friction in self.friction], 6),
-            "_motors": arm_step.rows_of([_motor_constants(motor) for motor in self.motors], 6),
+            "_motors": arm_step.rows_of([_motor_constants(motor) for motor in self.motors], 5),
             "_heats": arm_step.rows_of([motor.motor.heat_constants for motor in self.motors], 7),
             "_parameters": parameters_of(self.tree.layout) if self.tree.is_written_out else np.zeros(1),
         }
         for name, value in constants.items():
             object.__setattr__(self, name, read_only(value))
+
+    def __repr__(self) -> str:
+        """Name the joints."""
+        return f"ArmModel({', '.join(self.tree.joint_names)})"
 
     def at_rest(self, position: ArrayLike, temperature: float | None = None) -> ArmState:
         """State at rest with relaxed bristles, motors at `temperature` [degC], their ambient by default.
@@ -144,15 +158,22 @@ class ArmModel:
 
         Raises:
             InputError: a wrong shape or a number that is not finite.
+            ModelError: a temperature at which a winding's resistance would not be positive.
         """
         n = self.tree.nv
         warm = np.array([motor.motor.ambient_temperature for motor in self.motors])
         if temperature is not None:
             warm = np.full(n, float(array("temperature", temperature, ())))
-        return _state(np.column_stack([array("position", position, (n,)), np.zeros((n, 2)), warm, warm]))
+        state = _state(np.column_stack([array("position", position, (n,)), np.zeros((n, 2)), warm, warm]))
+        self._columns(state)
+        return state
 
     def friction_torque(self, state: ArmState) -> Vector:
-        """Friction torques (n,) [N m] at a state; they oppose the motion (seed 001 (9))."""
+        """Friction torques (n,) [N m] at a state; they oppose the motion (seed 001 (9)).
+
+        Raises:
+            InputError: a bristle or speed that is not finite.
+        """
         pairs = zip(self.friction, state.bristle, state.speed, strict=True)
         return np.array([friction.torque(float(z), float(v)) for friction, z, v in pairs])
 
@@ -198,6 +219,7 @@ class ArmModel:
 
         Raises:
             InputError: as `simulate`.
+            ModelError: as `simulate`.
         """
         drives = {"torque": torque, "current": current, "voltage": voltage}
         one = {name: array(name, value, (self.tree.nv,))[None] for name, value in drives.items() if value is not None}
@@ -212,9 +234,13 @@ class ArmModel:
         current: ArrayLike | None = None,
         voltage: ArrayLike | None = None,
     ) -> ArmMotion:
-        """Motion over t steps of second order (see `arm_step`), driven by one of torque, current and voltage.
+        """Motion over t steps (see `arm_step`), driven by one of torque, current and voltage.
 
-        A torque is that of the ideal gear, N K i: it sets the currents that heat the windings.
+        A torque is that of the ideal gear, N K i: it sets the currents that heat the windings. Joints have no end stops
+        and motors no current limit here: both belong to what drives the arm. The order is the second where steps
+        resolve the bristles: swinging 1.9 rad wide at 1 ms the youBot's arm strays 16 urad in a second, one of 1e5
+        N m/rad 1.5 mrad. A voltage's mean current heats the winding all step long, so that dt must be short beside the
+        thermal time constant of the winding (8 to 13 s).
 
         Args:
             state: at the start.
@@ -224,7 +250,9 @@ class ArmModel:
             voltage: (t, n) of the motors [V].
 
         Raises:
-            InputError: not exactly one drive, a wrong shape, a number that is not finite, or a motion without bounds.
+            InputError: no ArmState, not exactly one drive, a wrong shape, a number that is not finite, a bristle beyond
+                its reach, a motion without bounds, or a step that Newton's method did not solve.
+            ModelError: a winding so cold that its resistance would not be positive, at the start or on the way.
         """
         drives = {"torque": torque, "current": current, "voltage": voltage}
         given = [name for name, value in drives.items() if value is not None]
@@ -239,9 +267,9 @@ class ArmModel:
         step = float(array("dt", dt, ()))
         if not step > 0.0:
             raise InputError("dt", got=f"{step:g}", expected="a time above 0 [s]")
-        columns = np.column_stack([array(name, getattr(state, name), (n,)) for name in _COLUMNS])
+        columns = self._columns(state)
         states, means = np.empty((len(rows), n, 5)), np.empty((len(rows), n, 3))
-        done = arm_step.advance(
+        done, end = arm_step.advance(
             self.tree.layout,
             self._parameters,
             self.tree.is_written_out,
@@ -255,25 +283,79 @@ class ArmModel:
             states,
             means,
         )
-        if done < len(rows):
-            raise InputError(
-                f"{given[0]} [{done}]",
-                got="a motion without bounds",
-                expected="a drive the arm can answer",
-                remedy="check its unit and the step",
+        if end == arm_step.FROZEN:
+            raise ModelError(
+                f"winding at {given[0]} [{done}]",
+                got="a resistance that is not positive",
+                expected="temperatures of winding and housing above T_ref - 1/alpha",
             )
+        if end != arm_step.DONE:
+            raise InputError(f"{given[0]} [{done}]", **_FAILURES[end])
         position, speed, bristle, winding, housing = (states[:, :, k] for k in range(5))
         current_of, driving, resisting = (means[:, :, k] for k in range(3))
         return ArmMotion(
             position, speed, bristle, winding, housing, current_of, driving, resisting, end=_state(columns)
         )
 
+    def _columns(self, state: ArmState) -> Vector:
+        """Check a state and return it as the steps take it, (n, 5)."""
+        if not isinstance(state, ArmState):
+            raise InputError("state", got=type(state).__name__, expected="an ArmState, such as at_rest gives")
+        columns = np.column_stack([array(name, getattr(state, name), (self.tree.nv,)) for name in _COLUMNS])
+        for name, friction, motor, row in zip(
+            self.tree.joint_names, self.friction, self.motors, columns.tolist(), strict=True
+        ):
+            if abs(row[arm_step.BRISTLE]) > friction.reach * (1.0 + _ROUNDING):
+                raise InputError(
+                    f"bristle of {name}",
+                    got=f"{row[arm_step.BRISTLE]:g}",
+                    expected=f"at most its reach {friction.reach:g} [rad] to either side",
+                    remedy="use LuGre.clamp: beyond it friction can supply energy",
+                )
+            try:
+                motor.motor.resistance_at(row[arm_step.WINDING])
+            except ModelError as error:
+                raise ModelError(f"{name}, {error.thing}", got=error.got, expected=error.expected) from None
+        return columns
+
 
 _COLUMNS = ("position", "speed", "bristle", "winding", "housing")
+_ROUNDING = 1e-9  # by which a bristle may exceed its reach
+_FAILURES = {
+    arm_step.UNBOUNDED: {
+        "got": "a motion without bounds",
+        "expected": "a drive the arm can answer",
+        "remedy": "check its unit and the step",
+    },
+    arm_step.UNSOLVED: {
+        "got": "a step that did not converge",
+        "expected": "an acceleration that solves it",
+        "remedy": "shorten the step",
+    },
+}
 
 
 def _state(columns: Vector) -> ArmState:
     return ArmState(*(read_only(column.copy()) for column in columns.T))
+
+
+def _refuse_losses(name: str, motor: GearedMotor) -> None:
+    """Refuse a motor that loses torque by itself: at rest such losses hold any torque, which only a bristle can do."""
+    if motor.efficiency != 1.0:
+        raise ModelError(
+            f"efficiency of the gear of {name}",
+            got=f"{motor.efficiency:g}",
+            expected="1 in an arm",
+            remedy="put its losses into the friction of the joint",
+        )
+    if motor.motor.rotor_friction != 0.0:
+        at_joint = motor.ratio**2 * motor.motor.rotor_friction
+        raise ModelError(
+            f"rotor_friction of the motor of {name}",
+            got=f"{motor.motor.rotor_friction:g}",
+            expected="0 in an arm",
+            remedy=f"add N^2 D = {at_joint:g} N m s/rad to the viscous friction of the joint",
+        )
 
 
 def _motor_constants(motor: GearedMotor) -> Sequence[float]:
@@ -281,7 +363,6 @@ def _motor_constants(motor: GearedMotor) -> Sequence[float]:
     return (
         inside.torque_constant,
         motor.ratio,
-        motor.efficiency,
         inside.resistance,
         inside.temperature_coefficient,
         inside.reference_temperature,

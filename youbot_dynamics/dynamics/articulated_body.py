@@ -18,13 +18,14 @@ body.
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.layout import Layout, Vector
-from youbot_dynamics.dynamics.solve import factor, solve
+from youbot_dynamics.dynamics.solve import ROUNDING, factor, solve
 from youbot_dynamics.dynamics.spatial import add_force_cross, add_force_to_parent, add_motion_cross, motion_to_child
 
 
@@ -34,7 +35,7 @@ def add_inertia_to_parent(
 ) -> None:
     """Add to total (6, 6) the inertia local (6, 6) of frame i as its parent sees it: X* I X.
 
-    With blocks [[A, B], [B', C]] after the rotation: A; B - A p~; C + p~ (B - A p~) - B' p~.
+    With blocks [[A, B], [B', C]] after the rotation: A; B - A p~; C + p~ (B - A p~) - B' p~ (A.21; system 19).
 
     Args:
         rotations: (n, 3, 3) frame i to its parent.
@@ -77,7 +78,7 @@ def add_inertia_to_parent(
 
 @compiled
 def body_inertia(masses: Any, first_moments: Any, inertias: Any, i: int, out: Any) -> None:
-    """Write the spatial inertia (6, 6) of body i: [[m E, -h~], [h~, I]].
+    """Write the spatial inertia (6, 6) of body i: [[m E, -h~], [h~, I]] (systems 18, 20).
 
     Args:
         masses: (n,).
@@ -100,6 +101,33 @@ def body_inertia(masses: Any, first_moments: Any, inertias: Any, i: int, out: An
     out[4, 2] = out[2, 4] = -x
     out[5, 0] = out[0, 5] = -y
     out[5, 1] = out[1, 5] = x
+
+
+@compiled
+def carried_sizes(layout: Layout, positions: Any, masses: Any, moments: Any) -> None:
+    """Write how heavy and how spread out each body is with all that it carries: what rounding is measured by.
+
+    The second moment about the body's origin, sum m |r|^2, is that of joints that stretch what they carry, so it is
+    never too small at any angle: by Minkowski sqrt(sum m |p + r|^2) <= sqrt(sum m |r|^2) + |p| sqrt(m).
+
+    Args:
+        layout: the tree of n bodies.
+        positions: (n, 3) origin of the body in its parent [m].
+        masses: (n,) written [kg].
+        moments: (n,) written [kg m2].
+    """
+    for i in range(layout.parents.shape[0]):
+        masses[i] = layout.masses[i]
+        moments[i] = 0.5 * (layout.inertias[i, 0, 0] + layout.inertias[i, 1, 1] + layout.inertias[i, 2, 2])
+    for k in range(layout.order.shape[0] - 1, -1, -1):
+        i = layout.order[k]
+        parent = layout.parents[i]
+        if parent >= 0:
+            x, y, z = positions[i, 0], positions[i, 1], positions[i, 2]
+            # Merged bodies may be points whose inertia is 0 but for rounding.
+            reach = sqrt(max(moments[i], 0.0)) + sqrt((x * x + y * y + z * z) * masses[i])
+            masses[parent] += masses[i]
+            moments[parent] += reach * reach
 
 
 @compiled
@@ -136,9 +164,12 @@ def articulate(
         rest: (nv,) written: tau - S' delta of each joint.
 
     Returns:
-        -1, or the body whose joint has nothing to accelerate (its S' Delta S is not positive).
+        -1, or the body whose joint has nothing to accelerate: its S' Delta S is not positive, or no more than the
+        rounding of the differences it comes from.
     """
     n = layout.parents.shape[0]
+    masses, moments = np.zeros(n), np.zeros(n)
+    carried_sizes(layout, positions, masses, moments)
     velocity = np.zeros((n, 6))
     motion = np.zeros(6)
     momentum = np.zeros(6)
@@ -181,6 +212,12 @@ def articulate(
                 for row in range(6):
                     pivot[i, r, s] += layout.subspace[start + r, row] * gain[start + s, row]
             pivot[i, s, s] += rotors[start + s]
+            size = 0.0  # no smaller than any S' I S of what the body carries, joints locked
+            for row in range(3):
+                linear, angular = layout.subspace[start + s, row], layout.subspace[start + s, 3 + row]
+                size += linear * linear * masses[i] + angular * angular * moments[i]
+            if not pivot[i, s, s] > ROUNDING * size:
+                return int(i)
         if not factor(pivot[i], count):
             return int(i)
         parent = layout.parents[i]

@@ -19,7 +19,7 @@ from youbot_dynamics.kinematics.so3 import matrix_to_quaternion, quaternion_to_m
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """A tree as a whole at one state, in the world's frame.
+    """A tree as a whole at one state, in the world's frame (systems 18, 20, 23).
 
     Args:
         mass: of all bodies [kg].
@@ -62,7 +62,7 @@ class Articulation:
 
 @compiled
 def world_poses(layout: Layout, q: Vector, turned: Vector, moved: Vector) -> None:
-    """Write rotations (n, 3, 3) and positions (n, 3) of all bodies in the world at q (nq,)."""
+    """Write rotations (n, 3, 3) and positions (n, 3) of all bodies in the world at q (nq,) (system 17)."""
     n = layout.parents.shape[0]
     rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
     places(layout, q, rotations, positions)
@@ -112,7 +112,7 @@ def _sums(layout: Layout, q: Vector, v: Vector) -> tuple[float, Vector, Vector, 
 
 
 def body_poses(layout: Layout, q: Vector) -> Vector:
-    """Poses (n, 4, 4) of all bodies in the world at q (nq,)."""
+    """Poses (n, 4, 4) of all bodies in the world at q (nq,) (system 17)."""
     n = len(layout.parents)
     turned, moved = np.zeros((n, 3, 3)), np.zeros((n, 3))
     world_poses(layout, q, turned, moved)
@@ -123,7 +123,7 @@ def body_poses(layout: Layout, q: Vector) -> Vector:
 
 @compiled
 def body_jacobian(layout: Layout, q: Vector, body: int) -> Vector:
-    """Jacobian (6, nv) of one body in its own frame, [linear; angular], at q (nq,)."""
+    """Jacobian (6, nv) of one body in its own frame, [linear; angular], at q (nq,) (system 26; D-002-10)."""
     n, nv = layout.parents.shape[0], layout.subspace.shape[0]
     turned, moved = np.zeros((n, 3, 3)), np.zeros((n, 3))
     world_poses(layout, q, turned, moved)
@@ -149,6 +149,8 @@ def body_jacobian(layout: Layout, q: Vector, body: int) -> Vector:
 
 def articulation_of(layout: Layout, q: Vector, v: Vector, tau: Vector, external: Vector) -> tuple[Vector, Vector, int]:
     """Articulated inertias (n, 6, 6) and biases (n, 6) at q (nq,), v (nv,), tau (nv,), external (n, 6).
+
+    Seed 002 (A.21), (A.22), mended (systems 21, 22; D-002-6, D-002-7).
 
     Returns:
         Both, and -1 or the body whose joint has nothing to accelerate.
@@ -176,8 +178,18 @@ def articulation_of(layout: Layout, q: Vector, v: Vector, tau: Vector, external:
     return inertia, bias, int(stuck)
 
 
+def neutral_positions(layout: Layout, nq: int) -> Vector:
+    """Positions (nq,) with all joints at 0 and floating bodies unturned: quaternion 0, 0, 0, 1."""
+    q = np.zeros(nq)
+    q[layout.q_start[layout.kinds == FLOATING] + 6] = 1.0
+    return q
+
+
 def step_positions(layout: Layout, q: Vector, v: Vector, dt: float) -> Vector:
-    """Positions (nq,) after `dt` [s] at constant v (nv,), exact on SE(3) for a floating joint, from q (nq,)."""
+    """Positions (nq,) after `dt` [s] at constant v (nv,), exact on SE(3) for a floating joint, from q (nq,).
+
+    System 16.
+    """
     moved = q.copy()
     for i, kind in enumerate(layout.kinds):
         start, speed = int(layout.q_start[i]), int(layout.v_start[i])

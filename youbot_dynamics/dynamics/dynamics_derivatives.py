@@ -30,7 +30,7 @@ from youbot_dynamics.dynamics.spatial import add_force_cross, add_motion_cross, 
 
 @compiled
 def place_in_world(layout: Layout, rotations: Any, positions: Any, turned: Any, moved: Any) -> None:
-    """Write the pose of every body in the world.
+    """Write the pose of every body in the world (system 17).
 
     Args:
         layout: the tree of n bodies.
@@ -58,6 +58,8 @@ def place_in_world(layout: Layout, rotations: Any, positions: Any, turned: Any, 
 @compiled
 def inertias_in_world(layout: Layout, turned: Any, moved: Any, masses: Any, first_moments: Any, inertias: Any) -> None:
     """Write mass, first moment and inertia of every body about the world's origin, in the world's axes.
+
+    Huygens-Steiner from pole to pole, not the scalar of seed 002 (system 19; D-002-3).
 
     Args:
         layout: the tree of n bodies.
@@ -87,7 +89,7 @@ def inertias_in_world(layout: Layout, turned: Any, moved: Any, masses: Any, firs
 
 @compiled
 def velocity_inertia(inertia: Any, v: Any, momentum: Any, unit: Any, moved: Any, column: Any, out: Any) -> None:
-    """Write B = v x* I - I v x + (I v) x~*, column by column.
+    """Write B = v x* I - I v x + (I v) x~*, column by column (Singh, Russell, Wensing 2022).
 
     Args:
         inertia: (6, 6).
@@ -158,6 +160,8 @@ def new_space(n: int, nv: int) -> Space:
 def sweep_out(layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, external: Any, space: Space) -> None:
     """Fill the work space from the root to the tips: motions, columns, and I, B, f of each body by itself.
 
+    The formulas stand at the head of this file (Singh, Russell, Wensing 2022).
+
     Args:
         layout: the tree of n bodies.
         rotations: (n, 3, 3) body to parent, from `place`.
@@ -226,6 +230,8 @@ def sweep_out(layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, ex
 def sweep_in(layout: Layout, space: Space, tau: Any, dq: Any, dv: Any, matrix: Any) -> None:
     """Sum I, B, f from the tips to the root and write torques, their derivatives and the mass matrix.
 
+    The formulas stand at the head of this file (Singh, Russell, Wensing 2022).
+
     Args:
         layout: the tree of n bodies, nv speeds.
         space: from `sweep_out`.
@@ -283,6 +289,8 @@ def sweep_in(layout: Layout, space: Space, tau: Any, dq: Any, dv: Any, matrix: A
 @compiled
 def solve_derivatives(dq: Vector, dv: Vector, matrix: Vector) -> bool:
     """Turn d tau/d q, d tau/d v, M into d qdd/d q = -M^-1 d tau/d q, d qdd/d v alike, d qdd/d tau = M^-1, in place.
+
+    System 8; seed 001 (5), (6) take differences (D-001-2).
 
     Args:
         dq: (nv, nv).

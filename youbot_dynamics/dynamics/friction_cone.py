@@ -12,6 +12,8 @@ from youbot_dynamics.compiled import compiled
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+_PATIENCE = 200  # sweeps after which the bounds of the friction follow the normal forces more slowly
+
 
 @compiled
 def one_contact(
@@ -92,8 +94,11 @@ def solve_friction(
     """
     rows = len(free_motion)
     motion = 0.0
-    for _ in range(sweeps):
+    bounds = np.zeros(len(friction))
+    for sweep in range(sweeps):
         change = motion = 0.0
+        # Friction that shifts the weight by more than itself (a high load) would make full steps swing for ever.
+        share = 1.0 / (1.0 + sweep // _PATIENCE)
         for i in range(len(friction)):
             j = first_row[i]
             two = first_row[i + 1] - j == 2
@@ -106,7 +111,10 @@ def solve_friction(
                     q0 += mobility[j, k] * forces[k]
                     if two:
                         q1 += mobility[j + 1, k] * forces[k]
-            bound = friction[i] * max(normal, 0.0)
+            lacking = friction[i] * max(normal, 0.0) - bounds[i]
+            change = max(change, abs(lacking))
+            bounds[i] += share * lacking
+            bound = bounds[i]
             if two:
                 t0, t1 = one_contact(
                     mobility[j, j], mobility[j, j + 1], mobility[j + 1, j], mobility[j + 1, j + 1], q0, q1, bound

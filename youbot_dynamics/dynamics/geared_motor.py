@@ -17,10 +17,11 @@ class GearedMotor:
         joint torque = N eta K i      while K i and the speed have one sign, or at standstill (motoring)
         joint torque = N K i / eta    while the joint drives the motor (generating)
 
-    so that the gear takes |power| (1 - eta) from its input side in all four quadrants. The torques are static ones: the
-    rotor's own inertia is added at the joint as `reflected_inertia`. Where the joint's friction was fitted on effort =
-    N K i, the losses of the gear are in that friction already: leave the efficiency at 1. Seed 000 leaves sign and gear
-    side of its external load open; here a load torque opposes a positive speed (system 6).
+    so that the gear takes |power| (1 - eta) from its input side in all four quadrants. The torques are static ones:
+    the rotor's own inertia is added at the joint as `reflected_inertia`. Where the joint's friction was fitted on
+    effort = N K i, the losses of the gear are in that friction already: leave the efficiency at 1, the only one
+    `arm.ArmModel` takes. Seed 000 leaves sign and gear side of its external load open; here a load torque opposes a
+    positive speed (system 6).
 
     Args:
         motor: the motor.

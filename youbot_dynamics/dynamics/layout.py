@@ -18,7 +18,7 @@ SPEEDS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 6}
 
 
 class Layout(NamedTuple):
-    """n bodies, each with the joint that carries it; nv speeds in all. Lengths m, masses kg, angles rad.
+    """n bodies, each with the joint that carries it (systems 18, 22); nv speeds in all. In m, kg, rad.
 
     Attributes:
         order: (n,) bodies with every parent before its children.

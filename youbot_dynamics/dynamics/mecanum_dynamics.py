@@ -14,13 +14,20 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 Vector = NDArray[np.float64]
 
-# Coulomb friction rises from 0 to its full value over about this speed; at 1 ms its slope stays below 1 / step.
+# Coulomb friction rises from 0 to its full value over about these speeds. Explicit steps come to rest without a change
+# of sign while its slope over the effective inertia stays below 1 / step, and ring without end from 2 / step on.
+# Turning is the steepest: on the youBot at 1 ms these are F1 = 0.72 N m and 1.44 N m; its own 0.12 N m has 173 1/s.
 WHEEL_SPEED_SCALE = 0.05  # [rad/s]
 ROLLER_SPEED_SCALE = 0.003  # [m/s]
 
 
 def effective_inertia(
-    base: MecanumBase, mass: float, yaw_inertia: float, wheel_inertia: float, roller_mass: float = 0.0
+    base: MecanumBase,
+    mass: float,
+    yaw_inertia: float,
+    wheel_inertia: float,
+    roller_mass: float = 0.0,
+    centre_of_mass: tuple[float, float] = (0.0, 0.0),
 ) -> Vector:
     """Mass matrix (3, 3) felt by the motors: M + J' J_w J, and the rollers on the floor (system 35; D-003-10).
 
@@ -30,12 +37,16 @@ def effective_inertia(
     Args:
         base: kinematics, twist to wheel speeds J (n, 3).
         mass: m, of everything [kg].
-        yaw_inertia: of everything about the vertical through the centre [kg m2].
+        yaw_inertia: of everything about the vertical through the centre of mass [kg m2].
         wheel_inertia: J_w of a wheel about its axle, reflected rotor included [kg m2].
         roller_mass: J_r / r^2 of the roller that touches the floor [kg].
+        centre_of_mass: its x and y from the centre of the base [m]; Steiner's theorem adds m (x^2 + y^2) to the
+            yaw inertia, and a turn pushes the centre by m (-y, x).
     """
     inverse = base.inverse_matrix
-    body = np.diag([mass, mass, yaw_inertia])
+    x, y = centre_of_mass
+    body = mass * np.array([[1.0, 0.0, -y], [0.0, 1.0, x], [-y, x, x**2 + y**2]])
+    body[2, 2] += yaw_inertia
     matrix: Vector = body + wheel_inertia * inverse.T @ inverse
     if roller_mass > 0.0:
         sideways = np.column_stack([np.zeros(len(inverse)), np.ones(len(inverse)), base.positions[:, 0]])
@@ -100,14 +111,17 @@ def accelerate(
     yaw_rate: float,
     inverse_inertia: Vector,
     mass: float,
+    centre_x: float,
+    centre_y: float,
     drive: Vector,
     friction: Vector,
     acceleration: Vector,
 ) -> None:
-    """Write the derivative of the body twist (3,): M V' = drive - friction + m Omega (V_T, -V_L, 0).
+    """Write the derivative of the body twist (3,): M V' = drive - friction + m Omega b.
 
-    The centripetal term comes from the body alone: in body quasi-velocities the wheels give J' J_w J V' and nothing
-    else (system 35). Seed 003 leaves it out, its rows hold without rotation.
+    b = (V_T + Omega x, -V_L + Omega y, -(x V_L + y V_T)) for a centre of mass at x, y. This centripetal term comes
+    from the body alone: in body quasi-velocities the wheels give J' J_w J V' and nothing else (system 35). Seed 003
+    leaves it out, its rows hold without rotation.
 
     Args:
         vx: of the body twist [m/s], with vy [m/s] and yaw_rate [rad/s].
@@ -115,13 +129,16 @@ def accelerate(
         yaw_rate: see vx.
         inverse_inertia: (3, 3) inverse of the effective inertia.
         mass: m of the body, without reflected inertias [kg].
+        centre_x: of the centre of mass, from the centre of the base [m].
+        centre_y: see centre_x.
         drive: (3,) generalised force J' M of the motors [N, N, N m].
         friction: (3,) as `friction_forces` writes it.
         acceleration: (3,) result [m/s2, m/s2, rad/s2].
     """
-    force_x = drive[0] + (mass * yaw_rate * vy - friction[0])
-    force_y = drive[1] + (-mass * yaw_rate * vx - friction[1])
-    moment = drive[2] - friction[2]
+    swung = mass * yaw_rate
+    force_x = drive[0] + (swung * (vy + yaw_rate * centre_x) - friction[0])
+    force_y = drive[1] + (swung * (yaw_rate * centre_y - vx) - friction[1])
+    moment = drive[2] - swung * (centre_x * vx + centre_y * vy) - friction[2]
     for row in range(3):
         acceleration[row] = (
             inverse_inertia[row, 0] * force_x + inverse_inertia[row, 1] * force_y + inverse_inertia[row, 2] * moment
@@ -137,15 +154,19 @@ class MecanumDynamics:
     Args:
         base: its kinematics, n wheels.
         mass: m, of everything [kg].
-        yaw_inertia: of everything about the vertical through the centre [kg m2].
+        yaw_inertia: of everything about the vertical through the centre of mass [kg m2].
         wheel_inertia: J_w of a wheel about its axle, reflected rotor included [kg m2].
         roller_mass: J_r / r^2 of the roller that touches the floor [kg].
         wheel_coulomb: F1 of each wheel [N m].
         roller_coulomb: F2 / r of each wheel [N].
         viscous_x: xi_L, forward [N s/m].
         viscous_y: xi_T, sideways [N s/m].
+        centre_of_mass: its x and y from the centre of the base [m]. The youBot's lies 0.035 m ahead with the arm
+            folded and 0.065 m with the arm stretched forward (urdf/youbot.urdf): 0.9 % more effective yaw inertia
+            (folded), and sideways pushes by turning.
 
     Raises:
+        InputError: a centre of mass that is not two finite numbers.
         ModelError: a mass or inertia that is not positive, or negative friction (seed 003 reports some: such a base
             would drive itself).
     """
@@ -159,6 +180,7 @@ class MecanumDynamics:
     roller_coulomb: float = 0.0
     viscous_x: float = 0.0
     viscous_y: float = 0.0
+    centre_of_mass: tuple[float, float] = (0.0, 0.0)
     _inertia: Vector = field(init=False, repr=False)
     _inverse: Vector = field(init=False, repr=False)
     _roller_gains: Vector = field(init=False, repr=False)
@@ -172,7 +194,11 @@ class MecanumDynamics:
             set_(self, name, number(f"{name} of the base", getattr(self, name), unit, above=0.0))
         for name, unit in units.items():
             set_(self, name, number(f"{name} of the base", getattr(self, name), unit, low=0.0))
-        inertia = effective_inertia(self.base, self.mass, self.yaw_inertia, self.wheel_inertia, self.roller_mass)
+        x, y = array("centre_of_mass", self.centre_of_mass, (2,)).tolist()
+        set_(self, "centre_of_mass", (x, y))
+        inertia = effective_inertia(
+            self.base, self.mass, self.yaw_inertia, self.wheel_inertia, self.roller_mass, (x, y)
+        )
         set_(self, "_inertia", read_only(inertia))
         set_(self, "_inverse", read_only(np.asarray(np.linalg.inv(inertia), dtype=np.float64)))
         set_(self, "_roller_gains", read_only(np.abs(1.0 / np.cos(self.base.roller_angles))))
@@ -210,7 +236,8 @@ class MecanumDynamics:
         result = np.zeros(3)
         drive = self.base.inverse_matrix.T @ torques
         vx, vy, yaw_rate = speeds
-        accelerate(vx, vy, yaw_rate, self._inverse, self.mass, drive, self._friction(speeds), result)
+        x, y = self.centre_of_mass
+        accelerate(vx, vy, yaw_rate, self._inverse, self.mass, x, y, drive, self._friction(speeds), result)
         return result
 
     def _friction(self, twist: Vector) -> Vector:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from youbot_dynamics.dynamics.layout import FIXED, Layout, Vector
-from youbot_dynamics.dynamics.rigid_body import inertia_about
+from youbot_dynamics.dynamics.rigid_body import point_inertia
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.dynamics.tree_check import parents_first
 from youbot_dynamics.errors import ModelError
@@ -47,12 +47,12 @@ def without_fixed_joints(tree: Tree) -> Tree:
         mass, centre = layout.masses[i], np.zeros(3)
         if mass > 0.0:
             centre = layout.first_moments[i] / mass
-        central = layout.inertias[i] - inertia_about(np.zeros((3, 3)), mass, centre)
+        central = layout.inertias[i] - point_inertia(mass, centre)
         moved = rotation @ centre + position
         into = carrier[i]
         masses[into] += mass
         first_moments[into] += mass * moved
-        inertias[into] += inertia_about(rotation @ central @ rotation.T, mass, moved)
+        inertias[into] += rotation @ central @ rotation.T + point_inertia(mass, moved)
     index = {old: new for new, old in enumerate(kept)}
     new_parents = np.array([index[int(parents[i])] if parents[i] >= 0 else -1 for i in kept], dtype=np.int64)
     names = tuple(tree.names[i] for i in kept)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
+from dataclasses import dataclass, field, replace
+from math import sqrt
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import array
+from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
 
 Vector = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Numbers = MutableSequence[float] | NDArray[np.float64]
 
 _FLATTEST = 1e-9  # smallest singular value over the largest of a layout that still carries moments
+FELT = 1e-12  # force or moment, relative to those of the weight, below which it is rounding
+LINE = 1e-12  # square of width over length of a row of wheels that holds no moment across
 
 
 def support_matrix(contacts: ArrayLike, stiffness: ArrayLike, pole: ArrayLike = (0.0, 0.0)) -> Vector:
@@ -31,23 +40,7 @@ def support_matrix(contacts: ArrayLike, stiffness: ArrayLike, pole: ArrayLike = 
         InputError: wrong shapes, fewer than three wheels, a stiffness that is not positive, or contacts on one line:
             such a base carries no moment across the line.
     """
-    points = array("contacts", contacts, (None, 2))
-    springs = array("stiffness", stiffness, (len(points),))
-    if np.any(springs <= 0.0):
-        worst = int(np.argmin(springs))
-        raise InputError(f"stiffness[{worst}]", got=f"{springs[worst]:g}", expected="a positive number")
-    arms = points - array("pole", pole, (2,))
-    plate = np.column_stack([np.ones(len(arms)), arms])
-    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) if len(points) > 2 else np.zeros(2)
-    if spread[1] <= _FLATTEST * max(spread[0], 1e-300):
-        raise InputError(
-            "contacts",
-            got=f"{len(points)} points on one line or fewer than three",
-            expected="at least three contact points that span an area",
-        )
-    loaded = springs[:, None] * plate
-    forces: Vector = loaded @ np.linalg.inv(plate.T @ loaded)
-    return forces
+    return plate_of(contacts, stiffness, pole).forces_of_load
 
 
 def normal_forces(contacts: ArrayLike, stiffness: ArrayLike, load: ArrayLike, pole: ArrayLike = (0.0, 0.0)) -> Vector:
@@ -67,3 +60,174 @@ def normal_forces(contacts: ArrayLike, stiffness: ArrayLike, load: ArrayLike, po
     """
     forces: Vector = support_matrix(contacts, stiffness, pole) @ array("load", load, (3,))
     return forces
+
+
+@dataclass(frozen=True, eq=False)
+class Plate:
+    """Rigid plate on the springs of the wheels that carry it: what each bears, and which others it presses on.
+
+    A floor pushes and never pulls, so some wheels may have lifted; the rest share the load as in `support_matrix`.
+    Two of them, one, or a row of them hold no moment across: there the load is shared as if something else kept the
+    plate level, and `presses` tells to which side it wants to fall.
+
+    Args:
+        points: (n, 2) contact points [m], n >= 3.
+        springs: (n,) stiffness, positive.
+        pole: (2,) about which a load takes its moments [m].
+        carrying: (n,) of bool, at least one.
+
+    Attributes:
+        forces_of_load: (n, 3) from weight and its two first moments to the forces; 0 for a wheel that has lifted.
+        free_tilt: (2, 2) projector on the moments the carrying wheels cannot hold; 0 if they span an area.
+    """
+
+    points: Vector
+    springs: Vector
+    pole: Vector
+    carrying: Flags
+    forces_of_load: Vector = field(init=False)
+    free_tilt: Vector = field(init=False)
+    _arms: Vector = field(init=False)
+    _shift: Vector = field(init=False)
+    _squeezed: Vector = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the heights of the plate over all wheels, for a unit of each part of the load."""
+        springs = self.springs * self.carrying
+        total = float(springs.sum())
+        centre = springs @ self.points / total
+        arms = self.points - centre
+        _, sizes, axes = np.linalg.svd(np.sqrt(springs)[:, None] * arms, full_matrices=False)
+        reach = float(np.sqrt(self.springs.max()) * np.abs(arms).max())
+        firm = sizes > _FLATTEST * max(float(sizes[0]), reach)
+        held = axes[firm]
+        # Moments about the pole become moments about `centre`, where sinking and tilting do not mix.
+        x, y = self.pole - centre
+        shift = np.array([[1.0, 0.0, 0.0], [x, 1.0, 0.0], [y, 0.0, 1.0]])
+        tilt = arms @ (held.T / sizes[firm] ** 2) @ held
+        squeezed = self.springs[:, None] * (np.column_stack([np.full(len(arms), 1.0 / total), tilt]) @ shift)
+        set_ = object.__setattr__
+        set_(self, "forces_of_load", squeezed * self.carrying[:, None])
+        set_(self, "free_tilt", np.zeros((2, 2)) if firm.all() else np.eye(2) - held.T @ held)
+        set_(self, "_arms", arms)
+        set_(self, "_shift", shift)
+        set_(self, "_squeezed", squeezed)
+
+    def on(self, carrying: Flags) -> Plate:
+        """Return the same plate carried by the flagged wheels (n,)."""
+        return replace(self, carrying=carrying)
+
+    def presses(self, load: Vector) -> Flags:
+        """Flags (n,) of the wheels it presses on under a load (3,); those of `carrying` if that is the right set."""
+        forces, weight = self._squeezed @ load, FELT * abs(float(load[0]))
+        flags: Flags = np.where(self.carrying, forces >= -weight, forces > weight)
+        if self.free_tilt.any():
+            fall = self._arms @ (self.free_tilt @ (self._shift @ load)[1:])
+            falls = np.abs(fall) > weight * float(np.abs(self._arms).max()) ** 2
+            flags = np.where(falls & ~self.carrying, fall > 0.0, flags)
+        return flags
+
+
+def plate_of(contacts: ArrayLike, stiffness: ArrayLike, pole: ArrayLike) -> Plate:
+    """Plate that all wheels carry; arguments (n, 2), (n,) and (2,) and errors of `support_matrix`.
+
+    Raises:
+        InputError: as `support_matrix` does.
+    """
+    points = array("contacts", contacts, (None, 2))
+    springs = array("stiffness", stiffness, (len(points),))
+    centre = array("pole", pole, (2,))
+    if np.any(springs <= 0.0):
+        worst = int(np.argmin(springs))
+        raise InputError(f"stiffness[{worst}]", got=f"{springs[worst]:g}", expected="a positive number")
+    plate = Plate(points, springs, centre, np.ones(len(points), dtype=bool)) if len(points) > 2 else None
+    if plate is None or plate.free_tilt.any():
+        raise InputError(
+            "contacts",
+            got=f"{len(points)} points on one line or fewer than three",
+            expected="at least three contact points that span an area",
+        )
+    return plate
+
+
+@compiled
+def plate_with_lifted_wheels(
+    weight: float,
+    load_x: float,
+    load_y: float,
+    stiffness: Numbers,
+    point_x: Numbers,
+    point_y: Numbers,
+    carries: Numbers,
+) -> tuple[float, float, float]:
+    """Height l0 at the pole and slopes lx, ly of the plate on springs that only push: N_i = max(0, k_i height_i).
+
+    The scalar twin of `Plate`, for hot loops and a load that is known: there is one set of carrying wheels, and
+    correcting one wrong wheel at a time, always the first, finds it (the rule of Murty for such problems). Where the
+    carrying wheels hold no moment across, the plate is drawn so steep that the others are clear of the floor.
+
+    Args:
+        weight: positive [N].
+        load_x: first moments of the load about the pole [N m].
+        load_y: see load_x.
+        stiffness: (n,) positive.
+        point_x: (n,) contact points from the pole [m].
+        point_y: (n,) see point_x.
+        carries: (n,) work space.
+    """
+    n = len(stiffness)
+    for i in range(n):
+        carries[i] = 1.0
+    l0 = lx = ly = 0.0
+    for _ in range(2 ** min(n, 16)):
+        total = centre_x = centre_y = reach = 0.0
+        for i in range(n):
+            spring = carries[i] * stiffness[i]
+            total += spring
+            centre_x += spring * point_x[i]
+            centre_y += spring * point_y[i]
+            reach = max(reach, abs(point_x[i]), abs(point_y[i]))
+        centre_x /= total
+        centre_y /= total
+        xx = xy = yy = 0.0
+        for i in range(n):
+            spring, x, y = carries[i] * stiffness[i], point_x[i] - centre_x, point_y[i] - centre_y
+            xx += spring * x * x
+            xy += spring * x * y
+            yy += spring * y * y
+        # Moments about the centre of the carrying wheels, and what of them these cannot hold (fall).
+        moment_x, moment_y = load_x - weight * centre_x, load_y - weight * centre_y
+        size, determinant = xx + yy, xx * yy - xy * xy
+        lx = ly = fall_x = fall_y = 0.0
+        if determinant > LINE * size * size and size > LINE * total * reach * reach:
+            lx, ly = (yy * moment_x - xy * moment_y) / determinant, (xx * moment_y - xy * moment_x) / determinant
+        else:
+            fall_x, fall_y = moment_x, moment_y
+            if size > LINE * total * reach * reach:
+                along_x, along_y = (xx, xy) if xx > yy else (xy, yy)
+                length = sqrt(along_x * along_x + along_y * along_y)
+                along_x, along_y = along_x / length, along_y / length
+                held = along_x * moment_x + along_y * moment_y
+                lx, ly = held * along_x / size, held * along_y / size
+                fall_x, fall_y = moment_x - held * along_x, moment_y - held * along_y
+        l0 = weight / total
+        wrong, steep = -1, 0.0
+        for i in range(n):
+            x, y = point_x[i] - centre_x, point_y[i] - centre_y
+            height, fall = l0 + lx * x + ly * y, fall_x * x + fall_y * y
+            if carries[i] != 0.0:
+                misplaced = height < -FELT * l0
+            elif abs(fall) > FELT * weight * reach * reach:
+                misplaced = fall > 0.0
+                steep = max(steep, (height + l0) / -fall)
+            else:
+                misplaced = height > FELT * l0
+            if misplaced:
+                wrong = i
+                break
+        if wrong < 0:
+            lx += steep * fall_x
+            ly += steep * fall_y
+            break
+        carries[wrong] = 1.0 - carries[wrong]
+    return l0 - lx * centre_x - ly * centre_y, lx, ly

@@ -25,7 +25,7 @@ from youbot_dynamics.dynamics.spatial import (
 
 @compiled
 def sines_and_cosines(layout: Layout, q: Any, sines: Any, cosines: Any) -> None:
-    """Write sine and cosine (n,) of every revolute joint's angle; q (nq,)."""
+    """Write sine and cosine (n,) of every revolute joint's angle; q (nq,) (system 15)."""
     for i in range(layout.parents.shape[0]):
         if layout.kinds[i] == REVOLUTE:
             sines[i] = sin(q[layout.q_start[i]])
@@ -37,7 +37,7 @@ def place(layout: Layout, q: Any, sines: Any, cosines: Any, rotations: Any, posi
     """Write the pose of every body in its parent's frame.
 
     A revolute joint turns by R = E + sin(q) a~ + (1 - cos(q)) a~a~ about its axis a, a prismatic one slides along
-    it, a floating one takes position and quaternion as they are.
+    it, a floating one takes position and quaternion as they are (system 15; Rodrigues).
 
     Args:
         layout: the tree of n bodies.
@@ -97,7 +97,7 @@ def motions(
 ) -> None:
     """Write velocity and acceleration of every body, gravity counted as an acceleration of the world of -g.
 
-    v_i = X v_parent + S qd, a_i = X a_parent + S qdd + v_i x S qd.
+    v_i = X v_parent + S qd, a_i = X a_parent + S qdd + v_i x S qd (seed 002 (A.8)-(A.12); system 17).
 
     Args:
         layout: the tree of n bodies.
@@ -255,7 +255,8 @@ def mass_matrix(
 ) -> None:
     """Write the mass matrix: unit accelerations of one joint at a time on the composite bodies.
 
-    M[r, s] = S_r' X* I_c S_s for r on the way from s to the root; all else is 0. Rotor inertias stand on the diagonal.
+    M[r, s] = S_r' X* I_c S_s for r on the way from s to the root; all else is 0. Rotor inertias stand on the diagonal
+    (Walker and Orin 1982; systems 19, 26).
 
     Args:
         layout: the tree of n bodies.

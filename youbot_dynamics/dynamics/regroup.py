@@ -3,7 +3,8 @@
 Mass on the axis of a joint, spread along it in any way, moves alike for every angle of the joint: it may as well
 belong to the body that carries the joint. Of each body's ten inertial numbers three can so be moved down: the mass,
 the first moment along the axis, and a rod along the axis, of inertia d (E - a a') about the joint. What is left are not
-the inertias of real bodies, and forces between bodies differ; joint torques and accelerations stay the same.
+the inertias of real bodies, and forces between bodies differ; joint torques and accelerations stay the same
+(base parameters: Gautier and Khalil 1990).
 """
 
 from __future__ import annotations

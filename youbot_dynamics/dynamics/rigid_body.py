@@ -5,13 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import array
-from youbot_dynamics.errors import ModelError
+from youbot_dynamics.arrays import array, number
+from youbot_dynamics.errors import InputError, ModelError
 
 Vector = NDArray[np.float64]
 
 # An inertia may break the triangle inequality by this part of its largest moment: rounding of CAD programs.
 _ROUNDING = 1e-6
+
+
+def point_inertia(mass: float, offset: ArrayLike) -> Vector:
+    """Inertia (3, 3) of a point about a pole: m (|d|^2 E - d d') [kg m2] (system 18).
+
+    Args:
+        mass: [kg].
+        offset: (3,) point minus pole [m]; its sign does not matter.
+
+    Raises:
+        ModelError: a mass that is negative or not finite.
+        InputError: a wrong shape or a number that is not finite.
+    """
+    m, d = number("mass", mass, "kg", low=0.0), array("offset", offset, (3,))
+    inertia: Vector = m * (d @ d * np.eye(3) - np.outer(d, d))
+    return inertia
 
 
 def inertia_about(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
@@ -23,10 +39,12 @@ def inertia_about(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
         inertia: (3, 3) about the centre of mass [kg m2].
         mass: [kg].
         offset: (3,) centre of mass minus pole [m]; its sign does not matter.
+
+    Raises:
+        ModelError: a negative mass, or an inertia no body has.
+        InputError: a wrong shape or a number that is not finite.
     """
-    d = np.asarray(offset, dtype=float)
-    moved: Vector = np.asarray(inertia, dtype=float) + mass * (d @ d * np.eye(3) - np.outer(d, d))
-    return moved
+    return _tensor("inertia", inertia) + point_inertia(mass, offset)
 
 
 def inertia_between_poles(inertia: ArrayLike, mass: float, old_offset: ArrayLike, new_offset: ArrayLike) -> Vector:
@@ -40,10 +58,13 @@ def inertia_between_poles(inertia: ArrayLike, mass: float, old_offset: ArrayLike
         mass: [kg].
         old_offset: (3,) centre of mass minus old pole [m].
         new_offset: (3,) centre of mass minus new pole [m].
+
+    Raises:
+        ModelError: a negative mass, or an inertia no body of this mass has about the old pole.
+        InputError: a wrong shape or a number that is not finite.
     """
-    nothing = np.zeros((3, 3))
-    taken = inertia_about(nothing, mass, old_offset)
-    return np.asarray(inertia, dtype=float) - taken + inertia_about(nothing, mass, new_offset)
+    central = _tensor_about_pole(inertia, mass, old_offset) - point_inertia(mass, old_offset)
+    return central + point_inertia(mass, new_offset)
 
 
 def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector, Vector]:
@@ -80,39 +101,69 @@ def moment_about_line(inertia: ArrayLike, direction: ArrayLike) -> float:
     Args:
         inertia: (3, 3) about a point of the line [kg m2].
         direction: (3,) of any length but 0.
+
+    Raises:
+        ModelError: an inertia no body has.
+        InputError: a wrong shape, a number that is not finite, or a direction of no length.
     """
-    line = np.asarray(direction, dtype=float)
-    return float(line @ np.asarray(inertia, dtype=float) @ line / (line @ line))
+    tensor, line = _tensor("inertia", inertia), array("direction", direction, (3,))
+    longest = np.abs(line).max()
+    if longest == 0.0:
+        raise InputError("direction", got="length 0", expected="a direction")
+    line = line / longest
+    return float(line @ tensor @ line / (line @ line))
 
 
-def check_inertia(name: str, mass: float, inertia: Vector) -> None:
-    """Refuse a mass and inertia (3, 3) about the centre of mass that no distribution of mass has.
+def check_inertia(name: str, mass: float, inertia: ArrayLike) -> None:
+    """Refuse a mass [kg] and inertia (3, 3) [kg m2] about the centre of mass that no distribution of mass has.
 
-    The principal moments must be at least 0 and each at most the sum of the other two; a body without mass has no
-    inertia either. Rods and points, semidefinite, are bodies (seed 002 asks for positive definite).
+    The principal moments must be at least 0 and each at most the sum of the other two (system 18); a body without mass
+    has no inertia either. Rods and points, semidefinite, are bodies (seed 002 asks for positive definite).
 
     Raises:
         ModelError: with the name of the body.
+        InputError: a wrong shape or a number that is not finite.
     """
-    body = f"inertia of body '{name}'"
-    if mass < 0.0:
-        raise ModelError(f"mass of body '{name}'", got=f"{mass:g}", expected="0 or more [kg]")
-    size = float(np.abs(inertia).max())
-    if not np.allclose(inertia, inertia.T, rtol=0.0, atol=1e-9 * size):
-        raise ModelError(body, got="a tensor that is not symmetric", expected="ixy = iyx, ixz = izx, iyz = izy")
-    if mass == 0.0 and size > 0.0:
-        raise ModelError(body, got=f"{size:g} kg m2 without any mass", expected="a mass, or no inertia")
-    moments = np.linalg.eigvalsh(inertia)
+    weight = number(f"mass of body '{name}'", mass, "kg", low=0.0)
+    size = float(np.abs(_tensor(f"inertia of body '{name}'", inertia)).max())
+    if weight == 0.0 and size > 0.0:
+        raise ModelError(
+            f"inertia of body '{name}'", got=f"{size:g} kg m2 without any mass", expected="a mass, or no inertia"
+        )
+
+
+def _tensor(thing: str, inertia: ArrayLike) -> Vector:
+    """Inertia (3, 3) about any point, refused where no distribution of mass has it."""
+    tensor = array(thing, inertia, (3, 3))
+    size = float(np.abs(tensor).max())
+    if not np.allclose(tensor, tensor.T, rtol=0.0, atol=1e-9 * size):
+        raise ModelError(thing, got="a tensor that is not symmetric", expected="ixy = iyx, ixz = izx, iyz = izy")
+    moments = np.linalg.eigvalsh(tensor)
     text = ", ".join(f"{moment:.4g}" for moment in moments)
     if moments[0] < -_ROUNDING * size:
-        raise ModelError(body, got=f"principal moments {text}", expected="none negative [kg m2]")
-    if moments[2] > moments[0] + moments[1] + _ROUNDING * size:
+        raise ModelError(thing, got=f"principal moments {text}", expected="none negative [kg m2]")
+    if moments[2] - moments[1] > moments[0] + _ROUNDING * size:
         raise ModelError(
-            body,
+            thing,
             got=f"principal moments {text}",
             expected="none larger than the sum of the other two",
-            remedy="give it about the centre of mass, in kg m2",
+            remedy="check its numbers and their unit, kg m2",
         )
+    return tensor
+
+
+def _tensor_about_pole(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
+    """Inertia (3, 3) about a pole, refused where it is less than that of the mass in its centre."""
+    tensor = _tensor("inertia", inertia)
+    least = np.linalg.eigvalsh(tensor - point_inertia(mass, offset))[0]
+    if least < -_ROUNDING * float(np.abs(tensor).max()):
+        raise ModelError(
+            "inertia",
+            got=f"a moment {-least:.4g} kg m2 below that of the mass in its centre",
+            expected="the inertia about the pole",
+            remedy="move it there with inertia_about",
+        )
+    return tensor
 
 
 def wrench_about_pole(
@@ -139,10 +190,17 @@ def wrench_about_pole(
 
     Returns:
         (6,) [force; moment] [N, N m], in the axes of the arguments.
+
+    Raises:
+        ModelError: a negative mass, or an inertia no body of this mass has about the pole.
+        InputError: a wrong shape or a number that is not finite.
     """
-    r, w = np.asarray(offset, dtype=float), np.asarray(angular_velocity, dtype=float)
-    alpha, a = np.asarray(angular_acceleration, dtype=float), np.asarray(acceleration, dtype=float)
-    tensor = np.asarray(inertia, dtype=float)
+    tensor, r = _tensor_about_pole(inertia, mass, offset), array("offset", offset, (3,))
+    w, alpha = (
+        array("angular_velocity", angular_velocity, (3,)),
+        array("angular_acceleration", angular_acceleration, (3,)),
+    )
+    a = array("acceleration", acceleration, (3,))
     force = mass * (a + np.cross(alpha, r) + np.cross(w, np.cross(w, r)))
     moment = tensor @ alpha + np.cross(w, tensor @ w) + mass * np.cross(r, a)
     return np.concatenate([force, moment])
@@ -157,7 +215,11 @@ def moment_of_forces(forces: ArrayLike, points: ArrayLike, couples: ArrayLike) -
         forces: (n, 3) [N].
         points: (n, 3) where they act [m].
         couples: (n, 3) [N m].
+
+    Raises:
+        InputError: wrong shapes or numbers that are not finite.
     """
-    f, r = np.asarray(forces, dtype=float), np.asarray(points, dtype=float)
-    moment = np.cross(r, f).sum(axis=0) + np.asarray(couples, dtype=float).sum(axis=0)
+    f = array("forces", forces, (None, 3))
+    r, mu = array("points", points, (len(f), 3)), array("couples", couples, (len(f), 3))
+    moment = np.cross(r, f).sum(axis=0) + mu.sum(axis=0)
     return np.concatenate([f.sum(axis=0), moment])

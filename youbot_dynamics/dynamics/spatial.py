@@ -21,7 +21,7 @@ def cross(ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz: Any) -> Scalars:
 
 @compiled
 def rotate(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
-    """Components in the parent's frame of a vector given in frame i; rotations (n, 3, 3)."""
+    """Components in the parent's frame of a vector given in frame i; rotations (n, 3, 3) (system 15)."""
     return (
         rotations[i, 0, 0] * x + rotations[i, 0, 1] * y + rotations[i, 0, 2] * z,
         rotations[i, 1, 0] * x + rotations[i, 1, 1] * y + rotations[i, 1, 2] * z,
@@ -31,7 +31,7 @@ def rotate(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
 
 @compiled
 def rotate_back(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
-    """Components in frame i of a vector given in the parent's frame; rotations (n, 3, 3)."""
+    """Components in frame i of a vector given in the parent's frame; rotations (n, 3, 3) (system 15)."""
     return (
         rotations[i, 0, 0] * x + rotations[i, 1, 0] * y + rotations[i, 2, 0] * z,
         rotations[i, 0, 1] * x + rotations[i, 1, 1] * y + rotations[i, 2, 1] * z,
@@ -41,7 +41,7 @@ def rotate_back(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
 
 @compiled
 def motion_to_child(rotations: Any, positions: Any, i: int, motions: Any, parent: int, out: Any) -> None:
-    """Write to out[i] the motion (6,) of the parent as frame i sees it: R'(v + w x p), R' w.
+    """Write to out[i] the motion (6,) of the parent as frame i sees it: R'(v + w x p), R' w (system 17).
 
     Args:
         rotations: (n, 3, 3) frame i to its parent.
@@ -63,6 +63,8 @@ def motion_to_child(rotations: Any, positions: Any, i: int, motions: Any, parent
 def add_force_to_parent(rotations: Any, positions: Any, i: int, forces: Any, parent: int) -> None:
     """Add to forces[parent] (6,) the wrench forces[i] as the parent's frame sees it: R f, R m + p x R f.
 
+    Seed 002 lemma A.1 with its order of factors mended (D-002-5).
+
     Args:
         rotations: (n, 3, 3) frame i to its parent.
         positions: (n, 3) origin of frame i in its parent.
@@ -83,7 +85,7 @@ def add_force_to_parent(rotations: Any, positions: Any, i: int, forces: Any, par
 
 @compiled
 def momentum_of(masses: Any, first_moments: Any, inertias: Any, i: int, motions: Any, row: int) -> Any:
-    """Product of inertia i and motion: [m v + w x h; h x v + I w], as six scalars.
+    """Product of inertia i and motion: [m v + w x h; h x v + I w], as six scalars (systems 18, 20).
 
     Args:
         masses: (n,).
@@ -104,7 +106,10 @@ def momentum_of(masses: Any, first_moments: Any, inertias: Any, i: int, motions:
 
 @compiled
 def add_motion_cross(v: Any, m: Any, out: Any) -> None:
-    """Add to out (6,) the motion product v x m = [w x m_lin + v_lin x m_ang; w x m_ang] of motions v, m (6,)."""
+    """Add to out (6,) the motion product v x m = [w x m_lin + v_lin x m_ang; w x m_ang] of motions v, m (6,).
+
+    The rate of a motion fixed in a body that moves with v (Featherstone's spatial algebra; system 17).
+    """
     ax, ay, az = cross(v[3], v[4], v[5], m[0], m[1], m[2])
     bx, by, bz = cross(v[0], v[1], v[2], m[3], m[4], m[5])
     cx, cy, cz = cross(v[3], v[4], v[5], m[3], m[4], m[5])
@@ -118,7 +123,10 @@ def add_motion_cross(v: Any, m: Any, out: Any) -> None:
 
 @compiled
 def add_force_cross(v: Any, f: Any, out: Any) -> None:
-    """Add to out (6,) the force product v x* f = [w x f_lin; w x f_ang + v_lin x f_lin] of motion v, force f (6,)."""
+    """Add to out (6,) the force product v x* f = [w x f_lin; w x f_ang + v_lin x f_lin] of motion v, force f (6,).
+
+    The rate of a wrench fixed in a body that moves with v (Featherstone's spatial algebra; system 20).
+    """
     ax, ay, az = cross(v[3], v[4], v[5], f[0], f[1], f[2])
     bx, by, bz = cross(v[3], v[4], v[5], f[3], f[4], f[5])
     cx, cy, cz = cross(v[0], v[1], v[2], f[0], f[1], f[2])

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from youbot_dynamics.compiled import HAVE_NUMBA
+from youbot_dynamics.dynamics.articulated_body import carried_sizes
 from youbot_dynamics.dynamics.generated import youbot_arm
 from youbot_dynamics.dynamics.layout import REVOLUTE, Layout, Vector
 from youbot_dynamics.dynamics.regroup import regrouped
+from youbot_dynamics.dynamics.solve import ROUNDING
 
 _SHIPPED: tuple[ModuleType, ...] = (youbot_arm,)
 # Inertial numbers of each body, and which of them is the rotor.
@@ -140,12 +142,8 @@ def find_straight_line(layout: Layout) -> StraightLine | None:
     """Shipped code for this very tree, None where there is none."""
     structure = structure_of(layout)
     size = float(np.linalg.norm(layout.gravity))
-    # Generated code divides unchecked: only joints that their own body's inertia resists at every q.
-    resisted = np.einsum("ni,nij,nj->n", layout.axes, layout.inertias, layout.axes)
     for module in _SHIPPED:
-        if structure is None or structure[0] != module.PARENTS or size == 0.0:
-            continue
-        if not np.all(resisted + layout.rotor_inertias > 0.0):
+        if structure is None or structure[0] != module.PARENTS or size == 0.0 or not _resisted(layout):
             continue
         same = np.allclose(structure[1], np.array(module.GEOMETRY), rtol=0.0, atol=_SAME)
         if same and np.array_equal(layout.gravity / size, np.array(module.GRAVITY_DIRECTION)):
@@ -154,3 +152,11 @@ def find_straight_line(layout: Layout) -> StraightLine | None:
             parameters = numbers if HAVE_NUMBA else tuple(numbers.tolist())
             return StraightLine(parameters, module, (len(layout.parents),))
     return None
+
+
+def _resisted(layout: Layout) -> bool:
+    """Generated code divides unchecked: tell whether each joint's rotor and own body resist it, whatever q."""
+    own = np.einsum("ni,nij,nj->n", layout.axes, layout.inertias, layout.axes)
+    masses, moments = np.zeros_like(own), np.zeros_like(own)
+    carried_sizes(layout, layout.positions, masses, moments)
+    return bool(np.all(own + layout.rotor_inertias > ROUNDING * moments))

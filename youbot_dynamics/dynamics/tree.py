@@ -22,12 +22,13 @@ from youbot_dynamics.dynamics.body_motion import (
     articulation_of,
     body_jacobian,
     body_poses,
+    neutral_positions,
     step_positions,
 )
 from youbot_dynamics.dynamics.layout import POSITIONS_OF, Layout
 from youbot_dynamics.dynamics.straight_line import StraightLine, find_straight_line
 from youbot_dynamics.dynamics.tree_check import make_layout
-from youbot_dynamics.dynamics.tree_states import one_state, state_rows
+from youbot_dynamics.dynamics.tree_states import index_of, one_state, state_rows
 from youbot_dynamics.dynamics.urdf import Limits, read_urdf
 from youbot_dynamics.errors import InputError, ModelError
 
@@ -36,8 +37,9 @@ from youbot_dynamics.errors import InputError, ModelError
 class Tree:
     """n bodies, each carried by a joint; make one with `from_arrays` or `from_urdf`.
 
-    Methods take one state, q (nq,) and v (nv,), or one state a row, q (t, nq) and v (t, nv), and answer alike. All
-    raise InputError for a wrong shape, NaN or infinity. Bodies are named by index or by name.
+    Dynamics take one state, q (nq,) and v (nv,), or one a row, q (t, nq) and v (t, nv), and answer alike. All methods
+    raise InputError for a wrong shape, NaN or infinity; finite numbers so large that sums of their products overflow
+    (1e150, say) come out as infinity or NaN. Bodies are named by index or by name.
 
     Args:
         names: [n] of the bodies.
@@ -136,24 +138,12 @@ class Tree:
             gravity: (3,) in the frame of the world [m/s2].
 
         Raises:
-            ModelError: a file that is no URDF, a loop, an unknown joint type, link or joint, or an inertia no body has.
+            ModelError: a file that is no URDF, a loop, an unknown joint type, link or joint, a joint that mimics
+                another and is not locked, limits, damping or friction no joint has, or an inertia no body has.
         """
-        links = read_urdf(path_or_text)
-        names = [link.name for link in links]
-        first = names[0] if root is None else root
-        if first not in names:
-            raise ModelError(f"root link '{first}'", got="no such link", expected=f"one of {', '.join(names)}")
-        unknown = set(locked) - {link.joint for link in links}
-        if unknown:
-            raise ModelError(f"locked joint '{min(unknown)}'", got="no such joint", expected="a joint of the URDF")
-        kept = {first}
-        for link in links:
-            if link.parent in kept:
-                kept.add(link.name)
-        chosen = [link for link in links if link.name in kept]
+        chosen = read_urdf(path_or_text, root, locked)
         index = {link.name: i for i, link in enumerate(chosen)}
-        types = ["fixed" if link.joint in locked else link.joint_type for link in chosen]
-        types[0] = "floating" if floating_base else "fixed"
+        types = ["floating" if floating_base else "fixed", *(link.joint_type for link in chosen[1:])]
         layout = make_layout(
             list(index),
             [index.get(link.parent, -1) if i else -1 for i, link in enumerate(chosen)],
@@ -180,22 +170,32 @@ class Tree:
         """Whether shipped straight-line code holds for this tree."""
         return self._program is not None
 
+    def __repr__(self) -> str:
+        """Count bodies and speeds."""
+        return f"Tree({len(self.names)} bodies, nq={self.nq}, nv={self.nv})"
+
     def body(self, body: int | str) -> int:
-        """Index of a body given by index or name.
+        """Index of a body given by index or name; InputError where there is none."""
+        return index_of("body", body, self.names)
+
+    def slots(self, joint: int | str) -> tuple[slice, slice]:
+        """Where a joint, by its index or name, stands in q and in v; both empty for a fixed one.
 
         Raises:
-            InputError: there is no such body.
+            InputError: there is no such joint.
         """
-        if isinstance(body, str):
-            if body not in self.names:
-                raise InputError("body", got=f"'{body}'", expected=f"one of {', '.join(self.names)}")
-            return self.names.index(body)
-        if not isinstance(body, (int, np.integer)) or not 0 <= body < len(self.names):
-            raise InputError("body", got=str(body), expected=f"0 to {len(self.names) - 1}")
-        return int(body)
+        i = index_of("joint", joint, self.joint_names)
+        q, v = int(self.layout.q_start[i]), int(self.layout.v_start[i])
+        return slice(q, q + POSITIONS_OF[int(self.layout.kinds[i])]), slice(v, v + int(self.layout.v_count[i]))
+
+    def neutral(self) -> Vector:
+        """Positions (nq,) with all joints at 0 and floating bodies unturned at the world's origin."""
+        return neutral_positions(self.layout, self.nq)
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Vector:
         """Joint torques and forces for accelerations: tau = M(q) a + bias_forces(q, v) - J' external.
+
+        Newton and Euler for every body, handed down to the root (systems 20, 26; D-002-4).
 
         Args:
             q: (nq,) or (t, nq).
@@ -265,7 +265,7 @@ class Tree:
         return Articulation(inertias, biases)
 
     def mass_matrix(self, q: ArrayLike) -> Vector:
-        """Mass matrix (nv, nv) or (t, nv, nv) of q (nq,) or (t, nq), rotor inertias in it."""
+        """Mass matrix (nv, nv) or (t, nv, nv) of q (nq,) or (t, nq), rotor inertias in it (systems 19, 26; D-002-3)."""
         if self._program is not None:
             answer = self._program.mass_matrix(q)
             if answer is not None:
@@ -279,11 +279,11 @@ class Tree:
         return matrix[0] if single else matrix
 
     def bias_forces(self, q: ArrayLike, v: ArrayLike) -> Vector:
-        """Coriolis, centripetal and gravity forces (nv,) or (t, nv): inverse dynamics at rest of the accelerations."""
+        """Coriolis, centripetal and gravity forces (nv,) or (t, nv): inverse dynamics at a = 0 (system 20)."""
         return self.inverse_dynamics(q, v, np.zeros(self.nv))
 
     def gravity_forces(self, q: ArrayLike) -> Vector:
-        """Joint forces (nv,) or (t, nv) that hold the tree at rest against gravity."""
+        """Joint forces (nv,) or (t, nv) that hold the tree at rest against gravity (system 20)."""
         return self.inverse_dynamics(q, np.zeros(self.nv), np.zeros(self.nv))
 
     def inverse_dynamics_derivatives(
@@ -291,7 +291,8 @@ class Tree:
     ) -> tuple[Vector, Vector, Vector]:
         """Exact d tau/d q, d tau/d v, d tau/d a = M, each (nv, nv) or (t, nv, nv).
 
-        Derivatives by q of a floating joint are along its own body's motions [linear; angular].
+        By the formulas of `dynamics_derivatives` (system 8; D-001-2). Derivatives by q of a floating joint are along
+        its own body's motions [linear; angular].
 
         Args:
             q: (nq,) or (t, nq).
@@ -336,12 +337,14 @@ class Tree:
             kernels.derivative_rows(self.layout, positions, speeds, a, wrenches, dq, dv, matrix)
             if not kernels.solve_derivative_rows(dq, dv, matrix):
                 raise ModelError(
-                    "mass matrix", got="not positive definite after rounding", expected="bodies of comparable inertia"
+                    "mass matrix",
+                    got="not positive definite after rounding",
+                    expected="bodies of comparable inertia, not far from the world's origin",
                 )
         return (dq[0], dv[0], matrix[0]) if single else (dq, dv, matrix)
 
     def jacobian(self, q: ArrayLike, body: int | str) -> Vector:
-        """Jacobian (6, nv) of a body in its own frame: J v is its spatial velocity [linear; angular]; q (nq,)."""
+        """Jacobian (6, nv) of a body in its own frame: J v is its velocity [linear; angular]; q (nq,) (system 26)."""
         position, _ = self._state(q, {})
         return body_jacobian(self.layout, position, self.body(body))
 
@@ -358,17 +361,17 @@ class Tree:
         return self.jacobian(q, body).T @ array("wrench", wrench, (6,))
 
     def poses(self, q: ArrayLike) -> Vector:
-        """Poses (n, 4, 4) of all bodies in the world at q (nq,)."""
+        """Poses (n, 4, 4) of all bodies in the world at q (nq,) (system 17)."""
         position, _ = self._state(q, {})
         return body_poses(self.layout, position)
 
     def bodies(self, q: ArrayLike, v: ArrayLike | None = None) -> Bodies:
-        """Centre of mass, momentum and energies at q (nq,) and v (nv,), at rest by default."""
+        """Centre of mass, momentum and energies at q (nq,) and v (nv,), at rest by default (systems 18, 20)."""
         position, (speed,) = self._state(q, {"v": np.zeros(self.nv) if v is None else v})
         return Bodies.at(self.layout, position, speed)
 
     def step(self, q: ArrayLike, v: ArrayLike, dt: float) -> Vector:
-        """Positions (nq,) after `dt` [s] at constant v (nv,), on SE(3) for a floating joint; from q (nq,)."""
+        """Positions (nq,) after `dt` [s] at constant v (nv,), on SE(3) for a floating joint; q (nq,) (system 16)."""
         position, (speed,) = self._state(q, {"v": v})
         return step_positions(self.layout, position, speed, float(array("dt", dt, ())))
 
@@ -381,7 +384,7 @@ class Tree:
         if body >= 0:
             raise ModelError(
                 f"joint of body '{self.names[body]}'",
-                got="no inertia about it (the mass beyond it lies on its axis)",
+                got="no inertia about it but rounding, as where all mass beyond it lies on its axis",
                 expected="an inertia, or a rotor inertia",
             )
 

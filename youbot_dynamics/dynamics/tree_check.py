@@ -18,7 +18,7 @@ from youbot_dynamics.dynamics.layout import (
     Indices,
     Layout,
 )
-from youbot_dynamics.dynamics.rigid_body import check_inertia, inertia_about
+from youbot_dynamics.dynamics.rigid_body import check_inertia, point_inertia
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics.rotations import check_rotation
 
@@ -89,7 +89,7 @@ def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
 
 
 def subspaces(kinds: Indices, axes: Vector) -> Vector:
-    """Columns (nv, 6) of the motions [linear; angular] that the joints allow; axes (n, 3)."""
+    """Columns (nv, 6) of the motions [linear; angular] that the joints allow; axes (n, 3) (system 21)."""
     rows: list[Vector] = []
     for kind, axis in zip(kinds, axes, strict=True):
         if kind == REVOLUTE:
@@ -140,7 +140,7 @@ def make_layout(
     gravity: ArrayLike,
     rotor_inertias: ArrayLike | None,
 ) -> Layout:
-    """Layout of n bodies with nv speeds, checked.
+    """Layout of n bodies with nv speeds, checked (systems 18, 22).
 
     Args:
         names: [n] of the bodies, for messages.
@@ -185,6 +185,16 @@ def make_layout(
         raise ModelError(
             f"rotor_inertias[{int(np.argmin(rotors))}]", got=f"{rotors.min():g}", expected="0 or more [kg m2]"
         )
+    with np.errstate(over="ignore", invalid="ignore"):
+        first_moments = weights[:, None] * centres
+        about_joint = central + [point_inertia(weights[i], centres[i]) for i in range(n)]
+    for i, name in enumerate(names):
+        if not (np.isfinite(first_moments[i]).all() and np.isfinite(about_joint[i]).all()):
+            raise ModelError(
+                f"body '{name}'",
+                got=f"mass {weights[i]:g} kg with its centre at {centres[i]} m",
+                expected="values whose products are finite",
+            )
     layout = Layout(
         order=order,
         parents=np.array(parents, dtype=np.int64),
@@ -197,8 +207,8 @@ def make_layout(
         v_count=counts,
         subspace=subspaces(kinds, units),
         masses=weights.copy(),
-        first_moments=weights[:, None] * centres,
-        inertias=np.array([inertia_about(central[i], weights[i], centres[i]) for i in range(n)]),
+        first_moments=first_moments,
+        inertias=about_joint,
         rotor_inertias=rotors.copy(),
         gravity=array("gravity", gravity, (3,)).copy(),
     )

@@ -30,7 +30,7 @@ def places(layout: Layout, q: Vector, rotations: Vector, positions: Vector) -> N
 
 @compiled
 def inverse_dynamics_rows(layout: Layout, q: Vector, v: Vector, a: Vector, external: Vector, tau: Vector) -> None:
-    """Write tau (t, nv) of q (t, nq), v (t, nv), a (t, nv) and wrenches external (t, n, 6) or (1, n, 6)."""
+    """Write tau (t, nv) of q (t, nq), v (t, nv), a (t, nv) and wrenches external (t, n, 6) or (1, n, 6) (system 20)."""
     n = layout.parents.shape[0]
     rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
     velocity, acceleration, joint = np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((n, 6))
@@ -46,7 +46,7 @@ def inverse_dynamics_rows(layout: Layout, q: Vector, v: Vector, a: Vector, exter
 
 @compiled
 def mass_matrix_rows(layout: Layout, q: Vector, matrix: Vector) -> None:
-    """Write mass matrices (t, nv, nv) of q (t, nq); matrix comes in filled with zeros."""
+    """Write mass matrices (t, nv, nv) of q (t, nq); matrix comes in filled with zeros (system 26)."""
     n = layout.parents.shape[0]
     rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
     masses, first_moments, inertias = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
@@ -62,6 +62,8 @@ def forward_dynamics_rows(
     layout: Layout, rotors: Vector, q: Vector, v: Vector, tau: Vector, external: Vector, out: Vector
 ) -> int:
     """Write accelerations (t, nv) of q (t, nq), v (t, nv), tau (t, nv), external (t, n, 6) or (1, n, 6); rotors (nv,).
+
+    By Featherstone's recursion (systems 21-23).
 
     Returns:
         -1, or the body whose joint has nothing to accelerate.
@@ -86,7 +88,7 @@ def forward_dynamics_rows(
 def derivative_rows(
     layout: Layout, q: Vector, v: Vector, a: Vector, external: Vector, dq: Vector, dv: Vector, matrix: Vector
 ) -> None:
-    """Write d tau/d q, d tau/d v, M, each (t, nv, nv) and zero on entry, of q (t, nq), v, a (t, nv), external."""
+    """Write d tau/d q, d tau/d v, M, each (t, nv, nv) zero on entry, of q (t, nq), v, a (t, nv), external (D-001-2)."""
     n = layout.parents.shape[0]
     rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
     space, tau = new_space(n, v.shape[1]), np.zeros(v.shape[1])
@@ -98,7 +100,7 @@ def derivative_rows(
 
 @compiled
 def solve_derivative_rows(dq: Vector, dv: Vector, matrix: Vector) -> bool:
-    """Turn rows of inverse into forward derivatives in place, each (t, nv, nv); False where M is not positive."""
+    """Turn inverse into forward derivatives in place, each (t, nv, nv); False where M is not positive (D-001-2)."""
     for t in range(dq.shape[0]):
         if not solve_derivatives(dq[t], dv[t], matrix[t]):
             return False

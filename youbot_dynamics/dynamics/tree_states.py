@@ -50,7 +50,8 @@ def state_rows(
     if external is not None:
         forces = _looked_at("external", external)
         stacked = forces.ndim == 3
-        wrenches = array("external", forces if stacked else forces[None], (None, len(names), 6))
+        wrenches = array("external", forces, (None, len(names), 6) if stacked else (len(names), 6))
+        wrenches = wrenches if stacked else wrenches[None]
         lengths |= {len(wrenches)} if stacked else set()
     if len(lengths) > 1:
         found = " and ".join(str(n) for n in sorted(lengths))
@@ -106,7 +107,7 @@ def all_finite(values: Vector) -> bool:
 
 
 def _check_quaternions(names: Sequence[str], layout: Layout, q: Vector) -> None:
-    if len(layout.parents) == q.shape[1]:  # one number a body: none floats
+    if len(layout.subspace) == q.shape[1]:  # as many speeds as positions: none floats
         return
     for i in (int(k) for k in np.flatnonzero(layout.kinds == FLOATING)):
         start = int(layout.q_start[i]) + 3
@@ -116,3 +117,23 @@ def _check_quaternions(names: Sequence[str], layout: Layout, q: Vector) -> None:
             raise InputError(
                 f"quaternion x y z w of body '{names[i]}' in q", got=f"length {length:.4g}", expected="length 1"
             )
+
+
+def index_of(what: str, which: int | str, names: Sequence[str]) -> int:
+    """Index of a body or joint given by index or name.
+
+    Args:
+        what: "body" or "joint", for messages.
+        which: index or name.
+        names: [n] of all.
+
+    Raises:
+        InputError: there is none like that.
+    """
+    if isinstance(which, str):
+        if which not in names:
+            raise InputError(what, got=f"'{which}'", expected=f"one of {', '.join(names)}")
+        return names.index(which)
+    if not isinstance(which, (int, np.integer)) or not 0 <= which < len(names):
+        raise InputError(what, got=str(which), expected=f"0 to {len(names) - 1}")
+    return int(which)

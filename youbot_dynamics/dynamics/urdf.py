@@ -1,15 +1,17 @@
-"""Read the bodies and joints of a URDF file."""
+"""Read the bodies and joints of a URDF file (format: wiki.ros.org/urdf/XML)."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.errors import ModelError
+from youbot_dynamics.arrays import number
+from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics.rotations import rpy_to_matrix
 
 Vector = NDArray[np.float64]
@@ -74,12 +76,19 @@ class Link:
     friction: float
 
 
-def read_urdf(path_or_text: str | Path) -> tuple[Link, ...]:
-    """Links of a URDF file or text, the root first and every parent before its children.
+def read_urdf(path_or_text: str | Path, start: str | None = None, locked: Sequence[str] = ()) -> tuple[Link, ...]:
+    """Links of a URDF file or text, the first one first and every parent before its children.
+
+    Args:
+        path_or_text: the file, or its text (starting with `<`).
+        start: link to begin with, leaving out what does not hang on it; the root by default.
+        locked: names of joints that come out as fixed.
 
     Raises:
         ModelError: not XML or no robot in it, a name twice or unknown, a link with two parents (a loop), no or
-            several roots, an unknown joint type, or something that is no number.
+            several roots, an unknown joint type, a joint that mimics another and is not locked, a revolute or prismatic
+            joint without <limit>, negative damping, friction, speed or effort, or something that is no number.
+        InputError: a single name where `locked` wants a list.
     """
     root, source = _parse(path_or_text)
     bodies = {_name(element, source): element for element in _once(root, "link", source)}
@@ -118,7 +127,44 @@ def read_urdf(path_or_text: str | Path) -> tuple[Link, ...]:
     if len(order) < len(bodies):
         loop = sorted(set(bodies) - set(order))
         raise ModelError(f"links of {source}", got=f"a loop of {', '.join(loop)}", expected="an open tree")
-    return tuple(_link(name, bodies[name], carried.get(name), source) for name in order)
+    links = [_link(name, bodies[name], carried.get(name), source) for name in order]
+    chosen = [
+        replace(link, joint_type="fixed") if link.joint in locked else link for link in _from(start, links, source)
+    ]
+    _check_locked(locked, links, source)
+    for link in chosen[1:]:
+        mimic = carried[link.name].find("mimic")
+        if mimic is not None and link.joint_type != "fixed":
+            raise ModelError(
+                f"joint '{link.joint}' of {source}",
+                got=f"<mimic> of joint '{mimic.get('joint', '')}'",
+                expected="a joint that moves by itself",
+                remedy=f"lock it (locked=['{link.joint}']), or take <mimic> out to let it move by itself",
+            )
+    return tuple(chosen)
+
+
+def _from(start: str | None, links: list[Link], source: str) -> list[Link]:
+    first = links[0].name if start is None else start
+    names = [link.name for link in links]
+    if first not in names:
+        raise ModelError(f"root link '{first}' of {source}", got="no such link", expected=f"one of {', '.join(names)}")
+    kept = {first}
+    for link in links:  # parents come before their children
+        if link.parent in kept:
+            kept.add(link.name)
+    return [link for link in links if link.name in kept]
+
+
+def _check_locked(locked: Sequence[str], links: list[Link], source: str) -> None:
+    if isinstance(locked, str):
+        raise InputError("locked", got=f"'{locked}'", expected=f"a list of names, such as ['{locked}']")
+    joints = [link.joint for link in links[1:]]
+    for name in locked:
+        if name not in joints:
+            raise ModelError(
+                f"locked joint '{name}' of {source}", got="no such joint", expected=f"one of {', '.join(joints)}"
+            )
 
 
 def _parse(path_or_text: str | Path) -> tuple[ElementTree.Element, str]:
@@ -129,7 +175,9 @@ def _parse(path_or_text: str | Path) -> tuple[ElementTree.Element, str]:
             text = Path(path_or_text).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
             raise ModelError(
-                f"URDF file {path_or_text}", got=str(problem), expected="a file that can be read"
+                f"URDF file {path_or_text}",
+                got=getattr(problem, "strerror", None) or str(problem),
+                expected="a file that can be read",
             ) from None
     try:
         root = ElementTree.fromstring(text)
@@ -165,14 +213,18 @@ def _end(joint: ElementTree.Element, end: str, source: str) -> str:
     return element.get("link", "")
 
 
-def _numbers(thing: str, element: ElementTree.Element | None, key: str, default: str) -> Vector:
+def _numbers(
+    thing: str, element: ElementTree.Element | None, key: str, default: str, *, bounded: bool = True
+) -> Vector:
     text = default if element is None else element.get(key, default)
     try:
         found = np.array([float(word) for word in text.split()])
     except ValueError:
         found = np.array([])
-    if len(found) != len(default.split()) or np.isnan(found).any():
-        raise ModelError(f"{thing} {key}", got=f"'{text}'", expected=f"{len(default.split())} number(s)")
+    wanted = len(default.split())
+    if len(found) != wanted or np.isnan(found).any() or (bounded and np.isinf(found).any()):
+        expected = f"{wanted} number(s){', none infinite' if bounded else ''}"
+        raise ModelError(f"{thing} {key}", got=f"'{text}'", expected=expected)
     return found
 
 
@@ -210,7 +262,9 @@ def _link(name: str, body: ElementTree.Element, joint: ElementTree.Element | Non
             raise ModelError(thing, got=f"type '{kind}'", expected=f"one of {', '.join(_TYPES)}")
         axis = _numbers(thing, joint.find("axis"), "xyz", "1 0 0")
         dynamics = joint.find("dynamics")
-        damping, friction = (float(_numbers(thing, dynamics, key, "0")[0]) for key in ("damping", "friction"))
+        damping, friction = (
+            number(f"{thing} {key}", _numbers(thing, dynamics, key, "0")[0], low=0.0) for key in ("damping", "friction")
+        )
         limits = _limits(thing, kind, joint.find("limit"))
     return Link(
         name=name,
@@ -229,17 +283,21 @@ def _link(name: str, body: ElementTree.Element, joint: ElementTree.Element | Non
 
 
 def _limits(thing: str, kind: str, element: ElementTree.Element | None) -> Limits:
-    if element is None:
-        return Limits()
-    lower, upper = "-inf", "inf"
-    if kind in ("revolute", "prismatic"):
-        lower, upper = "0", "0"  # URDF: a limit that is not given is 0
-    values = {
-        "lower": float(_numbers(thing, element, "lower", lower)[0]),
-        "upper": float(_numbers(thing, element, "upper", upper)[0]),
-        "velocity": float(_numbers(thing, element, "velocity", "inf")[0]),
-        "effort": float(_numbers(thing, element, "effort", "inf")[0]),
-    }
+    bounded = kind in ("revolute", "prismatic")
+    if element is None and bounded:
+        raise ModelError(
+            thing,
+            got=f"no <limit> of a {kind} joint",
+            expected="its lower, upper, effort and velocity",
+            remedy="a joint that turns without end is of type 'continuous'",
+        )
+    # URDF: a lower or upper that is not given is 0.
+    defaults = {"lower": "0", "upper": "0"} if bounded else {"lower": "-inf", "upper": "inf"}
+    defaults |= {"velocity": "inf", "effort": "inf"}
+    values = {key: float(_numbers(thing, element, key, text, bounded=False)[0]) for key, text in defaults.items()}
+    for key in ("velocity", "effort"):
+        if values[key] < 0.0:
+            raise ModelError(f"{thing} {key}", got=f"{values[key]:g}", expected="0 or more")
     if values["lower"] > values["upper"]:
         raise ModelError(thing, got=f"limits {values['lower']:g} to {values['upper']:g}", expected="lower <= upper")
     return Limits(**values)

@@ -1,13 +1,17 @@
-"""Which wheels roll and which slide, and the accelerations that follow (systems 52, 53)."""
+"""Which wheels carry the base, which roll and which slide, and the accelerations that follow (systems 52-54)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import combinations, islice
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.dynamics.friction_cone import solve_friction
+from youbot_dynamics.dynamics.normal_forces import Plate
 from youbot_dynamics.dynamics.wheel_contact import Contacts
 from youbot_dynamics.errors import InputError
 
@@ -20,6 +24,7 @@ _ON_THE_CONE = 1e-9  # relative
 _STARTS = 1e-4  # [m/s2] contact acceleration from which a wheel counts as sliding off
 _FORCE_TOLERANCE = 1e-12  # of the weight
 _SWEEPS = 5000
+_SETS_OF_WHEELS = 5000  # tried before the search for those that carry the base is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +35,28 @@ class BaseEquations:
         mass: (m, m) mass matrix M.
         load: (m,) torques and velocity products h.
         contact: kinematics of the contacts.
+        friction: (n,) mu.
+        plate: of the base on the wheels that carry it; the others have neither normal force nor friction.
+        floor_load: (3,) weight and its first moments, as `Plate` takes them, for u' = 0.
+        floor_load_of_motion: (3, m) what u' adds to them.
         free_normals: (n,) N_0 [N].
         normals_of_motion: (n, m) N_u.
-        friction: (n,) mu.
     """
 
     mass: Vector
     load: Vector
     contact: Contacts
-    free_normals: Vector
-    normals_of_motion: Vector
     friction: Vector
+    plate: Plate
+    floor_load: Vector
+    floor_load_of_motion: Vector
+    free_normals: Vector = field(init=False)
+    normals_of_motion: Vector = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Share the load."""
+        object.__setattr__(self, "free_normals", self.plate.forces_of_load @ self.floor_load)
+        object.__setattr__(self, "normals_of_motion", self.plate.forces_of_load @ self.floor_load_of_motion)
 
     def moving(self) -> Flags:
         """Flags (n,): the contact moves over the floor, so it slides."""
@@ -53,19 +69,75 @@ class BaseEquations:
         forces: Vector = self.free_normals + self.normals_of_motion @ acceleration
         return forces
 
-    def with_sliding(self, slides: Flags) -> tuple[Vector, Vector, Vector]:
-        """Mass (m, m) and load (m,) with the friction of the sliding wheels (n,) moved in, and its directions (r, n).
+    def presses(self, acceleration: Vector) -> Flags:
+        """Flags (n,) of the wheels the base presses on under an acceleration (m,); see `Plate.presses`."""
+        return self.plate.presses(self.floor_load + self.floor_load_of_motion @ acceleration)
+
+    def with_sliding(self) -> tuple[Vector, Vector, Vector]:
+        """Mass (m, m) and load (m,) with the friction of the sliding wheels moved in, and its directions (r, n).
 
         T = -mu N v/|v| (9a, 10a) with N affine in the acceleration: the mass matrix loses its symmetry.
         """
         contact = self.contact
         push = np.zeros((len(contact.owner), len(self.friction)))
-        for i in np.flatnonzero(slides):
+        for i in np.flatnonzero(self.moving()):
             mine = contact.owner == i
             velocity = contact.velocities[mine]
             push[mine, i] = -self.friction[i] * velocity / np.linalg.norm(velocity)
         through = contact.rows.T @ push
         return self.mass - through @ self.normals_of_motion, self.load + through @ self.free_normals, push
+
+
+class Accelerated(Protocol):
+    """An answer of the equations."""
+
+    @property
+    def acceleration(self) -> Vector:
+        """Generalised acceleration u' (m,)."""
+
+
+Answer = TypeVar("Answer", bound=Accelerated)
+
+
+def on_pressed_wheels(
+    equations: BaseEquations, solve: Callable[[BaseEquations], Answer]
+) -> tuple[BaseEquations, Answer]:
+    """Solve the equations on that set of wheels, of all n, on which the base then presses: N >= 0 on each.
+
+    All wheels first, then those the last answer pressed on, so a wheel also comes back; where that runs in a circle,
+    every set, the large ones first. While all slide there is one: forces N >= 0 with the sum m g push the load to a
+    place that gives such forces again, and continuously so.
+
+    Args:
+        equations: of the base on all its wheels.
+        solve: answers the equations on the wheels of their plate.
+
+    Raises:
+        InputError: no set fits: friction that jams the base.
+    """
+    n = len(equations.friction)
+    every = islice((chosen for size in range(n, 0, -1) for chosen in combinations(range(n), size)), _SETS_OF_WHEELS)
+    following: tuple[int, ...] | None = tuple(range(n))
+    tried: set[tuple[int, ...]] = set()
+    why: InputError | None = None
+    while following is not None:
+        tried.add(following)
+        carrying = np.isin(np.arange(n), following)
+        on_these = equations if carrying.all() else replace(equations, plate=equations.plate.on(carrying))
+        try:
+            answer = solve(on_these)
+        except InputError as error:
+            pressed, why = following, error
+        else:
+            pressed = tuple(np.flatnonzero(on_these.presses(answer.acceleration)).tolist())
+            if pressed == following:
+                return on_these, answer
+        following = pressed if pressed and pressed not in tried else next((s for s in every if s not in tried), None)
+    raise InputError(
+        "friction of the wheels",
+        got="no set of wheels that carries the base under its law",
+        expected="a lower centre of mass or friction",
+    ) from why
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,29 +171,22 @@ class RegimeSolution:
 
 
 def solve_regimes(equations: BaseEquations, rolling: Flags) -> RegimeSolution:
-    """Accelerations when the flagged wheels (n,) roll and the others slide as they move.
+    """Accelerations when the flagged wheels (n,) roll, whatever force it takes, and those that move slide.
 
     The rolling rows are redundant in most states (D-004-9): with 3 + n accelerations in 2n rows of plain wheels they
     must be for n >= 4, and for 3 moving wheels the axles meet in the instantaneous centre of rotation. The
-    accelerations are unique all the same; the smallest forces are returned. A sliding wheel that would have to be
-    pulled down has no friction.
+    accelerations are unique all the same; the smallest forces are returned.
 
     Raises:
         InputError: sliding friction that jams the base (no unique acceleration).
     """
     contact = equations.contact
     held = rolling[contact.owner]
-    slides = ~rolling
-    while True:
-        mass, load, push = equations.with_sliding(slides)
-        acceleration, forces, rank, residual = _constrained(
-            equations.mass, mass, load, contact.rows[held], -contact.drift[held]
-        )
-        normals = equations.normals(acceleration)
-        lifting = (normals < 0.0) & slides
-        if not np.any(lifting):
-            break
-        slides = slides & ~lifting
+    mass, load, push = equations.with_sliding()
+    acceleration, forces, rank, residual = _constrained(
+        equations.mass, mass, load, contact.rows[held], -contact.drift[held]
+    )
+    normals = equations.normals(acceleration)
     rows = push @ normals
     rows[held] = forces
     return RegimeSolution(acceleration, rows, normals, rolling, rank, int(np.sum(held)), residual)
@@ -136,19 +201,11 @@ def solve_cones(equations: BaseEquations) -> RegimeSolution:
         InputError: friction that jams the base, or no set of forces that obeys the law.
     """
     contact = equations.contact
-    slides = equations.moving()
-    at_rest = ~slides
-    held = at_rest[contact.owner]
-    while True:
-        mass, load, push = equations.with_sliding(slides)
-        acceleration, forces = friction_of_contacts(equations, mass, load, at_rest, contact.drift)
-        normals = equations.normals(acceleration)
-        lifting = (normals < 0.0) & slides
-        if not np.any(lifting):
-            break
-        slides = slides & ~lifting
-    all_rows = push @ normals
-    all_rows[held] = forces
+    at_rest = equations.plate.carrying & ~equations.moving()
+    mass, load, push = equations.with_sliding()
+    answer = friction_of_contacts(equations, mass, load, at_rest, contact.drift)
+    acceleration = answer.acceleration
+    normals = equations.normals(acceleration)
     starts = np.abs(contact.rows @ acceleration + contact.drift)
     largest = np.zeros(len(at_rest))
     np.maximum.at(largest, contact.owner, starts)
@@ -156,19 +213,28 @@ def solve_cones(equations: BaseEquations) -> RegimeSolution:
     kept = contact.rows[rolling[contact.owner]]
     rank = _rank(np.asarray(np.linalg.svd(kept @ _whitening(equations.mass).T, compute_uv=False), dtype=np.float64))
     residual = float(np.max(largest[rolling], initial=0.0))
-    return RegimeSolution(acceleration, all_rows, normals, rolling, rank, len(kept), residual)
+    rows = push @ normals + answer.row_forces
+    return RegimeSolution(acceleration, rows, normals, rolling, rank, len(kept), residual)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactAnswer:
+    """Generalised acceleration u' (m,) and the friction (r,) [N] along each direction of the contacts that make it."""
+
+    acceleration: Vector
+    row_forces: Vector
 
 
 def friction_of_contacts(
     equations: BaseEquations, mass: Vector, load: Vector, chosen: Flags, motion: Vector
-) -> tuple[Vector, Vector]:
+) -> ContactAnswer:
     """Accelerations (m,) and friction forces of the chosen wheels (n,), each obeying Coulomb's law; see friction_cone.
 
     Args:
         equations: of the base.
         mass: (m, m), with the friction of the wheels not chosen moved in.
         load: (m,), likewise.
-        chosen: (n,) of bool.
+        chosen: (n,) of bool; the others get no force here.
         motion: (r,) motion of the contacts without u': their velocity products, or their velocity over a step.
 
     Raises:
@@ -197,7 +263,9 @@ def friction_of_contacts(
     )
     if left > max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
         raise InputError("friction of the wheels", got="no consistent forces", expected="a base that does not jam")
-    return free + of_forces @ forces, forces
+    row_forces = np.zeros(len(held))
+    row_forces[held] = forces
+    return ContactAnswer(free + of_forces @ forces, row_forces)
 
 
 def _whitening(mass: Vector) -> Vector:

@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import array, number, read_only
-from youbot_dynamics.dynamics.normal_forces import support_matrix
-from youbot_dynamics.dynamics.wheel_contact import BaseState, Contacts, Wheel, contacts, wheel_torques
-from youbot_dynamics.dynamics.wheel_regimes import BaseEquations, RegimeSolution, solve_cones, solve_regimes
+from youbot_dynamics.dynamics.normal_forces import plate_of
+from youbot_dynamics.dynamics.wheel_contact import BaseState, Wheel, contacts, wheel_torques
+from youbot_dynamics.dynamics.wheel_regimes import (
+    BaseEquations,
+    RegimeSolution,
+    on_pressed_wheels,
+    solve_cones,
+    solve_regimes,
+)
 from youbot_dynamics.errors import InputError, ModelError
 
 Vector = NDArray[np.float64]
@@ -26,7 +32,8 @@ class BaseMotion:
         wheel_accelerations: (n,) Omega' [rad/s2].
         steering_accelerations: (n,) derivative of the steering rate, relative to the body [rad/s2].
         tangential_forces: (n, 2) friction of the floor on each wheel, body axes [N].
-        normal_forces: (n,) of the floor [N].
+        normal_forces: (n,) of the floor, never negative [N].
+        lifted: (n,) True where the wheel would have to be pulled down: it has left the floor.
         steering_torques: (n,) given where a wheel steers, else the reaction of its mount M_C [N m].
         rolling: (n,) True where the wheel does not slip.
         rank: number of independent rolling constraints.
@@ -39,6 +46,7 @@ class BaseMotion:
     steering_accelerations: Vector
     tangential_forces: Vector
     normal_forces: Vector
+    lifted: Flags
     steering_torques: Vector
     rolling: Flags
     rank: int
@@ -52,12 +60,16 @@ class BaseMotion:
 
     @property
     def tips_over(self) -> bool:
-        """True if a wheel would have to be pulled down to stay on the floor; its sliding friction is taken as 0."""
-        return self.smallest_normal_force < 0.0
+        """True if a wheel has lifted.
+
+        Three wheels that span an area still balance the load. On fewer the base turns over: it no longer stays level
+        as this motion has it, which is then only that of its first moment.
+        """
+        return bool(np.any(self.lifted))
 
     @property
     def smallest_normal_force(self) -> float:
-        """Margin against tipping over [N]; negative once a wheel has lifted."""
+        """Margin against tipping over [N]; 0 once a wheel has lifted."""
         return float(np.min(self.normal_forces))
 
 
@@ -102,7 +114,7 @@ class WheeledBase:
         set_(self, "product_yz", number("product_yz of the base", self.product_yz, "kg m2"))
         set_(self, "gravity", number("gravity", self.gravity, "m/s2", above=0.0))
         steering_axes = np.array([wheel.position for wheel in self.wheels]).reshape(-1, 2)
-        support_matrix(steering_axes, np.ones(len(self.wheels)))
+        plate_of(steering_axes, np.ones(len(self.wheels)), (0.0, 0.0))
 
     @property
     def steerable(self) -> list[int]:
@@ -162,7 +174,8 @@ class WheeledBase:
         the reaction of the mount (D-004-6).
         (3) sum N = m g. (4), (5) are not 0 on the left but the change of the horizontal angular momentum (D-004-4):
         sum J_W (Omega' t - Omega alpha' n) + omega' (J_xz, J_yz) + omega^2 (-J_yz, J_xz).
-        The normal forces follow a flat plate on springs, `support_matrix`.
+        The normal forces follow a flat plate on springs, `support_matrix`; here all wheels carry, and a negative
+        force is left to `motion` to deal with.
 
         Args:
             state: of the n wheels.
@@ -211,10 +224,10 @@ class WheeledBase:
                 height * centripetal * cy - self.product_yz * yaw_rate**2 - spins * turn @ along[:, 0],
             ]
         )
-        stiffness = [wheel.stiffness for wheel in self.wheels]
-        carried_by = support_matrix(contact.points, stiffness, (cx, cy))
+        stiffness = np.array([wheel.stiffness for wheel in self.wheels])
+        plate = plate_of(contact.points, stiffness, (cx, cy))
         friction = np.array([wheel.friction_coefficient for wheel in self.wheels])
-        return BaseEquations(mass, load, contact, carried_by @ constant, carried_by @ weight, friction)
+        return BaseEquations(mass, load, contact, friction, plate, constant, weight)
 
     def motion(
         self,
@@ -232,11 +245,15 @@ class WheeledBase:
         of the forces the smallest are returned, and `forces_unique` says so. Where a cone is at its limit, the
         forces are one admissible set.
 
+        No wheel is pulled down: one that would have to be lifts, gets neither normal force nor friction, and the
+        others share the load anew (`lifted`, `tips_over`; system 54).
+
         Args:
             state: of the n wheels.
             torques: (n,) of the wheel motors [N m].
             steering_torques: (n,) [N m], default 0.
-            rolling: (n,) of bool: the wheels that are made to roll, whatever force it takes; the others slide.
+            rolling: (n,) of bool: the wheels that are made to roll, whatever force it takes, even lifted; the others
+                slide.
 
         Raises:
             InputError: wrong shapes; a wheel told to roll whose contact moves; a wheel told to slide that stands
@@ -245,14 +262,12 @@ class WheeledBase:
         equations = self.equations(state, torques, steering_torques)
         moving = equations.moving()
         if rolling is None:
-            solution = solve_regimes(equations, ~moving)
-            if not solution.inside_cones(equations):
-                solution = solve_cones(equations)
+            on_these, solution = on_pressed_wheels(equations, _roll_if_held)
         else:
             flags = array("rolling", rolling, (len(self.wheels),)).astype(bool)
             self._check_speeds(equations, flags, moving)
-            solution = solve_regimes(equations, flags)
-        return self._motion(state, equations.contact, solution, steering_torques)
+            on_these, solution = on_pressed_wheels(equations, lambda some: solve_regimes(some, flags))
+        return self._motion(state, on_these, solution, steering_torques)
 
     def _check_speeds(self, equations: BaseEquations, rolling: Flags, moving: Flags) -> None:
         for i, wheel in enumerate(self.wheels):
@@ -262,9 +277,10 @@ class WheeledBase:
                 raise InputError(f"contact speed of wheel {wheel.name}", got=f"{speed:.3g} m/s", expected=expected)
 
     def _motion(
-        self, state: BaseState, contact: Contacts, solution: RegimeSolution, steering_torques: ArrayLike | None
+        self, state: BaseState, equations: BaseEquations, solution: RegimeSolution, steering_torques: ArrayLike | None
     ) -> BaseMotion:
         n, steerable, acceleration = len(self.wheels), self.steerable, solution.acceleration
+        contact = equations.contact
         forces = np.zeros((n, 2))
         np.add.at(forces, contact.owner, solution.row_forces[:, None] * contact.directions)
         vx, vy, yaw_rate = state.twist
@@ -280,10 +296,16 @@ class WheeledBase:
             wheel_accelerations=acceleration[3 + len(steerable) :],
             steering_accelerations=steering,
             tangential_forces=forces,
-            normal_forces=solution.normals,
+            normal_forces=np.maximum(solution.normals, 0.0),  # rounding
+            lifted=~equations.plate.carrying,
             steering_torques=reactions,
             rolling=solution.rolling,
             rank=solution.rank,
             constraints=solution.constraints,
             residual=solution.residual,
         )
+
+
+def _roll_if_held(equations: BaseEquations) -> RegimeSolution:
+    solution = solve_regimes(equations, equations.plate.carrying & ~equations.moving())
+    return solution if solution.inside_cones(equations) else solve_cones(equations)

@@ -1,22 +1,22 @@
-"""Fast simulation of a wheeled base with regularised friction: every unknown but three eliminated by hand."""
+"""Fast simulation of a wheeled base with regularised friction (systems 42-56)."""
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
 from dataclasses import dataclass
-from math import cos, sin, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import array, number, read_only
-from youbot_dynamics.compiled import HAVE_NUMBA, compiled
+from youbot_dynamics.compiled import HAVE_NUMBA
+from youbot_dynamics.dynamics.normal_forces import FELT
 from youbot_dynamics.dynamics.wheel_contact import BaseState, contacts
 from youbot_dynamics.dynamics.wheeled_base import WheeledBase
+from youbot_dynamics.dynamics.wheeled_base_kernel import advance
 from youbot_dynamics.errors import InputError
 
 Vector = NDArray[np.float64]
-Numbers = MutableSequence[float] | NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 SLIP_SPEED = 0.01  # [m/s] over which friction rises to its full value
 
@@ -32,7 +32,8 @@ class BaseRun:
         wheel_angles: (k + 1, n) turned since the start [rad].
         steering_angles: (k + 1, n) relative to the body [rad].
         steering_rates: (k + 1, n) [rad/s].
-        normal_forces: (k + 1, n) of the step that led there; the first row is the weight at rest [N].
+        normal_forces: (k + 1, n) of the step that led there, never negative; the first row is the weight at rest [N].
+        lifted: (k + 1, n) True where the wheel would have had to be pulled down: it had left the floor.
     """
 
     poses: Vector
@@ -42,16 +43,17 @@ class BaseRun:
     steering_angles: Vector
     steering_rates: Vector
     normal_forces: Vector
+    lifted: Flags
 
     @property
     def smallest_normal_force(self) -> float:
-        """Margin against tipping over during the run [N]."""
+        """Margin against tipping over during the run [N]; 0 once a wheel has lifted."""
         return float(np.min(self.normal_forces))
 
     @property
     def tips_over(self) -> bool:
-        """True if a wheel lifted off; it was given no friction meanwhile, but the body stayed level."""
-        return self.smallest_normal_force < 0.0
+        """True if a wheel lifted off; see `wheeled_base.BaseMotion.tips_over`: the body was kept level meanwhile."""
+        return bool(np.any(self.lifted))
 
     def state(self, step: int = -1) -> BaseState:
         """State after `step` steps, from which another run can start."""
@@ -76,8 +78,10 @@ def simulate(
 
     Friction is T = -mu N v/sqrt(|v|^2 + slip_speed^2) (9a, 10a without the 0/0; D-004-7), with v after the step in
     the numerator: linearly implicit, so steps of 1 ms stay stable while braking to rest, where the explicit law
-    would need 2 J_W slip_speed/(mu N R^2). A base that should stand creeps by at most the share |T|/(mu N) of
-    `slip_speed`. The normal forces are those of the step before. First order in dt.
+    would need 2 J_W slip_speed/(mu N R^2). A contact that should stand under a force |T| = x mu N creeps at
+    slip_speed x/sqrt(1 - x^2): a tenth of `slip_speed` for x = 0.1, all of it for 0.71, without bound towards the rim
+    of the cone; `wheeled_base_stepping.step` does not creep. The normal forces are those of the step before; wheels
+    that would have to be pulled down lift, and the others share the load anew (system 54). First order in dt.
 
     Args:
         base: body and wheels.
@@ -117,23 +121,30 @@ def simulate(
         steer.sum(axis=1),
         _body(base),
     ]
-    work = np.zeros((6, n))
+    work = np.zeros((7, n))
     plate = np.zeros((steps + 1, 3))
     if HAVE_NUMBA:
-        _advance(record.reshape(-1), plate.reshape(-1), steps, n, dt, slip_speed**2, *inputs, *wheels, *work)
+        advance(record.reshape(-1), plate.reshape(-1), steps, n, dt, slip_speed**2, *inputs, *wheels, *work)
     else:
         numbers, levels, *lists = [v.reshape(-1).tolist() for v in (record, plate, *inputs, *wheels, *work)]
-        _advance(numbers, levels, steps, n, dt, slip_speed**2, *lists)
+        advance(numbers, levels, steps, n, dt, slip_speed**2, *lists)
         record.reshape(-1)[:] = numbers
         plate.reshape(-1)[:] = levels
     poses, twists, _, speeds, angles, rates = np.split(read_only(record), [3, 6, 8, 8 + n, 8 + 2 * n], axis=1)
     turned = np.zeros((steps + 1, n))
     np.cumsum(0.5 * dt * (speeds[1:] + speeds[:-1]), axis=0, out=turned[1:])
-    return BaseRun(poses, twists, speeds, read_only(turned), angles, rates, _normal_forces(base, plate, angles))
+    springs = _springs(base, plate, angles)
+    lifted = springs < -FELT * base.mass * base.gravity
+    lifted.setflags(write=False)
+    forces = read_only(np.maximum(springs, 0.0))
+    return BaseRun(poses, twists, speeds, read_only(turned), angles, rates, forces, lifted)
 
 
-def _normal_forces(base: WheeledBase, plate: Vector, steering_angles: Vector) -> Vector:
-    """Normal forces (k, n) [N] of the springs under a plate (k, 3) of height l0 and slopes lx, ly at its pole."""
+def _springs(base: WheeledBase, plate: Vector, steering_angles: Vector) -> Vector:
+    """Forces (k, n) [N] of the springs under a plate (k, 3) of height l0 and slopes lx, ly at its pole.
+
+    Negative where the plate is clear of the floor, which does not pull.
+    """
     poles = np.empty((len(base.wheels), 3))
     for i, wheel in enumerate(base.wheels):
         c, s = np.cos(wheel.mount_angle), np.sin(wheel.mount_angle)
@@ -145,7 +156,7 @@ def _normal_forces(base: WheeledBase, plate: Vector, steering_angles: Vector) ->
             angle = wheel.mount_angle + steering_angles[:, i]
             trailing = plate[:, 1] * np.cos(angle) + plate[:, 2] * np.sin(angle)
             forces[:, i] -= wheel.stiffness * wheel.offset * trailing
-    return read_only(forces)
+    return forces
 
 
 def _swings(base: WheeledBase) -> bool:
@@ -162,7 +173,7 @@ def _body(base: WheeledBase) -> Vector:
 
 
 def _wheels(base: WheeledBase, headings: Vector, dt: float) -> list[Vector]:
-    """Constants of the wheels, (n,) each, as `_advance` takes them; headings (n, 2) are those of the start."""
+    """Constants of the wheels, (n,) each, as `advance` takes them; headings (n, 2) are those of the start."""
     wheels = base.wheels
     steers = np.array([float(wheel.steerable) for wheel in wheels])
     trail = np.array([wheel.offset for wheel in wheels])
@@ -196,198 +207,3 @@ def _wheels(base: WheeledBase, headings: Vector, dt: float) -> list[Vector]:
         first[:, 0].copy(),
         first[:, 1].copy(),
     ]
-
-
-@compiled
-def _inverse(
-    a: float, b: float, c: float, d: float, e: float, f: float
-) -> tuple[float, float, float, float, float, float]:
-    """Inverse of the symmetric matrix [[a, b, c], [b, d, e], [c, e, f]], in the same order."""
-    u, v, w = d * f - e * e, c * e - b * f, b * e - c * d
-    scale = 1.0 / (a * u + b * v + c * w)
-    return (
-        u * scale,
-        v * scale,
-        w * scale,
-        (a * f - c * c) * scale,
-        (b * c - a * e) * scale,
-        (a * d - b * b) * scale,
-    )
-
-
-@compiled
-def _advance(
-    record: Numbers,
-    plate: Numbers,
-    steps: int,
-    n: int,
-    dt: float,
-    slip_square: float,
-    drive: Numbers,
-    steer: Numbers,
-    reaction: Numbers,
-    body: Numbers,
-    spin_inertia: Numbers,
-    steering_inertia: Numbers,
-    axis_x: Numbers,
-    axis_y: Numbers,
-    trail: Numbers,
-    trail_per_inertia: Numbers,
-    rolled: Numbers,
-    rolled_per_inertia: Numbers,
-    stiffness: Numbers,
-    grip: Numbers,
-    mount: Numbers,
-    lateral: Numbers,
-    steers: Numbers,
-    head_x: Numbers,
-    head_y: Numbers,
-    dir_x: Numbers,
-    dir_y: Numbers,
-    point_x: Numbers,
-    point_y: Numbers,
-    gain_1: Numbers,
-    gain_2: Numbers,
-    bias_1: Numbers,
-    bias_2: Numbers,
-) -> None:
-    """Fill rows 1 to `steps` of the record from row 0; equations as in `WheeledBase.equations`.
-
-    Of a wheel only its friction along the first direction (n; f of a mecanum wheel) and the second (t) matter. Both
-    are affine in the acceleration of the steering axis along that direction, because Omega' answers to the first
-    alone and alpha'' to the second: T = -(k a + b), k = kappa dt/(1 + kappa dt R^2/J_W), kappa = mu N/sqrt(..), and
-    with e^2/J_C for the second. What is left is 3 x 3 for the body and 3 x 3 for the plate that shares the weight.
-    Runs on 1-D arrays under numba, on lists of floats without it. The last six are work space.
-    """
-    mass, yaw_inertia, cx, cy, height = body[0], body[1], body[2], body[3], body[4]
-    product_xz, product_yz, gravity, swings = body[5], body[6], body[7], body[8]
-    lean, weight, per_step = height * mass, mass * gravity, 1.0 / dt
-    p00 = p01 = p02 = p11 = p12 = p22 = 0.0
-    cos_yaw, sin_yaw = cos(record[2]), sin(record[2])
-    size = 8 + 3 * n
-    for k in range(steps + 1):
-        now, command = k * size, k * n
-        new, spins, angles, rates = now + size, now + 8, now + 8 + n, now + 8 + 2 * n
-        vx, vy, yaw_rate = record[now + 3], record[now + 4], record[now + 5]
-        square = yaw_rate * yaw_rate
-
-        # Directions of the wheels that steer; the plate on springs that shares the weight.
-        for i in range(n):
-            if steers[i] != 0.0:
-                angle = mount[i] + record[angles + i]
-                c, s = cos(angle), sin(angle)
-                head_x[i] = dir_x[i] = c
-                head_y[i] = dir_y[i] = s
-        if k == 0 or swings != 0.0:
-            s00 = s01 = s02 = s11 = s12 = s22 = 0.0
-            for i in range(n):
-                dx, dy = axis_x[i] - trail[i] * head_x[i] - cx, axis_y[i] - trail[i] * head_y[i] - cy
-                point_x[i], point_y[i] = dx, dy
-                spring = stiffness[i]
-                s00 += spring
-                s01 += spring * dx
-                s02 += spring * dy
-                s11 += spring * dx * dx
-                s12 += spring * dx * dy
-                s22 += spring * dy * dy
-            p00, p01, p02, p11, p12, p22 = _inverse(s00, s01, s02, s11, s12, s22)
-        load_x, load_y = record[now + 6], record[now + 7]
-        l0 = p00 * weight + p01 * load_x + p02 * load_y
-        lx = p01 * weight + p11 * load_x + p12 * load_y
-        ly = p02 * weight + p12 * load_x + p22 * load_y
-        plate[3 * k] = l0
-        plate[3 * k + 1] = lx
-        plate[3 * k + 2] = ly
-        if k == steps:
-            break
-
-        # Body with what the wheels leave of their friction.
-        a00, a01, a02, a11, a12, a22 = mass, 0.0, -mass * cy, mass, mass * cx, yaw_inertia
-        b0, b1, b2 = mass * square * cx, mass * square * cy, -reaction[k]
-        for i in range(n):
-            load = l0 + lx * point_x[i] + ly * point_y[i]
-            if load <= 0.0:
-                gain_1[i] = gain_2[i] = bias_1[i] = bias_2[i] = 0.0
-                continue
-            x, y, r = axis_x[i], axis_y[i], rolled[i]
-            c, s, spin = dir_x[i], dir_y[i], record[spins + i]
-            ux, uy = vx - yaw_rate * y, vy + yaw_rate * x
-            v = ux * c + uy * s - r * spin
-            if lateral[i] == 0.0:
-                kappa = grip[i] * load / sqrt(v * v + slip_square)
-                drift = yaw_rate * (vy * c - vx * s)
-                g2 = f2 = 0.0
-            else:
-                w = uy * c - ux * s
-                drift = -square * (x * c + y * s)
-                if steers[i] == 0.0:
-                    kappa = grip[i] * load / sqrt(v * v + w * w + slip_square)
-                    g2 = kappa
-                    f2 = kappa * (w * per_step + square * (x * s - y * c) - r * spin * yaw_rate)
-                else:
-                    e, rate = trail[i], yaw_rate + record[rates + i]
-                    w -= e * rate
-                    kappa = grip[i] * load / sqrt(v * v + w * w + slip_square)
-                    g2 = kappa / (1.0 + kappa * e * trail_per_inertia[i])
-                    f2 = g2 * (w * per_step + square * (x * s - y * c) - r * spin * rate - e * steer[command + i])
-                    drift += e * rate * rate
-            g1 = kappa / (1.0 + kappa * r * rolled_per_inertia[i])
-            f1 = g1 * (v * per_step + drift - r * drive[command + i])
-            gain_1[i] = g1
-            bias_1[i] = f1
-            gain_2[i] = g2
-            bias_2[i] = f2
-            # Resistance of the contact in body axes, [[xx, xy], [xy, yy]], and its levers about the centre.
-            c_more = (g1 - g2) * c
-            xx, xy = g2 + c_more * c, c_more * s
-            yy = g1 + g2 - xx
-            lever_x, lever_y = x * xy - y * xx, x * yy - y * xy
-            a00 += xx
-            a01 += xy
-            a11 += yy
-            a02 += lever_x
-            a12 += lever_y
-            a22 += x * lever_y - y * lever_x
-            fx, fy = f1 * c - f2 * s, f1 * s + f2 * c
-            b0 -= fx
-            b1 -= fy
-            b2 -= x * fy - y * fx
-        i00, i01, i02, i11, i12, i22 = _inverse(a00, a01, a02, a11, a12, a22)
-        ax = i00 * b0 + i01 * b1 + i02 * b2
-        ay = i01 * b0 + i11 * b1 + i12 * b2
-        az = i02 * b0 + i12 * b1 + i22 * b2
-
-        # Wheels, and the horizontal angular momentum they take up.
-        momentum_x = product_xz * az - product_yz * square
-        momentum_y = product_yz * az + product_xz * square
-        for i in range(n):
-            c, s, spin = dir_x[i], dir_y[i], record[spins + i]
-            rate = yaw_rate
-            axle_x, axle_y = ax - az * axis_y[i], ay + az * axis_x[i]
-            push = gain_1[i] * (axle_x * c + axle_y * s) + bias_1[i]
-            answer = drive[command + i] + rolled_per_inertia[i] * push
-            record[spins + size + i] = spin + dt * answer
-            if steers[i] != 0.0:
-                swinging = record[rates + i]
-                rate += swinging
-                push = gain_2[i] * (axle_y * c - axle_x * s) + bias_2[i]
-                later = swinging + dt * (steer[command + i] + trail_per_inertia[i] * push - az)
-                record[angles + size + i] = record[angles + i] + 0.5 * dt * (swinging + later)
-                record[rates + size + i] = later
-            inertia, wobble = spin_inertia[i], spin * rate
-            momentum_x -= inertia * (answer * head_y[i] + wobble * head_x[i])
-            momentum_y += inertia * (answer * head_x[i] - wobble * head_y[i])
-        record[new + 6] = lean * (square * cx - ax + az * cy) - momentum_y
-        record[new + 7] = lean * (square * cy - ay - az * cx) + momentum_x
-
-        # The velocity is carried over in the fixed frame: turning the axes must not change its size.
-        old_x, old_y = cos_yaw * vx - sin_yaw * vy, sin_yaw * vx + cos_yaw * vy
-        new_x, new_y = old_x + dt * (cos_yaw * ax - sin_yaw * ay), old_y + dt * (sin_yaw * ax + cos_yaw * ay)
-        yaw = record[now + 2] + dt * (yaw_rate + 0.5 * dt * az)
-        cos_yaw, sin_yaw = cos(yaw), sin(yaw)
-        record[new] = record[now] + 0.5 * dt * (old_x + new_x)
-        record[new + 1] = record[now + 1] + 0.5 * dt * (old_y + new_y)
-        record[new + 2] = yaw
-        record[new + 3] = cos_yaw * new_x + sin_yaw * new_y
-        record[new + 4] = cos_yaw * new_y - sin_yaw * new_x
-        record[new + 5] = yaw_rate + dt * az

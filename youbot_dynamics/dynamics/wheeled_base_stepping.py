@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import number
 from youbot_dynamics.dynamics.wheel_contact import BaseState
-from youbot_dynamics.dynamics.wheel_regimes import friction_of_contacts
+from youbot_dynamics.dynamics.wheel_regimes import BaseEquations, ContactAnswer, friction_of_contacts, on_pressed_wheels
 from youbot_dynamics.dynamics.wheeled_base import WheeledBase
 from youbot_dynamics.kinematics.planar import integrate
 
 Vector = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,8 @@ class BaseStep:
     Attributes:
         state: after it.
         tangential_forces: (n, 2) friction on each wheel during it, body axes at its end [N].
-        normal_forces: (n,) [N]; a negative one belongs to a wheel that lifts off and has no friction.
+        normal_forces: (n,) never negative [N].
+        lifted: (n,) True where the wheel left the floor: no normal force, no friction.
         contact_velocities: (n, 2) of the contact points at its end, body axes [m/s].
         friction_work: done by friction on the contacts, never positive [J].
     """
@@ -31,13 +33,14 @@ class BaseStep:
     state: BaseState
     tangential_forces: Vector
     normal_forces: Vector
+    lifted: Flags
     contact_velocities: Vector
     friction_work: float
 
     @property
     def tips_over(self) -> bool:
-        """True if a wheel would have to be pulled down to stay on the floor."""
-        return bool(np.min(self.normal_forces) < 0.0)
+        """True if a wheel has lifted; see `wheeled_base.BaseMotion.tips_over`."""
+        return bool(np.any(self.lifted))
 
 
 def step(
@@ -51,6 +54,7 @@ def step(
 
     Each contact either stands still at the end with |T| <= mu N, or T = -mu N v/|v| with v at the end: rolling,
     slip, the change between them and rest are one law, without a threshold of speed and without chatter (D-004-7).
+    Wheels that would have to be pulled down lift, as in `WheeledBase.motion`.
     First order in dt. Slower than `wheeled_base_simulation.simulate`, but stuck wheels do not creep.
 
     Args:
@@ -80,9 +84,13 @@ def step(
     )
     equations = base.equations(moved, wheel_torques, steering_torques)
     contact, n, steerable = equations.contact, len(base.wheels), base.steerable
-    everywhere = np.ones(n, dtype=bool)
     before = contact.velocities / dt
-    acceleration, row_forces = friction_of_contacts(equations, equations.mass, equations.load, everywhere, before)
+
+    def rub(on_these: BaseEquations) -> ContactAnswer:
+        return friction_of_contacts(on_these, on_these.mass, on_these.load, on_these.plate.carrying, before)
+
+    on_these, answer = on_pressed_wheels(equations, rub)
+    acceleration, row_forces = answer.acceleration, answer.row_forces
     row_speeds = dt * (contact.rows @ acceleration + before)
     forces, velocities = np.zeros((n, 2)), np.zeros((n, 2))
     np.add.at(forces, contact.owner, row_forces[:, None] * contact.directions)
@@ -96,5 +104,6 @@ def step(
         steering_rates=rates,
         pose=moved.pose,
     )
-    normals = equations.normals(acceleration)
-    return BaseStep(after, forces, normals, velocities, dt * float(row_forces @ row_speeds))
+    normals = np.maximum(on_these.normals(acceleration), 0.0)  # rounding
+    lifted = ~on_these.plate.carrying
+    return BaseStep(after, forces, normals, lifted, velocities, dt * float(row_forces @ row_speeds))

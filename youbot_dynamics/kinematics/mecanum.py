@@ -91,8 +91,12 @@ class MecanumBase:
         """Four wheels FL, FR, RL, RR at (+-half_length, +-half_width) [m] with the youBot's roller pattern.
 
         With lateral_factor 1 the wheel speeds are seed 003's: w1 = (vx - vy - (l + h) wz) / R and so on.
+
+        Raises:
+            ModelError: as the class; a half length or width that is not positive, which would swap the wheels' places.
         """
-        h, w = half_length, half_width
+        h = number("half_length", half_length, "m", above=0.0)
+        w = number("half_width", half_width, "m", above=0.0)
         positions = np.array([[h, w], [h, -w], [-h, w], [-h, -w]])
         return cls(positions, np.full(4, wheel_radius), np.array(_YOUBOT_ROLLER_ANGLES), lateral_factor)
 

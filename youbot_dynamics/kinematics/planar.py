@@ -1,16 +1,18 @@
 """Rigid motion in the plane, SE(2): poses (x, y, yaw) [m, m, rad] and body twists (vx, vy, wz) [m/s, m/s, rad/s].
 
-Every function that takes a pose, twist, displacement or path raises InputError for another shape and for NaN.
+Systems 28 and 34, seed 003; beyond its Euler path this is the group SE(2) in its standard form. Every function that
+takes a pose, twist, displacement or path raises InputError for another shape and for NaN or infinity.
 """
 
 from __future__ import annotations
 
-from math import atan2, cos, nan, pi, sin
+from math import atan2, cos, isfinite, nan, pi, sin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import array
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.finite_vector import finite_vector
 
 Vector = NDArray[np.float64]
@@ -20,9 +22,19 @@ _SMALL_TURN = 1e-4
 
 
 def wrap(angle: float) -> float:
-    """Same direction as `angle` [rad], in (-pi, pi]."""
+    """Same direction as `angle` [rad], in (-pi, pi].
+
+    Raises:
+        InputError: an angle that is not finite.
+    """
+    _finite("angle", angle)
     wrapped = (angle + pi) % (2.0 * pi) - pi
     return pi if wrapped == -pi else wrapped
+
+
+def _finite(thing: str, value: float) -> None:
+    if not isfinite(value):
+        raise InputError(thing, got=f"{value:g}", expected="a finite number", remedy="check where it came from")
 
 
 def _arc(turn: float) -> tuple[float, float]:
@@ -36,7 +48,8 @@ def _arc(turn: float) -> tuple[float, float]:
 def exponential(displacement: ArrayLike) -> Vector:
     """Pose reached by a constant body twist over unit time.
 
-    x = dx s - dy c, y = dx c + dy s with s = sin(a)/a, c = (1 - cos(a))/a, a = turn.
+    x = dx s - dy c, y = dx c + dy s with s = sin(a)/a, c = (1 - cos(a))/a, a = turn: the arc that seed 003 cuts into
+    Euler steps (system 28).
 
     Args:
         displacement: (3,) body twist x time [m, m, rad].
@@ -50,7 +63,7 @@ def exponential(displacement: ArrayLike) -> Vector:
 
 
 def logarithm(pose: ArrayLike) -> Vector:
-    """Body displacement whose exponential is `pose`: the inverse of `exponential` for |yaw| <= pi.
+    """Body displacement whose exponential is `pose`: the inverse of `exponential` for |yaw| <= pi (system 28).
 
     Args:
         pose: (3,) [m, m, rad]; the yaw is taken in (-pi, pi].
@@ -66,7 +79,7 @@ def logarithm(pose: ArrayLike) -> Vector:
 
 
 def compose(pose_b_in_a: ArrayLike, pose_c_in_b: ArrayLike) -> Vector:
-    """Pose of c in a. Arguments and result (3,) [m, m, rad]; the yaw adds up unwrapped."""
+    """Pose of c in a. Arguments and result (3,) [m, m, rad]; the yaw adds up unwrapped (system 34)."""
     xa, ya, yaw = finite_vector("pose_b_in_a", pose_b_in_a, 3).tolist()
     xb, yb, turn = finite_vector("pose_c_in_b", pose_c_in_b, 3).tolist()
     c, s = cos(yaw), sin(yaw)
@@ -74,7 +87,7 @@ def compose(pose_b_in_a: ArrayLike, pose_c_in_b: ArrayLike) -> Vector:
 
 
 def between(pose_b_in_a: ArrayLike, pose_c_in_a: ArrayLike) -> Vector:
-    """Pose of c in b, of two poses given in a. All (3,) [m, m, rad]; the yaw is wrapped."""
+    """Pose of c in b, of two poses given in a. All (3,) [m, m, rad]; the yaw is wrapped (system 34)."""
     xb, yb, yaw_b = finite_vector("pose_b_in_a", pose_b_in_a, 3).tolist()
     xc, yc, yaw_c = finite_vector("pose_c_in_a", pose_c_in_a, 3).tolist()
     c, s = cos(yaw_b), sin(yaw_b)
@@ -95,17 +108,29 @@ def integrate(pose: ArrayLike, twist: ArrayLike, dt: float) -> Vector:
 
     Returns:
         (3,) pose in the fixed frame; the yaw is not wrapped.
+
+    Raises:
+        InputError: wrong shape, or anything that is not finite.
     """
     return compose(pose, exponential(finite_vector("twist", twist, 3) * dt))
 
 
 def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:
-    """Constant body twist [m/s, m/s, rad/s] (3,) that leads from one pose to another in `dt` [s] > 0."""
+    """Constant body twist [m/s, m/s, rad/s] (3,) that leads from one pose to another in `dt` [s] > 0 (system 28).
+
+    Raises:
+        InputError: poses of another shape or not finite, or a time that is not positive and finite.
+    """
+    if not (isfinite(dt) and dt > 0.0):
+        raise InputError("dt", got=f"{dt:g} s", expected="a positive time: no velocity leads anywhere in none")
     return logarithm(between(pose_start, pose_end)) / dt
 
 
 def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
-    """Poses (n, 3) given in the frame that stands at `pose` (3,), in the frame of that pose; yaws add up."""
+    """Poses (n, 3) given in the frame that stands at `pose` (3,), in the frame of that pose (system 34).
+
+    Yaws add up.
+    """
     x, y, yaw = finite_vector("pose", pose, 3).tolist()
     poses = array("path", path, (None, 3))
     c, s = cos(yaw), sin(yaw)
@@ -117,7 +142,7 @@ def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
 
 
 def steps_of_path(path: ArrayLike) -> Vector:
-    """Body displacements (n - 1, 3) from each pose of a path (n, 3) to the next: `logarithm` of each step."""
+    """Body displacements (n - 1, 3) from each pose of a path (n, 3) to the next, by `logarithm` (system 28)."""
     poses = array("path", path, (None, 3))
     step = np.diff(poses, axis=0)
     c, s = np.cos(poses[:-1, 2]), np.sin(poses[:-1, 2])
@@ -132,7 +157,12 @@ def steps_of_path(path: ArrayLike) -> Vector:
 
 
 def rotation(yaw: float) -> Vector:
-    """Matrix (2, 2) from body to fixed coordinates (system 34: body velocities become fixed ones; D-003-8)."""
+    """Matrix (2, 2) from body to fixed coordinates (system 34: body velocities become fixed ones; D-003-8).
+
+    Raises:
+        InputError: a yaw that is not finite.
+    """
+    _finite("yaw", yaw)
     c, s = cos(yaw), sin(yaw)
     return np.array([[c, -s], [s, c]])
 

@@ -1,6 +1,7 @@
 """Rigid motion in space, SE(3): poses (4, 4) and spatial vectors (6,) ordered [linear; angular] (systems 14-17).
 
 A pose [[R, p], [0, 1]] gives the body frame in another: its columns of R are the body's axes, p its origin [m].
+Seed 002 moves a body by R and p apart, (A.4) to (A.11); the group joins them, so that whole motions compose and invert.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Vector = NDArray[np.float64]
 
 
 def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:
-    """Pose (4, 4) of a frame with a rotation (3, 3) and an origin (3,) [m].
+    """Pose (4, 4) of a frame with a rotation (3, 3) and an origin (3,) [m] (seed 002 eq. (A.8); system 17).
 
     Raises:
         InputError: wrong shape, or not finite.
@@ -30,7 +31,7 @@ def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:
 
 
 def check_pose(pose: ArrayLike, thing: str = "pose") -> Vector:
-    """Return a matrix (4, 4) as an array if it is a pose: a rotation, an origin and the last row 0, 0, 0, 1.
+    """Return a matrix (4, 4) as an array if it is a pose: a rotation (system 15), an origin, 0, 0, 0, 1.
 
     Raises:
         InputError: wrong shape, or not finite.
@@ -44,7 +45,7 @@ def check_pose(pose: ArrayLike, thing: str = "pose") -> Vector:
 
 
 def inverse(pose: ArrayLike) -> Vector:
-    """Pose (4, 4) of the other frame in the body's: [[R', -R'p], [0, 1]] of a pose (4, 4).
+    """Pose (4, 4) of the other frame in the body's: [[R', -R'p], [0, 1]] of a pose (4, 4) (systems 15, 17).
 
     Raises:
         InputError: wrong shape, or not finite.
@@ -60,6 +61,8 @@ def inverse(pose: ArrayLike) -> Vector:
 def exponential(displacement: ArrayLike) -> Vector:
     """Pose (4, 4) reached by a constant body twist over unit time: the matrix exponential of [[skew(w), v], [0, 0]].
 
+    Solves R' = R skew(w), p' = R v (seed 002 eq. (A.7), (A.10); systems 16, 17).
+
     Args:
         displacement: (6,) body twist x time, [v; w] in m and rad.
 
@@ -74,7 +77,7 @@ def exponential(displacement: ArrayLike) -> Vector:
 
 
 def logarithm(pose: ArrayLike) -> Vector:
-    """Body twist x time (6,) [v; w] whose `exponential` is the pose, its turn in [0, pi].
+    """Body twist x time (6,) [v; w] whose `exponential` is the pose, its turn in [0, pi] (systems 16, 17).
 
     Args:
         pose: (4, 4).
@@ -91,6 +94,7 @@ def logarithm(pose: ArrayLike) -> Vector:
 def adjoint(pose: ArrayLike) -> Vector:
     """Matrix (6, 6) from a twist [v; w] in the body frame to the same twist in the other: [[R, skew(p) R], [0, R]].
 
+    The velocity of a body's point, seed 002 eq. (A.10), for its origin and the other frame's (system 17).
     Its transpose takes a wrench [force; moment] from the other frame to the body's, so that power is kept.
 
     Args:
@@ -109,6 +113,8 @@ def adjoint(pose: ArrayLike) -> Vector:
 
 def bracket(twist: ArrayLike) -> Vector:
     """Matrix (6, 6) of the cross product of twists: [[skew(w), skew(v)], [0, skew(w)]], the rate of `adjoint`.
+
+    In seed 002 its parts stand apart, the cross products of (A.10) and (A.11) (systems 14, 17).
 
     Args:
         twist: (6,) [v; w].

@@ -1,6 +1,7 @@
 """Rotations as vectors and quaternions, SO(3): exponential, logarithm, its Jacobian (systems 15, 16).
 
 A rotation vector (3,) is axis x angle [rad]; quaternions (4,) are x, y, z, w and turn body into fixed coordinates.
+Seed 002 has the matrix and its rate, (A.1) to (A.7); the vectors and quaternions here carry them over finite turns.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ _SMALL_ANGLE = 1e-4
 def exponential(rotation_vector: ArrayLike) -> Vector:
     """Rotation (3, 3) about a vector by its length: the matrix exponential of its `skew` (Rodrigues; system 16).
 
-    R = 1 + (sin a / a) S + ((1 - cos a) / a^2) S^2 with S = skew(rotation_vector), a its length. A body that turns
-    for dt with a constant angular velocity goes from R to exponential(omega_fixed dt) R = R exponential(omega_body dt).
+    R = 1 + (sin a / a) S + ((1 - cos a) / a^2) S^2 with S = skew(rotation_vector), a its length. It solves seed 002
+    eq. (A.6): a body that turns for dt with a constant angular velocity goes from R to
+    exponential(omega_fixed dt) R = R exponential(omega_body dt).
 
     Args:
         rotation_vector: (3,) [rad].
@@ -43,7 +45,7 @@ def exponential(rotation_vector: ArrayLike) -> Vector:
 
 
 def logarithm(rotation: ArrayLike) -> Vector:
-    """Rotation vector (3,) [rad] of a rotation, its length in [0, pi]: the inverse of `exponential`.
+    """Rotation vector (3,) [rad] of a rotation, its length in [0, pi]: the inverse of `exponential` (system 16).
 
     Taken from the quaternion, so it keeps its digits next to 0 and next to pi; at pi either sign of the axis is right.
 
@@ -61,7 +63,7 @@ def logarithm(rotation: ArrayLike) -> Vector:
 
 
 def left_jacobian(rotation_vector: ArrayLike) -> Vector:
-    """Jacobian J (3, 3): exponential(v + d) = exponential(J d) exponential(v) to first order in d.
+    """Jacobian J (3, 3): exponential(v + d) = exponential(J d) exponential(v) to first order in d (system 16).
 
     J = 1 + ((1 - cos a)/a^2) S + ((a - sin a)/a^3) S^2; it also carries a constant velocity in a turning body frame
     to the displacement (`se3.exponential`).
@@ -85,7 +87,7 @@ def left_jacobian(rotation_vector: ArrayLike) -> Vector:
 
 
 def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
-    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2; it exists for a < 2 pi.
+    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2, for a < 2 pi (system 16).
 
     Args:
         rotation_vector: (3,) [rad], at most pi long, as `logarithm` gives it.
@@ -107,7 +109,7 @@ def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
 
 
 def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
-    """Rotation (3, 3) of a quaternion x, y, z, w of any length but zero.
+    """Rotation (3, 3) of a quaternion x, y, z, w of any length but zero (system 15).
 
     Args:
         quaternion: (4,) x, y, z, w.
@@ -131,7 +133,7 @@ def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
 
 
 def matrix_to_quaternion(rotation: ArrayLike) -> Vector:
-    """Unit quaternion (4,) x, y, z, w of a rotation; of the two, the one with w >= 0.
+    """Unit quaternion (4,) x, y, z, w of a rotation; of the two, the one with w >= 0 (system 15).
 
     The largest of the four components is found first and divides the others, so none loses digits.
 

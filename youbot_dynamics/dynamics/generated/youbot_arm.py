@@ -3,6 +3,7 @@
 Operations: forward dynamics 810, with all derivatives 2436, inverse dynamics 592, mass matrix 276.
 """
 # ruff: noqa
+# fmt: off
 # mypy: ignore-errors
 
 from math import cos, isfinite, sin

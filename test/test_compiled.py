@@ -1,0 +1,102 @@
+"""Machine code on disk: used again, and never where anything it was made of has changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numba")
+
+SHIM = Path(__file__).resolve().parents[1] / "youbot_dynamics" / "compiled.py"
+INNER = "from youbot_dynamics.compiled import compiled\n{more}\n@compiled\ndef inner(x):\n    return {result}\n"
+OUTER = (
+    "from youbot_dynamics.compiled import compiled\n"
+    "from youbot_dynamics.parts.inside import inner\n\n"
+    "@compiled\ndef outer(x):\n    return inner(x)\n"
+)
+ASK = (
+    "from youbot_dynamics.parts.outside import outer\n"
+    "value = outer(2.0)\n"
+    "print(value, sum(outer.stats.cache_hits.values()), outer.stats.cache_path)"
+)
+
+
+class Package:
+    """A package of two compiled files, one calling the other."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.parts = root / "youbot_dynamics" / "parts"
+        self.parts.mkdir(parents=True)
+        (root / "youbot_dynamics" / "compiled.py").write_text(SHIM.read_text(encoding="utf-8"))
+        for folder in (self.parts, self.parts.parent):
+            (folder / "__init__.py").write_text("")
+        (self.parts / "outside.py").write_text(OUTER)
+        self.inside("x + 1.0")
+
+    def inside(self, result: str, more: str = "") -> None:
+        (self.parts / "inside.py").write_text(INNER.format(result=result, more=more))
+
+    def ask(self, **environment: str) -> tuple[float, int, Path]:
+        """Value of outer(2), how often its code came from the cache, and where that is."""
+        # Python itself takes a file of the same second and size for unchanged.
+        settings = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.root), **environment}
+        if "NUMBA_CACHE_DIR" not in environment:
+            settings.pop("NUMBA_CACHE_DIR", None)
+        done = subprocess.run(
+            [sys.executable, "-c", ASK], cwd=self.root, env=settings, capture_output=True, text=True, check=True
+        )
+        value, hits, place = done.stdout.split()
+        return float(value), int(hits), Path(place)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    return Package(tmp_path)
+
+
+def test_a_second_process_finds_what_the_first_compiled(package: Package) -> None:
+    assert package.ask()[:2] == (3.0, 0)
+    value, hits, place = package.ask()
+    assert (value, hits) == (3.0, 1)
+    assert package.parts.parent / "__pycache__" in place.parents
+
+
+def test_a_change_in_a_called_file_reaches_its_callers(package: Package) -> None:
+    package.ask()
+    package.inside("x + 5.0")
+    assert package.ask()[:2] == (7.0, 0)
+
+
+def test_a_constant_imported_from_a_third_file_counts_too(package: Package) -> None:
+    (package.parts / "constants.py").write_text("STEP = 10.0\n")
+    package.inside("x + STEP", "from youbot_dynamics.parts.constants import (\n    STEP,\n)")
+    assert package.ask()[0] == 12.0
+    (package.parts / "constants.py").write_text("STEP = 20.0\n")
+    assert package.ask()[0] == 22.0
+
+
+def test_old_versions_are_removed_but_for_the_last(package: Package) -> None:
+    for k in range(5):
+        package.inside(f"x + {k}.0")
+        package.ask()
+    kept = list((package.parts.parent / "__pycache__" / "compiled").glob("parts.inside-*"))
+    assert len(kept) == 3
+
+
+def test_the_folder_the_user_chose_is_used(package: Package, tmp_path: Path) -> None:
+    assert tmp_path / "mine" in package.ask(NUMBA_CACHE_DIR=str(tmp_path / "mine"))[2].parents
+
+
+def test_where_nothing_can_be_written_it_compiles_all_the_same(package: Package, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    ask = "from youbot_dynamics.parts.outside import outer; print(outer(2.0))"
+    settings = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "file")}
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, env=settings, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "3.0"
