@@ -7,6 +7,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,11 +43,26 @@ def test_links_of_the_docs_lead_somewhere():
             assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_library_example_of_the_readme_runs():
-    code = re.search(r"```python\n(.*?)```", README, re.S).group(1)
+def run_examples(page: Path) -> dict[str, object]:
+    """Run the Python of a page, block after block as a reader would, and return its names."""
     scope: dict[str, object] = {}
-    exec(code, scope)
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
+        exec(compile(code, page.name, "exec"), scope)
+    return scope
+
+
+def test_library_example_of_the_readme_runs_and_its_arm_falls():
+    scope = run_examples(ROOT / "README.md")
     assert scope["base"].wheel_speeds([0.2, 0.0, 0.0])[0] == pytest.approx(0.2 / 0.0475)
+    arm, q = scope["arm"], scope["q"]
+    fallen = arm.simulate(arm.at_rest(q), 1e-3, torque=np.zeros((1000, 5))).position[-1]
+    assert np.max(np.abs(fallen - q)) > 0.5
+
+
+def test_examples_of_the_dynamics_page_run():
+    scope = run_examples(ROOT / "docs" / "dynamics.md")
+    assert np.all(np.isfinite(scope["motion"].position))
+    assert np.all(scope["now"].normal_forces > 0.0)
 
 
 def package_sources() -> dict[str, str]:
