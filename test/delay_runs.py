@@ -8,12 +8,19 @@ import numpy as np
 
 from youbot_dynamics.control.program import Program
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
-from youbot_dynamics.robot import Robot
-from youbot_dynamics.simulation.truth import BaseTruth
-from youbot_dynamics.simulation.youbot import Youbot, effective_delay
+from youbot_dynamics.robot import Robot, load_robot
+from youbot_dynamics.simulation.base_plant import BasePlant
+from youbot_dynamics.simulation.base_truth import BaseTruth
+from youbot_dynamics.simulation.effective_delay import effective_delay
+from youbot_dynamics.simulation.truth import load_truth
 
 PERIOD = 0.02
 REST = 2.0
+
+
+def calibrated_truth(seed: int) -> BaseTruth:
+    """Truth of one seed with the geometry our robot believes in, for tests whose subject is not calibration."""
+    return load_truth(seed).with_geometry(load_robot().base.geometry)
 
 
 @dataclass
@@ -29,7 +36,7 @@ class Run:
 
 def drive_open_loop(program: Program, robot: Robot, truth: BaseTruth, seed: int) -> Run:
     """Send the program straight to the driver and read the wheels once a period, at a random phase."""
-    plant = Youbot(truth, robot.driver, seed)
+    plant = BasePlant(truth, robot.driver, seed)
     base, driver = robot.base.geometry.mecanum(), robot.driver.mecanum()
     phase = PERIOD * float(np.random.default_rng([seed, 2]).random())
     twists = np.vstack([program.twists, np.zeros((int(REST / PERIOD), 3))])

@@ -6,12 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from delay_runs import drive_open_loop, estimates, true_delays
+from delay_runs import calibrated_truth, drive_open_loop, estimates, true_delays
 
 from youbot_dynamics.control.program import Program, read_program
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.truth import load_truth
 
 RUNS = 200
 ROBOT = load_robot()
@@ -33,7 +32,7 @@ def within(run_estimates, truth) -> list[bool]:
 def test_with_friction_the_interval_holds_the_noise_free_shift_of_the_run():
     errors, inside = [], []
     for seed in range(1, RUNS + 1):
-        truth = load_truth(seed)
+        truth = calibrated_truth(seed)
         found = estimates(drive_open_loop(program("combined"), ROBOT, truth, seed), ROBOT)
         shift = true_delays(drive_open_loop(program("combined"), ROBOT, truth.without_noise(), seed))
         assert all(estimate.identified for estimate in found), found
@@ -48,7 +47,7 @@ def test_with_friction_the_interval_holds_the_noise_free_shift_of_the_run():
 def test_without_friction_the_interval_holds_dead_time_plus_lag():
     errors, inside = [], []
     for seed in range(1, RUNS + 1):
-        truth = load_truth(seed)
+        truth = calibrated_truth(seed)
         found = estimates(drive_open_loop(program("combined"), ROBOT, truth.without_friction(), seed), ROBOT)
         total = np.array(truth.dead_times()) + truth.lag
         errors.append([estimate.value - true for estimate, true in zip(found, total, strict=True)])
@@ -62,7 +61,7 @@ def test_without_friction_the_interval_holds_dead_time_plus_lag():
 @pytest.mark.parametrize("dead_times", [(0.05, 0.05, 0.05), (0.30, 0.30, 0.30), (0.05, 0.30, 0.15)])
 def test_each_axis_keeps_its_own_delay_at_the_ends_of_the_range(dead_times):
     truth = dataclasses.replace(
-        load_truth(0).without_friction(),
+        calibrated_truth(0).without_friction(),
         dead_time_x=dead_times[0],
         dead_time_y=dead_times[1],
         dead_time_yaw=dead_times[2],
@@ -72,14 +71,14 @@ def test_each_axis_keeps_its_own_delay_at_the_ends_of_the_range(dead_times):
 
 
 def test_axes_that_do_not_move_are_not_identifiable():
-    found = estimates(drive_open_loop(program("translation"), ROBOT, load_truth(1), 1), ROBOT)
+    found = estimates(drive_open_loop(program("translation"), ROBOT, calibrated_truth(1), 1), ROBOT)
     assert [e.identified for e in found] == [True, True, False]
     assert found[2].verdict == "not identifiable: the command never changed"
 
 
 def test_constant_velocity_is_refused_although_the_base_moves():
     steady = Program("steady", np.tile([0.1, -0.05, 0.1], (1000, 1)), 0.02)
-    run = drive_open_loop(steady, ROBOT, load_truth(1), 1)
+    run = drive_open_loop(steady, ROBOT, calibrated_truth(1), 1)
     keep = slice(200, 900)
     run = dataclasses.replace(
         run,

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation import base_dynamics as dynamics
+from youbot_dynamics.simulation.base_plant import BasePlant
+from youbot_dynamics.simulation.base_truth import BaseTruth
 from youbot_dynamics.simulation.delay_line import DelayLine
-from youbot_dynamics.simulation.truth import BaseTruth, load_truth
-from youbot_dynamics.simulation.youbot import Youbot, effective_delay
+from youbot_dynamics.simulation.effective_delay import effective_delay
+from youbot_dynamics.simulation.truth import load_truth
 
 ROOT = Path(__file__).parents[1]
 DRIVER = load_robot().driver
@@ -28,22 +30,10 @@ WHEEL_SCALE, ROLLER_SCALE = 0.05, 0.003  # [rad/s], [m/s] over which Coulomb fri
 
 
 def coast(truth: BaseTruth, state: np.ndarray, steps: int, dt: float, powered: bool = False) -> None:
-    dynamics.advance(
-        state,
-        np.zeros((steps, 3)),
-        np.zeros((steps, 4)),
-        dt,
-        dynamics.effective_inertia(truth),
-        truth.mecanum().inverse_matrix,
-        truth.mecanum().positions,
-        truth.mass,
-        truth.lag,
-        truth.torque_noise,
-        truth.wheel_coulomb,
-        truth.roller_coulomb,
-        np.array([truth.viscous_x, truth.viscous_y]),
-        powered,
-    )
+    nothing = np.zeros((steps, 4))
+    ledger = np.zeros(dynamics.LEDGER_SIZE)
+    state[dynamics.SPEEDS] = truth.mecanum().wheel_speeds(state[dynamics.TWIST])
+    dynamics.advance(dynamics.constants_of(truth), np.zeros((steps, 3)), nothing, nothing, dt, powered, state, ledger)
 
 
 def at_twist(twist: np.ndarray) -> np.ndarray:
@@ -206,7 +196,7 @@ def test_friction_acts_alike_forwards_and_backwards() -> None:
 
 def step_response(truth: BaseTruth, axis: int, at: float, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Velocity and position of one axis after a step of its command at `at`; and the asked speed."""
-    robot = Youbot(truth, FINE_DRIVER, 0)
+    robot = BasePlant(truth, FINE_DRIVER, 0)
     twist = np.zeros(3)
     twist[axis] = 0.2
     robot.command_twist(twist, at)
@@ -280,7 +270,7 @@ def test_the_delay_line_forgets_only_what_has_long_taken_effect() -> None:
 
 
 def test_the_last_command_is_held_for_ever() -> None:
-    robot = Youbot(SMOOTH, FINE_DRIVER, 0)
+    robot = BasePlant(SMOOTH, FINE_DRIVER, 0)
     robot.command_twist([0.1, 0.0, 0.0])
     robot.advance(30.0)
     assert robot.twist[0] == pytest.approx(0.1)
@@ -288,7 +278,7 @@ def test_the_last_command_is_held_for_ever() -> None:
 
 def test_two_ways_to_command_a_driver_move_the_base_alike() -> None:
     twist = [0.2, -0.1, 0.4]
-    one, other = Youbot(NOMINAL, DRIVER, 3), Youbot(NOMINAL, DRIVER, 3)
+    one, other = BasePlant(NOMINAL, DRIVER, 3), BasePlant(NOMINAL, DRIVER, 3)
     one.command_twist(twist)
     other.command_wheels(DRIVER.mecanum().wheel_speeds(twist) * np.array(DRIVER.command_sign))
     one.advance(1.0)
@@ -297,8 +287,8 @@ def test_two_ways_to_command_a_driver_move_the_base_alike() -> None:
 
 
 def test_switching_the_motors_off_lets_the_base_coast_and_on_again_takes_the_held_command() -> None:
-    def cruise(truth: BaseTruth) -> Youbot:
-        robot = Youbot(truth, FINE_DRIVER, 0)
+    def cruise(truth: BaseTruth) -> BasePlant:
+        robot = BasePlant(truth, FINE_DRIVER, 0)
         robot.command_twist([0.4, 0.0, 0.0])
         robot.advance(1.0)
         robot.switch_motors(False)
@@ -319,8 +309,8 @@ def test_switching_the_motors_off_lets_the_base_coast_and_on_again_takes_the_hel
     assert robot.twist[0] == pytest.approx(0.4, rel=0.02)
 
 
-def forward(driver=DRIVER, truth: BaseTruth = NOMINAL, twist=(0.2, 0.0, 0.0), seconds: float = 1.0) -> Youbot:
-    robot = Youbot(truth, driver, 1)
+def forward(driver=DRIVER, truth: BaseTruth = NOMINAL, twist=(0.2, 0.0, 0.0), seconds: float = 1.0) -> BasePlant:
+    robot = BasePlant(truth, driver, 1)
     robot.command_twist(twist)
     robot.advance(seconds)
     return robot
@@ -351,7 +341,7 @@ def test_readings_are_quantised_to_encoder_ticks_and_to_15_motor_rpm() -> None:
 
 def test_stamps_scatter_by_the_jitter_and_stay_in_order() -> None:
     truth = dataclasses.replace(NOMINAL, stamp_jitter=0.002)
-    robot = Youbot(truth, DRIVER, 5)
+    robot = BasePlant(truth, DRIVER, 5)
     offsets = []
     for k in range(1500):
         robot.advance(k * 0.02)
@@ -363,7 +353,7 @@ def test_stamps_scatter_by_the_jitter_and_stay_in_order() -> None:
 def test_the_drivers_own_odometry_points_half_a_step_of_turn_too_far() -> None:
     """It adds each step with the heading after it (system 28): wz dt / 2 = 10 mrad at 1 rad/s and 50 Hz."""
     truth = dataclasses.replace(SMOOTH, lateral_factor=1.0)
-    robot = Youbot(truth, FINE_DRIVER, 0)
+    robot = BasePlant(truth, FINE_DRIVER, 0)
     robot.command_twist([0.3, 0.0, 1.0])
     robot.advance(1.0)
     first, start = robot.read().odometry, robot.pose
@@ -377,7 +367,7 @@ def test_the_drivers_own_odometry_points_half_a_step_of_turn_too_far() -> None:
 
 
 def run_of(seed: int) -> list[float]:
-    robot = Youbot(load_truth(seed), DRIVER, seed)
+    robot = BasePlant(load_truth(seed), DRIVER, seed)
     numbers: list[float] = []
     for k in range(25):
         robot.command_twist([0.2 * np.sin(0.3 * k), 0.1, 0.2])
@@ -393,7 +383,7 @@ def test_equal_seeds_give_equal_bits_and_others_do_not() -> None:
 
 
 def test_how_the_time_is_cut_changes_little() -> None:
-    whole, cut = Youbot(SMOOTH, FINE_DRIVER, 0), Youbot(SMOOTH, FINE_DRIVER, 0)
+    whole, cut = BasePlant(SMOOTH, FINE_DRIVER, 0), BasePlant(SMOOTH, FINE_DRIVER, 0)
     for robot in (whole, cut):
         robot.command_twist([0.2, 0.1, 0.5])
     whole.advance(0.6)
@@ -425,7 +415,7 @@ def test_without_numba_the_twin_moves_alike() -> None:
 @pytest.mark.parametrize("seed", [0, 7])
 def test_the_effective_delay_of_a_base_without_friction_is_dead_time_and_lag(seed: int) -> None:
     truth = load_truth(seed).without_friction().without_noise()
-    robot = Youbot(truth, FINE_DRIVER, seed)
+    robot = BasePlant(truth, FINE_DRIVER, seed)
     times = np.arange(0.0, 12.0, 0.02)
     commands = 0.2 * np.sin(0.8 * times) + 0.05 * np.sin(2.3 * times)
     moved = []
@@ -440,22 +430,20 @@ def test_the_effective_delay_of_a_base_without_friction_is_dead_time_and_lag(see
 def test_the_torque_wanders_as_the_wheels_roll_with_the_spread_it_is_said_to_have() -> None:
     state = np.zeros(dynamics.STATE_SIZE)
     normals = np.random.default_rng(0).standard_normal((60000, 4))
-    truth = dataclasses.replace(SMOOTH, torque_noise=0.05)
+    truth, ledger = dataclasses.replace(SMOOTH, torque_noise=0.05), np.zeros(dynamics.LEDGER_SIZE)
     straight = np.tile([0.3, 0.0, 0.0], (100, 1))
     samples = []
     for part in np.split(normals, 600):
         dynamics.advance(
-            state, straight, part, dynamics.STEP, dynamics.effective_inertia(truth),
-            truth.mecanum().inverse_matrix, truth.mecanum().positions, truth.mass, truth.lag, truth.torque_noise,
-            0.0, 0.0, np.zeros(2), True,
-        )  # fmt: skip
+            dynamics.constants_of(truth), straight, part, np.zeros((100, 4)), dynamics.STEP, True, state, ledger
+        )
         samples.append(state[dynamics.NOISE].copy())
     assert np.std(samples[10:]) == pytest.approx(0.05, rel=0.1)
 
 
 def test_a_base_at_rest_stays_at_rest_with_motors_on_or_off() -> None:
     for powered in (True, False):
-        plant = Youbot(load_truth(1), DRIVER, seed=1)
+        plant = BasePlant(load_truth(1), DRIVER, seed=1)
         plant.switch_motors(powered)
         plant.advance(20.0)
         assert np.array_equal(plant.pose, np.zeros(3))

@@ -1,18 +1,30 @@
-"""Dynamics of the mecanum base under Coulomb and viscous friction (system 35), in small exact-response steps."""
+"""The mecanum base of the twin in motion (system 35): motors, friction, wandering rollers, slip, in one compiled loop.
+
+A wheel's row J_i says how fast it rolls at a body twist V. Where rollers are drawn, it wanders with the angle phi of
+the roller on the floor off the bottom: R w = vx + t vy + (x t - y) wz with t = tan(d) / cos(phi) and
+y = y_w + b tan(d) tan(phi), d the angle of the rollers, b the depth of their axes (system 31). With M_i the torque of
+a wheel's motor, f_i its friction, T_i what it passes to the floor, e_i the creep of its contact, 0 where it has grip,
+
+    Jw w_i' = M_i - f_i - T_i,    w_i = J_i V + e_i T_i
+    diag(m, m, I) V' = sum J_i' T_i - friction on the floor + m Omega (V_T, -V_L, 0)
+
+A step takes the rows and the centripetal term of its middle and the contacts of its end, and displaces everything by
+its mean speed: the ledger of forces x displacements closes. Where the next roller comes to the floor, the row jumps
+and the contact takes the blow without a bounce.
+"""
 
 from __future__ import annotations
 
-from math import cos, exp, sin, sqrt
+from math import cos, exp, floor, pi, sin, sqrt, tan, tanh
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics import mecanum_dynamics
-from youbot_dynamics.dynamics.mecanum_dynamics import accelerate, friction_forces
-from youbot_dynamics.simulation.truth import BaseTruth
-
-Vector = NDArray[np.float64]
+from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE, friction_forces
+from youbot_dynamics.simulation.base_truth import BaseTruth
 
 STEP = 1e-3  # [s] of simulated time
 
@@ -20,12 +32,65 @@ STEP = 1e-3  # [s] of simulated time
 POSE = slice(0, 3)  # x, y, yaw in the world [m, m, rad]
 TWIST = slice(3, 6)  # body twist [m/s, m/s, rad/s]
 REFERENCE = slice(6, 9)  # first-order answer of the motor loop to the delayed command
-LAGGING = slice(9, 12)  # integral of reference - twist [m, m, rad]
+LAGGING = slice(9, 12)  # integral of reference - twist the wheels tell of [m, m, rad]
 WHEELS = slice(12, 16)  # wheel angles [rad], positive forward
 NOISE = slice(16, 20)  # wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
-STATE_SIZE = 20
+TOLD = slice(20, 24)  # wheel speeds as the motor controllers filter them [rad/s]
+MOTORS = slice(24, 28)  # torques of the motors at the wheels, held over the last step [N m]
+SPEEDS = slice(28, 32)  # wheel speeds [rad/s]
+STATE_SIZE = 32
+
+# Layout of the ledger [J].
+MOTOR_WORK, WHEEL_HEAT, FLOOR_HEAT, SLIP_HEAT = range(4)
+LEDGER_SIZE = 4
 
 _BUMP_ANGLE = 0.3  # correlation of the wandering torque over the turn of the wheel [rad]: a third of a roller pitch
+_LEAST_LOAD = 0.02  # [N m] chosen: keeps a contact from losing all its grip where the base rolls without a load
+_PASSES = 2  # over a step, where rows depend on how far the wheels turn in it
+
+
+class BaseConstants(NamedTuple):
+    """One base in numbers.
+
+    Args:
+        mass: m, of everything [kg].
+        yaw_inertia: I, of everything [kg m2].
+        wheel_inertia: Jw of a wheel with its reflected rotor [kg m2].
+        inertia: (3, 3) effective inertia the motor loop reckons with.
+        positions: (4, 2) wheel centres [m].
+        radii: (4,) of the wheels [m].
+        slants: (4,) tan(d) of the rollers over the lateral factor; of an ideal roller in its middle where they wander.
+        mean_rows: (4, 3) rows J of the mean kinematics [rad/m, rad/m, 1].
+        twist_of_wheels: (3, 4) least-squares inverse of the mean rows.
+        pitch: angle from roller to roller [rad]; 0 where the contact does not wander.
+        depth: b with the sign of tan(d), (4,): axis of the roller on the floor below the wheel's [m].
+        phases: (4,) angle of the roller on the floor off the bottom at the start [rad].
+        lag: time constant of the motor loop [s].
+        speed_lag: time constant of the told speeds [s].
+        torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only.
+        wheel_coulomb: F1 [N m].
+        roller_coulomb: F2 / r [N].
+        viscous: (2,) xi_L, xi_T [N s/m].
+    """
+
+    mass: float
+    yaw_inertia: float
+    wheel_inertia: float
+    inertia: Vector
+    positions: Vector
+    radii: Vector
+    slants: Vector
+    mean_rows: Vector
+    twist_of_wheels: Vector
+    pitch: float
+    depth: Vector
+    phases: Vector
+    lag: float
+    speed_lag: float
+    torque_noise: float
+    wheel_coulomb: float
+    roller_coulomb: float
+    viscous: Vector
 
 
 def effective_inertia(truth: BaseTruth) -> Vector:
@@ -33,103 +98,235 @@ def effective_inertia(truth: BaseTruth) -> Vector:
     return mecanum_dynamics.effective_inertia(truth.mecanum(), truth.mass, truth.yaw_inertia, truth.wheel_inertia)
 
 
+def constants_of(truth: BaseTruth) -> BaseConstants:
+    """Numbers of one robot as the loop takes them."""
+    base = truth.mecanum()
+    tangents = np.tan(base.roller_angles)
+    pitch = 2.0 * pi / truth.rollers if truth.rollers > 0.0 else 0.0
+    return BaseConstants(
+        mass=float(truth.mass),
+        yaw_inertia=float(truth.yaw_inertia),
+        wheel_inertia=float(truth.wheel_inertia),
+        inertia=effective_inertia(truth),
+        positions=base.positions.copy(),
+        radii=base.radii.copy(),
+        slants=tangents * truth.wander_scale(),
+        mean_rows=base.inverse_matrix.copy(),
+        twist_of_wheels=base.forward_matrix.copy(),
+        pitch=pitch,
+        depth=truth.roller_depth * tangents,
+        phases=pitch * np.array(truth.roller_phase),
+        lag=float(truth.lag),
+        speed_lag=float(truth.speed_lag),
+        torque_noise=float(truth.torque_noise),
+        wheel_coulomb=float(truth.wheel_coulomb),
+        roller_coulomb=float(truth.roller_coulomb),
+        viscous=np.array([truth.viscous_x, truth.viscous_y], dtype=float),
+    )
+
+
+def roller_angles(base: BaseConstants, wheel_angles: Vector) -> Vector:
+    """Angles (4,) off the bottom of the rollers on the floor [rad] at wheel angles (4,) [rad]; 0 where none wander."""
+    if base.pitch == 0.0:
+        return np.zeros(4)
+    angles = wheel_angles + base.phases
+    off: Vector = angles - base.pitch * np.floor(angles / base.pitch + 0.5)
+    return off
+
+
+@compiled
+def write_rows(base: BaseConstants, wheel_angles: Vector, rows: Vector, rollers: Vector) -> None:
+    """Write the rows (4, 3) [rad/m, rad/m, 1] and the rollers (4,) on the floor, counted, at angles (4,) [rad]."""
+    for i in range(4):
+        angle = wheel_angles[i] + base.phases[i]
+        rollers[i] = floor(angle / base.pitch + 0.5)
+        phi = angle - base.pitch * rollers[i]
+        t = base.slants[i] / cos(phi)
+        rows[i, 0] = 1.0 / base.radii[i]
+        rows[i, 1] = t / base.radii[i]
+        rows[i, 2] = (base.positions[i, 0] * t - base.positions[i, 1] - base.depth[i] * tan(phi)) / base.radii[i]
+
+
+@compiled
+def solve3(a: Vector, b: Vector, x: Vector) -> None:
+    """Write x (3,) of a x = b, a (3, 3) regular, b (3,), by Cramer's rule."""
+    c0 = a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1]
+    c1 = a[1, 2] * a[2, 0] - a[1, 0] * a[2, 2]
+    c2 = a[1, 0] * a[2, 1] - a[1, 1] * a[2, 0]
+    share = 1.0 / (a[0, 0] * c0 + a[0, 1] * c1 + a[0, 2] * c2)
+    x[0] = share * (
+        b[0] * c0 + b[1] * (a[0, 2] * a[2, 1] - a[0, 1] * a[2, 2]) + b[2] * (a[0, 1] * a[1, 2] - a[0, 2] * a[1, 1])
+    )
+    x[1] = share * (
+        b[0] * c1 + b[1] * (a[0, 0] * a[2, 2] - a[0, 2] * a[2, 0]) + b[2] * (a[0, 2] * a[1, 0] - a[0, 0] * a[1, 2])
+    )
+    x[2] = share * (
+        b[0] * c2 + b[1] * (a[0, 1] * a[2, 0] - a[0, 0] * a[2, 1]) + b[2] * (a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0])
+    )
+
+
+@compiled
+def motor_torques(
+    twist_of_wheels: Vector,
+    inertia: Vector,
+    lag: float,
+    decay: float,
+    command: Vector,
+    speeds: Vector,
+    dt: float,
+    state: Vector,
+) -> None:
+    """Advance the motor loop by one step and write its torques (4,) into the state.
+
+    The loop answers a command exactly to first order (time constant `lag`) and holds the answer against friction with
+    a PI law of the same bandwidth on the twist u that the wheels tell of:
+    F = M dVr/dt + M/lag (Vr - u) + M/(4 lag^2) int (Vr - u), M the effective inertia; the four wheels share F with
+    the least torques.
+
+    Args:
+        twist_of_wheels: (3, 4) least-squares inverse of the mean rows.
+        inertia: (3, 3) effective inertia.
+        lag: [s].
+        decay: exp(-dt / lag).
+        command: (3,) mean over the step [m/s, m/s, rad/s].
+        speeds: (4,) of the wheels now [rad/s].
+        dt: step [s].
+        state: (32,), changed.
+    """
+    for i in range(4):
+        state[24 + i] = 0.0
+    for axis in range(3):
+        told = 0.0
+        for i in range(4):
+            told += twist_of_wheels[axis, i] * speeds[i]
+        answer = command[axis] + (state[6 + axis] - command[axis]) * decay
+        gap = state[6 + axis] - told
+        pull = (answer - state[6 + axis]) / dt + gap / lag + state[9 + axis] / (4.0 * lag * lag)
+        state[6 + axis] = answer
+        state[9 + axis] += gap * dt
+        for i in range(4):
+            for row in range(3):
+                state[24 + i] += twist_of_wheels[row, i] * (inertia[row, axis] * pull)
+
+
 @compiled
 def advance(
-    state: Vector,
+    base: BaseConstants,
     commands: Vector,
     normals: Vector,
+    slips: Vector,
     dt: float,
-    inertia: Vector,
-    wheels_of_twist: Vector,
-    positions: Vector,
-    mass: float,
-    lag: float,
-    torque_noise: float,
-    wheel_coulomb: float,
-    roller_coulomb: float,
-    viscous: Vector,
     powered: bool,
+    state: Vector,
+    ledger: Vector,
 ) -> None:
     """Advance the base in place by len(commands) steps of `dt`.
 
-    The motor loop answers a command exactly to first order (time constant `lag`) and holds the answer against
-    friction with a PI law of the same bandwidth:
-    F = M dVr/dt + M/lag (Vr - V) + M/(4 lag^2) int (Vr - V), with M the effective inertia.
-    The base answers with M dV/dt = F - friction + m Omega (V_T, -V_L), `mecanum_dynamics.accelerate` with the centre of
-    mass over the centre of the base (the real one lies 35 mm ahead: 0.9 % of the yaw inertia); its friction is
-    `mecanum_dynamics.friction_forces` (D-003-9) with a torque that wanders as the wheels turn.
+    Friction: `mecanum_dynamics.friction_forces` (D-003-9) with a torque that wanders as the wheels turn. The
+    centre of mass is over the centre of the base; the real one lies 35 mm ahead, 0.9 % of the yaw inertia.
 
     Args:
-        state: (20,) as laid out above; changed in place.
+        base: its numbers.
         commands: (k, 3) delayed twist command, mean over each step [m/s, m/s, rad/s].
         normals: (k, 4) standard normal numbers that drive the wandering torque.
+        slips: (k, 4) share of its turn that a wheel loses to slip while it carries its part L of the friction on the
+            floor: e = share |w| / L, so that slip only ever costs energy.
         dt: step [s].
-        inertia: (3, 3) effective inertia.
-        wheels_of_twist: (4, 3) matrix J from twist to wheel speeds.
-        positions: (4, 2) wheel centres [m].
-        mass: of the whole robot [kg].
-        lag: time constant of the motor loop [s].
-        torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only.
-        wheel_coulomb: F1 [N m].
-        roller_coulomb: F2 / r [N].
-        viscous: (2,) xi_L, xi_T [N s/m].
         powered: False lets the base coast.
+        state: (32,) as laid out above; changed in place.
+        ledger: (4,) work of the motors, heat in the wheels, on the floor and of slip and blows [J]; added to.
     """
-    inverse_inertia = np.zeros((3, 3))
-    inverse_inertia[:] = np.linalg.inv(inertia)
-    decay = exp(-dt / lag)
-    force = np.zeros(3)
-    friction = np.zeros(3)
-    gap = np.zeros(3)
-    slope = np.zeros(3)
-    gain = np.zeros(3)
-    roller_gains = np.full(4, sqrt(2.0))
+    told = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
+    decay = exp(-dt / base.lag)
+    mass, yaw_inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
+    wanders = base.pitch > 0.0
+    before, after, middle = base.mean_rows.copy(), base.mean_rows.copy(), base.mean_rows.copy()
+    rollers, others = np.zeros(4), np.zeros(4)
+    speeds, angles, turned = state[28:32], state[12:16].copy(), np.zeros(4)
+    rub, creep, grip, free = np.zeros(4), np.zeros(4), np.ones(4), np.zeros(4)
+    ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
+    no_wheels, smooth, roller_gains = np.zeros((4, 3)), np.zeros(4), np.full(4, sqrt(2.0))
+    if wanders:
+        write_rows(base, angles, before, rollers)
     for k in range(commands.shape[0]):
         vx, vy, wz = state[3], state[4], state[5]
-        for i in range(4):
-            speed = wheels_of_twist[i, 0] * vx + wheels_of_twist[i, 1] * vy + wheels_of_twist[i, 2] * wz
-            memory = exp(-abs(speed) * dt / _BUMP_ANGLE)
-            state[16 + i] = memory * state[16 + i] + torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
-        friction_forces(
-            vx,
-            vy,
-            wz,
-            wheels_of_twist,
-            positions,
-            roller_gains,
-            wheel_coulomb,
-            roller_coulomb,
-            viscous,
-            state[16:20],
-            friction,
-        )
-        force[:] = 0.0
         if powered:
-            for axis in range(3):
-                answer = commands[k, axis] + (state[6 + axis] - commands[k, axis]) * decay
-                slope[axis] = (answer - state[6 + axis]) / dt
-                gap[axis] = state[6 + axis] - state[3 + axis]
-                state[6 + axis] = answer
-            for row in range(3):
+            motor_torques(base.twist_of_wheels, base.inertia, base.lag, decay, commands[k], speeds, dt, state)
+        else:
+            state[24:28] = 0.0
+        friction_forces(
+            vx, vy, wz, no_wheels, base.positions, roller_gains, 0.0, base.roller_coulomb, base.viscous, smooth, ground
+        )
+        for i in range(4):
+            memory = exp(-abs(speeds[i]) * dt / _BUMP_ANGLE)
+            state[16 + i] = memory * state[16 + i] + base.torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
+            rolling = tanh(speeds[i] / WHEEL_SPEED_SCALE)
+            rub[i] = base.wheel_coulomb * rolling + state[16 + i] * abs(rolling)
+            pull = state[24 + i] - rub[i]
+            load = _LEAST_LOAD
+            if slips[k, i] > 0.0:
+                part = 0.0
                 for axis in range(3):
-                    force[row] += inertia[row, axis] * (
-                        slope[axis] + gap[axis] / lag + state[9 + axis] / (4.0 * lag * lag)
-                    )
-            for axis in range(3):
-                state[9 + axis] += gap[axis] * dt
-        accelerate(vx, vy, wz, inverse_inertia, mass, 0.0, 0.0, force, friction, gain)
+                    part += base.twist_of_wheels[axis, i] * ground[axis]
+                load = max(abs(part), load)
+            creep[i] = slips[k, i] * abs(speeds[i]) / load
+            grip[i] = 1.0 / (1.0 + creep[i] * stiffness)
+            free[i] = pull + stiffness * speeds[i]
+            turned[i] = dt * speeds[i]
+        for _ in range(_PASSES if wanders else 1):
+            if wanders:
+                for i in range(4):
+                    angles[i] = state[12 + i] + turned[i]
+                write_rows(base, angles, after, others)
+                for i in range(4):
+                    share = 0.5 if rollers[i] == others[i] else 1.0
+                    for axis in range(3):
+                        middle[i, axis] = (1.0 - share) * before[i, axis] + share * after[i, axis]
+            # m Omega (V_T, -V_L) of the middle does no work over the step.
+            spin = mass * dt * wz
+            matrix[:] = 0.0
+            matrix[0, 0] = matrix[1, 1] = mass
+            matrix[2, 2] = yaw_inertia
+            matrix[0, 1], matrix[1, 0] = -0.5 * spin, 0.5 * spin
+            right[0] = spin * vy - dt * ground[0]
+            right[1] = -spin * vx - dt * ground[1]
+            right[2] = -dt * ground[2]
+            for i in range(4):
+                rolling = after[i, 0] * vx + after[i, 1] * vy + after[i, 2] * wz
+                push = dt * grip[i] * (free[i] - stiffness * rolling)
+                for axis in range(3):
+                    right[axis] += middle[i, axis] * push
+                    for column in range(3):
+                        matrix[axis, column] += dt * grip[i] * stiffness * middle[i, axis] * after[i, column]
+            solve3(matrix, right, gain)
+            for i in range(4):
+                rolling = after[i, 0] * (vx + gain[0]) + after[i, 1] * (vy + gain[1]) + after[i, 2] * (wz + gain[2])
+                end = rolling + creep[i] * grip[i] * (free[i] - stiffness * rolling)
+                turned[i] = 0.5 * dt * (speeds[i] + end)
+        mx, my, mw = vx + 0.5 * gain[0], vy + 0.5 * gain[1], wz + 0.5 * gain[2]
+        ledger[FLOOR_HEAT] += dt * (ground[0] * mx + ground[1] * my + ground[2] * mw)
+        for i in range(4):
+            rolled = dt * (middle[i, 0] * mx + middle[i, 1] * my + middle[i, 2] * mw)
+            end = 2.0 * turned[i] / dt - speeds[i]
+            traction = free[i] - stiffness * end
+            ledger[MOTOR_WORK] += state[24 + i] * turned[i]
+            ledger[WHEEL_HEAT] += rub[i] * turned[i]
+            ledger[SLIP_HEAT] += traction * (turned[i] - rolled)
+            state[12 + i] += turned[i]
+            state[20 + i] += told * (end - state[20 + i])
+            speeds[i] = end
+            rollers[i] = others[i]
+        if wanders:
+            before[:] = after
         for axis in range(3):
-            state[3 + axis] += dt * gain[axis]
+            state[3 + axis] += gain[axis]
         if not powered:
             for axis in range(3):
                 state[6 + axis] = state[3 + axis]
                 state[9 + axis] = 0.0
         # Mean twist over the step, so that a position lags its speed by nothing, then the exact arc on SE(2).
-        mx, my, mw = 0.5 * (vx + state[3]), 0.5 * (vy + state[4]), 0.5 * (wz + state[5])
-        middle = state[2] + 0.5 * mw * dt
+        heading = state[2] + 0.5 * mw * dt
         chord = 1.0 - (mw * dt) ** 2 / 24.0
-        state[0] += dt * chord * (mx * cos(middle) - my * sin(middle))
-        state[1] += dt * chord * (mx * sin(middle) + my * cos(middle))
+        state[0] += dt * chord * (mx * cos(heading) - my * sin(heading))
+        state[1] += dt * chord * (mx * sin(heading) + my * cos(heading))
         state[2] += dt * mw
-        for i in range(4):
-            state[12 + i] += dt * (wheels_of_twist[i, 0] * mx + wheels_of_twist[i, 1] * my + wheels_of_twist[i, 2] * mw)

@@ -25,7 +25,7 @@ def _held_means(
 ) -> None:
     """Fill `means` (steps, k): mean of the delayed held command over each interval, from its exact integral."""
     for axis in range(means.shape[1]):
-        corner = 0
+        corner = np.searchsorted(times[:count], start - dead_times[axis], side="right")
         before = 0.0
         for edge in range(means.shape[0] + 1):
             query = start + edge * dt - dead_times[axis]
