@@ -95,10 +95,10 @@ setup(
             "ros-rcl-interfaces",
             "ros-rosgraph-msgs",
         ],
-        "sim": ["mujoco>=3.3"],
+        "sim": ["mujoco>=3.12"],
         # Pinocchio and MuJoCo judge the dynamics; the package itself never imports Pinocchio.
-        "test": ["pytest>=7.4,<10", "hypothesis", "ruff", "mypy", "types-PyYAML", "pin", "mujoco"],
-        "bench": ["pin", "mujoco", "casadi"],
+        "test": ["pytest>=7.4,<10", "hypothesis", "ruff", "mypy", "types-PyYAML", "pin", "mujoco>=3.12"],
+        "bench": ["pin", "mujoco>=3.12", "casadi"],
     },
     entry_points={
         "console_scripts": [

@@ -1,0 +1,129 @@
+"""The base of the robot in MuJoCo behind its driver: command it, advance it, read it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.robot import Driver
+from youbot_dynamics.simulation.base_readings import BaseReading, BaseSampler, EffortReading
+from youbot_dynamics.simulation.base_truth import BaseTruth
+from youbot_dynamics.simulation.delay_line import DelayLine
+from youbot_dynamics.simulation.mujoco_model import TIMESTEP
+from youbot_dynamics.simulation.mujoco_plant import MujocoPlant
+
+
+class MujocoBase:
+    """The face of the twin's base (`base_plant.BasePlant`) on the wheels of a `MujocoPlant`, whose time it keeps.
+
+    Commands come late by the truth's dead times, in twist space as in the twin. What the wheels do on the floor is up
+    to MuJoCo: the truth's lateral factor and wandering torque have no place here, they come of the rollers.
+
+    Args:
+        plant: what moves.
+        truth: the base as it is.
+        driver: how its driver speaks.
+        seed: of the noise.
+        start: simulated time [s].
+    """
+
+    def __init__(self, plant: MujocoPlant, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0) -> None:
+        self.truth = truth
+        self.driver = driver
+        self._plant = plant
+        self._start, self._cycle = start, 0
+        self._driver_base = driver.mecanum()
+        # A twist, and what the wheels do beside one.
+        self._line = DelayLine([*truth.dead_times(), *[truth.dead_time_x] * 4])
+        self._sampler = BaseSampler(truth, driver, seed)
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]: at most 1 ms before the one last asked for."""
+        return self._start + self._cycle * TIMESTEP
+
+    @property
+    def pose(self) -> Vector:
+        """True pose (3,) in the world [m, m, rad], yaw not wrapped."""
+        return self._plant.pose
+
+    @property
+    def twist(self) -> Vector:
+        """True body twist (3,) [m/s, m/s, rad/s]."""
+        return self._plant.twist
+
+    @property
+    def wheel_angles(self) -> Vector:
+        """True wheel angles (4,) [rad], positive forward."""
+        return self._plant.wheel_angles
+
+    @property
+    def wheel_speeds(self) -> Vector:
+        """True wheel speeds (4,) [rad/s], positive forward."""
+        return self._plant.wheel_speeds
+
+    @property
+    def wheel_torques(self) -> Vector:
+        """True torques (4,) of the motors at the wheels [N m], positive forward."""
+        return self._plant.wheel_torques
+
+    def command_twist(self, twist: ArrayLike, time: float | None = None) -> None:
+        """Twist as the driver's cmd_vel takes it: held for ever, turned into wheel speeds by *its* geometry.
+
+        Args:
+            twist: (3,) [m/s, m/s, rad/s].
+            time: of reception [s], now if not given.
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        self._push([*array("twist", twist, (3,)), 0.0, 0.0, 0.0, 0.0], time)
+
+    def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
+        """Wheel speeds (4,) [rad/s] in the driver's signs; those that no motion explains make the rollers slip.
+
+        Args:
+            wheel_speeds: (4,) of FL, FR, RL, RR.
+            time: of reception [s], now if not given.
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        ours = array("wheel_speeds", wheel_speeds, (4,)) * np.array(self.driver.command_sign)
+        twist = self._driver_base.twist(ours)
+        self._push([*twist, *(ours - self._driver_base.wheel_speeds(twist))], time)
+
+    def switch_motors(self, on: bool) -> None:
+        """Motors of the wheels off: no torque, the base coasts to rest against its friction."""
+        self._plant.switch_motors(on)
+
+    def advance(self, until: float) -> None:
+        """Simulate a robot whose arm is held up to `until` [s], in whole cycles of 1 ms."""
+        cycles = self.cycles_until(until)
+        self.ask(cycles)
+        for _ in range(cycles):
+            self._plant.cycle()
+
+    def cycles_until(self, until: float) -> int:
+        """Number of whole cycles of 1 ms up to `until` [s], 0 for the past."""
+        return max(0, int(np.floor((until - self._start) / TIMESTEP + 1e-6)) - self._cycle)
+
+    def ask(self, cycles: int) -> None:
+        """Hand the plant the delayed commands of its next cycles, and count these as done."""
+        if cycles == 0:
+            return
+        means = self._line.means(self.time, TIMESTEP, cycles)
+        self._plant.ask_wheels(means[:, :3] @ self._driver_base.inverse_matrix.T + means[:, 3:])
+        self._cycle += cycles
+
+    def read(self) -> BaseReading:
+        """What the driver reports now: one pass of its 50 Hz loop."""
+        return self._sampler.wheels(self.time, self._plant.wheel_angles, self._plant.told_wheel_speeds)
+
+    def read_efforts(self) -> EffortReading:
+        """Torques of the wheels' motors now, for robots whose driver reports them."""
+        return self._sampler.efforts(self.time, self._plant.wheel_torques)
+
+    def _push(self, command: list[float], time: float | None) -> None:
+        self._line.push(self.time if time is None else time, command)
