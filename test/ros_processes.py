@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -17,6 +18,9 @@ from rclpy.node import Node
 
 from youbot_dynamics.nodes.processes import node_command
 from youbot_dynamics.resources import config_path
+from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
+from youbot_dynamics.simulation.youbot import Youbot
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -24,6 +28,16 @@ ROOT = Path(__file__).resolve().parents[1]
 def environment() -> dict[str, str]:
     """Of the children: this code, this domain."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+
+
+@functools.cache
+def compile_twin() -> None:
+    """Let the twin be in the compiler's cache, which takes half a minute, before a node is waited for."""
+    robot = load_robot()
+    twin = Youbot(load_truth(0), load_arm_truth(0), robot, 0)
+    twin.advance(0.02)
+    twin.base.read()
+    twin.arm.read()
 
 
 class Processes:
@@ -53,6 +67,7 @@ class Processes:
     def node(self, name: str, *ros_arguments: str) -> subprocess.Popen:
         files = ["--params-file", str(config_path("youbot.yaml"))]
         if name == "mock_youbot":
+            compile_twin()
             files += ["--params-file", str(config_path("mock.yaml"))]
         return self.run(node_command(name, ["--ros-args", *files, *ros_arguments]))
 

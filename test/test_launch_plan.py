@@ -48,6 +48,34 @@ def test_twin_is_started_before_what_drives_it():
     assert [process.executable for process in plan(robot="mock")][0] == "mock_youbot"
 
 
+def parameters(process):
+    tokens = process.arguments
+    return [value for flag, value in zip(tokens, tokens[1:], strict=False) if flag == "-p"]
+
+
+def test_each_simulated_robot_is_the_mock_with_its_plant():
+    for robot, plant_name in (("mock", "twin"), ("mujoco", "mujoco")):
+        processes = by_name(robot=robot)
+        assert list(processes) == ["mock_youbot", "stop_base", "base_controller", "odometry"]
+        assert f"plant:={plant_name}" in parameters(processes["mock_youbot"])
+        assert not [p for name in list(processes)[1:] for p in parameters(processes[name]) if p.startswith("plant")]
+
+
+def test_viewer_is_opened_by_the_contact_simulation_alone():
+    assert "viewer:=true" in parameters(by_name(robot="mujoco", viewer="true")["mock_youbot"])
+    assert "viewer:=true" not in parameters(by_name(robot="mujoco")["mock_youbot"])
+    for robot in ("mock", "real"):
+        with pytest.raises(ParameterError, match="viewer: got robot"):
+            plan(robot=robot, viewer=True)
+
+
+def test_simulated_robot_publishes_the_clock_that_the_others_shall_use():
+    assert "publish_clock:=true" in parameters(by_name(use_sim_time=True)["mock_youbot"])
+    assert "publish_clock:=true" not in parameters(by_name()["mock_youbot"])
+    for name, process in by_name(robot="real", use_sim_time=True).items():
+        assert "publish_clock:=true" not in parameters(process), name
+
+
 def test_files_stand_in_the_order_in_which_the_later_wins(two_files):
     processes = by_name(robot="mock", **two_files)
     youbot, mock = str(config_path("youbot.yaml")), str(config_path("mock.yaml"))
@@ -95,6 +123,7 @@ def test_sim_time_and_log_level_reach_every_process():
         {"robot": "gazebo"},
         {"log_level": "loud"},
         {"stabilize": "maybe"},
+        {"viewer": "yes"},
         {"use_sim_time": "1"},
         {"namespace": "1st"},
         {"namespace": "a//b"},

@@ -2,7 +2,7 @@
 
 The one description that ``launch/bringup.launch.py`` and ``youbot bringup`` both start from, without ROS.
 Parameter files are given in the order in which the later one wins: ``config/youbot.yaml``, the result of an
-identification, the user's own file. The digital twin reads ``config/mock.yaml`` in place of the result: what
+identification, the user's own file. A simulated robot reads ``config/mock.yaml`` in place of the result: what
 was identified is knowledge about the robot and must not change the robot.
 """
 
@@ -16,6 +16,7 @@ from youbot_dynamics.errors import ParameterError, ResourceError
 from youbot_dynamics.resources import config_path
 
 TRUTH_VALUES = ("true", "false")
+PLANTS = {"mock": "twin", "mujoco": "mujoco"}  # the robots that mock_youbot simulates, and by which plant
 
 _NAMESPACE = re.compile(r"(/?[A-Za-z_][A-Za-z0-9_]*)+")
 _TF_REMAPPINGS = ("/tf:=tf", "/tf_static:=tf_static")
@@ -42,10 +43,11 @@ ARGUMENTS = (
     Argument(
         "robot",
         "mock",
-        "What is driven: `mock` starts the embedded digital twin; `real` starts no driver: start the youBot "
-        "driver beside this, its topics cmd_vel, odom and joint_states remapped to driver/cmd_vel, "
-        "driver/odom and driver/joint_states, its tf remapped away.",
-        ("real", "mock"),
+        "What is driven: `mock` starts the embedded digital twin; `mujoco` a simulation of wheels and rollers in "
+        "contact with the floor (extra `sim`); `real` starts no driver: start the youBot driver beside this, its "
+        "topics cmd_vel, odom and joint_states remapped to driver/cmd_vel, driver/odom and driver/joint_states, its "
+        "tf remapped away.",
+        ("real", "mock", "mujoco"),
     ),
     Argument("namespace", "", "Namespace of all nodes and of tf; empty for none."),
     Argument("params_file", "", "ROS parameter file that wins over all others; empty for none."),
@@ -55,13 +57,18 @@ ARGUMENTS = (
         "Result of an identification (result.yaml): wins over config/youbot.yaml, loses to params_file; "
         "empty for none.",
     ),
-    Argument("use_sim_time", "false", "Whether the nodes take their time from /clock: true or false."),
+    Argument(
+        "use_sim_time",
+        "false",
+        "Whether the nodes take their time from /clock, which a simulated robot then publishes: true or false.",
+    ),
     Argument("log_level", "info", "Log level of all nodes.", ("debug", "info", "warn", "error", "fatal")),
     Argument(
         "stabilize",
         "true",
         "Whether the trajectory_tracker (PID stabilisation) runs beside the odometry: true or false.",
     ),
+    Argument("viewer", "false", "Whether a window shows the robot; of robot `mujoco` only: true or false."),
 )
 
 
@@ -95,24 +102,27 @@ def plan(
     use_sim_time: str | bool = False,
     log_level: str = "info",
     stabilize: str | bool = True,
+    viewer: str | bool = False,
 ) -> tuple[Process, ...]:
     """List the processes of a bringup; the arguments are those of ``ARGUMENTS``.
 
     Args:
-        robot: ``mock`` or ``real``.
+        robot: ``mock``, ``mujoco`` or ``real``.
         namespace: namespace of all nodes, with or without a leading slash; empty for none.
         params_file: ROS parameter file that wins over the others; empty for none.
         result_file: result of an identification; empty for none.
-        use_sim_time: whether the nodes take their time from ``/clock``.
+        use_sim_time: whether the nodes take their time from ``/clock``; a simulated robot then publishes it.
         log_level: ``debug``, ``info``, ``warn``, ``error`` or ``fatal``.
         stabilize: whether the trajectory tracker runs beside the odometry.
+        viewer: whether a window shows the robot.
 
     Returns:
         The processes in the order of their start; the end of any of them ends the bringup. ``stop_base``
         stands by from the start: it sends zero when ``base_controller`` falls silent, killed or hung.
 
     Raises:
-        ParameterError: when an argument is none of its choices or the namespace is malformed.
+        ParameterError: when an argument is none of its choices, the namespace is malformed, or a robot without a
+            viewer shall be shown.
         ResourceError: when a parameter file does not exist.
     """
     check_choice("robot", robot)
@@ -129,8 +139,13 @@ def plan(
     )
     of_nodes = (*_file_arguments(youbot, result, own), *common)
     processes = []
-    if robot == "mock":
-        of_mock = (*_file_arguments(youbot, config_path("mock.yaml"), own), *common)
+    shown = truth("viewer", viewer)
+    if shown and robot != "mujoco":
+        raise ParameterError("viewer", got=f"robot {robot}", expected="robot mujoco", remedy="leave viewer out")
+    if robot in PLANTS:
+        of_mock = (*_file_arguments(youbot, config_path("mock.yaml"), own), *common, "-p", f"plant:={PLANTS[robot]}")
+        of_mock += ("-p", "publish_clock:=true") if sim_time else ()
+        of_mock += ("-p", "viewer:=true") if shown else ()
         processes.append(Process("mock_youbot", ("mock_youbot",), of_mock))
     odometry = Process("odometry", ("odometry", "trajectory_tracker"), of_nodes)
     if not stabilized:

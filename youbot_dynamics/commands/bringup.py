@@ -38,6 +38,13 @@ def bringup(values: Mapping[str, str]) -> int:
             expected="ROS 2 Jazzy",
             remedy="source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'",
         )
+    if values["robot"] == "mujoco" and importlib.util.find_spec("mujoco") is None:
+        raise ResourceError(
+            "package mujoco",
+            got="not installed",
+            expected="MuJoCo, the contact engine of robot mujoco",
+            remedy="pip install 'youbot_dynamics[sim]'",
+        )
     interrupted = StopFlag()
     running = {p.executable: start(node_command(p.executable, p.arguments)) for p in processes}
     announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")

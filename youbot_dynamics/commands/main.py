@@ -129,7 +129,8 @@ def _add_bringup(verbs) -> None:
         verbs,
         "bringup",
         "start the nodes of the robot and stop them together",
-        "  youbot bringup --robot mock\n  youbot bringup --robot real --result-file found/result.yaml\n",
+        "  youbot bringup --robot mock\n  youbot bringup --robot mujoco --viewer\n"
+        "  youbot bringup --robot real --result-file found/result.yaml\n",
     )
     for argument in ARGUMENTS:
         truth = argument.default in TRUTH_VALUES
@@ -137,6 +138,8 @@ def _add_bringup(verbs) -> None:
             f"--{argument.name.replace('_', '-')}",
             default=argument.default,
             choices=argument.choices or (TRUTH_VALUES if truth else None),
+            nargs="?" if truth else None,
+            const="true" if truth else None,
             help=f"{argument.description.replace('%', '%%')} (default: {argument.default or 'none'})",
         )
 

@@ -1,25 +1,36 @@
-"""Node mock_youbot: the digital twin behind the topics of the real driver, quirks included."""
+"""Node mock_youbot: a simulated robot behind the topics of the real driver, quirks and faults included."""
 
 from __future__ import annotations
 
-import time
+import dataclasses
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty, Trigger
 
-from youbot_dynamics.nodes.diagnostics import OK, Diagnostics, Status
-from youbot_dynamics.nodes.messages import joint_message, odometry_message, twist_vector
+from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.driver_messages import report_message, values_of
+from youbot_dynamics.nodes.messages import odometry_message, twist_vector
+from youbot_dynamics.nodes.mock_arm import ArmTopics
+from youbot_dynamics.nodes.mock_clock import MachineTime, OwnTime
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, run
 from youbot_dynamics.parameters import Parameter
-from youbot_dynamics.simulation.truth import PREFIX, draw_truth, truth_table
-from youbot_dynamics.simulation.youbot import Youbot
+from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.faults import ARM, BASE, KINDS, ODOMETRY, parse_faults
 
+# The plants bring in the compiler: 0.2 s of every start.
+if TYPE_CHECKING:
+    from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
+    from youbot_dynamics.simulation.robot_driver import RobotDriver
+
+TRUTH = "truth"  # prefix of the plant's hidden parameters
 TABLE = (
     Parameter(
         "seed",
@@ -31,86 +42,212 @@ TABLE = (
         read_only=True,
         source="design",
     ),
+    Parameter(
+        "plant",
+        "twin",
+        "What moves behind the driver: the digital twin, or contact physics (extra `sim`).",
+        read_only=True,
+        choices=("twin", "mujoco"),
+        source="design",
+    ),
+    Parameter(
+        "geometry",
+        "known",
+        "Wheel radii, wheel places and lateral factor: those of config/youbot.yaml, or others that have to be found.",
+        read_only=True,
+        choices=("known", "drawn"),
+        source="design",
+    ),
+    Parameter("arm", True, "Whether the robot has its arm.", read_only=True, source="design"),
+    Parameter(
+        "gripper",
+        True,
+        "Whether the arm has a gripper: without, its messages have 5 names and still 7 efforts.",
+        read_only=True,
+        source="YouBotOODLWrapper.cpp computeOODLSensorReadings",
+    ),
+    Parameter(
+        "wheel_effort",
+        False,
+        "Whether the base reports efforts; the youBot's driver does not.",
+        read_only=True,
+        source="youbot facts, section 1.2",
+    ),
+    Parameter(
+        "motor_sensors",
+        False,
+        "Whether the arm reports motor voltages (50 Hz) and temperatures (2 Hz); the youBot does not.",
+        read_only=True,
+        source="design",
+    ),
+    Parameter(
+        "fault",
+        "",
+        "Faults that begin now, such as `frozen_encoder joint=wheel_joint_fl after=2; lost share=0.1`; empty for "
+        f"none. There are: {', '.join(kind.name for kind in KINDS)}.",
+        source="youbot_dynamics.simulation.faults",
+    ),
+    Parameter(
+        "publish_clock",
+        False,
+        "Whether the simulated time goes out on /clock, for nodes with use_sim_time.",
+        read_only=True,
+        source="design",
+    ),
+    Parameter(
+        "real_time_factor",
+        1.0,
+        "Simulated over real time, where the machine can; other than 1 only with publish_clock. Controllers and "
+        "watchdogs of other nodes keep the machine's time.",
+        unit="1",
+        low=0.01,
+        high=100.0,
+        read_only=True,
+        source="design",
+    ),
+    Parameter("viewer", False, "Whether MuJoCo's window is opened.", read_only=True, source="design"),
     *FRAME_TABLE,
 )
 
 RATE = 50.0  # [Hz] of the driver's loop
-# The driver's base message also carries four joints that never move.
-CASTERS = ("caster_joint_fl", "caster_joint_fr", "caster_joint_bl", "caster_joint_br")
 
 
 class MockYoubot(Node):
-    """Runs the twin on the steady clock; like the real driver it has no watchdog and holds the last command."""
+    """Runs a plant behind its driver; like the real one it has no watchdog and holds the last command."""
 
     def __init__(self) -> None:
+        from youbot_dynamics.simulation.truth import truth_table
+
         super().__init__("mock_youbot")
         self._config = NodeParameters(self, (*TABLE, *truth_table()))
         self._robot = self._config.robot()
-        self._plant = self._make_plant()
+        self._faults = parse_faults(self._config["fault"], self._robot.driver)
+        self._fault_text = self._config["fault"]
+        self.add_on_set_parameters_callback(self._check_fault)
+        self._config.on_change(self._take_fault)
+        factor = self._config["real_time_factor"]
+        if factor != 1.0 and not self._config["publish_clock"]:
+            raise ParameterError("parameter real_time_factor", got=f"{factor:g}", remedy="set publish_clock too")
+        if self._config["viewer"] and self._config["plant"] != "mujoco":
+            raise ParameterError(
+                "parameter viewer", got="true", expected="plant mujoco", remedy="the twin has no window"
+            )
         # Compile before anything is subscribed: a late first step would lose messages.
-        self._plant.advance(self._plant.time + 0.01)
-        self._plant = self._make_plant()
-        self._joint_states = self.create_publisher(JointState, "driver/joint_states", STATE_QOS)
-        self._odom = self.create_publisher(Odometry, "driver/odom", STATE_QOS)
+        self.get_logger().info("getting ready; at the first start code is compiled, which takes half a minute")
+        warm = self._make_driver(0.0)
+        warm.advance(1.0 / RATE)
+        warm.read()
+        if self._config["publish_clock"]:
+            self._time: MachineTime | OwnTime = OwnTime(self, 1.0 / RATE, factor)
+        else:
+            self._time = MachineTime(self)
+        self._driver = self._make_driver(self._time.now())
+        self._show()
+        self._publishers_of = {
+            BASE: self.create_publisher(JointState, "driver/joint_states", STATE_QOS),
+            ODOMETRY: self.create_publisher(Odometry, "driver/odom", STATE_QOS),
+        }
+        self._publishers_of[ARM] = self._publishers_of[BASE]
         self._ground_truth = self.create_publisher(Odometry, "ground_truth", STATE_QOS)
+        self._arm = None
+        if self._config["arm"]:
+            sensors = self._config["motor_sensors"]
+            joints = self._robot.driver.arm_joints
+            self._arm = ArmTopics(self, joints, lambda: self._driver, self._time.now, sensors)
         self.create_subscription(Twist, "driver/cmd_vel", self._on_twist, COMMAND_QOS)
         self.create_subscription(JointState, "driver/wheel_velocity_command", self._on_wheels, COMMAND_QOS)
         self.create_service(Empty, "base/switchOffMotors", lambda q, a: self._switch(False, a))
         self.create_service(Empty, "base/switchOnMotors", lambda q, a: self._switch(True, a))
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._diagnostics = Diagnostics(self, self._report)
-        self.create_timer(1.0 / RATE, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(1.0 / (RATE * factor), self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def _make_plant(self) -> Youbot:
-        spreads = {n: v for n, v in self._config.values.items() if n.split(".")[0] == PREFIX}
+    def _make_driver(self, start: float) -> RobotDriver:
+        from youbot_dynamics.simulation.robot_driver import RobotDriver
+
+        options = {name: self._config[name] for name in ("arm", "gripper", "wheel_effort")}
+        driver = RobotDriver(self._make_plant(start), self._robot.driver, self._config["seed"], **options)
+        driver.set_faults(self._faults)
+        return driver
+
+    def _make_plant(self, start: float) -> Any:
+        from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
+        from youbot_dynamics.simulation.truth import draw_arm_truth, draw_truth
+        from youbot_dynamics.simulation.youbot import Youbot
+
         seed = self._config["seed"]
-        return Youbot(draw_truth(spreads, seed), self._robot.driver, seed, start=time.monotonic())
+        spreads = {n: v for n, v in self._config.values.items() if n.split(".")[0] == TRUTH}
+        # Of its sheets, not as identified: what is found out about a robot must not change it.
+        sheets = load_robot()
+        base, arm = draw_truth(spreads, seed), draw_arm_truth(spreads, seed)
+        if self._config["geometry"] == "known":
+            base = base.with_geometry(sheets.base.geometry)
+        make = MujocoYoubot if self._config["plant"] == "mujoco" else Youbot
+        return make(base, arm, dataclasses.replace(sheets, driver=self._robot.driver), seed, start)
+
+    def _show(self) -> None:
+        if self._config["viewer"]:
+            cast("MujocoYoubot", self._driver.plant).open_window()
+
+    def _check_fault(self, parameters: list[Any]) -> SetParametersResult:
+        for parameter in parameters:
+            if parameter.name == "fault":
+                try:
+                    parse_faults(parameter.value, self._robot.driver)
+                except ParameterError as problem:
+                    return SetParametersResult(successful=False, reason=str(problem))
+        return SetParametersResult(successful=True)
+
+    def _take_fault(self) -> None:
+        if self._config["fault"] != self._fault_text:
+            self._fault_text = self._config["fault"]
+            self._faults = parse_faults(self._fault_text, self._robot.driver)
+            self._driver.set_faults(self._faults)
 
     def _on_twist(self, message: Twist) -> None:
-        # No clamp, no NaN check, no timeout: the real driver has none either. A NaN would end the simulation.
-        twist = twist_vector(message)
-        if np.all(np.isfinite(twist)):
-            self._plant.command_twist(twist, time.monotonic())
+        # No clamp and no timeout: the real driver has none either. A NaN would end the simulation: it is refused.
+        self._driver.command_twist(twist_vector(message), self._time.now())
 
     def _on_wheels(self, message: JointState) -> None:
-        speeds = dict(zip(message.name, message.velocity, strict=False))
-        names = self._robot.driver.wheel_joints
-        if all(name in speeds and np.isfinite(speeds[name]) for name in names):
-            self._plant.command_wheels([speeds[name] for name in names], time.monotonic())
+        speeds = values_of(message, message.velocity, self._robot.driver.wheel_joints)
+        if speeds is not None:
+            self._driver.command_wheels(speeds, self._time.now())
 
     def _switch(self, on: bool, response: Empty.Response) -> Empty.Response:
-        self._plant.switch_motors(on)
+        self._driver.switch_base(on)
         return response
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        self._plant = self._make_plant()
+        self._driver = self._make_driver(self._time.now())
+        self._show()
         response.success = True
-        response.message = "the twin stands at the origin"
+        response.message = "the robot stands at the origin, its arm folded; its faults begin anew"
         return response
 
     def _on_timer(self) -> None:
-        now = time.monotonic()
-        ros_now = 1e-9 * self.get_clock().now().nanoseconds
-        self._plant.advance(now)
-        reading = self._plant.read()
-        stamp = ros_now + reading.stamp - now
-        still = np.zeros(len(CASTERS))
-        self._joint_states.publish(
-            joint_message(
-                stamp,
-                (*self._robot.driver.wheel_joints, *CASTERS),
-                position=np.concatenate([reading.position, still]),
-                velocity=np.concatenate([reading.velocity, still]),
-            )
-        )
-        frame, child = self._config.frames()
-        self._odom.publish(odometry_message(stamp, frame, child, reading.odometry, reading.twist))
-        truth = odometry_message(ros_now, frame, child, self._plant.pose, self._plant.twist)
-        self._ground_truth.publish(truth)
+        self._driver.advance(self._time.next())
+        plant, shift, frames = self._driver.plant, self._time.shift(), self._config.frames()
+        for channel, report in self._driver.read():
+            self._publishers_of[channel].publish(report_message(report, shift, frames))
+        base = plant.base
+        self._ground_truth.publish(odometry_message(plant.time + shift, *frames, base.pose, base.twist))
+        if self._arm is not None:
+            self._arm.publish(shift)
 
     def _report(self) -> dict[str, Status]:
-        values = {"seed": str(self._config["seed"]), "rate_hz": f"{RATE:g}"}
-        return {"driver": Status(OK, "digital twin, not a robot", values)}
+        driver, skipped = self._driver, 0 if self._arm is None else self._arm.skipped
+        values = {
+            "plant": self._config["plant"],
+            "seed": str(self._config["seed"]),
+            "rate_hz": f"{RATE:g}",
+            "fault": self._fault_text or "none",
+            "refused_commands": str(driver.refused),
+            "incomplete_commands": str(skipped),
+        }
+        if driver.refused or skipped:
+            why = driver.last_refusal or "a command for the arm lacks joints or values"
+            return {"driver": Status(WARN, f"simulated robot; a command was refused: {why}", values)}
+        return {"driver": Status(OK, "simulated, not a robot", values)}
 
 
 def main() -> None:

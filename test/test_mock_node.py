@@ -1,0 +1,202 @@
+"""Node mock_youbot over DDS: base and arm of either plant, faults at run time, its own clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from geometry_msgs.msg import Twist  # noqa: E402
+from nav_msgs.msg import Odometry  # noqa: E402
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
+from rcl_interfaces.srv import SetParameters  # noqa: E402
+from ros_processes import ROOT, Observer, Processes, end  # noqa: E402
+from rosgraph_msgs.msg import Clock  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_srvs.srv import Empty, Trigger  # noqa: E402
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
+
+from youbot_dynamics.nodes.messages import joint_message, pose_vector, seconds  # noqa: E402
+
+pytestmark = pytest.mark.ros
+
+ARM = [f"arm_joint_{k}" for k in range(1, 6)]
+FINGERS = ["gripper_finger_joint_l", "gripper_finger_joint_r"]
+STATES = "driver/joint_states"
+
+
+class Robot(Observer):
+    """Listens to all that the mock says, and tells it what to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for topic in (STATES, "ground_truth/arm", "ground_truth/winding_temperature"):
+            self.listen(JointState, topic)
+        for topic in ("driver/odom", "ground_truth"):
+            self.listen(Odometry, topic)
+        self.listen(DiagnosticArray, "/diagnostics")
+        self.twist = self.node.create_publisher(Twist, "driver/cmd_vel", 1)
+        kinds = ("position", "velocity", "torque")
+        self.arm = {k: self.node.create_publisher(JointState, f"arm_1/joint_{k}_command", 1) for k in kinds}
+        self.path = self.node.create_publisher(JointTrajectory, "arm_1/arm_controller/joint_trajectory", 1)
+
+    def ready(self) -> None:
+        self.wait(lambda: len(self.received["ground_truth"]) > 5, "the robot", 30.0)
+        publishers = (self.twist, self.path, *self.arm.values())
+        self.wait(lambda: all(p.get_subscription_count() > 0 for p in publishers), "the robot's ears")
+
+    def states(self, first: str) -> list[JointState]:
+        return [m for m in self.received[STATES] if m.name and m.name[0] == first]
+
+    def truth(self) -> np.ndarray:
+        return np.array(self.received["ground_truth/arm"][-1].position)
+
+    def set_fault(self, text: str):
+        value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=text)
+        request = SetParameters.Request(parameters=[Parameter(name="fault", value=value)])
+        return self.call(SetParameters, "mock_youbot/set_parameters", request).results[0]
+
+    def drive(self, vx: float) -> None:
+        message = Twist()
+        message.linear.x = vx
+        self.twist.publish(message)
+
+
+def test_base_and_arm_of_the_twin_with_faults_at_run_time():
+    with Processes() as processes, Robot() as robot:
+        processes.node("mock_youbot", "-p", "seed:=0", "-p", "motor_sensors:=true")
+        robot.listen(JointState, "arm_1/motor_voltage")
+        robot.listen(JointState, "arm_1/motor_temperature")
+        robot.ready()
+        rest = robot.truth()
+        told = (ROOT / "docs" / "mock_youbot.md").read_text(encoding="utf-8")
+        node, standard = robot.node, ("param", "rosout", "type_description")
+        for ask in (
+            node.get_publisher_names_and_types_by_node,
+            node.get_subscriber_names_and_types_by_node,
+            node.get_service_names_and_types_by_node,
+        ):
+            own = [name for name, _ in ask("mock_youbot", "/") if not any(w in name for w in standard)]
+            own = [name.removeprefix("/").replace("mock_youbot/", "~/") for name in own]
+            assert not [name for name in own if f"{name}`" not in told]
+
+        # Positions by name, in any order; an incomplete command and one beyond the limits change nothing.
+        goal = rest + np.array([0.2, 0.2, -0.2, 0.2, 0.2])
+        robot.arm["position"].publish(joint_message(0.0, ARM[::-1], position=goal[::-1]))
+        robot.spin(1.2)
+        assert robot.truth() == pytest.approx(goal, abs=0.02)
+        robot.arm["position"].publish(joint_message(0.0, ARM[:4], position=rest[:4]))
+        robot.spin(0.2)
+        robot.arm["position"].publish(joint_message(0.0, ARM, position=[99.0] * 5))
+        robot.spin(0.5)
+        assert robot.truth() == pytest.approx(goal, abs=0.02)
+        message = robot.states("arm_joint_1")[-1]
+        assert list(message.name) == ARM + FINGERS and len(message.effort) == 7
+        assert message.position[:5] == pytest.approx(goal, abs=0.02)
+        assert robot.received["ground_truth/winding_temperature"][-1].effort[1] > 24.0
+        assert len(robot.received["arm_1/motor_voltage"][-1].effort) == 5
+        assert robot.received["arm_1/motor_temperature"][-1].effort[0] == pytest.approx(25.0, abs=6.0)
+
+        robot.arm["velocity"].publish(joint_message(0.0, ARM, velocity=[0.2, 0.0, 0.0, 0.0, 0.0]))
+        robot.spin(0.6)
+        assert robot.received["ground_truth/arm"][-1].velocity[0] == pytest.approx(0.2, abs=0.05)
+        path = JointTrajectory(joint_names=ARM)
+        for time, position in ((0, robot.truth()), (1, goal)):
+            path.points.append(JointTrajectoryPoint(positions=position.tolist(), velocities=[0.0] * 5))
+            path.points[-1].time_from_start.sec = time
+        robot.path.publish(path)
+        robot.spin(1.5)
+        assert robot.truth() == pytest.approx(goal, abs=0.02)
+
+        # Without current it falls, for it has no brakes; a command takes it up again.
+        robot.call(Empty, "arm_1/switchOffMotors", Empty.Request())
+        robot.spin(0.1)
+        assert not np.any(robot.received["ground_truth/arm"][-1].effort)
+        robot.call(Empty, "arm_1/switchOnMotors", Empty.Request())
+        robot.spin(0.1)
+        assert np.any(robot.received["ground_truth/arm"][-1].effort)
+
+        refused = robot.set_fault("frozen_encodr joint=wheel_joint_fl")
+        assert not refused.successful and "did you mean frozen_encoder?" in refused.reason
+        assert robot.set_fault("frozen_encoder joint=wheel_joint_fl; missing_effort; clock_jump size=5").successful
+        robot.drive(0.2)
+        robot.spin(1.0)
+        base, arm = robot.states("wheel_joint_fl")[-1], robot.states("arm_joint_1")[-1]
+        assert base.position[0] == robot.states("wheel_joint_fl")[-20].position[0] and base.position[1] > 1.0
+        assert len(arm.effort) == 0
+        ahead = seconds(base.header.stamp) - seconds(robot.received["ground_truth"][-1].header.stamp)
+        assert ahead == pytest.approx(5.0, abs=0.1)
+        assert robot.set_fault("restart lasting=0.5").successful
+        robot.spin(0.3)
+        count = len(robot.received[STATES])
+        robot.spin(0.1)
+        assert len(robot.received[STATES]) == count
+        robot.spin(0.4)
+        assert robot.states("wheel_joint_fl")[-1].position[1] == pytest.approx(0.0, abs=0.5)
+
+        assert robot.call(Trigger, "mock_youbot/reset", Trigger.Request()).success
+        robot.spin(0.2)
+        assert pose_vector(robot.received["ground_truth"][-1].pose.pose) == pytest.approx(np.zeros(3), abs=1e-6)
+        assert robot.truth() == pytest.approx(rest, abs=1e-3)
+        found = [
+            s for array in robot.received["/diagnostics"] for s in array.status if s.name == "/mock_youbot: driver"
+        ]
+        values = {pair.key: pair.value for status in found for pair in status.values}
+        assert values["incomplete_commands"] == "1" and values["plant"] == "twin"
+        assert any("position[0]" in status.message for status in found)
+
+
+def in_whole_passes(times: list[float]) -> bool:
+    """Whether simulated times are whole passes of the loop apart, nearly all of them one: DDS may lose a few."""
+    passes = np.diff(times) / 0.02
+    return np.abs(passes - np.round(passes)).max() < 1e-3 and passes.min() > 0.5 and passes.mean() < 1.2
+
+
+def test_contact_simulation_serves_the_same_topics_on_its_own_clock():
+    pytest.importorskip("mujoco")
+    with Processes() as processes, Robot() as robot:
+        robot.listen(Clock, "/clock")
+        options = ("plant:=mujoco", "seed:=0", "publish_clock:=true", "use_sim_time:=true", "real_time_factor:=2.0")
+        processes.node("mock_youbot", *(word for option in options for word in ("-p", option)))
+        robot.ready()
+        rest = robot.truth()
+        robot.arm["position"].publish(joint_message(0.0, ARM, position=rest + 0.3 * np.array([1, 1, -1, 1, 1])))
+        robot.drive(0.2)
+        begin = len(robot.received["/clock"])
+        robot.wait(lambda: len(robot.received["/clock"]) > begin + 125, "2.5 simulated seconds", 30.0)
+        ticks = [seconds(m.clock) for m in robot.received["/clock"][begin:]]
+        assert in_whole_passes(ticks)
+        assert ticks[-1] - ticks[0] < 2.2 * (robot.times["/clock"][-1] - robot.times["/clock"][begin])
+        stamp = seconds(robot.states("wheel_joint_fl")[-1].header.stamp)
+        assert stamp == pytest.approx(ticks[-1], abs=0.05)
+        truth = robot.received["ground_truth"]
+        assert pose_vector(truth[-1].pose.pose)[0] > 0.15
+        assert np.abs(robot.truth() - rest) == pytest.approx(0.3, abs=0.05)
+        assert in_whole_passes([seconds(m.header.stamp) for m in truth])
+
+
+def test_bringup_of_the_contact_simulation_drives_on_simulated_time():
+    pytest.importorskip("mujoco")
+    with Processes() as processes, Observer() as observer:
+        observer.listen(Odometry, "odom")
+        observer.listen(Odometry, "ground_truth")
+        observer.listen(Clock, "/clock")
+        child = processes.youbot("bringup", "--robot", "mujoco", "--use-sim-time")
+        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: observer.received["odom"] and observer.received["ground_truth"], "odom", 40.0)
+        observer.wait(lambda: wish.get_subscription_count() > 1, "the controller")
+        message = Twist()
+        message.linear.x = 0.2
+        begin = len(observer.received["/clock"])
+        while len(observer.received["/clock"]) < begin + 150:
+            wish.publish(message)
+            observer.spin(0.05)
+        odom, truth = observer.received["odom"][-1], observer.received["ground_truth"][-1]
+        assert seconds(odom.header.stamp) == pytest.approx(seconds(observer.received["/clock"][-1].clock), abs=0.2)
+        moved = pose_vector(truth.pose.pose)
+        assert moved[0] > 0.2
+        assert pose_vector(odom.pose.pose) == pytest.approx(moved, abs=0.03)
+        output = end(child)
+        assert child.returncode == 0, output

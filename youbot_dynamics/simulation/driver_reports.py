@@ -1,0 +1,111 @@
+"""What the youBot driver says in one pass of its 50 Hz loop, without ROS: the fields of its messages, quirks included.
+
+Read in youbot_driver_ros_interface, branch foxy-devel, YouBotOODLWrapper::computeOODLSensorReadings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.robot import Driver
+
+# Readings come from the plants, which bring in the compiler: 0.2 s of every start.
+if TYPE_CHECKING:
+    from youbot_dynamics.simulation.arm_readings import ArmReading
+    from youbot_dynamics.simulation.base_readings import BaseReading
+
+# The base message also carries four joints of the URDF that never move.
+CASTERS = ("caster_joint_fl", "caster_joint_fr", "caster_joint_bl", "caster_joint_br")
+FINGERS = ("gripper_finger_joint_l", "gripper_finger_joint_r")
+ODOM_FRAME, BASE_FRAME = "odom", "base_footprint"
+
+
+@dataclass(frozen=True, eq=False)
+class JointReport:
+    """A JointState of the driver; its header names no frame.
+
+    Args:
+        stamp: [s].
+        names: of the n joints.
+        position: (n,) [rad], fingers [m].
+        velocity: (n,) [rad/s], fingers [m/s].
+        effort: (m,) [N m], empty in the message of the base; 7 in that of the arm, even where it has no gripper.
+    """
+
+    stamp: float
+    names: tuple[str, ...]
+    position: Vector
+    velocity: Vector
+    effort: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class OdometryReport:
+    """The driver's own odometry, odom to base_footprint; its covariances are zero.
+
+    Args:
+        stamp: [s].
+        pose: (3,) [m, m, rad].
+        twist: (3,) in the body frame [m/s, m/s, rad/s].
+    """
+
+    stamp: float
+    pose: Vector
+    twist: Vector
+
+
+def base_report(reading: BaseReading, driver: Driver, effort: Vector | None = None) -> JointReport:
+    """Message of the base: four wheels, then four casters that stand.
+
+    Args:
+        reading: of the plant.
+        driver: names of the wheels.
+        effort: (4,) of the wheels [N m] in the driver's signs, for a robot that reports them; the youBot does not.
+    """
+    still = np.zeros(len(CASTERS))
+    return JointReport(
+        reading.stamp,
+        (*driver.wheel_joints, *CASTERS),
+        np.concatenate([reading.position, still]),
+        np.concatenate([reading.velocity, still]),
+        np.zeros(0) if effort is None else np.concatenate([effort, still]),
+    )
+
+
+def dead_reckoned(pose: Vector, step: Vector) -> Vector:
+    """Pose (3,) [m, m, rad] after one step (3,) in the body frame, as the driver adds it: with the heading after it.
+
+    So its odometry is off by half of what each step turns (system 28).
+    """
+    yaw = pose[2] + step[2]
+    return np.append(pose[:2] + planar.rotation(yaw) @ step[:2], yaw)
+
+
+def odometry_report(reading: BaseReading) -> OdometryReport:
+    """Odometry of the driver, with the stamp of its base message."""
+    return OdometryReport(reading.stamp, reading.odometry, reading.twist)
+
+
+def arm_report(reading: ArmReading, driver: Driver, stamp: float | None = None, gripper: bool = True) -> JointReport:
+    """Message of the arm: five joints, then the fingers where there is a gripper.
+
+    Args:
+        reading: of the plant.
+        driver: names of the joints.
+        stamp: of the base message [s], for the driver stamps all messages of a pass alike; by default the reading's.
+        gripper: whether the arm has one. Without, two efforts that belong to no joint stay in the message.
+    """
+    names = (*driver.arm_joints, *FINGERS) if gripper else driver.arm_joints
+    count = len(names)
+    return JointReport(
+        reading.stamp if stamp is None else stamp,
+        names,
+        reading.position[:count],
+        reading.velocity[:count],
+        reading.effort,
+    )

@@ -1,0 +1,191 @@
+"""The driver of a simulated youBot: commands in, the messages of its 50 Hz loop out, faults on demand between."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.robot import Driver
+from youbot_dynamics.simulation.driver_reports import (
+    JointReport,
+    OdometryReport,
+    arm_report,
+    base_report,
+    dead_reckoned,
+    odometry_report,
+)
+from youbot_dynamics.simulation.fault_effects import ActiveFaults, Encoders, Mail, with_wrong_fields
+from youbot_dynamics.simulation.faults import ARM, BASE, CHANNELS, COMMANDS, ODOMETRY, Fault
+
+if TYPE_CHECKING:
+    from youbot_dynamics.simulation.plant import Plant
+
+Report = JointReport | OdometryReport
+
+
+class RobotDriver:
+    """What stands between a plant and the world, as the youBot driver does on the robot.
+
+    Like that, it has no watchdog, and a command after motors-off switches them on again.
+
+    Args:
+        plant: base and arm.
+        driver: how the driver speaks.
+        seed: of the faults.
+        arm: whether the robot has its arm; without, the plant's is held and nothing is said of it.
+        gripper: whether the arm has one.
+        wheel_effort: whether the base reports efforts; the youBot does not.
+
+    Attributes:
+        refused: how many commands were refused.
+        last_refusal: why the last one was.
+    """
+
+    def __init__(
+        self,
+        plant: Plant,
+        driver: Driver,
+        seed: int,
+        *,
+        arm: bool = True,
+        gripper: bool = True,
+        wheel_effort: bool = False,
+    ) -> None:
+        self.plant = plant
+        self.refused = 0
+        self.last_refusal = ""
+        self._driver = driver
+        self._base = driver.mecanum()
+        self._arm, self._gripper, self._wheel_effort = arm, gripper, wheel_effort
+        self._active = ActiveFaults((), plant.time)
+        self._encoders = Encoders(seed)
+        self._mail: dict[str, Mail[Any]] = {name: Mail(name, seed) for name in (*CHANNELS, COMMANDS)}
+        self._asked: tuple[bool, Vector] = (True, np.zeros(3))
+        self._factors = np.ones(4)
+        self._deaf = False
+        self._motors_off = False
+        self._angles = np.zeros(4)
+        self._odometry = np.zeros(3)
+
+    def set_faults(self, faults: tuple[Fault, ...]) -> None:
+        """Put faults in place of the former ones; their time begins now."""
+        self._active = ActiveFaults(faults, self.plant.time)
+        self._encoders.set(self._active)
+
+    def command_twist(self, twist: ArrayLike, time: float) -> None:
+        """Twist (3,) [m/s, m/s, rad/s] for the base, received at `time` [s]; one that is not finite is refused."""
+        self._take(time, lambda now: self._ask(True, twist, now))
+
+    def command_wheels(self, wheel_speeds: ArrayLike, time: float) -> None:
+        """Wheel speeds (4,) [rad/s] in the driver's signs, received at `time` [s]; as command_twist."""
+        self._take(time, lambda now: self._ask(False, wheel_speeds, now))
+
+    def command_arm(self, command: Callable[[Any, float], None], time: float) -> None:
+        """A command for the arm, received at `time` [s].
+
+        Args:
+            command: is given the plant's arm and the time [s] the command arrives; its InputError is a refusal.
+            time: [s].
+        """
+        self._take(time, lambda now: command(self.plant.arm, now))
+
+    def switch_base(self, on: bool) -> None:
+        """Motors of the base off: it coasts; on: it is held still."""
+        if not self._deaf:
+            self.plant.base.switch_motors(on)
+            self._motors_off = not on
+            self._asked = (True, np.zeros(3))
+            if on:
+                self._drive(self.plant.time)
+
+    def switch_arm(self, on: bool) -> None:
+        """Motors of the arm off: it falls; on: it is held where it is."""
+        if self._arm and not self._deaf:
+            self.plant.arm.switch_motors(on)
+
+    def advance(self, until: float) -> None:
+        """Simulate up to `until` [s]."""
+        deaf = self._active.deaf(until)
+        if deaf and not self._deaf:
+            self._ask(True, np.zeros(3), self.plant.time)
+        if self._deaf and not deaf:
+            self._encoders.restart(self._driver.wheel_joints)
+            self._angles, self._odometry = np.zeros(4), np.zeros(3)
+        self._deaf = deaf
+        self._carry_out_until(until)
+        factors = self._active.driven(until, self._driver)
+        if np.any(factors != self._factors):
+            self._factors = factors
+            if not self._motors_off:
+                # What is held was sent before this fault came or went.
+                self._drive(self.plant.time)
+        self.plant.advance(until)
+
+    def read(self) -> list[tuple[str, Report]]:
+        """Messages that go out now, in the driver's order, each with its channel."""
+        time = self.plant.time
+        reading = self.plant.base.read()
+        effort = self.plant.base.read_efforts().effort if self._wheel_effort else None
+        base = self._encoders.report(time, base_report(reading, self._driver, effort))
+        reports: list[tuple[str, Report]] = [(ODOMETRY, self._reckon(odometry_report(reading), base))]
+        reports.append((BASE, with_wrong_fields(time, base, self._active)))
+        if self._arm:
+            arm = arm_report(self.plant.arm.read(), self._driver, reading.stamp, self._gripper)
+            arm = self._encoders.report(time, arm)
+            reports.append((ARM, with_wrong_fields(time, arm, self._active)))
+        out: list[tuple[str, Report]] = []
+        for channel, report in reports:
+            stamp = self._active.stamp(time, report.stamp)
+            if not self._deaf:
+                self._mail[channel].send(time, dataclasses.replace(report, stamp=stamp), self._active)
+            out += [(channel, item) for _, item in self._mail[channel].due(time)]
+        return out
+
+    def _take(self, time: float, command: Callable[[float], None]) -> None:
+        if not self._active.deaf(time):
+            self._mail[COMMANDS].send(time, command, self._active)
+            self._carry_out_until(time)
+
+    def _carry_out_until(self, time: float) -> None:
+        for arrival, command in self._mail[COMMANDS].due(time):
+            try:
+                command(arrival)
+            except InputError as problem:
+                self.refused += 1
+                self.last_refusal = str(problem)
+
+    def _ask(self, as_twist: bool, value: ArrayLike, time: float) -> None:
+        self._asked = (as_twist, array("base command", value, (3 if as_twist else 4,)))
+        self._factors = self._active.driven(time, self._driver)
+        self._drive(time)
+
+    def _drive(self, time: float) -> None:
+        as_twist, value = self._asked
+        base = self.plant.base
+        if self._motors_off:
+            base.switch_motors(True)
+            self._motors_off = False
+        if as_twist and np.all(self._factors == 1.0):
+            base.command_twist(value, time)
+        else:
+            signs = np.array(self._driver.command_sign)
+            speeds = signs * self._base.wheel_speeds(value) if as_twist else value
+            base.command_wheels(speeds * self._factors, time)
+
+    def _reckon(self, report: OdometryReport, base: JointReport) -> OdometryReport:
+        """The driver's odometry: of its own wheels, wrong as they may be."""
+        count = len(self._driver.wheel_joints)
+        angles = base.position[:count] * np.array(self._driver.position_sign)
+        step, self._angles = self._base.twist(angles - self._angles), angles
+        if not self._encoders.wrong:
+            self._odometry = report.pose
+            return report
+        self._odometry = dead_reckoned(self._odometry, step)
+        speeds = base.velocity[:count] * np.array(self._driver.velocity_sign)
+        return OdometryReport(report.stamp, self._odometry, self._base.twist(speeds))
