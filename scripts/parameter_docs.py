@@ -9,6 +9,7 @@ from pathlib import Path
 from youbot_dynamics.parameter_file import format_value
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import robot_table
+from youbot_dynamics.simulation.faults import FOREVER, KINDS, FaultKind
 from youbot_dynamics.simulation.truth import truth_table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "parameters.md"
@@ -24,6 +25,33 @@ def row(parameter: Parameter) -> str:
     return "| " + " | ".join((f"`{cells[0]}`", *cells[1:], parameter.description, parameter.source)) + " |"
 
 
+def option(parameter: Parameter) -> str:
+    """One option of a fault, with its default."""
+    shown = "must be given" if parameter.default == "" else format_value(parameter.default).strip("'")
+    shown = "for ever" if parameter.default == FOREVER else f"{shown} {parameter.unit}".removesuffix(" 1").strip()
+    return f"`{parameter.name}` ({shown}): {parameter.description}"
+
+
+def fault_row(kind: FaultKind) -> str:
+    """One line of the table of faults."""
+    return f"| `{kind.name}` | {kind.description} | {' '.join(option(p) for p in kind.options)} |"
+
+
+def faults() -> str:
+    """The section on the parameter `fault`."""
+    return "\n".join(
+        [
+            "## Faults of `mock_youbot`: parameter `fault`\n",
+            "Several apart by semicolons, each a name and its options; an empty text ends them all:\n",
+            '    ros2 param set /mock_youbot fault "frozen_encoder joint=wheel_joint_fl after=2; lost share=0.1"\n',
+            "Each also takes `after` (0 s): its begin, from when it is asked for; `lasting` (for ever): how long.\n",
+            "| name | what happens | options (default) |\n|---|---|---|",
+            *(fault_row(kind) for kind in KINDS),
+            "",
+        ]
+    )
+
+
 def page() -> str:
     """The whole page."""
     parts = [
@@ -37,6 +65,7 @@ def page() -> str:
         table = importlib.import_module(f"youbot_dynamics.nodes.{name}").TABLE
         parts += [f"## `{name}`: section `/**/{name}`\n", HEADER + "\n".join(row(p) for p in table) + "\n"]
     parts += [
+        faults(),
         "## The twin's hidden truth: `mock_youbot`, file config/mock.yaml\n",
         "Each is a list: nominal value (seed 0), lowest and highest value (other seeds draw evenly between them).\n",
         HEADER + "\n".join(row(parameter) for parameter in truth_table()) + "\n",

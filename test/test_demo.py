@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from delay_runs import drive_open_loop, true_delays  # noqa: E402
+from delay_runs import calibrated_truth, drive_open_loop, true_delays  # noqa: E402
 from ros_processes import environment  # noqa: E402
 
 from youbot_dynamics.control.program import read_program  # noqa: E402
@@ -22,7 +22,6 @@ from youbot_dynamics.parameter_file import read_parameters  # noqa: E402
 from youbot_dynamics.recording.bag import open_bag  # noqa: E402
 from youbot_dynamics.resources import program_path  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
-from youbot_dynamics.simulation.truth import load_truth  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -49,7 +48,7 @@ def test_demo_identifies_and_cuts_the_error_over_dds(tmp_path):
     took = time.monotonic() - began
     print(f"\n{done.stdout}\ntook {took:.0f} s")
     assert done.returncode == 0, done.stderr + "".join(log.read_text()[-2000:] for log in out.glob("*.log"))
-    truth = load_truth(SEED)
+    truth = calibrated_truth(SEED)
     found = read_parameters(out / "result.yaml", "")
     program = read_program(program_path("combined"), 0.02)
     shift = true_delays(drive_open_loop(program, load_robot(), truth.without_noise(), SEED))

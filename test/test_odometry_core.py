@@ -6,14 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from delay_runs import calibrated_truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, OdometryState, SignCheck
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.truth import load_truth
-from youbot_dynamics.simulation.youbot import Youbot
+from youbot_dynamics.simulation.base_plant import BasePlant
 
 ROBOT = load_robot()
 BASE = ROBOT.base.geometry.mecanum()
@@ -24,7 +24,8 @@ def drive(
     parts: list[tuple[tuple[float, float, float], float]], seed: int = 2
 ) -> tuple[list[OdometryState], np.ndarray]:
     """Odometry and truth of a twin that is commanded one twist after the other, until it rests again."""
-    twin, odometry = Youbot(load_truth(seed).without_noise(), ROBOT.driver, seed), Odometry(ROBOT, OdometrySettings())
+    twin = BasePlant(calibrated_truth(seed).without_noise(), ROBOT.driver, seed)
+    odometry = Odometry(ROBOT, OdometrySettings())
     states, poses, k = [], [], 0
     for twist, seconds in [*parts, ((0.0, 0.0, 0.0), 1.5)]:
         twin.command_twist(twist)
@@ -67,7 +68,7 @@ def test_the_drivers_own_way_to_add_steps_is_ten_times_worse_on_the_same_circle(
 
 def test_the_twist_is_that_of_the_base() -> None:
     states, _ = drive([((0.2, -0.1, 0.3), 3.0)])
-    asked = load_truth(2).mecanum().twist(ROBOT.driver.mecanum().wheel_speeds([0.2, -0.1, 0.3]))
+    asked = calibrated_truth(2).mecanum().twist(ROBOT.driver.mecanum().wheel_speeds([0.2, -0.1, 0.3]))
     np.testing.assert_allclose(states[145].twist, asked, atol=0.02)
 
 
@@ -236,7 +237,7 @@ JOINTS = ("fl", "fr", "bl", "br")
 
 def check(position_sign: np.ndarray, speed: float = 0.3, readings: int = 30) -> SignCheck:
     """Readings of the twin of a forward drive, in the signs the configuration believes in."""
-    found, twin = SignCheck(JOINTS), Youbot(load_truth(0), ROBOT.driver, 0)
+    found, twin = SignCheck(JOINTS), BasePlant(calibrated_truth(0), ROBOT.driver, 0)
     twin.command_twist([speed, 0.0, 0.0])
     twin.advance(1.0)
     for k in range(readings):

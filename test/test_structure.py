@@ -115,7 +115,7 @@ def reachable(module: str, seen: set[str] | None = None) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("plant", ["youbot", "truth", "base_dynamics", "delay_line"])
+@pytest.mark.parametrize("plant", ["youbot", "mujoco_youbot", "base_only", "robot_driver", "faults", "truth"])
 def test_the_plant_never_sees_what_is_tried_on_it(plant: str) -> None:
     forbidden = ("estimation", "control", "identification", "nodes", "commands")
     found = reachable(f"youbot_dynamics.simulation.{plant}")

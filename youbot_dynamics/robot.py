@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameter_file import read_checked, read_parameters
-from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table
+from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot_arm import Arm
 
@@ -247,6 +247,17 @@ def robot_table() -> tuple[Parameter, ...]:
 def robot_from_values(values: dict[str, Value]) -> Robot:
     """Robot of a complete set of dotted names (`robot.base.geometry.wheel_radius`, ...)."""
     return build(Robot, PREFIX, values)
+
+
+def values_of(robot: Robot) -> dict[str, Value]:
+    """Dotted names and values of a robot, the inverse of `robot_from_values`."""
+    found: dict[str, Value] = {}
+    for name, _, _ in facts_of(Robot, PREFIX):
+        value: Any = robot
+        for part in name.split(".")[1:]:
+            value = getattr(value, part)
+        found[name] = value
+    return found
 
 
 def load_robot(result_file: Path | None = None, params_file: Path | None = None) -> Robot:

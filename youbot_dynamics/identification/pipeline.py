@@ -28,6 +28,7 @@ from youbot_dynamics.identification.result import Result, Source, versions, writ
 from youbot_dynamics.recording.bag import Recording, open_bag
 from youbot_dynamics.recording.text_log import read_text_log
 from youbot_dynamics.robot import Robot
+from youbot_dynamics.simulation.base_only import BaseOnly
 from youbot_dynamics.simulation.scenario import drive, identified_model
 
 _MOST_FIT_POINTS = 4000
@@ -233,7 +234,8 @@ def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComp
     for path in drives:
         if path.label == OPEN_LOOP:
             actual[RESTORED] = path.restored(robot.base.delay.effective())[: len(time)]
-    simulated = drive(shortest.desired, robot, identified_model(robot), seed=0)
+    plant = BaseOnly(identified_model(robot), robot.driver, seed=0)
+    simulated = drive(shortest.desired, robot, plant, seed=0)
     origin = np.zeros(3)
     poses = relative_path(simulated.true_pose, origin)
     actual[SIMULATED] = sample_poses(simulated.reading_time - simulated.start, poses, time)

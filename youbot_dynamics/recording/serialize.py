@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.recording.message_types import (
     JOINT_STATE,
+    MULTI_DOF_TRAJECTORY,
     ODOMETRY,
     POSE_STAMPED,
     TWIST,
@@ -136,3 +137,36 @@ def odometry_cdr(
         _new("geometry_msgs/msg/TwistWithCovariance", _twist(twist), covariances[1]),
     )
     return _bytes(message, ODOMETRY)
+
+
+def trajectory_cdr(
+    stamp_ns: int, frame_id: str, joint: str, times: ArrayLike, poses: ArrayLike, twists: ArrayLike | None = None
+) -> bytes:
+    """Serialise a trajectory_msgs/msg/MultiDOFJointTrajectory of one planar joint.
+
+    Args:
+        stamp_ns: header stamp [ns]: when the trajectory starts.
+        frame_id: frame of the poses.
+        joint: name of the frame that moves.
+        times: shape (n,), since the start [s].
+        poses: shape (n, 3), x, y [m], yaw [rad].
+        twists: shape (n, 3), body twists [m/s, m/s, rad/s]; None leaves them out.
+    """
+    rows = np.asarray(poses, dtype=np.float64)
+    velocities = [None] * len(rows) if twists is None else list(np.asarray(twists, dtype=np.float64))
+    points = []
+    for time, pose, velocity in zip(np.asarray(times, dtype=np.float64), rows, velocities, strict=True):
+        placed = _pose(pose)
+        transform = _new("geometry_msgs/msg/Transform", _vector(pose[0], pose[1], 0.0), placed.orientation)
+        since = _new("builtin_interfaces/msg/Duration", *divmod(round(float(time) * 1e9), 1_000_000_000))
+        points.append(
+            _new(
+                "trajectory_msgs/msg/MultiDOFJointTrajectoryPoint",
+                [transform],
+                [] if velocity is None else [_twist(velocity)],
+                [],
+                since,
+            )
+        )
+    message = _new(MULTI_DOF_TRAJECTORY, _header(stamp_ns, frame_id), [joint], points)
+    return _bytes(message, MULTI_DOF_TRAJECTORY)

@@ -1,0 +1,149 @@
+"""Lock-step drives of whole robots, and the bags they leave."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from youbot_dynamics.control.program import read_program
+from youbot_dynamics.errors import InputError, RecordingError
+from youbot_dynamics.identification.pipeline import Options, identify
+from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.resources import program_path
+from youbot_dynamics.robot import load_robot, robot_from_values, robot_table, values_of
+from youbot_dynamics.simulation.arm_driver import FOLDED
+from youbot_dynamics.simulation.base_only import BaseOnly
+from youbot_dynamics.simulation.faults import parse_faults
+from youbot_dynamics.simulation.scenario import ArmOrder, Drive, drive
+from youbot_dynamics.simulation.scenario_bag import EPOCH, write_bag
+from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
+from youbot_dynamics.simulation.youbot import Youbot
+
+ROBOT = load_robot()
+TRUTH = load_truth(1).with_geometry(ROBOT.base.geometry)
+RAISED = np.array(FOLDED) + [0.5, 0.6, -0.4, 0.5, 0.3]
+
+
+def whole_robot(seed: int = 1) -> Youbot:
+    return Youbot(TRUTH, load_arm_truth(1), ROBOT, seed)
+
+
+def order(time: float, name: str, value) -> ArmOrder:
+    return ArmOrder(time, lambda arm, now: getattr(arm, name)(value, now))
+
+
+def combined(seed: int = 1, **options) -> Drive:
+    trajectory = read_program(program_path("combined"), 0.02).trajectory()
+    orders = [order(1.0, "command_positions", RAISED), order(8.0, "command_velocities", [0.1, 0.0, 0.0, 0.0, 0.2])]
+    return drive(trajectory, ROBOT, whole_robot(seed), seed, arm_orders=orders, **options)
+
+
+@pytest.fixture(scope="module")
+def run() -> Drive:
+    return combined()
+
+
+@pytest.fixture(scope="module")
+def bag(run: Drive, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bags") / "combined"
+    write_bag(run, ROBOT, folder)
+    return folder
+
+
+def digest(run: Drive) -> str:
+    numbers = [run.true_pose, run.odometry_pose, run.wheel_angle, run.arm.position, run.arm.winding]
+    stamps = np.array([message.report.stamp for message in run.messages])
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in (*numbers, stamps))).hexdigest()
+
+
+def test_two_runs_with_one_seed_are_equal_to_the_bit_and_their_bags_to_the_byte(run, bag, tmp_path):
+    again = combined()
+    assert digest(again) == digest(run)
+    assert digest(combined(seed=2)) != digest(run)
+    write_bag(again, ROBOT, tmp_path / "combined")
+    for name in ("combined_0.mcap", "metadata.yaml"):
+        assert (tmp_path / "combined" / name).read_bytes() == (bag / name).read_bytes(), name
+
+
+def test_base_and_arm_move_as_told(run):
+    at = np.searchsorted(run.reading_time, 7.9)
+    np.testing.assert_allclose(run.arm.position[at], RAISED, atol=5e-3)
+    assert np.all(run.arm.speed[-1, [0, 4]] > 0.05)
+    assert np.linalg.norm(run.true_pose[-1] - run.odometry_pose[-1]) < 0.02
+
+
+def test_the_base_drives_alike_with_and_without_an_arm(run):
+    alone = drive(run.desired, ROBOT, BaseOnly(TRUTH, ROBOT.driver, 1), 1)
+    np.testing.assert_array_equal(alone.true_pose, run.true_pose)
+    assert alone.arm is None
+    with pytest.raises(InputError, match="arm: got a robot without one"):
+        _ = BaseOnly(TRUTH, ROBOT.driver, 1).arm
+
+
+# Topics of `youbot record` beside the mock, a drive with its trajectory; diagnostics and parameter events apart.
+LIVE = {
+    "/driver/cmd_vel": "geometry_msgs/msg/Twist",
+    "/driver/joint_states": "sensor_msgs/msg/JointState",
+    "/driver/odom": "nav_msgs/msg/Odometry",
+    "/ground_truth": "nav_msgs/msg/Odometry",
+    "/ground_truth/arm": "sensor_msgs/msg/JointState",
+    "/ground_truth/housing_temperature": "sensor_msgs/msg/JointState",
+    "/ground_truth/winding_temperature": "sensor_msgs/msg/JointState",
+    "/joint_states": "sensor_msgs/msg/JointState",
+    "/odom": "nav_msgs/msg/Odometry",
+    "/trajectory": "trajectory_msgs/msg/MultiDOFJointTrajectory",
+    "/trajectory_tracker/cmd_vel": "geometry_msgs/msg/Twist",
+    "/trajectory_tracker/error": "sensor_msgs/msg/JointState",
+    "/wheel_commands": "sensor_msgs/msg/JointState",
+}
+
+
+def test_the_bag_has_the_topics_and_numbers_of_a_live_one(run, bag):
+    recording = open_bag(bag)
+    assert {info.name: info.type for info in recording.topics.values()} == LIVE
+    poses = recording.poses("/ground_truth")
+    np.testing.assert_allclose(poses.pose[:, :2], run.true_pose[:, :2], atol=1e-12)
+    np.testing.assert_allclose(poses.stamp, run.reading_time, atol=1e-6)
+    assert recording.origin == EPOCH * 1_000_000_000
+    base = recording.joint_states("/driver/joint_states", ROBOT.driver.wheel_joints)
+    arm = recording.joint_states("/driver/joint_states", ROBOT.driver.arm_joints)
+    assert len(base.stamp) == len(arm.stamp) == len(run.reading_time)
+    ours = recording.joint_states("/joint_states", ROBOT.driver.wheel_joints)
+    np.testing.assert_allclose(ours.velocity, base.velocity * np.array(ROBOT.driver.velocity_sign))
+    np.testing.assert_allclose(arm.position, run.arm.position, atol=1e-3)
+
+
+def test_identification_reads_the_bag_as_a_live_one(bag):
+    found = {delay.channel: delay for delay in identify([bag], ROBOT, Options()).result.delays}
+    assert found["x"].identified and found["yaw"].identified
+    assert 0.02 < found["x"].value < 0.5
+
+
+def test_a_folder_that_holds_something_is_left_as_it_is(run, tmp_path):
+    (tmp_path / "precious").write_text("data")
+    with pytest.raises(RecordingError, match="there already"):
+        write_bag(run, ROBOT, tmp_path)
+    assert (tmp_path / "precious").read_text() == "data"
+
+
+def test_faults_reach_the_controllers_and_the_bag(run):
+    frozen = combined(faults=parse_faults("frozen_encoder joint=wheel_joint_fl after=5", ROBOT.driver))
+    column = [m.report.position[0] for m in frozen.messages if m.channel == "base" and m.received > 6.0]
+    assert len(set(column)) == 1
+    assert np.linalg.norm(frozen.odometry_pose[-1] - frozen.true_pose[-1]) > 0.05
+
+
+def test_listeners_hear_every_message_in_order():
+    heard = []
+    result = combined(listeners=[heard.append])
+    assert tuple(heard) == result.messages
+    assert {message.channel for message in heard} == {"odom", "base", "arm"}
+
+
+def test_values_of_a_robot_make_the_same_robot():
+    table = {parameter.name: parameter.default for parameter in robot_table()}
+    assert set(values_of(ROBOT)) == set(table)
+    assert robot_from_values(values_of(ROBOT)) == ROBOT
