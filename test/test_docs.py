@@ -51,12 +51,14 @@ def run_examples(page: Path) -> dict[str, object]:
     return scope
 
 
-def test_library_example_of_the_readme_runs_and_its_arm_falls():
+def test_library_examples_of_the_readme_run_and_their_arm_falls(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     scope = run_examples(ROOT / "README.md")
     assert scope["base"].wheel_speeds([0.2, 0.0, 0.0])[0] == pytest.approx(0.2 / 0.0475)
     arm, q = scope["arm"], scope["q"]
     fallen = arm.simulate(arm.at_rest(q), 1e-3, torque=np.zeros((1000, 5))).position[-1]
     assert np.max(np.abs(fallen - q)) > 0.5
+    assert (tmp_path / "drive_of_twin_1" / "metadata.yaml").exists()
 
 
 def test_examples_of_the_dynamics_page_run():
