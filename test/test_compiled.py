@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -100,3 +101,68 @@ def test_where_nothing_can_be_written_it_compiles_all_the_same(package: Package,
         [sys.executable, "-c", ask], cwd=tmp_path, env=settings, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "3.0"
+
+
+RELOAD = """
+import importlib, sys
+from pathlib import Path
+from youbot_dynamics.parts import inside, outside
+file = Path(inside.__file__)
+old = file.read_text()
+file.write_text(old.replace("1.0", "50.0"))
+importlib.reload(inside)
+importlib.reload(outside)
+print(outside.outer(2.0))
+file.write_text(old)
+"""
+
+
+def test_what_is_edited_and_reloaded_leaves_nothing_behind(package: Package) -> None:
+    settings = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(package.root)}
+    settings.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", RELOAD], cwd=package.root, env=settings, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "52.0"
+    assert package.ask()[0] == 3.0
+
+
+def test_empty_files_of_a_power_cut_are_compiled_anew(package: Package) -> None:
+    package.ask()
+    kept = list((package.parts.parent / "__pycache__" / "compiled").rglob("*.nb?"))
+    assert len(kept) >= 4
+    for file in kept:
+        file.write_bytes(b"")
+    assert package.ask()[:2] == (3.0, 0)
+    assert package.ask()[:2] == (3.0, 1)
+
+
+def test_a_folder_that_cannot_be_written_is_not_used_nor_any_other(package: Package, monkeypatch) -> None:
+    """numba by itself would go on to folders that are keyed by one file alone."""
+    spec = importlib.util.spec_from_file_location("shim", package.parts.parent / "compiled.py")
+    shim = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shim)
+    file = package.parts / "inside.py"
+    assert shim._folder_of(file) is not None
+    shim._folder_of.cache_clear()
+
+    def refuse(**kind: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(shim.tempfile, "TemporaryFile", refuse)
+    assert shim._folder_of(file) is None
+
+
+def test_a_last_resort_that_is_not_ours_is_not_used(package: Package, tmp_path: Path, monkeypatch) -> None:
+    spec = importlib.util.spec_from_file_location("shim", package.parts.parent / "compiled.py")
+    shim = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shim)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(shim.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(shim.tempfile, "gettempdir", lambda: str(tmp_path))
+    place = shim._root()
+    assert place.stat().st_mode & 0o777 == 0o700
+    place.chmod(0o777)
+    shim._root.cache_clear()
+    with pytest.raises(PermissionError, match="belongs to somebody else"):
+        shim._root()

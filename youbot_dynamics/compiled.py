@@ -8,9 +8,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,6 +27,7 @@ except ImportError:
 _PACKAGE = Path(__file__).resolve().parent
 _IMPORTS = re.compile(rf"^from ({_PACKAGE.name}[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _KEPT = 2  # earlier versions of a file whose machine code stays: a program that still runs with it may be writing
+_turn = Lock()
 
 
 def compiled(function: F) -> F:
@@ -33,28 +35,43 @@ def compiled(function: F) -> F:
 
     What is compiled is kept on disk and found again by the text of the function's file and of all files of the package
     that it imports. numba by itself asks for the file alone, and would go on with old code where a function called
-    from another file has changed.
+    from another file has changed. Nothing is kept where it cannot be written, or once a file has changed under a
+    running program: what runs is then no longer what stands there.
     """
     if not HAVE_NUMBA:
         return function
     file = Path(function.__code__.co_filename)
-    folder = _cache() / f"{file.parent.name}.{file.stem}-{version_of(file)}"
     fast: F
-    if not _made(folder):
+    folder = _folder_of(file)
+    if folder is None or _changed(version_of(file)):
         fast = _njit(function)
         return fast
     # numba looks at its configuration now, when it decorates, and never again.
-    before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
-    try:
-        fast = _njit(function, cache=True)
-    finally:
-        settings.CACHE_DIR = before
+    with _turn:
+        before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
+        try:
+            fast = _njit(function, cache=True)
+        finally:
+            settings.CACHE_DIR = before
     return fast
 
 
+class Version(NamedTuple):
+    """What a file and all that it imports from this package were when they were first looked at.
+
+    Attributes:
+        digest: of their texts.
+        stamps: time of change [ns] and size of each.
+    """
+
+    digest: str
+    stamps: dict[Path, tuple[int, int]]
+
+
 @cache
-def version_of(file: Path) -> str:
-    """Digest of a file and of all files of this package that it imports, and they in turn."""
+def version_of(file: Path) -> Version:
+    """Version of a file with all files of this package that it imports, and they in turn."""
+    stamps = {file: _stamp(file)}
     content = file.read_bytes()
     digest = hashlib.sha256(content)
     for module, names in _IMPORTS.findall(content.decode("utf-8")):
@@ -62,13 +79,51 @@ def version_of(file: Path) -> str:
         for source in (place, *(place / name for name in re.findall(r"\w+", names))):
             imported = source.with_suffix(".py")
             if imported.is_file() and imported != file:
-                digest.update(version_of(imported).encode())
-    return digest.hexdigest()[:16]
+                version = version_of(imported)
+                digest.update(version.digest.encode())
+                stamps |= version.stamps
+    return Version(digest.hexdigest()[:16], stamps)
 
 
-@lru_cache(maxsize=1)
-def _cache() -> Path:
-    """Folder of machine code: the user's, beside the package, in the home, or where nothing else can be written."""
+def _changed(version: Version) -> bool:
+    """Tell whether a file is no longer what it was when it was first looked at."""
+    try:
+        return any(_stamp(file) != stamp for file, stamp in version.stamps.items())
+    except OSError:
+        return True
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+@cache
+def _folder_of(file: Path) -> Path | None:
+    """Folder for the machine code of a file, made if needed; None where nothing can be written."""
+    try:
+        root = _root()
+        folder = root / f"{file.parent.name}.{file.stem}-{version_of(file).digest}"
+        if not folder.is_dir():
+            _remove_old(folder)
+            folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        # A power cut can leave empty files, which numba could not read.
+        for each in folder.rglob("*.nb?"):
+            if each.stat().st_size == 0:
+                each.unlink()
+    except OSError:
+        return None
+    return folder
+
+
+@cache
+def _root() -> Path:
+    """Folder of all machine code: the user's, beside the package, in the home, or where nothing else can be written.
+
+    Raises:
+        OSError: what stands in that last place is not ours: who else can write there could make us run anything.
+    """
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return Path(chosen) / _PACKAGE.name
@@ -77,18 +132,16 @@ def _cache() -> Path:
     home = Path(os.path.expanduser("~"))
     if os.access(home, os.W_OK):
         return home / ".cache" / _PACKAGE.name
-    return Path(tempfile.gettempdir()) / f"{_PACKAGE.name}_numba_{os.getuid()}"
+    last = Path(tempfile.gettempdir()) / f"{_PACKAGE.name}_numba_{os.getuid()}"
+    last.mkdir(mode=0o700, exist_ok=True)
+    found = last.lstat()
+    if last.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise PermissionError(f"{last} belongs to somebody else")
+    return last
 
 
-def _made(folder: Path) -> bool:
-    """Make the folder of one version, and remove those of versions long gone; False where nothing can be written."""
-    if folder.is_dir():
-        return True
-    try:
-        others = folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*")
-        for old in sorted(others, key=lambda other: other.stat().st_mtime)[:-_KEPT]:
-            shutil.rmtree(old, ignore_errors=True)
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return folder.is_dir()
-    return True
+def _remove_old(folder: Path) -> None:
+    """Remove the folders of versions of the same file that are long gone."""
+    others = folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*")
+    for old in sorted(others, key=lambda other: other.stat().st_mtime)[:-_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
