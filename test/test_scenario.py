@@ -147,3 +147,25 @@ def test_values_of_a_robot_make_the_same_robot():
     table = {parameter.name: parameter.default for parameter in robot_table()}
     assert set(values_of(ROBOT)) == set(table)
     assert robot_from_values(values_of(ROBOT)) == ROBOT
+
+
+def test_odometry_of_the_bag_does_not_wait_for_a_late_message_of_the_arm(tmp_path):
+    late = combined(faults=parse_faults("late delay=0.5 of=arm", ROBOT.driver))
+    write_bag(late, ROBOT, tmp_path / "late")
+    series = open_bag(tmp_path / "late").poses("/odom")
+    assert np.max(series.received - series.stamp) < 0.1
+
+
+def test_a_plant_that_was_used_before_is_refused():
+    plant = whole_robot()
+    plant.advance(0.5)
+    with pytest.raises(InputError, match="time of the plant: got 0.5 s"):
+        drive(read_program(program_path("combined"), 0.02).trajectory(), ROBOT, plant, 1)
+
+
+def test_orders_the_arm_refuses_are_told():
+    program = read_program(program_path("combined"), 0.02).trajectory()
+    orders = [order(0.5, "command_positions", np.full(5, 9.0))]
+    run = drive(program, ROBOT, whole_robot(), 1, arm_orders=orders)
+    assert len(run.refusals) == 1
+    assert "position[0]: got 9" in run.refusals[0]

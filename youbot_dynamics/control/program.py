@@ -78,7 +78,7 @@ class Program:
                 )
 
 
-def read_program(path: Path, dt: float) -> Program:
+def read_program(path: Path | str, dt: float) -> Program:
     """Read a program file; empty lines and lines that begin with # are skipped.
 
     Args:
@@ -91,7 +91,7 @@ def read_program(path: Path, dt: float) -> Program:
     if not _SHORTEST_HOLD <= dt <= _LONGEST_HOLD:
         raise ProgramError("--dt", got=f"{dt:g} s", expected=f"{_SHORTEST_HOLD:g} to {_LONGEST_HOLD:g} s")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "not a text file"
         raise ProgramError(f"program {path}", got=reason, expected="a text file with lines Vx Vy Omega") from None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings, TrackerState
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_speed
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, OdometryState
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.base_only import BaseOnly
@@ -122,6 +123,7 @@ class Drive:
         true_twist: (m, 3) in the body frame [m/s, m/s, rad/s].
         odometry_pose: (m, 3) as estimated then; the first row is the origin.
         arm: what the arm did; None on a robot without one.
+        refusals: why the plant refused a command, one text a refusal.
     """
 
     start: float
@@ -136,6 +138,7 @@ class Drive:
     true_twist: Vector
     odometry_pose: Vector
     arm: ArmTrace | None
+    refusals: tuple[str, ...]
 
 
 def drive(
@@ -167,7 +170,12 @@ def drive(
         arm_orders: what the arm is told, in the order of time.
         faults: of the driver and the base.
         listeners: called with each message of the driver, in the order of reception; such as an estimator.
+
+    Raises:
+        InputError: a plant that has been used before.
     """
+    if plant.time != 0.0:
+        raise InputError("time of the plant", got=f"{plant.time:g} s", expected="0: a new one for each drive")
     commander_settings = commander_settings or CommanderSettings()
     tracker_settings = tracker_settings or TrackerSettings()
     period = 1.0 / commander_settings.rate
@@ -189,6 +197,7 @@ def drive(
     trace: list[tuple[float, Vector, Vector, Vector, Vector]] = []
     arm_trace: list[tuple[Vector, ...]] = []
     orders = list(arm_orders)
+    refusals: list[str] = []
     ticks = int(np.ceil((start + trajectory.duration + tracker_settings.settle + _REST) / period))
     commander.offer("tracker", np.zeros(3), 0.0)
     for tick in range(ticks):
@@ -196,6 +205,7 @@ def drive(
         driver.advance(now)
         while orders and orders[0].time <= now:
             driver.command_arm(orders.pop(0).command, now)
+        refusals += [driver.last_refusal] * (driver.refused - len(refusals))
         command = commander.step(now, period)
         if command is not None:
             sent.append(Sent(now, command.wheel_speeds, driver_base.twist(command.wheel_speeds)))
@@ -230,6 +240,7 @@ def drive(
         true_twist=twists,
         odometry_pose=estimates,
         arm=_arm_trace(arm_trace) if has_arm else None,
+        refusals=tuple(refusals),
     )
 
 
@@ -264,6 +275,7 @@ class _OdometryOfMessages:
 _MODEL_MASS = 29.9  # [kg] youbot facts, section 2.1
 _MODEL_YAW_INERTIA = 1.1  # [kg m2] youbot facts, section 5
 _MODEL_WHEEL_INERTIA = 0.0106  # [kg m2] youbot facts, sections 2.1 and 2.2
+_MODEL_FLOOR_FRICTION = 0.8  # chosen: config/mock.yaml
 _MODEL_LAG = 0.005  # [s] share of the effective delay that is lag, the least the facts give
 
 
@@ -295,4 +307,6 @@ def identified_model(robot: Robot) -> BaseTruth:
         rollers=0.0,
         roller_depth=0.0,
         roller_phase=(0.0, 0.0, 0.0, 0.0),
+        wheel_torque_constant=(1.0, 1.0, 1.0, 1.0),
+        floor_friction=_MODEL_FLOOR_FRICTION,
     )

@@ -16,6 +16,7 @@ from youbot_dynamics.recording.message_types import JOINT_STATE, MULTI_DOF_TRAJE
 from youbot_dynamics.recording.serialize import joint_state_cdr, odometry_cdr, trajectory_cdr, twist_cdr
 from youbot_dynamics.robot import Robot, values_of
 from youbot_dynamics.simulation.driver_reports import BASE_FRAME, ODOM_FRAME, JointReport
+from youbot_dynamics.simulation.faults import BASE
 from youbot_dynamics.simulation.scenario import Drive
 
 EPOCH = 1_500_000_000  # [s] where the clock of a simulation begins in a bag, so that its stamps look like a clock's
@@ -74,7 +75,8 @@ def _readings(drive: Drive, robot: Robot) -> Iterator[_Row]:
     for message in drive.messages:
         report = message.report
         if isinstance(report, JointReport):
-            received[report.stamp] = message.received
+            if message.channel == BASE:
+                received[report.stamp] = message.received
             yield message.received, "/driver/joint_states", JOINT_STATE, _joints(report)
             yield message.received, "/joint_states", JOINT_STATE, _joints(_with_our_signs(report, robot))
         else:
