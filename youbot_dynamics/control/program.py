@@ -113,4 +113,4 @@ def read_program(path: Path | str, dt: float) -> Program:
         rows.append(row)
     if not rows:
         raise ProgramError(f"program {path}", got="no lines", expected="lines Vx Vy Omega, one a time step")
-    return Program(path.stem, np.array(rows), dt)
+    return Program(Path(path).stem, np.array(rows), dt)
