@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -343,10 +345,71 @@ def test_a_drive_that_is_none_is_refused(arguments: dict[str, object], words: st
         MODEL.simulate(MODEL.at_rest(MIDDLE), DT, **arguments)  # type: ignore[arg-type]
 
 
+WITHOUT_BOUNDS = """
+import dataclasses
+import sys
+import numpy as np
+from youbot_dynamics.dynamics.arm import arm_tree
+from youbot_dynamics.dynamics.lugre import LuGre
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.robot import load_robot
+model = load_robot().arm.model()
+tilted = arm_tree(model.tree.layout.rotor_inertias, gravity=(1e-13, 0.0, -9.81))
+curved = tuple(LuGre(f.coulomb, f.viscous, f.sigma0, 0.0, 1.3 * f.coulomb, 0.05) for f in model.friction)
+models = (model, dataclasses.replace(model, tree=tilted), dataclasses.replace(model, friction=curved))
+cases = [("torque", 100.0, 0.1), ("current", 20.0, 0.1), ("current", 50.0, 1.0), ("voltage", 1e6, 1e-3)]
+cases += [("torque", 1e160, 1e-3), ("current", 1e305, 1e-3), ("torque", 100.0, 1e200), ("voltage", 24.0, 1e150)]
+for arm in models:
+    for drive, size, dt in cases:
+        try:
+            arm.simulate(arm.at_rest(np.zeros(5)), dt, **{drive: np.full((200, 5), size)})
+        except InputError as error:
+            print("without bounds" in str(error) or "did not converge" in str(error))
+        else:
+            print(f"{drive} {size} {dt} was answered")
+"""
+
+
+def test_a_motion_without_bounds_is_an_error_and_never_goes_on_forever() -> None:
+    """Of drives and steps far beyond the arm; NaN on the way kept the walk along the bristle from arriving."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_BOUNDS], capture_output=True, text=True, timeout=240)
+    assert done.stdout.split() == ["True"] * 24, done.stdout + done.stderr
+
+
+def test_a_speed_no_joint_has_is_refused() -> None:
+    for speed in (1e7, 1e160, 1e305):
+        state = dataclasses.replace(MODEL.at_rest(MIDDLE), speed=np.array([0.0, speed, 0.0, 0.0, 0.0]))
+        with pytest.raises(InputError, match="a motion without bounds"):
+            MODEL.step(state, DT, current=np.zeros(5))
+
+
+def test_a_winding_that_grows_hot_beyond_all_numbers_is_reported() -> None:
+    with pytest.raises(InputError, match=r"current \[\d\]: got a motion without bounds"):
+        MODEL.simulate(MODEL.at_rest(MIDDLE, 1e306), DT, current=np.full((9, 5), 900.0))
+
+
 @pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan])
 def test_a_step_that_is_no_time_is_refused(dt: float) -> None:
     with pytest.raises(InputError, match="dt"):
         MODEL.simulate(MODEL.at_rest(MIDDLE), dt, torque=np.zeros((1, 5)))
+
+
+def test_lists_the_caller_still_holds_are_not_the_arm_s() -> None:
+    friction, motors = list(MODEL.friction), list(MODEL.motors)
+    model = ArmModel(MODEL.tree, friction, motors)  # type: ignore[arg-type]
+    friction.clear(), motors.clear()
+    assert model.friction == MODEL.friction and model.motors == MODEL.motors
+
+
+def test_a_state_is_read_only_and_not_the_caller_s_array() -> None:
+    position = MIDDLE.copy()
+    state = ArmState(position, np.zeros(5), np.zeros(5), [25.0] * 5, np.full(5, 25.0))  # type: ignore[arg-type]
+    position[:] = 9.0
+    np.testing.assert_array_equal(state.position, MIDDLE)
+    assert not any(getattr(state, field.name).flags.writeable for field in dataclasses.fields(state))
+    assert MODEL.step(state, DT, current=np.zeros(5)).speed.shape == (5,)
+    with pytest.raises(InputError, match="speed: got shape"):
+        ArmState(MIDDLE, np.zeros((2, 2)), np.zeros(5), np.zeros(5), np.zeros(5))
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:

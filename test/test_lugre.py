@@ -6,6 +6,7 @@ import dataclasses
 import math
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -331,6 +332,70 @@ def test_constants_no_friction_has_are_refused(change: dict[str, float], message
         dataclasses.replace(PLAIN, **change)
 
 
+def test_constants_are_kept_as_the_numbers_they_are() -> None:
+    odd = LuGre(np.array(1.0), Fraction(1, 10), 10_000, np.float32(1.0))  # type: ignore[arg-type]
+    assert odd == PLAIN and hash(odd) == hash(PLAIN)
+    assert all(type(getattr(odd, name)) is float for name in ("coulomb", "viscous", "sigma0", "sigma1"))
+    curved = LuGre(1, 0.6, 10_000, 1, np.array(1.5), np.array(0.05))  # type: ignore[arg-type]
+    assert curved == STRIBECK and hash(curved) == hash(STRIBECK)
+    with pytest.raises(ModelError, match="LuGre sigma0: got '1e4'"):
+        LuGre(1.0, 0.1, "1e4", 1.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "friction"),
+    [
+        ("coulomb", (1e-200, 0.1, 1e200, 0.0)),
+        ("sigma0", (1.0, 0.1, 1e300, 0.0)),
+        ("static", (1.0, 0.1, 1e4, 0.0, 1e300, 0.1)),
+        ("stribeck_speed", (1.0, 0.1, 1e4, 0.0, 1.5, 5e-324)),
+    ],
+)
+def test_constants_whose_products_are_no_numbers_are_refused(name: str, friction: tuple[float, ...]) -> None:
+    """A reach of coulomb / sigma0 = 0 has been divided by."""
+    with pytest.raises(ModelError, match=f"LuGre {name}: got .*; expected a number from 1e-50 to 1e"):
+        LuGre(*friction)
+
+
+@pytest.mark.parametrize(
+    "friction", [(1e-50, 0.1, 1e50, 0.0), (1e50, 0.1, 1e-50, 0.0), (1.0, 0.1, 1.0, 0.0, 1.5, 1e-50)]
+)
+def test_the_most_extreme_constants_give_numbers(friction: tuple[float, ...]) -> None:
+    law = LuGre(*friction)
+    for v_start, v_end in ((0.0, 0.0), (0.3, 0.3), (1e3, 2e3), (-0.3, 0.2), (1e-30, -1e-30)):
+        step = law.advance_jacobians(0.5 * law.reach, v_start, v_end, 1e-3)
+        slopes = law.jacobians(0.5 * law.reach, v_start)
+        assert all(math.isfinite(x) for x in (*vars(step).values(), *vars(slopes).values()))
+        assert abs(law.advance(0.5 * law.reach, v_start, v_end, 1e-3)) <= law.reach * (1 + 1e-15)
+
+
+def test_one_way_steps_agree_with_the_general_ones() -> None:
+    """Without a Stribeck curve a step of one part has formulas of its own."""
+    rng = np.random.default_rng(6)
+    coulomb, sigma0, static, stribeck_speed = PLAIN.bristle_constants
+    for _ in range(300):
+        v_start, v_end = rng.choice([-1.0, 1.0]) * rng.choice([0.0, 1e-3, 0.1, 3.0], 2) * rng.uniform(0.5, 1.0, 2)
+        z, dt = rng.uniform(-1.0, 1.0) * PLAIN.reach, 10.0 ** rng.uniform(-6.0, 0.0)
+        one_way = bristle_step.one_way_part(z, v_start, v_end, dt, coulomb, sigma0)
+        general = bristle_step.exponential_part(z, v_start, v_end, dt, coulomb, sigma0, static, stribeck_speed)
+        assert (
+            one_way == general[:4] == bristle_step.advance_with_slopes(z, v_start, v_end, dt, *PLAIN.bristle_constants)
+        )
+
+
+@pytest.mark.parametrize("friction", [PLAIN, STRIBECK], ids=["plain", "stribeck"])
+@pytest.mark.parametrize("speeds", [(0.1, math.nan), (math.nan, 0.1), (0.1, math.inf), (-math.inf, math.inf)])
+def test_the_walk_along_the_bristle_ends_for_speeds_that_are_none(friction: LuGre, speeds: tuple[float, float]) -> None:
+    """Unchecked inside compiled loops, it went on forever where the last speed is NaN."""
+    walk = (
+        "from youbot_dynamics.dynamics.bristle_step import advance_with_slopes\n"
+        "from math import inf, nan\n"
+        f"advance_with_slopes(0.0, *{speeds}, 1e-3, *{friction.bristle_constants})"
+    )
+    done = subprocess.run([sys.executable, "-c", walk], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="v: got nan; expected a finite number"):
         PLAIN.torque(0.0, math.nan)
@@ -350,6 +415,18 @@ def test_bad_arguments_are_refused() -> None:
         PLAIN.follow_positions(0.0, [])
     with pytest.raises(InputError, match="z: got nan"):
         PLAIN.follow_positions(math.nan, [0.0])
+    with pytest.raises(InputError, match="z: got rows of different lengths"):
+        PLAIN.torque([[0.0], [0.0, 1.0]], 0.0)  # type: ignore[type-var]
+    for wrong in ("a", None, math.nan, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(InputError, match="torque"):
+            PLAIN.holding_bristle(wrong)  # type: ignore[type-var]
+        with pytest.raises(InputError, match="dt"):
+            PLAIN.follow_speeds(0.0, [0.0, 1.0, 2.0], wrong)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="z"):
+            PLAIN.follow_positions(wrong, [0.0, 1.0])  # type: ignore[arg-type]
+    for friction in (PLAIN, STRIBECK):
+        with pytest.raises(InputError, match="speed"):
+            friction.advance_path(0.0, 1e-4, speed="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="advance_path without a speed: got a Stribeck curve; .*; give the speed"):
         STRIBECK.advance_path(0.0, 1e-4)
     with pytest.raises(InputError, match="follow_positions: got a Stribeck curve; .*; use follow_speeds"):

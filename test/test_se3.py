@@ -236,6 +236,25 @@ def test_what_is_no_rotation_vector_is_refused(function) -> None:
         function([np.nan, 0.0, 0.0])
 
 
+@pytest.mark.parametrize("long", [[1e308, 1e308, 0.0], [1.5e308] * 3, [0.0, 0.0, 1e16]])
+def test_a_turn_too_long_for_a_double_to_tell_is_refused(long: list[float]) -> None:
+    for function in (so3.exponential, so3.left_jacobian, lambda v: se3.exponential([0.0, 0.0, 0.0, *v])):
+        with pytest.raises(InputError, match=r"rotation_vector: got a turn of .* rad; expected at most 2\^52 rad"):
+            function(long)
+
+
+@pytest.mark.parametrize("turn", [0.0, 5e-324, 1e-310, 1e-300, 1e-200])
+def test_the_smallest_turns_are_turns(turn: float) -> None:
+    expected = np.eye(3)
+    expected[1, 2], expected[2, 1] = -turn, turn
+    np.testing.assert_array_equal(so3.exponential([turn, 0.0, 0.0]), expected)
+
+
+def test_long_turns_are_rotations() -> None:
+    rotation = so3.exponential([3e15, -2e15, 1e15])
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-14)
+
+
 def test_the_inverse_jacobian_is_refused_beyond_a_half_turn() -> None:
     with pytest.raises(InputError, match="got a turn of 3.2 rad; expected at most pi"):
         so3.left_jacobian_inverse([0.0, 3.2, 0.0])

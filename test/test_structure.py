@@ -19,6 +19,7 @@ FLOOR = {
     "errors": 0,
     "arrays": 0,
     "compiled": 0,
+    "frozen": 0,
     "resources": 0,
     "parameters": 0,
     "parameter_file": 0,
@@ -51,6 +52,7 @@ SIDEWAYS_ROOMS = {
     ("kinematics", "errors"),
     ("kinematics", "arrays"),
     ("kinematics", "compiled"),
+    ("kinematics", "frozen"),
     ("recording", "errors"),
     ("commands", "nodes"),
 }

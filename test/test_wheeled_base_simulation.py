@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from wheeled_bases import LAYOUTS, base_of, contact_points, rolling_state, rotation, sliding_state
+from wheeled_bases import LAYOUTS, base_of, contact_points, rolling_state, rotation, sliding_state, wheel
 
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.dynamics.wheel_contact import BaseState
@@ -246,6 +246,48 @@ def test_without_numba_the_base_moves_alike() -> None:
     assert done.returncode == 0, done.stderr
     plain = np.array([float.fromhex(word) for word in done.stdout.split()])
     np.testing.assert_allclose(plain, a_run_of_each_kind(), rtol=1e-9, atol=1e-9)
+
+
+def rollers(kind: str) -> WheeledBase:
+    """20 kg on four wheels of 5 cm; casters trail by 3 cm."""
+    changes = {"radius": 0.05, "spin_inertia": 1e-3, "friction_coefficient": 0.8, "steering_inertia": 1e-3}
+    changes |= {"offset": 0.03} if kind == "caster" else {}
+    places = [(0.2, 0.15), (0.2, -0.15), (-0.2, 0.15), (-0.2, -0.15)]
+    return WheeledBase(tuple(wheel(str(i), kind, p, **changes) for i, p in enumerate(places)), 20.0, 1.0, (0, 0, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "dt"), [("caster", 0.05), ("caster", 0.1), ("caster", 1.0), ("steered", 1.0), ("fixed", 100.0)]
+)
+def test_steps_too_long_are_refused_and_make_no_energy(kind: str, dt: float) -> None:
+    with pytest.raises(InputError, match="motion of the base: got a motion without bounds; .*shorten dt"):
+        simulate(rollers(kind), BaseState([1.0, 0.3, 0.5], np.zeros(4)), np.zeros((200, 4)), dt=dt)
+
+
+@pytest.mark.parametrize("dt", [0.001, 0.01, 0.02])
+@pytest.mark.parametrize("kind", ["caster", "steered", "fixed"])
+def test_steps_short_enough_for_casters_lose_energy(kind: str, dt: float) -> None:
+    base = rollers(kind)
+    run = simulate(base, BaseState([1.0, 0.3, 0.5], np.zeros(4)), np.zeros((200, 4)), dt=dt)
+    energy = [base.energy(run.state(k)) for k in range(201)]
+    assert max(energy) <= energy[0] * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("twist", "torque"), [([0.0, 0.0, 0.0], 1e200), ([1e200, 0.0, 1e200], 0.0), ([0.0, 0.0, 0.0], 1e308)]
+)
+def test_numbers_that_overflow_are_no_motion(twist: list[float], torque: float) -> None:
+    with pytest.raises(InputError, match="motion of the base: got a motion without bounds"):
+        simulate(rollers("fixed"), BaseState(twist, np.zeros(4)), np.full((50, 4), torque))
+
+
+@pytest.mark.parametrize("torque", [0.0, 1e-9, 0.3, 50.0, 1e4])
+def test_a_base_set_in_motion_by_its_motors_is_within_bounds(torque: float) -> None:
+    for kind in ("fixed", "steered", "caster"):
+        base = rollers(kind)
+        steer = np.full((300, 4), 1e-2 * torque) if kind != "fixed" else None
+        run = simulate(base, BaseState(np.zeros(3), np.zeros(4)), np.full((300, 4), torque), steer)
+        assert np.isfinite(run.twists).all()
 
 
 def test_arguments_that_do_not_fit_are_refused() -> None:

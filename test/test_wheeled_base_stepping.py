@@ -6,13 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from wheeled_bases import LAYOUTS, base_of, rotation, sliding_state
+from wheeled_bases import LAYOUTS, base_of, rotation, sliding_state, wheel
 
 from youbot_dynamics.dynamics.friction_cone import one_contact
 from youbot_dynamics.dynamics.wheel_contact import BaseState
+from youbot_dynamics.dynamics.wheeled_base import WheeledBase
 from youbot_dynamics.dynamics.wheeled_base_simulation import simulate
 from youbot_dynamics.dynamics.wheeled_base_stepping import step
-from youbot_dynamics.errors import ModelError
+from youbot_dynamics.errors import InputError, ModelError
 
 STILL = np.zeros(4)
 
@@ -112,6 +113,46 @@ def test_it_agrees_with_the_regularised_simulation_to_first_order_while_all_slid
             state = step(base, state, STILL, dt=dt).state
         errors.append(np.max(np.abs(run.twists[-1] - state.twist)))
     assert errors[1] < 0.35 * errors[0] < 0.01
+
+
+@pytest.mark.parametrize("bound", [1e-300, 1e-150, 9e-108, 1e-20, 1e-15, 1e-8])
+def test_friction_next_to_nothing_still_opposes_the_motion(bound: float) -> None:
+    mobility, free = np.array([[111.8, 0.2], [0.2, 6.2]]), np.array([675.6, -1.76])
+    force = np.array(one_contact(*mobility.reshape(-1), *free, bound))
+    assert np.linalg.norm(force / bound) == pytest.approx(1.0, rel=1e-12)
+    np.testing.assert_allclose(force / bound, -free / np.linalg.norm(free), atol=1e-6)
+
+
+def test_a_contact_that_nothing_moves_needs_no_force() -> None:
+    assert one_contact(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0) == (0.0, 0.0)
+    assert one_contact(2.0, 0.1, 0.1, 3.0, 1e-200, -1e-200, 5.0) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_tall_base_is_stepped_or_refused_with_the_reason(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    for _ in range(12):
+        n = int(random.choice([3, 4, 6]))
+        turns = 2.0 * np.pi * np.arange(n) / n
+        places = np.column_stack([0.25 * np.cos(turns), 0.2 * np.sin(turns)])
+        grips = random.choice([0.0, 0.1, 0.8, 1.5], size=n)
+        inertias = 10.0 ** random.uniform(-6.0, -2.0, n)
+        wheels = [
+            wheel(str(i), "fixed", places[i], radius=0.05, spin_inertia=inertias[i], friction_coefficient=grips[i])
+            for i in range(n)
+        ]
+        mass = 10.0 ** random.uniform(-1.0, 2.0)
+        base = WheeledBase(tuple(wheels), mass, 1.0, (*random.uniform(-0.05, 0.05, 2), random.choice([0.3, 1.0, 3.0])))
+        state = BaseState(random.choice([0.0, 1.0]) * random.normal(size=3), np.zeros(n))
+        try:
+            after = step(base, state, random.normal(size=n))
+        except InputError as error:
+            assert "no set of wheels" in str(error)
+            continue
+        sizes = np.linalg.norm(after.tangential_forces, axis=1)
+        assert after.normal_forces.sum() == pytest.approx(9.81 * mass, rel=1e-9)
+        assert np.all(sizes <= grips * after.normal_forces * (1.0 + 1e-6) + 1e-6 * mass)
+        assert after.friction_work <= 1e-9
 
 
 def test_a_step_that_is_none_is_refused() -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NoReturn
 
 import numpy as np
 import pytest
 from scipy.optimize import nnls
-from wheeled_bases import LAYOUTS, RING, base_of, contact_points, rolling_state, rotation, sliding_state
+from wheeled_bases import LAYOUTS, RING, base_of, contact_points, rolling_state, rotation, sliding_state, wheel
 
 from youbot_dynamics.dynamics.normal_forces import Plate, plate_with_lifted_wheels
 from youbot_dynamics.dynamics.wheel_contact import BaseState, contacts
+from youbot_dynamics.dynamics.wheel_regimes import BaseEquations, on_pressed_wheels
 from youbot_dynamics.dynamics.wheeled_base import BaseMotion, WheeledBase
 from youbot_dynamics.dynamics.wheeled_base_simulation import simulate
 from youbot_dynamics.dynamics.wheeled_base_stepping import step
+from youbot_dynamics.errors import InputError
 
 GRIP, WEIGHT = 0.7, 60.0 * 9.81
 
@@ -176,6 +179,35 @@ def test_a_simulated_tall_base_stops_in_the_distance_of_a_block() -> None:
     )
     assert run.tips_over
     assert run.poses[-1, 0] == pytest.approx(1.0 / (2 * GRIP * 9.81), rel=0.02)
+
+
+def test_a_load_that_tips_over_many_wheels_is_soon_found_on_few() -> None:
+    turns = np.arange(40.0)
+    places = np.column_stack([np.cos(turns), np.sin(turns)])
+    wheels = tuple(
+        wheel(str(i), "fixed", places[i], radius=0.05, spin_inertia=1e-3, friction_coefficient=0.8) for i in range(40)
+    )
+    base = WheeledBase(wheels, 20.0, 1.0, (0.0, 0.0, 5.0))
+    motion = base.motion(BaseState(np.zeros(3), np.zeros(40)), np.full(40, 5.0))
+    assert motion.tips_over
+    assert np.sum(motion.normal_forces > 0.0) <= 3
+    assert motion.normal_forces.sum() == pytest.approx(20.0 * 9.81, rel=1e-9)
+
+
+def test_the_search_for_the_wheels_that_carry_ends() -> None:
+    equations = tall("six", 0.9).equations(sliding_state(tall("six", 0.9), 1), np.zeros(6))
+    many = base_of(["fixed"] * 12, [(np.cos(k), np.sin(k)) for k in range(12)])
+    of_many = many.equations(BaseState(np.zeros(3), np.zeros(12)), np.zeros(12))
+    for subject, tries in ((equations, 63), (of_many, 255)):
+        tried = []
+
+        def refuse(on_these: BaseEquations, tried: list[bytes] = tried) -> NoReturn:
+            tried.append(on_these.plate.carrying.tobytes())
+            raise InputError("friction", got="none")
+
+        with pytest.raises(InputError, match="no set of wheels"):
+            on_pressed_wheels(subject, refuse)
+        assert len(tried) == len(set(tried)) == tries
 
 
 def test_wheels_told_to_roll_do_so_and_their_lifting_is_said() -> None:

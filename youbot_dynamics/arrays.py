@@ -12,17 +12,21 @@ from youbot_dynamics.errors import InputError, ModelError
 
 Vector = NDArray[np.float64]
 
+# What float() takes all the same, losing a part or reading a text.
+_NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_, np.complexfloating, np.datetime64, np.timedelta64)
+
 
 def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector:
     """Return `value` as a contiguous float64 array of the wanted shape; None stands for any length.
 
     Raises:
-        InputError: it is not numeric, has another shape, or holds NaN or infinity.
+        InputError: it is not made of real numbers (text, complex numbers, times and masked elements are not), has
+            another shape, or holds NaN or infinity.
     """
     try:
-        found = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(thing, got=_excerpt(value), expected=f"numbers of shape {_text(shape)}") from None
+        found = np.ascontiguousarray(_real(value), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(thing, got=excerpt(value), expected=f"numbers of shape {_text(shape)}") from None
     if np.ndim(value) == 0:
         found = found.reshape(())  # ascontiguousarray makes a scalar one-dimensional
     fits = found.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
@@ -37,6 +41,24 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector
             expected="a finite number",
             remedy="check where it came from",
         )
+    return found
+
+
+def _real(value: ArrayLike) -> ArrayLike:
+    """Return `value`, or an array of it, if float64 can hold it without losing a part.
+
+    Raises:
+        TypeError: it is not made of real numbers.
+        ValueError: rows of different lengths.
+    """
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError
+    found = np.asarray(value)
+    texts = found.dtype.kind == "O" and any(isinstance(element, (str, bytes)) for element in found.flat)
+    if found.dtype.kind not in "fiubO" or texts:
+        raise TypeError
     return found
 
 
@@ -60,7 +82,7 @@ def number(
         high: largest accepted value.
 
     Raises:
-        ModelError: it is no number, not finite, or outside the range.
+        ModelError: it is no real number (text, True and False are none), not finite, or outside the range.
     """
     wanted = "a finite number"
     if above is not None:
@@ -72,9 +94,11 @@ def number(
     if unit:
         wanted += f" [{unit}]"
     try:
+        if isinstance(value, _NO_NUMBERS):
+            raise TypeError
         found = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(thing, got=_excerpt(value), expected=wanted) from None
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(thing, got=excerpt(value), expected=wanted) from None
     inside = (low is None or found >= low) and (above is None or found > above) and (high is None or found <= high)
     if not (math.isfinite(found) and inside):
         raise ModelError(thing, got=f"{found:g}", expected=wanted)
@@ -92,6 +116,10 @@ def _text(shape: tuple[int | None, ...]) -> str:
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
 
 
-def _excerpt(value: object) -> str:
-    text = repr(value)
+def excerpt(value: object) -> str:
+    """Text of any value for a message, cut to 60 characters."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        text = f"a very long {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -17,6 +17,7 @@ from youbot_dynamics.dynamics.merge import without_fixed_joints
 from youbot_dynamics.dynamics.straight_line import parameters_of
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.resources import urdf_path
 
 ROOT_LINK = "arm_link_0"
@@ -45,8 +46,8 @@ def arm_tree(
 
 
 @dataclass(frozen=True, eq=False)
-class ArmState:
-    """State of n joints, each array (n,) and read-only.
+class ArmState(MadeOfArguments):
+    """State of n joints, each array (n,) and read-only: a writable one is copied.
 
     Args:
         position: [rad].
@@ -54,6 +55,9 @@ class ArmState:
         bristle: deflection of the friction's bristles [rad].
         winding: temperature of the windings [degC].
         housing: temperature of the motor housings [degC].
+
+    Raises:
+        InputError: no row of finite numbers.
     """
 
     position: Vector
@@ -61,6 +65,13 @@ class ArmState:
     bristle: Vector
     winding: Vector
     housing: Vector
+
+    def __post_init__(self) -> None:
+        """Lock the arrays."""
+        for name in _COLUMNS:
+            value = getattr(self, name)
+            if not isinstance(value, np.ndarray) or value.flags.writeable:
+                object.__setattr__(self, name, read_only(array(name, value, (None,)).copy()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +102,7 @@ class ArmMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class ArmModel:
+class ArmModel(MadeOfArguments):
     """An arm of n joints with friction and motors; `robot.arm.model()` makes that of the youBot.
 
     Args:
@@ -115,6 +126,8 @@ class ArmModel:
 
     def __post_init__(self) -> None:
         """Check that the parts fit and keep their constants as the steps take them."""
+        object.__setattr__(self, "friction", tuple(self.friction))
+        object.__setattr__(self, "motors", tuple(self.motors))
         n = self.tree.nv
         if not (self.tree.nq == n == len(self.tree.names)):
             raise ModelError(
@@ -251,7 +264,7 @@ class ArmModel:
 
         Raises:
             InputError: no ArmState, not exactly one drive, a wrong shape, a number that is not finite, a bristle beyond
-                its reach, a motion without bounds, or a step that Newton's method did not solve.
+                its reach, a motion without bounds (1e6 rad/s), or a step that Newton's method did not solve.
             ModelError: a winding so cold that its resistance would not be positive, at the start or on the way.
         """
         drives = {"torque": torque, "current": current, "voltage": voltage}

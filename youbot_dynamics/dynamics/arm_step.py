@@ -39,6 +39,7 @@ _PLAIN_ITERATIONS = 3  # more are needed where the friction of a joint turns wit
 _ITERATIONS = 60
 _CUTS = 60  # of a stride
 _CONVERGED = 1e-10  # [rad/s] change of a speed in the last iteration
+_FASTEST = 1e6  # [rad/s or m/s] no joint moves so fast; far beyond, products overflow to NaN
 
 # How `advance` ends.
 DONE, UNBOUNDED, UNSOLVED, FROZEN = range(4)
@@ -229,10 +230,10 @@ def advance(
                 return t, UNBOUNDED
             change = 0.0
             for i in range(n):
+                if not abs(state[i, SPEED] + dt * found[0, i]) < _FASTEST:  # NaN neither
+                    return t, UNBOUNDED
                 stride[i] = found[0, i] - a[i]
                 change = max(change, abs(stride[i]) * dt)
-            if not change < np.inf:
-                return t, UNBOUNDED
             share = 1.0
             if not plain and change >= _CONVERGED:
                 if iteration == _PLAIN_ITERATIONS:
@@ -241,6 +242,8 @@ def advance(
                 share = shortened(
                     state, a, stride, opposing, stiffness, matrix[0], drives[t], by_voltage, dt, frictions, motors
                 )
+                if not np.isfinite(share):
+                    return t, UNBOUNDED
             for i in range(n):
                 a[i] += share * stride[i]
             if change < _CONVERGED:
@@ -252,6 +255,8 @@ def advance(
             after, _, _ = mean_friction(state[i, BRISTLE], v, v + dt * a[i], dt, frictions[i])
             current = means[t, i, CURRENT]
             winding, housing = heat_step(heats[i], state[i, WINDING], state[i, HOUSING], current * current, 0.0, dt)
+            if not (winding < np.inf and housing < np.inf):
+                return t, UNBOUNDED
             if not winding_resistance(winding, motors[i, 2], motors[i, 3], motors[i, 4]) > 0.0:
                 return t, FROZEN
             state[i, POSITION] += dt * (v + 0.5 * dt * a[i])

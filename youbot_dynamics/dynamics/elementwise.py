@@ -40,7 +40,7 @@ def _apply(law: Callable[..., Any], values: Mapping[str, Any], constants: tuple[
             if not math.isfinite(value):
                 raise InputError(name, got=str(value), expected="a finite number", remedy="check where it came from")
         return law(*(float(value) for value in values.values()), *constants)
-    found = [array(name, value, (None,) * np.ndim(value)) for name, value in values.items()]
+    found = [array(name, value, (None,) * _dimensions(name, value)) for name, value in values.items()]
     names = " and ".join(values)
     shapes = " and ".join(str(item.shape) for item in found)
     try:
@@ -52,3 +52,12 @@ def _apply(law: Callable[..., Any], values: Mapping[str, Any], constants: tuple[
     columns = (np.broadcast_to(item, shape).ravel().tolist() for item in found)
     figures = np.array([law(*one, *constants) for one in zip(*columns, strict=True)])
     return np.ascontiguousarray(figures.T).reshape(figures.shape[1:] + shape)
+
+
+def _dimensions(name: str, value: Any) -> int:
+    try:
+        return np.ndim(value)
+    except ValueError:
+        raise InputError(
+            name, got="rows of different lengths", expected="numbers, or arrays of one shape (n,)"
+        ) from None

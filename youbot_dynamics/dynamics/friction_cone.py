@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, isfinite, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from youbot_dynamics.compiled import compiled
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+_NEGLIGIBLE = 1e-20  # of the motion: what friction below it takes away is rounding
 _PATIENCE = 200  # sweeps after which the bounds of the friction follow the normal forces more slowly
 
 
@@ -33,8 +34,11 @@ def one_contact(
         q1: see q0.
         bound: mu N, not negative [N].
     """
-    if bound <= 0.0:
+    motion = sqrt(q0 * q0 + q1 * q1)
+    if bound <= 0.0 or motion == 0.0:
         return 0.0, 0.0
+    if bound * (g00 + g11) <= _NEGLIGIBLE * motion:  # s = |q|/bound, too large for the squares below
+        return -q0 / motion * bound, -q1 / motion * bound
     s = 0.0
     t0, t1 = 0.0, 0.0
     for _ in range(60):
@@ -53,8 +57,13 @@ def one_contact(
         # (G + s)^-1 T, the slope of T over s.
         b0 = (t0 * d - t1 * g01) / determinant
         b1 = (t1 * a - t0 * g10) / determinant
-        s = max(0.0, s + size * size / (t0 * b0 + t1 * b1) * (size - bound) / bound)
+        slope = t0 * b0 + t1 * b1
+        if slope <= 0.0:  # lost to underflow
+            break
+        s = max(0.0, s + size * size / slope * (size - bound) / bound)
     size = sqrt(t0 * t0 + t1 * t1)
+    if size == 0.0:
+        return 0.0, 0.0
     return t0 * bound / size, t1 * bound / size
 
 
@@ -90,7 +99,8 @@ def solve_friction(
 
     Returns:
         Largest motion that the last sweep undid: what a contact that should stick still moves. It does not vanish
-        where sticking contacts contradict each other by less than the sweeps could turn into slip.
+        where sticking contacts contradict each other by less than the sweeps could turn into slip. Infinite if the
+        forces grew beyond all bounds.
     """
     rows = len(free_motion)
     motion = 0.0
@@ -111,6 +121,8 @@ def solve_friction(
                     q0 += mobility[j, k] * forces[k]
                     if two:
                         q1 += mobility[j + 1, k] * forces[k]
+            if not isfinite(normal):
+                return inf
             lacking = friction[i] * max(normal, 0.0) - bounds[i]
             change = max(change, abs(lacking))
             bounds[i] += share * lacking

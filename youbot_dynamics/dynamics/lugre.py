@@ -28,6 +28,8 @@ from youbot_dynamics.dynamics import bristle, bristle_step
 from youbot_dynamics.dynamics.elementwise import Value, each, each_of_many
 from youbot_dynamics.errors import InputError, ModelError
 
+_LARGEST = 1e50  # constant of a bristle, and one over the smallest
+
 
 @dataclass(frozen=True)
 class Jacobians(Generic[Value]):
@@ -78,7 +80,8 @@ class LuGre:
     Raises:
         ModelError: coulomb, sigma0 or stribeck_speed not positive, viscous or sigma1 negative, static below coulomb,
             one of static and stribeck_speed without the other, or viscous below sigma1 (static - coulomb) / coulomb:
-            such friction would supply energy (system 10).
+            such friction would supply energy (system 10). Or a constant of the bristle too small or too large to
+            reckon with.
     """
 
     coulomb: float
@@ -90,7 +93,7 @@ class LuGre:
     constants: tuple[float, float, float, float, float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the parameters and keep them as the compiled functions take them."""
+        """Check the parameters and keep them as numbers, and as the compiled functions take them."""
         coulomb = number("LuGre coulomb", self.coulomb, "N m", above=0.0)
         viscous = number("LuGre viscous", self.viscous, "N m s/rad", low=0.0)
         sigma0 = number("LuGre sigma0", self.sigma0, "N m/rad", above=0.0)
@@ -110,7 +113,16 @@ class LuGre:
                 expected=f"at least sigma1 (static - coulomb) / coulomb = {needed:.10g} [N m s/rad]",
                 remedy="lower sigma1 or static: this friction would supply energy",
             )
+        checked = {"coulomb": coulomb, "viscous": viscous, "sigma0": sigma0, "sigma1": sigma1}
+        if self.static is not None:
+            checked.update(static=static, stribeck_speed=stribeck_speed)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         object.__setattr__(self, "constants", (coulomb, viscous, sigma0, sigma1, static, stribeck_speed))
+        for name, value in zip(("coulomb", "sigma0", "static", "stribeck_speed"), self.bristle_constants, strict=True):
+            if not 1.0 / _LARGEST <= value <= _LARGEST:
+                expected = f"a number from {1.0 / _LARGEST:g} to {_LARGEST:g}, whose products are finite"
+                raise ModelError(f"LuGre {name}", got=f"{value:g}", expected=expected)
 
     @property
     def bristle_constants(self) -> tuple[float, float, float, float]:
@@ -191,10 +203,11 @@ class LuGre:
         Raises:
             InputError: |torque| exceeds `breakaway_torque`, or is not finite.
         """
-        largest = float(np.max(np.abs(torque))) if np.size(torque) else 0.0
-        if largest > self.breakaway_torque:
+        held = each(_deflection, {"torque": torque}, self.constants[2])
+        if np.max(np.abs(held)) > self.reach:
+            largest = np.max(np.abs(torque))
             raise InputError("torque", got=f"{largest:g}", expected=f"at most {self.breakaway_torque:g} [N m] to hold")
-        return each(_deflection, {"torque": torque}, self.constants[2])
+        return held
 
     def jacobians(self, z: Value, v: Value) -> Jacobians[Value]:
         """Slopes of dz/dt and of the torque at (z, v), each (n,), with sign(0) = 0 (seed 001 (12), (13); D-001-3).
@@ -254,7 +267,7 @@ class LuGre:
         """
         if speed is None:
             self._refuse_stribeck("advance_path without a speed", "give the speed, or use advance")
-        reach = self.level(0.0 if speed is None else float(speed)) / self.constants[2]
+        reach = self.level(0.0 if speed is None else float(array("speed", speed, ()))) / self.constants[2]
         return each(bristle_step.slide, {"z": z, "displacement": displacement}, reach)
 
     def follow_speeds(self, z: float, speeds: ArrayLike, dt: ArrayLike) -> Vector:
@@ -269,14 +282,14 @@ class LuGre:
             InputError: an argument is not finite, a dt is negative, a shape is wrong, or there is no sample.
         """
         log = _samples("speeds", speeds)
-        if np.ndim(dt) == 0:
+        if np.isscalar(dt):
             steps = np.full(len(log) - 1, _duration(dt))  # type: ignore[arg-type]
         else:
             steps = array("dt", dt, (len(log) - 1,))
             if (steps < 0.0).any():
                 raise InputError("dt", got=f"{steps.min():g}", expected="times of at least 0 [s]")
         out = np.empty(len(log))
-        bristle_step.follow_speeds(_start(z), _fast(log), _fast(steps), *self.bristle_constants, out)
+        bristle_step.follow_speeds(float(array("z", z, ())), _fast(log), _fast(steps), *self.bristle_constants, out)
         return out
 
     def follow_positions(self, z: float, positions: ArrayLike) -> Vector:
@@ -294,7 +307,7 @@ class LuGre:
         self._refuse_stribeck("follow_positions", "use follow_speeds")
         log = _samples("positions", positions)
         out = np.empty(len(log))
-        bristle_step.follow_positions(_start(z), _fast(log), self.reach, out)
+        bristle_step.follow_positions(float(array("z", z, ())), _fast(log), self.reach, out)
         return out
 
     def _refuse_stribeck(self, thing: str, remedy: str) -> None:
@@ -336,12 +349,6 @@ def _samples(name: str, values: ArrayLike) -> Vector:
     if not len(log):
         raise InputError(name, got="no sample", expected="one at least")
     return log
-
-
-def _start(z: float) -> float:
-    if not math.isfinite(z):
-        raise InputError("z", got=str(z), expected="a finite number [rad]")
-    return float(z)
 
 
 def _duration(dt: float) -> float:

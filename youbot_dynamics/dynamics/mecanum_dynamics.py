@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import array, number, read_only
 from youbot_dynamics.compiled import compiled
+from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 Vector = NDArray[np.float64]
@@ -146,7 +147,7 @@ def accelerate(
 
 
 @dataclass(frozen=True, eq=False)
-class MecanumDynamics:
+class MecanumDynamics(MadeOfArguments):
     """A mecanum base whose wheels roll without slip: seed 003's friction model with the inertia put right.
 
     `wheeled_base.WheeledBase` with mecanum wheels is the same base with forces on each contact, slip and tipping.

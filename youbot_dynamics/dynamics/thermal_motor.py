@@ -13,6 +13,7 @@ from youbot_dynamics.arrays import Vector, array, number, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics import heat_network
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.frozen import MadeOfArguments
 
 _ABSOLUTE_ZERO = -273.15  # degC
 
@@ -54,7 +55,7 @@ class MotorTemperatures(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ThermalMotor:
+class ThermalMotor(MadeOfArguments):
     """Quasi-static armature, rotor with viscous friction, and two thermal nodes; state (speed, winding, housing).
 
         i = (V - K w) / R(T_w),   R(T) = R_ref (1 + alpha (T - T_ref))

@@ -31,10 +31,11 @@ from youbot_dynamics.dynamics.tree_check import make_layout
 from youbot_dynamics.dynamics.tree_states import index_of, one_state, state_rows
 from youbot_dynamics.dynamics.urdf import Limits, read_urdf
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.frozen import MadeOfArguments
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(MadeOfArguments):
     """n bodies, each carried by a joint; make one with `from_arrays` or `from_urdf`.
 
     Dynamics take one state, q (nq,) and v (nv,), or one a row, q (t, nq) and v (t, nv), and answer alike. All methods
@@ -65,7 +66,9 @@ class Tree:
     _program: StraightLine | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Count the joints and look for straight-line code of this very tree."""
+        """Lock the arrays, count the joints and look for straight-line code of this very tree."""
+        for values in self.layout:
+            values.setflags(write=False)
         object.__setattr__(self, "nq", sum(POSITIONS_OF[int(kind)] for kind in self.layout.kinds))
         object.__setattr__(self, "nv", len(self.layout.subspace))
         object.__setattr__(self, "_program", find_straight_line(self.layout))
@@ -106,11 +109,8 @@ class Tree:
         n = len(parents)
         named = tuple(names) if names is not None else tuple(f"body_{i}" for i in range(n))
         if len(named) != n or len(joint_types) != n:
-            raise InputError(
-                "parents, joint_types, names",
-                got=f"{n}, {len(joint_types)}, {len(named)} of them",
-                expected="as many each",
-            )
+            counts = f"{n}, {len(joint_types)}, {len(named)} of them"
+            raise InputError("parents, joint_types, names", got=counts, expected="as many each")
         layout = make_layout(
             named, parents, joint_types, axes, placements, masses, centres_of_mass, inertias, gravity, rotor_inertias
         )  # fmt: skip

@@ -81,10 +81,11 @@ def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
     scaled = np.zeros_like(axes)
     for i, kind in enumerate(kinds):
         if kind in (REVOLUTE, PRISMATIC):
-            length = float(np.linalg.norm(axes[i]))
-            if length < 1e-9:
+            _, exponent = np.frexp(np.max(np.abs(axes[i])))
+            near_one = np.ldexp(axes[i], -exponent)  # exact, and its square does not overflow
+            if np.ldexp(np.linalg.norm(near_one), exponent) < 1e-9:
                 raise ModelError(f"axis of the joint of body '{names[i]}'", got=str(axes[i]), expected="a direction")
-            scaled[i] = axes[i] / length
+            scaled[i] = near_one / np.linalg.norm(near_one)
     return scaled
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import number
+from youbot_dynamics.arrays import excerpt, number
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics.rotations import rpy_to_matrix
 
@@ -24,6 +24,10 @@ _TYPES = {
     "prismatic": "prismatic",
     "floating": "floating",
 }
+
+
+_LONGEST_PATH = 300  # characters of it in a message
+_INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +84,17 @@ def read_urdf(path_or_text: str | Path, start: str | None = None, locked: Sequen
     """Links of a URDF file or text, the first one first and every parent before its children.
 
     Args:
-        path_or_text: the file, or its text (starting with `<`).
+        path_or_text: the file, in the encoding its XML declares (UTF-8 if it declares none), or its text (starting
+            with `<`).
         start: link to begin with, leaving out what does not hang on it; the root by default.
         locked: names of joints that come out as fixed.
 
     Raises:
         ModelError: not XML or no robot in it, a name twice or unknown, a link with two parents (a loop), no or
             several roots, an unknown joint type, a joint that mimics another and is not locked, a revolute or prismatic
-            joint without <limit>, negative damping, friction, speed or effort, or something that is no number.
-        InputError: a single name where `locked` wants a list.
+            joint without <limit>, an <inertial> without mass or inertia (it has none by mistake, or the attribute is
+            misspelt), negative damping, friction, speed or effort, or something that is no number.
+        InputError: neither a path nor a text, or a single name where `locked` wants a list.
     """
     root, source = _parse(path_or_text)
     bodies = {_name(element, source): element for element in _once(root, "link", source)}
@@ -168,20 +174,26 @@ def _check_locked(locked: Sequence[str], links: list[Link], source: str) -> None
 
 
 def _parse(path_or_text: str | Path) -> tuple[ElementTree.Element, str]:
-    text, source = str(path_or_text), "the URDF text"
-    if isinstance(path_or_text, Path) or not text.lstrip().startswith("<"):
-        source = Path(path_or_text).name
+    if not isinstance(path_or_text, (str, Path)):
+        raise InputError("URDF", got=excerpt(path_or_text), expected="a path, or the text of one")
+    source = "the URDF text"
+    # A byte order mark that was read as text is a character of its own.
+    content: str | bytes = str(path_or_text).lstrip("\ufeff \t\r\n")
+    if isinstance(path_or_text, Path) or not str(content).startswith("<"):
+        name = str(path_or_text)
+        source = Path(name).name
         try:
-            text = Path(path_or_text).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
+            content = Path(name).read_bytes()
+        except (OSError, ValueError) as problem:  # ValueError: a name with a null character
+            shown = name if len(name) <= _LONGEST_PATH else f"{name[:_LONGEST_PATH]}..."
             raise ModelError(
-                f"URDF file {path_or_text}",
+                f"URDF file {shown}",
                 got=getattr(problem, "strerror", None) or str(problem),
                 expected="a file that can be read",
             ) from None
     try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as problem:
+        root = ElementTree.fromstring(content)
+    except (ElementTree.ParseError, LookupError, ValueError) as problem:  # the last two: an unknown encoding
         raise ModelError(
             source, got=f"no XML: {problem}", expected="a URDF", remedy="expand xacro files first"
         ) from None
@@ -218,7 +230,7 @@ def _numbers(
 ) -> Vector:
     text = default if element is None else element.get(key, default)
     try:
-        found = np.array([float(word) for word in text.split()])
+        found = np.array([_float(word) for word in text.split()])
     except ValueError:
         found = np.array([])
     wanted = len(default.split())
@@ -226,6 +238,12 @@ def _numbers(
         expected = f"{wanted} number(s){', none infinite' if bounded else ''}"
         raise ModelError(f"{thing} {key}", got=f"'{text}'", expected=expected)
     return found
+
+
+def _float(word: str) -> float:
+    if not word.isascii() or "_" in word:  # Python's own numbers may have both
+        raise ValueError
+    return float(word)
 
 
 def _pose(thing: str, parent: ElementTree.Element | None) -> Vector:
@@ -237,18 +255,34 @@ def _pose(thing: str, parent: ElementTree.Element | None) -> Vector:
     return pose
 
 
+def _with(
+    thing: str, parent: ElementTree.Element, tag: str, needed: Sequence[str], allowed: Sequence[str]
+) -> ElementTree.Element:
+    """Child of an element that must be there, with its attributes spelt right: what is not found would count as 0."""
+    element = parent.find(tag)
+    if element is None:
+        raise ModelError(thing, got=f"no <{tag}> in its <{parent.tag}>", expected="one")
+    for key in needed:
+        if key not in element.attrib:
+            given = f"no {key}, but {', '.join(element.keys())}" if element.keys() else f"no {key}"
+            raise ModelError(f"{thing} {tag}", got=given, expected=f"{', '.join(needed)}")
+    for key in element.keys():
+        if key not in (*needed, *allowed):
+            raise ModelError(f"{thing} {tag}", got=f"'{key}'", expected=f"{', '.join((*needed, *allowed))}")
+    return element
+
+
 def _link(name: str, body: ElementTree.Element, joint: ElementTree.Element | None, source: str) -> Link:
     thing = f"link '{name}' of {source}"
     inertial = body.find("inertial")
     frame = _pose(thing, inertial)
     mass, inertia = 0.0, np.zeros((3, 3))
     if inertial is not None:
-        mass = float(_numbers(f"{thing} mass", inertial.find("mass"), "value", "0")[0])
-        tensor = inertial.find("inertia")
-        xx, yy, zz, xy, xz, yz = (
-            float(_numbers(f"{thing} inertia", tensor, key, "0")[0])
-            for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-        )
+        weight = _with(thing, inertial, "mass", ("value",), ())
+        mass = float(_numbers(f"{thing} mass", weight, "value", "0")[0])
+        # Products of inertia are often left out where they are 0.
+        tensor = _with(thing, inertial, "inertia", _INERTIA[:3], _INERTIA[3:])
+        xx, yy, zz, xy, xz, yz = (float(_numbers(f"{thing} inertia", tensor, key, "0")[0]) for key in _INERTIA)
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     rotation = frame[:3, :3]
     if joint is None:

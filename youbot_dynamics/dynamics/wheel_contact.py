@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos
+from math import cos, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import array, number, read_only
+from youbot_dynamics.arrays import array, excerpt, number, read_only
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.frozen import MadeOfArguments
 
 Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -17,9 +19,11 @@ Indices = NDArray[np.int64]
 
 KINDS = ("fixed", "steered", "caster", "mecanum")
 
+_NOT_GIVEN: Any = None
+
 
 @dataclass(frozen=True, eq=False)
-class Wheel:
+class Wheel(MadeOfArguments):
     """One wheel: how it is mounted, how it turns, how it holds the floor.
 
     The rolling direction n has the angle `mount_angle` + steering angle from the x axis of the body; the axle points
@@ -34,8 +38,8 @@ class Wheel:
         friction_coefficient: mu of the contact [1].
         steering_inertia: J_C about the vertical steering axis [kg m2]; turns with the body where there is no steering.
         offset: e, the contact trails the steering axis by e along -n [m].
-        mount_angle: of the rolling direction at steering angle 0 [rad].
-        roller_angle: of the roller axis f against n, mecanum only [rad].
+        mount_angle: of the rolling direction at steering angle 0, at most 2 pi [rad].
+        roller_angle: of the roller axis f against n, at most 2 pi [rad]; a mecanum wheel needs it, the others have 0.
         stiffness: vertical, against that of the other wheels [1 or N/m].
 
     Raises:
@@ -52,7 +56,7 @@ class Wheel:
     steering_inertia: float = 0.0
     offset: float = 0.0
     mount_angle: float = 0.0
-    roller_angle: float = 0.0
+    roller_angle: float = _NOT_GIVEN
     stiffness: float = 1.0
 
     def __post_init__(self) -> None:
@@ -66,9 +70,12 @@ class Wheel:
         set_(self, "spin_inertia", number(f"spin_inertia {of}", self.spin_inertia, "kg m2", above=0.0))
         set_(self, "friction_coefficient", number(f"friction_coefficient {of}", self.friction_coefficient, low=0.0))
         set_(self, "stiffness", number(f"stiffness {of}", self.stiffness, above=0.0))
-        set_(self, "mount_angle", number(f"mount_angle {of}", self.mount_angle, "rad"))
+        set_(self, "mount_angle", _angle(f"mount_angle {of}", self.mount_angle))
         set_(self, "offset", number(f"offset {of}", self.offset, "m"))
-        set_(self, "roller_angle", number(f"roller_angle {of}", self.roller_angle, "rad"))
+        unknown = self.roller_angle is _NOT_GIVEN
+        if unknown and self.kind == "mecanum":
+            raise ModelError(f"roller_angle {of}", got="none", expected="the angle of its roller axis [rad]")
+        set_(self, "roller_angle", _angle(f"roller_angle {of}", 0.0 if unknown else self.roller_angle))
         inertia = number(f"steering_inertia {of}", self.steering_inertia, "kg m2", low=0.0)
         set_(self, "steering_inertia", inertia)
         if self.steerable and inertia == 0.0:
@@ -86,8 +93,15 @@ class Wheel:
         return self.kind in ("steered", "caster")
 
 
+def _angle(thing: str, value: float) -> float:
+    angle = number(thing, value, "rad")
+    if abs(angle) > 2.0 * pi:
+        raise ModelError(thing, got=f"{angle:g}", expected="at most a full turn, 2 pi", remedy="is it in rad?")
+    return angle
+
+
 @dataclass(frozen=True, eq=False)
-class BaseState:
+class BaseState(MadeOfArguments):
     """Where the base is and how it moves; angles and rates of steering are *relative to the body*.
 
     Seed 004 measures the angle of a wheel in the fixed frame: alpha = yaw + mount angle + steering angle, and
@@ -172,9 +186,12 @@ def contacts(wheels: tuple[Wheel, ...], state: BaseState) -> Contacts:
     body: of the products of velocities in (f . v_i)' only omega (z x f) . v_0 is left.
 
     Raises:
-        InputError: a state of another number of wheels, or a steering angle or rate of a wheel that has no steering.
+        InputError: no `BaseState`, one of another number of wheels, or a steering angle or rate of a wheel that has no
+            steering.
     """
     n = len(wheels)
+    if not isinstance(state, BaseState):
+        raise InputError("state", got=excerpt(state), expected="a BaseState")
     if len(state.wheel_speeds) != n:
         raise InputError("wheel_speeds", got=f"shape ({len(state.wheel_speeds)},)", expected=f"shape ({n},)")
     assert state.steering_angles is not None and state.steering_rates is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -24,7 +24,7 @@ _ON_THE_CONE = 1e-9  # relative
 _STARTS = 1e-4  # [m/s2] contact acceleration from which a wheel counts as sliding off
 _FORCE_TOLERANCE = 1e-12  # of the weight
 _SWEEPS = 5000
-_SETS_OF_WHEELS = 5000  # tried before the search for those that carry the base is given up
+_SETS_OF_WHEELS = 255  # tried before the search for those that carry the base is given up: all sets of 8 wheels
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,22 +105,29 @@ def on_pressed_wheels(
     """Solve the equations on that set of wheels, of all n, on which the base then presses: N >= 0 on each.
 
     All wheels first, then those the last answer pressed on, so a wheel also comes back; where that runs in a circle,
-    every set, the large ones first. While all slide there is one: forces N >= 0 with the sum m g push the load to a
-    place that gives such forces again, and continuously so.
+    every set of up to eight wheels, the large ones first. More wheels have too many sets: there the small ones come
+    first, for it is a load that tips that runs in circles, and the search ends after 255.
+
+    While all wheels slide at known speeds there is a set: forces N >= 0 with the sum m g push the load to a place that
+    gives such forces again, and continuously so. Where wheels may stick, or slip by what they are about to do, there
+    need not be one: high loads with much friction jam (Painleve's paradox). With random torques, wheels up to 0.25 m
+    from the centre and mu up to 1.5, that was so for 4 of 293 steps with the centre of mass 0.3 m to 3 m high, and
+    for none of 106 steps at 0.05 m.
 
     Args:
         equations: of the base on all its wheels.
         solve: answers the equations on the wheels of their plate.
 
     Raises:
-        InputError: no set fits: friction that jams the base.
+        InputError: no set fits, or none was found: friction that jams the base.
     """
     n = len(equations.friction)
-    every = islice((chosen for size in range(n, 0, -1) for chosen in combinations(range(n), size)), _SETS_OF_WHEELS)
+    sizes = range(n, 0, -1) if 2**n <= _SETS_OF_WHEELS + 1 else range(1, n)
+    every = (chosen for size in sizes for chosen in combinations(range(n), size))
     following: tuple[int, ...] | None = tuple(range(n))
     tried: set[tuple[int, ...]] = set()
     why: InputError | None = None
-    while following is not None:
+    while following is not None and len(tried) < _SETS_OF_WHEELS:
         tried.add(following)
         carrying = np.isin(np.arange(n), following)
         on_these = equations if carrying.all() else replace(equations, plate=equations.plate.on(carrying))
@@ -261,7 +268,7 @@ def friction_of_contacts(
         _FORCE_TOLERANCE * weight,
         _SWEEPS,
     )
-    if left > max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
+    if not left <= max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
         raise InputError("friction of the wheels", got="no consistent forces", expected="a base that does not jam")
     row_forces = np.zeros(len(held))
     row_forces[held] = forces

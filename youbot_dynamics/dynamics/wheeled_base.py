@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import array, number, read_only
+from youbot_dynamics.arrays import array, excerpt, number, read_only
 from youbot_dynamics.dynamics.normal_forces import plate_of
 from youbot_dynamics.dynamics.wheel_contact import BaseState, Wheel, contacts, wheel_torques
 from youbot_dynamics.dynamics.wheel_regimes import (
@@ -18,6 +19,7 @@ from youbot_dynamics.dynamics.wheel_regimes import (
     solve_regimes,
 )
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.frozen import MadeOfArguments
 
 Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -74,7 +76,7 @@ class BaseMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class WheeledBase:
+class WheeledBase(MadeOfArguments):
     """Body and wheels. The centre of the base is the origin of the body axes; z = 0 is the floor.
 
     Args:
@@ -88,7 +90,7 @@ class WheeledBase:
 
     Raises:
         ModelError: a value no real base has.
-        InputError: a centre of mass of the wrong shape, fewer than three wheels, or wheels on one line.
+        InputError: a centre of mass of the wrong shape, one or two wheels, or wheels on one line.
     """
 
     wheels: tuple[Wheel, ...]
@@ -102,7 +104,10 @@ class WheeledBase:
     def __post_init__(self) -> None:
         """Check each quantity."""
         set_ = object.__setattr__
-        set_(self, "wheels", tuple(self.wheels))
+        wheels = tuple(self.wheels) if isinstance(self.wheels, Iterable) else ()
+        if not (wheels and all(isinstance(wheel, Wheel) for wheel in wheels)):
+            raise ModelError("wheels", got=excerpt(self.wheels), expected="a sequence of Wheel")
+        set_(self, "wheels", wheels)
         names = [wheel.name for wheel in self.wheels]
         if len(set(names)) < len(names):
             raise ModelError("wheels", got=f"names {', '.join(names)}", expected="a name of its own for each")
@@ -153,9 +158,9 @@ class WheeledBase:
 
     def energy(self, state: BaseState) -> float:
         """Kinetic energy m v_T^2/2 + J_R omega^2/2 + sum J_C alpha'^2/2 + sum J_W Omega^2/2 [J]."""
+        alpha_rates = contacts(self.wheels, state).turning
         vx, vy, yaw_rate = state.twist
         x, y, _ = self.centre_of_mass
-        alpha_rates = contacts(self.wheels, state).turning
         energy = self.mass * ((vx - yaw_rate * y) ** 2 + (vy + yaw_rate * x) ** 2) + self.yaw_inertia * yaw_rate**2
         for wheel, spin, turn in zip(self.wheels, state.wheel_speeds, alpha_rates, strict=True):
             energy += wheel.spin_inertia * spin**2 + wheel.steering_inertia * turn**2
@@ -256,8 +261,9 @@ class WheeledBase:
                 slide.
 
         Raises:
-            InputError: wrong shapes; a wheel told to roll whose contact moves; a wheel told to slide that stands
-                still, 0/0 in (9a, 10a); wheels that jam (no acceleration solves the sliding equations).
+            InputError: no `BaseState`; wrong shapes; a wheel told to roll whose contact moves; a wheel told to slide
+                that stands still, 0/0 in (9a, 10a); wheels that jam, as under a high load
+                (`wheel_regimes.on_pressed_wheels`).
         """
         equations = self.equations(state, torques, steering_torques)
         moving = equations.moving()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableSequence
-from math import cos, sin, sqrt
+from math import cos, inf, sin, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.normal_forces import plate_with_lifted_wheels
 
 Numbers = MutableSequence[float] | NDArray[np.float64]
+
+# Kinetic energy, over all that was put in, from which a run is no coarse solution but none.
+_GAIN = 4.0
 
 
 @compiled
@@ -213,3 +216,42 @@ def advance(
         record[new + 3] = cos_yaw * new_x + sin_yaw * new_y
         record[new + 4] = cos_yaw * new_y - sin_yaw * new_x
         record[new + 5] = yaw_rate + dt * az
+
+
+@compiled
+def has_gained(
+    record: Numbers,
+    steps: int,
+    n: int,
+    dt: float,
+    drive: Numbers,
+    steer: Numbers,
+    body: Numbers,
+    spin_inertia: Numbers,
+    steering_inertia: Numbers,
+    steers: Numbers,
+) -> bool:
+    """True if a row has over four times the kinetic energy of the start and the work put in, or no finite one.
+
+    Friction only takes energy, so this tells a run that `advance` took in steps too long; arguments as there.
+    """
+    mass, yaw_inertia, cx, cy = body[0], body[1], body[2], body[3]
+    put_in = 0.0
+    for k in range(steps + 1):
+        now = k * (8 + 3 * n)
+        spins, rates = now + 8, now + 8 + 2 * n
+        vx, vy, yaw_rate = record[now + 3], record[now + 4], record[now + 5]
+        doubled = mass * (vx * vx + vy * vy + 2.0 * yaw_rate * (vy * cx - vx * cy)) + yaw_inertia * yaw_rate * yaw_rate
+        for i in range(n):
+            spin, turn = record[spins + i], yaw_rate + record[rates + i]
+            doubled += spin_inertia[i] * spin * spin + steers[i] * steering_inertia[i] * turn * turn
+            if k > 0:
+                command = (k - 1) * n + i
+                work = abs(drive[command] * spin_inertia[i] * spin)
+                work += abs(steer[command] * steering_inertia[i] * record[rates + i])
+                put_in += 2.0 * dt * work
+        if k == 0:
+            put_in = doubled
+        elif not doubled <= _GAIN * put_in or doubled == inf:
+            return True
+    return False

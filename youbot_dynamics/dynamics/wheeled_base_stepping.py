@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import number
+from youbot_dynamics.arrays import excerpt, number
 from youbot_dynamics.dynamics.wheel_contact import BaseState
 from youbot_dynamics.dynamics.wheel_regimes import BaseEquations, ContactAnswer, friction_of_contacts, on_pressed_wheels
 from youbot_dynamics.dynamics.wheeled_base import WheeledBase
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.planar import integrate
 
 Vector = NDArray[np.float64]
@@ -65,10 +66,13 @@ def step(
         dt: [s].
 
     Raises:
-        InputError: wrong shapes, NaN, a torque on a steering that is not there, or friction that jams the base.
+        InputError: wrong shapes, NaN, a torque on a steering that is not there, or friction that jams the base, as
+            a high load can (`wheel_regimes.on_pressed_wheels`).
         ModelError: a step that is not positive.
     """
     dt = number("dt", dt, "s", above=0.0)
+    if not isinstance(state, BaseState):
+        raise InputError("state", got=excerpt(state), expected="a BaseState")
     assert state.pose is not None and state.steering_angles is not None and state.steering_rates is not None
     # Move first, with the velocity seen from the axes after the turn; then change the velocity there. So the contact
     # velocity that friction makes 0 is exactly that of the state returned.

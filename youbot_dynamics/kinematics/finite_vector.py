@@ -18,7 +18,7 @@ def finite_vector(thing: str, value: ArrayLike, size: int) -> NDArray[np.float64
     Raises:
         InputError: it is not numeric, has another shape, or holds NaN or infinity.
     """
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == (size,):
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (size,):
         numbers: NDArray[np.float64] = value
         if all(map(isfinite, numbers.tolist())):
             return numbers

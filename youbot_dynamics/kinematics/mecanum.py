@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import array, number, read_only
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.kinematics.finite_vector import finite_vector
 
 Vector = NDArray[np.float64]
@@ -22,7 +23,7 @@ _YOUBOT_ROLLER_ANGLES = (-pi / 4, pi / 4, pi / 4, -pi / 4)
 
 
 @dataclass(frozen=True, eq=False)
-class MecanumBase:
+class MecanumBase(MadeOfArguments):
     """Rolling constraints of n mecanum wheels; wheel speeds are positive when they roll the robot forward.
 
     A wheel at (x, y) with radius R and roller axis at angle d from the x axis cannot slide along that axis:
@@ -33,12 +34,12 @@ class MecanumBase:
     Args:
         positions: (n, 2) wheel centres in the body frame [m].
         radii: (n,) [m], positive.
-        roller_angles: (n,) roller axis against the x axis [rad], cosine not zero.
+        roller_angles: (n,) roller axis against the x axis [rad], at most 2 pi, cosine not zero.
         lateral_factor: true over kinematic sideways speed [1], positive.
 
     Raises:
         ModelError: wrong shapes, constants that are not finite or not positive, fewer than three wheels, a roller axis
-            along y, or wheels that leave a motion undetermined.
+            along y or turned by more than 2 pi (degrees, most likely), or wheels that leave a motion undetermined.
     """
 
     positions: Vector
@@ -62,6 +63,13 @@ class MecanumBase:
             raise ModelError("radii", got=f"{n} wheels", expected="at least 3: a twist has three components")
         for wheel, (radius, angle) in enumerate(zip(radii, angles, strict=True)):
             number(f"radii[{wheel}]", radius, "m", above=0.0)
+            if abs(angle) > 2.0 * pi:
+                raise ModelError(
+                    f"roller_angles[{wheel}]",
+                    got=f"{angle:g}",
+                    expected="at most a full turn, 2 pi",
+                    remedy="is it in rad?",
+                )
             if abs(np.cos(angle)) < 1e-9:
                 raise ModelError(
                     f"roller_angles[{wheel}]",

@@ -67,7 +67,7 @@ def exponential(displacement: ArrayLike) -> Vector:
         displacement: (6,) body twist x time, [v; w] in m and rad.
 
     Raises:
-        InputError: wrong shape, or not finite.
+        InputError: wrong shape, not finite, or a turn of more than 2^52 rad.
     """
     d = array("displacement", displacement, (6,))
     pose = np.eye(4)

@@ -20,6 +20,12 @@ Vector = NDArray[np.float64]
 # Below this angle [rad] the quotients of the series lose digits; two terms are exact there to 1e-16.
 _SMALL_ANGLE = 1e-4
 
+# Angle [rad] beyond which a double no longer tells the turn: the next one is a radian away.
+_LOST_ANGLE = 2.0**52
+
+# Below this angle [rad] the half of it may be 0, and a second order is none.
+_TINY_ANGLE = 1e-300
+
 
 def exponential(rotation_vector: ArrayLike) -> Vector:
     """Rotation (3, 3) about a vector by its length: the matrix exponential of its `skew` (Rodrigues; system 16).
@@ -32,16 +38,32 @@ def exponential(rotation_vector: ArrayLike) -> Vector:
         rotation_vector: (3,) [rad].
 
     Raises:
-        InputError: wrong shape, or not finite.
+        InputError: wrong shape, not finite, or longer than 2^52 rad, where a double no longer tells the turn.
     """
-    v = array("rotation_vector", rotation_vector, (3,))
-    s = skew(v)
-    angle = hypot(*v.tolist())
-    if angle == 0.0:
-        return np.eye(3)
+    s, angle = _turn(rotation_vector)
+    if angle < _TINY_ANGLE:
+        return np.eye(3) + s
     half = sin(0.5 * angle) / (0.5 * angle)
     rotation: Vector = np.eye(3) + (sin(angle) / angle) * s + (0.5 * half * half) * (s @ s)
     return rotation
+
+
+def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
+    """Matrix skew(v) (3, 3) and length [rad] of a rotation vector v (3,).
+
+    Raises:
+        InputError: wrong shape, not finite, or longer than 2^52 rad.
+    """
+    v = array("rotation_vector", rotation_vector, (3,))
+    angle = hypot(*v.tolist())
+    if angle > _LOST_ANGLE:
+        raise InputError(
+            "rotation_vector",
+            got=f"a turn of {angle:.6g} rad",
+            expected="at most 2^52 rad",
+            remedy="check its unit",
+        )
+    return skew(v), angle
 
 
 def logarithm(rotation: ArrayLike) -> Vector:
@@ -72,11 +94,9 @@ def left_jacobian(rotation_vector: ArrayLike) -> Vector:
         rotation_vector: (3,) [rad].
 
     Raises:
-        InputError: wrong shape, or not finite.
+        InputError: wrong shape, not finite, or longer than 2^52 rad.
     """
-    v = array("rotation_vector", rotation_vector, (3,))
-    s = skew(v)
-    angle = hypot(*v.tolist())
+    s, angle = _turn(rotation_vector)
     if angle < _SMALL_ANGLE:
         first, second = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
     else:
@@ -95,9 +115,7 @@ def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
     Raises:
         InputError: wrong shape, not finite, or longer than pi.
     """
-    v = array("rotation_vector", rotation_vector, (3,))
-    s = skew(v)
-    angle = hypot(*v.tolist())
+    s, angle = _turn(rotation_vector)
     if angle > np.pi * (1.0 + 1e-9):
         raise InputError("rotation_vector", got=f"a turn of {angle:.6g} rad", expected="at most pi")
     if angle < _SMALL_ANGLE:
