@@ -97,7 +97,16 @@ setup(
         ],
         "sim": ["mujoco>=3.12"],
         # Pinocchio and MuJoCo judge the dynamics; the package itself never imports Pinocchio.
-        "test": ["pytest>=7.4,<10", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML", "pin", "mujoco>=3.12"],
+        "test": [
+            "pytest>=7.4,<10",
+            "pytest-xdist",
+            "hypothesis",
+            "ruff",
+            "mypy",
+            "types-PyYAML",
+            "pin",
+            "mujoco>=3.12",
+        ],
         "bench": ["pin", "mujoco>=3.12", "casadi"],
     },
     entry_points={

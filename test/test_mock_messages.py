@@ -20,6 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E
 
 from youbot_dynamics.nodes.driver_messages import report_message, trajectory_knots, values_of  # noqa: E402
 from youbot_dynamics.nodes.messages import joint_message, pose_vector, seconds  # noqa: E402
+from youbot_dynamics.nodes.mock_arm import ArmTopics  # noqa: E402
 from youbot_dynamics.nodes.mock_driver_arm import BricsCommands, TrajectoryGoals  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
 from youbot_dynamics.simulation.faults import ARM, BASE, ODOMETRY  # noqa: E402
@@ -213,6 +214,7 @@ class Ear:
 
     def __init__(self):
         self.position, self.told, self.time = np.array([0.1, 0.2]), [], 0.0
+        self.model = SimpleNamespace(tree=SimpleNamespace(limits=[SimpleNamespace(lower=-9.0, upper=9.0)] * 2))
 
     def __getattr__(self, name):
         return lambda *values: self.told.append((name, [np.asarray(v).tolist() for v in values[:-1]]))
@@ -237,6 +239,72 @@ def test_brics_commands_reach_the_joints_they_name_in_the_drivers_units():
         ("command_positions", [[2.0, 1.0]]),
         ("command_velocities", [[0.0, 0.5]]),
     ]
+
+
+def test_brics_commands_hold_a_joint_that_rests_on_its_stop():
+    driver = RobotDriver(plant("twin"), ROBOT.driver, 1)
+    arm = driver.plant.arm
+    driver.command_arm(lambda arm, time: arm.command_velocities([0.0, -0.3, 0.0, 0.0, 0.0], time), 0.0)
+    driver.advance(1.0)
+    lower = arm.model.tree.limits[1].lower
+    assert arm.position[1] < lower
+    commands = BricsCommands(ROBOT.driver.arm_joints, lambda command: driver.command_arm(command, 1.0))
+    commands.on_positions(SimpleNamespace(positions=brics("rad", arm_joint_1=0.3)))
+    assert (driver.refused, driver.last_refusal) == (0, "")
+    driver.advance(2.5)
+    assert arm.position[:2] == pytest.approx([0.3, lower], abs=0.02)
+    # What is asked for itself is not moved into the limits.
+    commands.on_positions(SimpleNamespace(positions=brics("rad", arm_joint_2=lower - 0.0021)))
+    assert driver.refused == 1
+
+
+class Ears:
+    """A node that notes what listens to which topic."""
+
+    def __init__(self):
+        self.of = {}
+
+    def create_subscription(self, kind, topic, take, qos):
+        self.of[topic] = take
+
+    def create_service(self, kind, name, serve):
+        self.of[name] = lambda: serve(None, None)
+
+    def create_publisher(self, *_):
+        return None
+
+    def get_logger(self):
+        return SimpleNamespace(info=lambda text: None)
+
+
+@pytest.mark.parametrize("by", ["trajectory", "topic", "switch", "reset", "refused", "incomplete"])
+def test_brics_commands_go_on_from_where_others_have_moved_the_arm(by):
+    driver, node = RobotDriver(plant("twin"), ROBOT.driver, 1), Ears()
+    names = ROBOT.driver.arm_joints
+    topics = ArmTopics(node, names, lambda: driver, lambda: driver.plant.time, False)
+    told = []
+    arm = driver.plant.arm
+    arm.command_positions = lambda values, time: told.append(np.asarray(values).tolist())
+    topics._brics.on_positions(SimpleNamespace(positions=brics("rad", arm_joint_1=0.5)))
+    rest = arm.position
+    path = JointTrajectory(joint_names=names, points=[point(1.0, positions=rest.tolist())])
+    if by == "trajectory":
+        node.of["arm_1/arm_controller/joint_trajectory"](path)
+    elif by == "topic":
+        node.of["arm_1/joint_velocity_command"](joint_message(0.0, names, velocity=[0.1] * 5))
+    elif by == "switch":
+        node.of["arm_1/switchOffMotors"]()
+    elif by == "reset":
+        topics.begin_anew()
+    elif by == "refused":
+        path.points[0].positions[0] = 99.0
+        node.of["arm_1/arm_controller/joint_trajectory"](path)
+    else:
+        node.of["arm_1/joint_velocity_command"](joint_message(0.0, names[:4], velocity=[0.1] * 4))
+    topics._brics.on_positions(SimpleNamespace(positions=brics("rad", arm_joint_2=0.6)))
+    moved = by not in ("refused", "incomplete")
+    assert told[-1][:2] == [rest[0] if moved else 0.5, 0.6]
+    assert (driver.refused, driver.incomplete) == (int(by == "refused"), int(by == "incomplete"))
 
 
 class Goal:

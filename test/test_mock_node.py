@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -12,13 +15,14 @@ from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
-from ros_processes import ROOT, Observer, Processes, end  # noqa: E402
+from ros_processes import ROOT, Observer, Processes, end, environment  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty, Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
 from youbot_dynamics.nodes.messages import joint_message, pose_vector, seconds  # noqa: E402
+from youbot_dynamics.resources import config_path  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -148,6 +152,56 @@ def test_base_and_arm_of_the_twin_with_faults_at_run_time():
         assert any("position[0]" in status.message for status in found)
 
 
+def test_absurd_and_incomplete_commands_are_told_once_and_end_nothing():
+    with Processes() as processes, Robot() as robot:
+        child = processes.node("mock_youbot", "-p", "seed:=0")
+        wheels = robot.node.create_publisher(JointState, "driver/wheel_velocity_command", 1)
+        robot.ready()
+        robot.wait(lambda: wheels.get_subscription_count() > 0, "the wheels' ear")
+        rest = robot.truth()
+        names = [f"wheel_joint_{place}" for place in ("fl", "fr", "bl", "br")]
+
+        def driver_status():
+            arrays = robot.received["/diagnostics"]
+            return [s for array in arrays for s in array.status if s.name == "/mock_youbot: driver"][-1]
+
+        path = JointTrajectory(joint_names=ARM)
+        for time in (0, 1):
+            path.points.append(JointTrajectoryPoint(positions=rest.tolist(), velocities=[1e308] * 5))
+            path.points[-1].time_from_start.sec = time
+        for _ in range(3):
+            robot.path.publish(path)
+            wheels.publish(joint_message(0.0, names[:3], velocity=[1.0] * 3))
+            robot.spin(0.05)
+        robot.arm["velocity"].publish(joint_message(0.0, ARM, velocity=[0.0, 0.0, 0.0, 0.0, 1e308]))
+        wheels.publish(joint_message(0.0, names, velocity=[1e300] * 4))
+        robot.spin(0.2)
+        robot.drive(1e308)
+        robot.spin(1.5)
+        assert child.poll() is None
+        values = {pair.key: pair.value for pair in driver_status().values}
+        assert int(values["incomplete_commands"]) == 3 and 3 <= int(values["refused_commands"]) <= 4
+        assert np.abs(robot.states(names[0])[-1].velocity[:4]).max() < 18.0
+
+        assert robot.call(Trigger, "mock_youbot/reset", Trigger.Request()).success
+        robot.spin(1.2)
+        values = {pair.key: pair.value for pair in driver_status().values}
+        assert values["incomplete_commands"] == values["refused_commands"] == "0"
+
+        # The same text is another fault of the same kind.
+        for _ in range(2):
+            assert robot.set_fault("restart lasting=0.3").successful
+            robot.spin(0.1)
+            count = len(robot.received[STATES])
+            robot.spin(0.1)
+            assert len(robot.received[STATES]) == count
+            robot.spin(0.4)
+            assert len(robot.received[STATES]) > count
+        output = end(child)
+        assert child.returncode == 0, output
+        assert output.count("a command was refused") == 1 and "RuntimeWarning" not in output
+
+
 def in_whole_passes(times: list[float]) -> bool:
     """Whether simulated times are whole passes of the loop apart, nearly all of them one: DDS may lose a few."""
     passes = np.diff(times) / 0.02
@@ -175,6 +229,32 @@ def test_contact_simulation_serves_the_same_topics_on_its_own_clock():
         assert pose_vector(truth[-1].pose.pose)[0] > 0.15
         assert np.abs(robot.truth() - rest) == pytest.approx(0.3, abs=0.05)
         assert in_whole_passes([seconds(m.header.stamp) for m in truth])
+
+
+DIVERGING = """
+import rclpy
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.nodes.mock_youbot import MockYoubot
+
+rclpy.init(args=["--ros-args", "-p", "plant:=mujoco", *{files!r}])
+node = MockYoubot()
+node._driver.plant.plant.data.qvel[0] = 1e30
+try:
+    node._driver.advance(node._driver.plant.time + 0.02)
+except InputError as problem:
+    print("refused:", problem)
+node.destroy_node()
+"""
+
+
+def test_a_contact_simulation_that_diverges_says_so_and_leaves_no_file(tmp_path):
+    pytest.importorskip("mujoco")
+    files = [word for name in ("youbot", "mock") for word in ("--params-file", str(config_path(f"{name}.yaml")))]
+    command = [sys.executable, "-c", DIVERGING.format(files=files)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60)
+    assert "refused: motion in MuJoCo" in done.stdout, done.stderr
+    assert "MuJoCo: Nan, Inf or huge value in QVEL" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_bringup_of_the_contact_simulation_drives_on_simulated_time():

@@ -111,7 +111,8 @@ def test_a_held_torque_warms_winding_and_housing_as_the_heat_network_says():
     arm.advance(60.0)
     for k, geared in enumerate(arm.model.motors):
         current = torque[k] / (geared.ratio * geared.motor.torque_constant)
-        winding, housing = heat_step(geared.motor.heat_constants, 25.0, 25.0, current**2, 0.0, 60.0 - 0.011)
+        warmed = 60.0 - truth.command_delay
+        winding, housing = heat_step(geared.motor.heat_constants, 25.0, 25.0, current**2, 0.0, warmed)
         assert arm.winding[k] == pytest.approx(winding, abs=0.05)
         assert arm.housing[k] == pytest.approx(housing, abs=0.05)
 

@@ -14,6 +14,7 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base_plant import BasePlant
+from youbot_dynamics.simulation.effective_delay import effective_delay
 from youbot_dynamics.simulation.mujoco_base import MujocoBase
 from youbot_dynamics.simulation.mujoco_model import TIMESTEP, ContactBase
 from youbot_dynamics.simulation.mujoco_plant import MujocoPlant
@@ -182,6 +183,82 @@ def test_the_contact_wanders_alike_in_twin_and_mujoco():
     assert speeds[0][1] < 0.5 * speeds[1][1]
 
 
+LIKE_MUJOCO = {"lateral_factor": factor(6), "rollers": 0.0, "roller_phase": (0.0,) * 4}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("axis", [0, 2], ids=["x", "yaw"])
+def test_both_answer_a_step_alike(axis, seed):
+    """Each loop of the contact base reckons with all that its wheel moves: with a quarter of the mass, yaw was twice
+    too fast.
+    """
+    truth = dataclasses.replace(load_truth(seed).without_noise(), **LIKE_MUJOCO)
+    asked, reached = np.zeros(3), []
+    asked[axis] = 0.2 if axis == 0 else 0.5
+    for base in two_bases(truth, 6):
+        base.command_twist(asked, 0.0)
+        speeds = []
+        for k in range(800):
+            base.advance((k + 1) * 1e-3)
+            speeds.append(base.twist[axis])
+        reached.append(np.argmax(np.array(speeds) > 0.632 * np.mean(speeds[-200:])) * 1e-3)
+    print(f"63 % after {np.array(reached) - truth.dead_times()[axis]} s, lag {truth.lag:.4f} s")
+    assert reached[1] == pytest.approx(reached[0], abs=4e-3)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_turn_is_as_late_in_both(seed):
+    truth = dataclasses.replace(load_truth(seed).without_noise(), **LIKE_MUJOCO)
+    times = np.arange(0.0, 8.0, 0.02)
+    commands = 0.8 * np.sin(1.3 * times) + 0.4 * np.sin(4.4 * times)
+    late = []
+    for base in two_bases(truth, 6):
+        turned = []
+        for time, command in zip(times, commands, strict=True):
+            base.advance(float(time))
+            turned.append(base.pose[2])
+            base.command_twist([0.0, 0.0, command], float(time))
+        late.append(effective_delay(times, commands, times, turned))
+    print(f"effective delay {np.array(late)} s")
+    assert late[1] == pytest.approx(late[0], abs=5e-3)
+
+
+@pytest.mark.parametrize("axis", [0, 1], ids=["x", "y"])
+def test_both_stop_on_the_grip_of_their_rollers(axis):
+    """From full speed, wheels sliding: mu g cos 45 and some friction in the twin, contacts in MuJoCo."""
+    truth = dataclasses.replace(TRUTH, lateral_factor=factor(6), lag=0.01)
+    asked, speeds = np.zeros(3), []
+    asked[axis] = 0.8
+    for base in two_bases(truth, 6):
+        base.command_twist(asked, 0.0)
+        base.advance(2.0)
+        base.command_twist(np.zeros(3), 2.0)
+        base.advance(2.0 + truth.dead_times()[axis] + 0.02)
+        before = base.twist[axis]
+        base.advance(base.time + 0.08)
+        speeds.append((before - base.twist[axis]) / 0.08)
+        assert np.abs(base.wheel_torques).max() < 5.1
+    print(f"decelerations {np.array(speeds)} m/s2")
+    assert 5.0 < speeds[0] < 6.2
+    assert speeds[1] == pytest.approx(speeds[0], rel=0.15)
+
+
+@pytest.mark.parametrize("kind", [0, 1], ids=["twin", "MuJoCo"])
+def test_commands_are_counted_in_motor_rpm(kind):
+    """Facts 1.4: speeds that round to the same rpm move the base alike, to the bit."""
+    moved = []
+    for rpm in (99.7, 100.4, 100.6):
+        base = two_bases(TRUTH, 6)[kind]
+        speed = rpm * ROBOT.driver.velocity_quantum / 15.0
+        base.command_twist([speed * 0.0475, 0.0, 0.0])
+        base.advance(0.4)
+        base.command_wheels(np.array(ROBOT.driver.command_sign) * -speed)
+        base.advance(0.8)
+        moved.append(base.wheel_angles)
+    np.testing.assert_array_equal(moved[0], moved[1])
+    assert np.all(np.abs(moved[2] - moved[0]) > 1e-5)
+
+
 def test_readings_are_those_of_the_twin():
     """Signs, quanta, delay, lag and the driver's odometry: one sampler, two plants."""
     truth = dataclasses.replace(TRUTH, lateral_factor=factor(6))
@@ -193,7 +270,6 @@ def test_readings_are_those_of_the_twin():
             base.advance(0.02 * (k + 1))
         one, other = twin.read(), contact.read()
         assert one.stamp == pytest.approx(other.stamp, abs=1e-9)
-        # The loops of the twin share the inertia of the robot, those in MuJoCo see a quarter of it each.
         settled = 0.02 * k > truth.dead_time_x + 10.0 * truth.lag
         for name, bound in (("position", 0.05), ("velocity", 0.25), ("odometry", 3e-3), ("twist", 0.02)):
             if settled or name in ("position", "odometry"):

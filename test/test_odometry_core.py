@@ -23,8 +23,12 @@ SIGNS = np.array(ROBOT.driver.position_sign)
 def drive(
     parts: list[tuple[tuple[float, float, float], float]], seed: int = 2
 ) -> tuple[list[OdometryState], np.ndarray]:
-    """Odometry and truth of a twin that is commanded one twist after the other, until it rests again."""
-    twin = BasePlant(calibrated_truth(seed).without_noise(), ROBOT.driver, seed)
+    """Odometry and truth of a twin that is commanded one twist after the other, until it rests again.
+
+    The floor holds whatever the jumps of the command: what slid, no odometry of wheels could tell.
+    """
+    truth = dataclasses.replace(calibrated_truth(seed).without_noise(), floor_friction=5.0)
+    twin = BasePlant(truth, ROBOT.driver, seed)
     odometry = Odometry(ROBOT, OdometrySettings())
     states, poses, k = [], [], 0
     for twist, seconds in [*parts, ((0.0, 0.0, 0.0), 1.5)]:

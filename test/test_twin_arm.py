@@ -414,6 +414,20 @@ def test_a_torque_answers_after_the_delay_drawn_and_other_commands_after_the_nex
         assert 0.0 <= late - truth.command_delay - wait < 1.001 * STEP
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_the_encoder_first_tells_of_a_torque_7_to_16_ms_after_it(seed: int) -> None:
+    """What the logs of the H-BRS thesis show; the current answers some 2 ms before."""
+    plant = plant_at(UPRIGHT, seed)
+    plant.advance(0.1)
+    plant.command_torques([0.0, 0.0, 0.0, 0.0, 0.5])
+    before, tick = plant.position, 2.0 * np.pi / 4000.0 / 71.0
+    while abs(plant.position[4] - before[4]) < tick and plant.time < 0.2:
+        plant.advance(plant.time + STEP)
+    late = plant.time - 0.1
+    assert 6.5e-3 < late < 17.5e-3
+    assert 0.9e-3 < late - plant.truth.command_delay < 6e-3
+
+
 def test_commands_keep_their_order_and_their_times() -> None:
     plant = plant_at(UPRIGHT, 0, command_delay=0.01, loop_phase=0.0)
     plant.command_positions(UPRIGHT + 0.1, 0.001)  # waits for the loop at 0.020

@@ -65,7 +65,7 @@ def test_work_and_heat_in_the_books_are_those_of_the_motion() -> None:
     assert energy.work == pytest.approx(work, rel=1e-9)
     assert energy.wheel_heat == pytest.approx(wheels, rel=2e-3)
     assert energy.floor_heat == pytest.approx(floor, rel=2e-3)
-    speeds = truth.mecanum().wheel_speeds(plant.twist)
+    speeds = plant.wheel_speeds
     vx, vy, wz = plant.twist
     moving = truth.mass * (vx**2 + vy**2) + truth.yaw_inertia * wz**2 + truth.wheel_inertia * speeds @ speeds
     assert energy.stored == pytest.approx(0.5 * moving, rel=1e-12)
@@ -94,7 +94,8 @@ def test_without_friction_spinning_and_drifting_costs_nothing() -> None:
 
 
 def test_wheels_that_roll_lose_nothing_to_slip() -> None:
-    assert abs(drive_busily(load_truth(7), 7, 10.0).energy().slip_heat) < 1e-12
+    gripping = dataclasses.replace(load_truth(7), floor_friction=5.0)
+    assert abs(drive_busily(gripping, 7, 10.0).energy().slip_heat) < 1e-12
 
 
 def test_slip_only_makes_heat() -> None:

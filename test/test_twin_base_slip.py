@@ -9,6 +9,7 @@ import pytest
 from base_drives import DRIVER, busy_twist, cruise
 
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.simulation.base_commands import counted_wheel_speeds
 from youbot_dynamics.simulation.base_plant import BasePlant
 from youbot_dynamics.simulation.base_truth import BaseTruth
 from youbot_dynamics.simulation.slip import SlipEvent, draw_slips, lost_shares
@@ -59,7 +60,7 @@ def test_motors_keep_their_wheels_to_the_command_and_the_base_comes_short() -> N
 def test_wheels_that_all_slip_alike_cannot_be_told_from_wheels_that_roll() -> None:
     slips = tuple(SlipEvent(wheel, 0.2, 1.0, 99.0) for wheel in range(4))
     plant = cruise(TRUTH, FORWARD, 8.0, slips)
-    asked = BASE.twist(DRIVER.mecanum().wheel_speeds(FORWARD))
+    asked = BASE.twist(counted_wheel_speeds(DRIVER, DRIVER.mecanum().wheel_speeds(FORWARD)))
     np.testing.assert_allclose(plant.wheel_speeds, BASE.wheel_speeds(asked), rtol=1e-5)
     np.testing.assert_allclose(BASE.slip(plant.wheel_speeds), 0.0, atol=1e-9)
     assert plant.twist[0] == pytest.approx(0.8 * asked[0], rel=1e-5)

@@ -13,6 +13,7 @@ from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.nodes.processes import node_command, start, stop_all
 from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.mujoco_engine import engine
 
 _LOOK = 0.05  # [s] between looks at the processes
 
@@ -38,13 +39,8 @@ def bringup(values: Mapping[str, str]) -> int:
             expected="ROS 2 Jazzy",
             remedy="source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'",
         )
-    if values["robot"] == "mujoco" and importlib.util.find_spec("mujoco") is None:
-        raise ResourceError(
-            "package mujoco",
-            got="not installed",
-            expected="MuJoCo, the contact engine of robot mujoco",
-            remedy="pip install 'youbot_dynamics[sim]'",
-        )
+    if values["robot"] == "mujoco":
+        engine()  # found, new enough, and with the OpenGL it looks for
     interrupted = StopFlag()
     running = {p.executable: start(node_command(p.executable, p.arguments)) for p in processes}
     announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")

@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from youbot_dynamics.nodes.driver_messages import trajectory_knots, values_of
 from youbot_dynamics.nodes.messages import joint_message
-from youbot_dynamics.nodes.mock_driver_arm import serve
+from youbot_dynamics.nodes.mock_driver_arm import BricsCommands, serve
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS
 
 # The plants bring in the compiler: 0.2 s of every start.
@@ -45,7 +45,7 @@ class ArmTopics:
     ) -> None:
         self._joints, self._driver, self._now = joints, driver, now
         self._passes = 0
-        self.skipped = 0
+        self._brics = BricsCommands(joints, self._send)
         for kind in ("position", "velocity", "torque"):
             node.create_subscription(
                 JointState, f"arm_1/joint_{kind}_command", lambda m, kind=kind: self._on_command(kind, m), COMMAND_QOS
@@ -54,7 +54,7 @@ class ArmTopics:
         node.create_subscription(JointTrajectory, trajectory, self._on_trajectory, COMMAND_QOS)
         node.create_service(Empty, "arm_1/switchOffMotors", lambda q, a: self._switch(False, a))
         node.create_service(Empty, "arm_1/switchOnMotors", lambda q, a: self._switch(True, a))
-        self._goals = serve(node, joints, self._command, now)
+        self._goals = serve(node, joints, self._brics, self._command, now)
         self._truth = node.create_publisher(JointState, "ground_truth/arm", STATE_QOS)
         self._true_winding = node.create_publisher(JointState, "ground_truth/winding_temperature", STATE_QOS)
         self._true_housing = node.create_publisher(JointState, "ground_truth/housing_temperature", STATE_QOS)
@@ -63,6 +63,10 @@ class ArmTopics:
             self._voltage = node.create_publisher(JointState, "arm_1/motor_voltage", STATE_QOS)
             self._winding = node.create_publisher(JointState, "arm_1/motor_temperature", STATE_QOS)
             self._housing = node.create_publisher(JointState, "arm_1/housing_temperature", STATE_QOS)
+
+    def begin_anew(self) -> None:
+        """Another arm is in place of the former one."""
+        self._brics.forget()
 
     def publish(self, shift: float) -> None:
         """One pass of the loop; `shift` [s] from the plant's time to that of the stamps."""
@@ -91,7 +95,7 @@ class ArmTopics:
         values = {"position": message.position, "velocity": message.velocity, "torque": message.effort}[kind]
         found = values_of(message, values, self._joints)
         if found is None:
-            self.skipped += 1
+            self._driver().skip(f"arm_1/joint_{kind}_command lacks joints or values")
             return
         call = {"position": "command_positions", "velocity": "command_velocities", "torque": "command_torques"}[kind]
         self._command(lambda arm, time: getattr(arm, call)(found, time))
@@ -103,13 +107,21 @@ class ArmTopics:
             return
         knots = trajectory_knots(message, self._joints)
         if knots is None:
-            self.skipped += 1
+            self._driver().skip("arm_1/arm_controller/joint_trajectory lacks joints, or its points are not alike")
             return
         self._command(lambda arm, time: arm.command_trajectory(*knots, time))
 
     def _command(self, command: Callable[[Any, float], None]) -> None:
+        def carry_out(arm: Any, time: float) -> None:
+            command(arm, time)
+            self._brics.forget()
+
+        self._send(carry_out)
+
+    def _send(self, command: Callable[[Any, float], None]) -> None:
         self._driver().command_arm(command, self._now())
 
     def _switch(self, on: bool, response: Empty.Response) -> Empty.Response:
         self._driver().switch_arm(on)
+        self._brics.forget()
         return response

@@ -28,7 +28,7 @@ class BricsCommands:
 
     Args:
         joints: names of the arm's joints.
-        command: takes a command for the arm of the moment.
+        command: takes a command for the arm of the moment, and does not `forget`.
     """
 
     def __init__(self, joints: tuple[str, ...], command: Command) -> None:
@@ -43,12 +43,20 @@ class BricsCommands:
         """A brics_actuator/JointVelocities."""
         self._pass_on("command_velocities", named_values(message.velocities, VELOCITY_UNIT))
 
+    def forget(self) -> None:
+        """Something else has moved the arm: joints that are not named hold from now on what they then have."""
+        self._last = None
+
     def _pass_on(self, call: str, named: Mapping[str, float]) -> None:
         def send(arm: Any, time: float) -> None:
             if self._last is not None and self._last[0] == call:
                 values = self._last[1].copy()
+            elif call == "command_positions":
+                # A joint that rests on its stop is a little beyond its limit, where no command may send it.
+                limits = arm.model.tree.limits
+                values = np.clip(arm.position, [limit.lower for limit in limits], [limit.upper for limit in limits])
             else:
-                values = arm.position if call == "command_positions" else np.zeros(len(self._joints))
+                values = np.zeros(len(self._joints))
             for k, name in enumerate(self._joints):
                 values[k] = named.get(name, values[k])
             getattr(arm, call)(values, time)
@@ -106,7 +114,9 @@ class TrajectoryGoals:
         self._running = left
 
 
-def serve(node: Node, joints: tuple[str, ...], command: Command, now: Callable[[], float]) -> TrajectoryGoals | None:
+def serve(
+    node: Node, joints: tuple[str, ...], brics: BricsCommands, command: Command, now: Callable[[], float]
+) -> TrajectoryGoals | None:
     """Offer what this machine has the packages for, and say once what it lacks; the goals to advance, if any."""
     missing = [name for name in ("brics_actuator", "control_msgs") if importlib.util.find_spec(name) is None]
     if missing:
@@ -116,7 +126,6 @@ def serve(node: Node, joints: tuple[str, ...], command: Command, now: Callable[[
     if "brics_actuator" not in missing:
         from brics_actuator.msg import JointPositions, JointVelocities
 
-        brics = BricsCommands(joints, command)
         for kind, name, take in (
             (JointPositions, "position", brics.on_positions),
             (JointVelocities, "velocity", brics.on_velocities),

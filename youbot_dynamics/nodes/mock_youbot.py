@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 from geometry_msgs.msg import Twist
@@ -19,6 +20,7 @@ from youbot_dynamics.nodes.driver_messages import report_message, values_of
 from youbot_dynamics.nodes.messages import odometry_message, twist_vector
 from youbot_dynamics.nodes.mock_arm import ArmTopics
 from youbot_dynamics.nodes.mock_clock import MachineTime, OwnTime
+from youbot_dynamics.nodes.mock_refusals import Bursts
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, run
 from youbot_dynamics.parameters import Parameter
@@ -110,6 +112,7 @@ TABLE = (
 )
 
 RATE = 50.0  # [Hz] of the driver's loop
+_QUIET = 5.0  # [s] without a refusal, after which the next one is said again
 
 
 class MockYoubot(Node):
@@ -124,7 +127,8 @@ class MockYoubot(Node):
         self._faults = parse_faults(self._config["fault"], self._robot.driver)
         self._fault_text = self._config["fault"]
         self.add_on_set_parameters_callback(self._check_fault)
-        self._config.on_change(self._take_fault)
+        self.add_post_set_parameters_callback(self._take_fault)
+        self._refusals = Bursts(_QUIET)
         factor = self._config["real_time_factor"]
         if factor != 1.0 and not self._config["publish_clock"]:
             raise ParameterError("parameter real_time_factor", got=f"{factor:g}", remedy="set publish_clock too")
@@ -171,6 +175,7 @@ class MockYoubot(Node):
         return driver
 
     def _make_plant(self, start: float) -> Any:
+        from youbot_dynamics.simulation.mujoco_engine import engine
         from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
         from youbot_dynamics.simulation.truth import draw_arm_truth, draw_truth
         from youbot_dynamics.simulation.youbot import Youbot
@@ -183,6 +188,9 @@ class MockYoubot(Node):
         if self._config["geometry"] == "known":
             base = base.with_geometry(sheets.base.geometry)
         make = MujocoYoubot if self._config["plant"] == "mujoco" else Youbot
+        if make is MujocoYoubot:
+            # Else it leaves a file in whatever folder the node was started from.
+            engine().set_mju_user_warning(lambda text: self.get_logger().warning(f"MuJoCo: {text}"))
         return make(base, arm, dataclasses.replace(sheets, driver=self._robot.driver), seed, start)
 
     def _show(self) -> None:
@@ -198,20 +206,23 @@ class MockYoubot(Node):
                     return SetParametersResult(successful=False, reason=str(problem))
         return SetParametersResult(successful=True)
 
-    def _take_fault(self) -> None:
-        if self._config["fault"] != self._fault_text:
-            self._fault_text = self._config["fault"]
-            self._faults = parse_faults(self._fault_text, self._robot.driver)
-            self._driver.set_faults(self._faults)
+    def _take_fault(self, parameters: list[Any]) -> None:
+        for parameter in parameters:
+            if parameter.name == "fault":  # its text may be the old one: its time begins anew
+                self._fault_text = parameter.value
+                self._faults = parse_faults(self._fault_text, self._robot.driver)
+                self._driver.set_faults(self._faults)
 
     def _on_twist(self, message: Twist) -> None:
-        # No clamp and no timeout: the real driver has none either. A NaN would end the simulation: it is refused.
+        # No timeout: the real driver has none either; the motors cut it. A NaN would end the simulation: it is refused.
         self._driver.command_twist(twist_vector(message), self._time.now())
 
     def _on_wheels(self, message: JointState) -> None:
         speeds = values_of(message, message.velocity, self._robot.driver.wheel_joints)
-        if speeds is not None:
-            self._driver.command_wheels(speeds, self._time.now())
+        if speeds is None:
+            self._driver.skip("driver/wheel_velocity_command lacks joints or values")
+            return
+        self._driver.command_wheels(speeds, self._time.now())
 
     def _switch(self, on: bool, response: Empty.Response) -> Empty.Response:
         self._driver.switch_base(on)
@@ -219,6 +230,8 @@ class MockYoubot(Node):
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._driver = self._make_driver(self._time.now())
+        if self._arm is not None:
+            self._arm.begin_anew()
         self._show()
         response.success = True
         response.message = "the robot stands at the origin, its arm folded; its faults begin anew"
@@ -233,20 +246,21 @@ class MockYoubot(Node):
         self._ground_truth.publish(odometry_message(plant.time + shift, *frames, base.pose, base.twist))
         if self._arm is not None:
             self._arm.publish(shift)
+        if self._refusals.begins(self._driver.refused + self._driver.incomplete, time.monotonic()):
+            self.get_logger().warning(f"a command was refused: {self._driver.last_refusal}; see /diagnostics for more")
 
     def _report(self) -> dict[str, Status]:
-        driver, skipped = self._driver, 0 if self._arm is None else self._arm.skipped
+        driver = self._driver
         values = {
             "plant": self._config["plant"],
             "seed": str(self._config["seed"]),
             "rate_hz": f"{RATE:g}",
             "fault": self._fault_text or "none",
             "refused_commands": str(driver.refused),
-            "incomplete_commands": str(skipped),
+            "incomplete_commands": str(driver.incomplete),
         }
-        if driver.refused or skipped:
-            why = driver.last_refusal or "a command for the arm lacks joints or values"
-            return {"driver": Status(WARN, f"simulated robot; a command was refused: {why}", values)}
+        if driver.refused or driver.incomplete:
+            return {"driver": Status(WARN, f"simulated robot; a command was refused: {driver.last_refusal}", values)}
         return {"driver": Status(OK, "simulated, not a robot", values)}
 
 

@@ -19,7 +19,7 @@ from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation import arm_controller as controller
 from youbot_dynamics.simulation.arm_readings import ArmReading, ArmSampler, TemperatureReading, VoltageReading
 from youbot_dynamics.simulation.arm_truth import ArmTruth
-from youbot_dynamics.simulation.joint_trajectory import JointTrajectory
+from youbot_dynamics.simulation.joint_trajectory import FASTEST, JointTrajectory
 
 # Where the driver's limits let the arm fold itself; youbot-manipulator.cfg, limits of joints 1 to 5.
 FOLDED = (0.01007, 0.01007, -0.01571, 0.02212, 0.11062)  # [rad]
@@ -191,7 +191,8 @@ class ArmDriver:
         Raises:
             InputError: a wrong shape or a number that is not finite.
         """
-        counted = np.rint(self._finite("velocity", velocity) / self._one_rpm) * self._one_rpm
+        asked = np.clip(self._finite("velocity", velocity), -FASTEST, FASTEST)  # else the counting overflows
+        counted = np.rint(asked / self._one_rpm) * self._one_rpm
         self._queue(controller.VELOCITY, counted, time)
 
     def command_torques(self, torque: ArrayLike, time: float | None = None) -> None:
@@ -224,11 +225,12 @@ class ArmDriver:
             time: of reception [s], now if not given.
 
         Raises:
-            InputError: knots that are no trajectory, or beyond the limits.
+            InputError: knots that are no trajectory, beyond the limits, or joined by absurd speeds.
         """
         checked = JointTrajectory(times, positions, velocities, accelerations)  # type: ignore[arg-type]
         for k, row in enumerate(checked.positions):
             reachable(f"positions[{k}]", row, self.model)
+        checked.check_speeds(self._physics.position)
         self._queue(controller.TRAJECTORY, checked, time)
 
     def switch_motors(self, on: bool) -> None:

@@ -92,6 +92,8 @@ def solve_step(
             return np.inf
         change, fastest = 0.0, 0.0
         for i in range(n):
+            if not abs(found[0, i]) < np.inf:
+                return np.inf
             change = max(change, abs(found[0, i] - a[i]) * dt)
             fastest = max(fastest, abs(found[0, i]) * dt)
             a[i] = found[0, i]
@@ -129,8 +131,9 @@ def take_step(dt: float, accelerations: Vector, met: Vector, state: Vector, ledg
 def warmer(heat: Vector, winding: float, housing: float, current: float) -> tuple[float, float]:
     """Temperatures [degC] of winding and housing a cycle later, by the midpoint rule.
 
-    A cycle is 1e-4 of the shortest time constant: the rule is off by 1e-9 of a rise, at a tenth of the cost of the
-    exact `heat_step`.
+    A cycle is 2.4e-4 of the shortest time constant that can be drawn, of a winding of least resistance and capacity,
+    1.2e-4 of the nominal one: the rule is off by less than 1e-8 of a rise, at a tenth of the cost of the exact
+    `heat_step`.
 
     Args:
         heat: (7,) constants of the thermal network.

@@ -70,14 +70,16 @@ class ArmTruth:
     housing_capacity: Five = _factor("Heat capacity of each housing over the nominal one.")
     ambient_temperature: float = fact("Air around the motors.", unit="degC", low=-20.0, high=60.0, source=_FACTS)
     command_delay: float = fact(
-        "From a command's arrival in the driver's 1 kHz loop to the current that answers it.",
+        "From a command's arrival in the driver's 1 kHz loop to the current that answers it; the encoder tells of it "
+        "some 2 ms later.",
         unit="s",
         low=0.0,
         high=0.1,
-        source="H-BRS thesis 2018, logs of torque steps: 7-16 ms; youbot facts, section 2.4",
+        source="H-BRS thesis 2018, logs of torque steps: 7-16 ms to first motion, less 2 ms; youbot facts, section 2.4",
     )
     loop_phase: float = fact(
-        "When the driver's 50 Hz loop ticks; all commands but torques wait for it.",
+        "When the driver's 50 Hz loop takes commands, all but torques wait for it; when it reads, the mock's clock and "
+        "a scenario's seed say apart.",
         unit="s",
         low=0.0,
         high=0.02,

@@ -3,10 +3,15 @@
 A wheel's row J_i says how fast it rolls at a body twist V. Where rollers are drawn, it wanders with the angle phi of
 the roller on the floor off the bottom: R w = vx + t vy + (x t - y) wz with t = tan(d) / cos(phi) and
 y = y_w + b tan(d) tan(phi), d the angle of the rollers, b the depth of their axes (system 31). With M_i the torque of
-a wheel's motor, f_i its friction, T_i what it passes to the floor, e_i the creep of its contact, 0 where it has grip,
+a wheel's motor (`wheel_motors`), f_i its friction, T_i what it passes to the floor, e_i the creep of its contact, 0
+where it has grip,
 
-    Jw w_i' = M_i - f_i - T_i,    w_i = J_i V + e_i T_i
+    Jw w_i' = M_i - f_i - T_i,    w_i = J_i V + e_i T_i where |T_i| < G_i,    T_i = +-G_i where the wheel slides
     diag(m, m, I) V' = sum J_i' T_i - friction on the floor + m Omega (V_T, -V_L, 0)
+
+A free roller takes force along its axis only, forward T / R, in all mu m g / 4 at most: G_i = mu m g / 4 R / sqrt(1 +
+t^2). A base on mecanum wheels speeds up and brakes by mu g cos 45 deg = 5.5 m/s2. Loads do not shift between wheels,
+and what a roller's friction takes of its grip is left out.
 
 A step takes the rows and the centripetal term of its middle and the contacts of its end, and displaces everything by
 its mean speed: the ledger of forces x displacements closes. Where the next roller comes to the floor, the row jumps
@@ -15,7 +20,7 @@ and the contact takes the blow without a bounce.
 
 from __future__ import annotations
 
-from math import cos, exp, floor, pi, sin, sqrt, tan, tanh
+from math import copysign, cos, exp, floor, pi, sin, sqrt, tan, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -25,20 +30,21 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics import mecanum_dynamics
 from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE, friction_forces
 from youbot_dynamics.simulation.base_truth import BaseTruth
+from youbot_dynamics.simulation.wheel_motors import WheelLoop, drive_wheels, loop_of
 
 STEP = 1e-3  # [s] of simulated time
 
 # Layout of the state vector.
 POSE = slice(0, 3)  # x, y, yaw in the world [m, m, rad]
 TWIST = slice(3, 6)  # body twist [m/s, m/s, rad/s]
-REFERENCE = slice(6, 9)  # first-order answer of the motor loop to the delayed command
-LAGGING = slice(9, 12)  # integral of reference - twist the wheels tell of [m, m, rad]
-WHEELS = slice(12, 16)  # wheel angles [rad], positive forward
-NOISE = slice(16, 20)  # wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
-TOLD = slice(20, 24)  # wheel speeds as the motor controllers filter them [rad/s]
-MOTORS = slice(24, 28)  # torques of the motors at the wheels, held over the last step [N m]
-SPEEDS = slice(28, 32)  # wheel speeds [rad/s]
-STATE_SIZE = 32
+REFERENCE = slice(6, 10)  # first-order answer of the motor loops to the delayed command [rad/s]
+LAGGING = slice(10, 14)  # integral of reference - speeds of the wheels [rad]
+WHEELS = slice(14, 18)  # wheel angles [rad], positive forward
+NOISE = slice(18, 22)  # wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
+TOLD = slice(22, 26)  # wheel speeds as the motor controllers filter them [rad/s]
+MOTORS = slice(26, 30)  # torques of the motors at the wheels, held over the last step [N m]
+SPEEDS = slice(30, 34)  # wheel speeds [rad/s]
+STATE_SIZE = 34
 
 # Layout of the ledger [J].
 MOTOR_WORK, WHEEL_HEAT, FLOOR_HEAT, SLIP_HEAT = range(4)
@@ -47,6 +53,8 @@ LEDGER_SIZE = 4
 _BUMP_ANGLE = 0.3  # correlation of the wandering torque over the turn of the wheel [rad]: a third of a roller pitch
 _LEAST_LOAD = 0.02  # [N m] chosen: keeps a contact from losing all its grip where the base rolls without a load
 _PASSES = 2  # over a step, where rows depend on how far the wheels turn in it
+_TRIES = 8  # at finding which wheels slide in a step; most steps need one
+_GRAVITY = 9.81  # [m/s2]
 
 
 class BaseConstants(NamedTuple):
@@ -56,7 +64,9 @@ class BaseConstants(NamedTuple):
         mass: m, of everything [kg].
         yaw_inertia: I, of everything [kg m2].
         wheel_inertia: Jw of a wheel with its reflected rotor [kg m2].
-        inertia: (3, 3) effective inertia the motor loop reckons with.
+        loop: the motors. Their loops reckon with the effective inertia and know nothing of what the wheels do beside a
+            motion of the base.
+        grips: G (4,), largest torques the wheels pass to the floor [N m].
         positions: (4, 2) wheel centres [m].
         radii: (4,) of the wheels [m].
         slants: (4,) tan(d) of the rollers over the lateral factor; of an ideal roller in its middle where they wander.
@@ -65,9 +75,8 @@ class BaseConstants(NamedTuple):
         pitch: angle from roller to roller [rad]; 0 where the contact does not wander.
         depth: b with the sign of tan(d), (4,): axis of the roller on the floor below the wheel's [m].
         phases: (4,) angle of the roller on the floor off the bottom at the start [rad].
-        lag: time constant of the motor loop [s].
         speed_lag: time constant of the told speeds [s].
-        torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only.
+        torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1.
         wheel_coulomb: F1 [N m].
         roller_coulomb: F2 / r [N].
         viscous: (2,) xi_L, xi_T [N s/m].
@@ -76,7 +85,8 @@ class BaseConstants(NamedTuple):
     mass: float
     yaw_inertia: float
     wheel_inertia: float
-    inertia: Vector
+    loop: WheelLoop
+    grips: Vector
     positions: Vector
     radii: Vector
     slants: Vector
@@ -85,7 +95,6 @@ class BaseConstants(NamedTuple):
     pitch: float
     depth: Vector
     phases: Vector
-    lag: float
     speed_lag: float
     torque_noise: float
     wheel_coulomb: float
@@ -103,11 +112,16 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
     base = truth.mecanum()
     tangents = np.tan(base.roller_angles)
     pitch = 2.0 * pi / truth.rollers if truth.rollers > 0.0 else 0.0
+    spread = base.forward_matrix
+    # A wheel without inertia has no speed of its own to slide at.
+    rows = base.inverse_matrix
+    grips = truth.floor_friction * truth.mass * _GRAVITY / 4.0 / np.hypot(rows[:, 0], rows[:, 1])
     return BaseConstants(
         mass=float(truth.mass),
         yaw_inertia=float(truth.yaw_inertia),
         wheel_inertia=float(truth.wheel_inertia),
-        inertia=effective_inertia(truth),
+        loop=loop_of(spread.T @ effective_inertia(truth) @ spread, truth.lag, truth.wheel_torque_constant),
+        grips=grips if truth.wheel_inertia > 0.0 else np.full(4, np.inf),
         positions=base.positions.copy(),
         radii=base.radii.copy(),
         slants=tangents * truth.wander_scale(),
@@ -116,7 +130,6 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
         pitch=pitch,
         depth=truth.roller_depth * tangents,
         phases=pitch * np.array(truth.roller_phase),
-        lag=float(truth.lag),
         speed_lag=float(truth.speed_lag),
         torque_noise=float(truth.torque_noise),
         wheel_coulomb=float(truth.wheel_coulomb),
@@ -166,50 +179,6 @@ def solve3(a: Vector, b: Vector, x: Vector) -> None:
 
 
 @compiled
-def motor_torques(
-    twist_of_wheels: Vector,
-    inertia: Vector,
-    lag: float,
-    decay: float,
-    command: Vector,
-    speeds: Vector,
-    dt: float,
-    state: Vector,
-) -> None:
-    """Advance the motor loop by one step and write its torques (4,) into the state.
-
-    The loop answers a command exactly to first order (time constant `lag`) and holds the answer against friction with
-    a PI law of the same bandwidth on the twist u that the wheels tell of:
-    F = M dVr/dt + M/lag (Vr - u) + M/(4 lag^2) int (Vr - u), M the effective inertia; the four wheels share F with
-    the least torques.
-
-    Args:
-        twist_of_wheels: (3, 4) least-squares inverse of the mean rows.
-        inertia: (3, 3) effective inertia.
-        lag: [s].
-        decay: exp(-dt / lag).
-        command: (3,) mean over the step [m/s, m/s, rad/s].
-        speeds: (4,) of the wheels now [rad/s].
-        dt: step [s].
-        state: (32,), changed.
-    """
-    for i in range(4):
-        state[24 + i] = 0.0
-    for axis in range(3):
-        told = 0.0
-        for i in range(4):
-            told += twist_of_wheels[axis, i] * speeds[i]
-        answer = command[axis] + (state[6 + axis] - command[axis]) * decay
-        gap = state[6 + axis] - told
-        pull = (answer - state[6 + axis]) / dt + gap / lag + state[9 + axis] / (4.0 * lag * lag)
-        state[6 + axis] = answer
-        state[9 + axis] += gap * dt
-        for i in range(4):
-            for row in range(3):
-                state[24 + i] += twist_of_wheels[row, i] * (inertia[row, axis] * pull)
-
-
-@compiled
 def advance(
     base: BaseConstants,
     commands: Vector,
@@ -222,27 +191,30 @@ def advance(
 ) -> None:
     """Advance the base in place by len(commands) steps of `dt`.
 
-    Friction: `mecanum_dynamics.friction_forces` (D-003-9) with a torque that wanders as the wheels turn. The
-    centre of mass is over the centre of the base; the real one lies 35 mm ahead, 0.9 % of the yaw inertia.
+    The motion lags its command by more than dead time and `lag`, for friction is held weakly: `BaseTruth` has figures.
+    Friction: `mecanum_dynamics.friction_forces` (D-003-9) with a torque that wanders as the wheels turn, by F1 at most
+    so that friction never drives. The centre of mass is over the centre of the base; the real one lies 35 mm ahead,
+    0.9 % of the yaw inertia.
 
     Args:
         base: its numbers.
-        commands: (k, 3) delayed twist command, mean over each step [m/s, m/s, rad/s].
+        commands: (k, 4) delayed wheel speeds, mean over each step [rad/s].
         normals: (k, 4) standard normal numbers that drive the wandering torque.
         slips: (k, 4) share of its turn that a wheel loses to slip while it carries its part L of the friction on the
             floor: e = share |w| / L, so that slip only ever costs energy.
         dt: step [s].
         powered: False lets the base coast.
-        state: (32,) as laid out above; changed in place.
+        state: (34,) as laid out above; changed in place.
         ledger: (4,) work of the motors, heat in the wheels, on the floor and of slip and blows [J]; added to.
     """
     told = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
-    decay = exp(-dt / base.lag)
     mass, yaw_inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
     wanders = base.pitch > 0.0
     before, after, middle = base.mean_rows.copy(), base.mean_rows.copy(), base.mean_rows.copy()
     rollers, others = np.zeros(4), np.zeros(4)
-    speeds, angles, turned = state[28:32], state[12:16].copy(), np.zeros(4)
+    reference, lagging, wheels, bumps = state[6:10], state[10:14], state[14:18], state[18:22]
+    filtered, motors, speeds = state[22:26], state[26:30], state[30:34]
+    angles, turned, slides = wheels.copy(), np.zeros(4), np.zeros(4)
     rub, creep, grip, free = np.zeros(4), np.zeros(4), np.ones(4), np.zeros(4)
     ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
     no_wheels, smooth, roller_gains = np.zeros((4, 3)), np.zeros(4), np.full(4, sqrt(2.0))
@@ -251,18 +223,19 @@ def advance(
     for k in range(commands.shape[0]):
         vx, vy, wz = state[3], state[4], state[5]
         if powered:
-            motor_torques(base.twist_of_wheels, base.inertia, base.lag, decay, commands[k], speeds, dt, state)
+            drive_wheels(base.loop, commands[k], speeds, dt, reference, lagging, motors)
         else:
-            state[24:28] = 0.0
+            motors[:] = 0.0
         friction_forces(
             vx, vy, wz, no_wheels, base.positions, roller_gains, 0.0, base.roller_coulomb, base.viscous, smooth, ground
         )
         for i in range(4):
             memory = exp(-abs(speeds[i]) * dt / _BUMP_ANGLE)
-            state[16 + i] = memory * state[16 + i] + base.torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
+            bumps[i] = memory * bumps[i] + base.torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
             rolling = tanh(speeds[i] / WHEEL_SPEED_SCALE)
-            rub[i] = base.wheel_coulomb * rolling + state[16 + i] * abs(rolling)
-            pull = state[24 + i] - rub[i]
+            bump = min(max(bumps[i], -base.wheel_coulomb), base.wheel_coulomb)
+            rub[i] = base.wheel_coulomb * rolling + bump * abs(rolling)
+            pull = motors[i] - rub[i]
             load = _LEAST_LOAD
             if slips[k, i] > 0.0:
                 part = 0.0
@@ -276,7 +249,7 @@ def advance(
         for _ in range(_PASSES if wanders else 1):
             if wanders:
                 for i in range(4):
-                    angles[i] = state[12 + i] + turned[i]
+                    angles[i] = wheels[i] + turned[i]
                 write_rows(base, angles, after, others)
                 for i in range(4):
                     share = 0.5 if rollers[i] == others[i] else 1.0
@@ -284,36 +257,52 @@ def advance(
                         middle[i, axis] = (1.0 - share) * before[i, axis] + share * after[i, axis]
             # m Omega (V_T, -V_L) of the middle does no work over the step.
             spin = mass * dt * wz
-            matrix[:] = 0.0
-            matrix[0, 0] = matrix[1, 1] = mass
-            matrix[2, 2] = yaw_inertia
-            matrix[0, 1], matrix[1, 0] = -0.5 * spin, 0.5 * spin
-            right[0] = spin * vy - dt * ground[0]
-            right[1] = -spin * vx - dt * ground[1]
-            right[2] = -dt * ground[2]
-            for i in range(4):
-                rolling = after[i, 0] * vx + after[i, 1] * vy + after[i, 2] * wz
-                push = dt * grip[i] * (free[i] - stiffness * rolling)
-                for axis in range(3):
-                    right[axis] += middle[i, axis] * push
-                    for column in range(3):
-                        matrix[axis, column] += dt * grip[i] * stiffness * middle[i, axis] * after[i, column]
-            solve3(matrix, right, gain)
-            for i in range(4):
-                rolling = after[i, 0] * (vx + gain[0]) + after[i, 1] * (vy + gain[1]) + after[i, 2] * (wz + gain[2])
-                end = rolling + creep[i] * grip[i] * (free[i] - stiffness * rolling)
-                turned[i] = 0.5 * dt * (speeds[i] + end)
+            for _ in range(_TRIES):
+                matrix[:] = 0.0
+                matrix[0, 0] = matrix[1, 1] = mass
+                matrix[2, 2] = yaw_inertia
+                matrix[0, 1], matrix[1, 0] = -0.5 * spin, 0.5 * spin
+                right[0] = spin * vy - dt * ground[0]
+                right[1] = -spin * vx - dt * ground[1]
+                right[2] = -dt * ground[2]
+                for i in range(4):
+                    if slides[i] != 0.0:
+                        for axis in range(3):
+                            right[axis] += middle[i, axis] * dt * slides[i]
+                        continue
+                    rolling = after[i, 0] * vx + after[i, 1] * vy + after[i, 2] * wz
+                    push = dt * grip[i] * (free[i] - stiffness * rolling)
+                    for axis in range(3):
+                        right[axis] += middle[i, axis] * push
+                        for column in range(3):
+                            matrix[axis, column] += dt * grip[i] * stiffness * middle[i, axis] * after[i, column]
+                solve3(matrix, right, gain)
+                settled = True
+                for i in range(4):
+                    rolling = after[i, 0] * (vx + gain[0]) + after[i, 1] * (vy + gain[1]) + after[i, 2] * (wz + gain[2])
+                    if slides[i] != 0.0:
+                        end = (free[i] - slides[i]) / stiffness
+                        if (end - rolling) * slides[i] < creep[i] * slides[i] * slides[i]:
+                            slides[i], settled = 0.0, False
+                    else:
+                        traction = grip[i] * (free[i] - stiffness * rolling)
+                        end = rolling + creep[i] * traction
+                        if abs(traction) > base.grips[i]:
+                            slides[i], settled = copysign(base.grips[i], traction), False
+                    turned[i] = 0.5 * dt * (speeds[i] + end)
+                if settled:
+                    break
         mx, my, mw = vx + 0.5 * gain[0], vy + 0.5 * gain[1], wz + 0.5 * gain[2]
         ledger[FLOOR_HEAT] += dt * (ground[0] * mx + ground[1] * my + ground[2] * mw)
         for i in range(4):
             rolled = dt * (middle[i, 0] * mx + middle[i, 1] * my + middle[i, 2] * mw)
             end = 2.0 * turned[i] / dt - speeds[i]
             traction = free[i] - stiffness * end
-            ledger[MOTOR_WORK] += state[24 + i] * turned[i]
+            ledger[MOTOR_WORK] += motors[i] * turned[i]
             ledger[WHEEL_HEAT] += rub[i] * turned[i]
             ledger[SLIP_HEAT] += traction * (turned[i] - rolled)
-            state[12 + i] += turned[i]
-            state[20 + i] += told * (end - state[20 + i])
+            wheels[i] += turned[i]
+            filtered[i] += told * (end - filtered[i])
             speeds[i] = end
             rollers[i] = others[i]
         if wanders:
@@ -321,9 +310,8 @@ def advance(
         for axis in range(3):
             state[3 + axis] += gain[axis]
         if not powered:
-            for axis in range(3):
-                state[6 + axis] = state[3 + axis]
-                state[9 + axis] = 0.0
+            reference[:] = speeds
+            lagging[:] = 0.0
         # Mean twist over the step, so that a position lags its speed by nothing, then the exact arc on SE(2).
         heading = state[2] + 0.5 * mw * dt
         chord = 1.0 - (mw * dt) ** 2 / 24.0

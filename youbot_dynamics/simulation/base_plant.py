@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation import base_dynamics as dynamics
+from youbot_dynamics.simulation.base_commands import counted_wheel_speeds
 from youbot_dynamics.simulation.base_readings import BaseReading, BaseSampler, EffortReading
 from youbot_dynamics.simulation.base_truth import BaseTruth
 from youbot_dynamics.simulation.delay_line import DelayLine
@@ -25,7 +27,7 @@ class BaseEnergy:
         work: done by the motors at the wheels.
         wheel_heat: lost in the wheels' friction.
         floor_heat: lost in the rollers' friction and the viscous friction of the base.
-        slip_heat: lost where wheels slip, and in the blows of one roller after the other.
+        slip_heat: lost where wheels slip or slide, and in the blows of one roller after the other.
         stored: in motion.
     """
 
@@ -108,14 +110,11 @@ class BasePlant:
             twist: (3,) [m/s, m/s, rad/s].
             time: of reception [s], now if not given.
         """
-        # Wheels of the driver's opinion roll on the true floor: that is the twist the base is really asked for.
-        asked = self._true_base.twist(self._driver_base.wheel_speeds(twist))
-        self._line.push(self.time if time is None else time, asked)
+        self._push(self._driver_base.wheel_speeds(twist), time)
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
         """Wheel speeds (4,) [rad/s] in the driver's signs; the part that no motion explains is lost in slip."""
-        ours = np.asarray(wheel_speeds, dtype=float) * np.array(self.driver.command_sign)
-        self._line.push(self.time if time is None else time, self._true_base.twist(ours))
+        self._push(np.asarray(wheel_speeds, dtype=float) * np.array(self.driver.command_sign), time)
 
     def switch_motors(self, on: bool) -> None:
         """Motors off: no torque, the base coasts to rest against its friction; on: it takes the held command."""
@@ -131,11 +130,11 @@ class BasePlant:
         span = until - self.time
         if span <= 0.0:
             return
-        steps = max(1, round(span / dynamics.STEP))
+        steps = max(1, ceil(span / dynamics.STEP - 1e-9))
         dt = span / steps
         dynamics.advance(
             self._constants,
-            self._line.means(self.time, dt, steps),
+            self._line.means(self.time, dt, steps) @ self._true_base.inverse_matrix.T,
             self._sampler.random.standard_normal((steps, 4)),
             lost_shares(self._slips, self.time, dt, steps),
             dt,
@@ -157,6 +156,11 @@ class BasePlant:
         """Where the energy went since the start."""
         work, wheels, floor, slip = (float(heat) for heat in self._ledger)
         return BaseEnergy(work, wheels, floor, slip, self._stored())
+
+    def _push(self, wheel_speeds: Vector, time: float | None) -> None:
+        # Wheels of the driver's opinion roll on the true floor: that is the twist the base is really asked for.
+        asked = self._true_base.twist(counted_wheel_speeds(self.driver, wheel_speeds))
+        self._line.push(self.time if time is None else time, asked)
 
     def _stored(self) -> float:
         truth, (vx, vy, wz), wheels = self.truth, self.twist, self.wheel_speeds

@@ -10,8 +10,9 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.base_truth import BaseTruth
+from youbot_dynamics.simulation.wheel_motors import TORQUE_CONSTANT
 
-EFFORT_QUANTUM = 1e-3 * 0.866  # [N m] the motor controllers count currents in mA; 0.866 N m/A: youbot facts, 2.1
+EFFORT_QUANTUM = 1e-3 * TORQUE_CONSTANT  # [N m] the motor controllers count currents in mA
 
 # Stamps are drawn from a normal distribution cut here, so that they stay in order at 50 Hz.
 _WORST_JITTER = 4.0
@@ -42,7 +43,8 @@ class EffortReading:
 
     Args:
         stamp: [s].
-        effort: (4,) Kt N i at the wheels, noisy and quantised to 1 mA [N m], in the driver's signs of the velocity.
+        effort: (4,) Kt N i at the wheels with the Kt of the sheets [N m], noisy and quantised to 1 mA, in the driver's
+            signs of the velocity.
     """
 
     stamp: float
@@ -97,9 +99,13 @@ class BaseSampler:
         )
 
     def efforts(self, time: float, torques: Vector) -> EffortReading:
-        """Torques (4,) of the motors at the wheels [N m], positive forward, with noise, taken at `time` [s]."""
+        """Efforts of motors that give torques (4,) at the wheels [N m], positive forward, with noise, at `time` [s].
+
+        A driver knows currents, and of the torque constants the nominal one.
+        """
         stamp = self._stamp(time, self._extra)
-        noisy = torques + self._truth.effort_noise * self._extra.standard_normal(4)
+        noisy = torques / np.array(self._truth.wheel_torque_constant)
+        noisy += self._truth.effort_noise * self._extra.standard_normal(4)
         return EffortReading(stamp, _quantised(noisy, EFFORT_QUANTUM) * np.array(self._driver.velocity_sign))
 
     def _stamp(self, time: float, random: np.random.Generator) -> float:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.compiled import compiled
+from youbot_dynamics.errors import InputError
 
 Vector = NDArray[np.float64]
 
-_MEMORY = 4096  # commands kept; at 50 Hz far more than the longest dead time
+_MEMORY = 4096  # commands there is room for at first; at 50 Hz far more than the longest dead time
 
 
 @compiled
@@ -43,6 +46,8 @@ def _held_means(
 class DelayLine:
     """Commands held from their time on, each axis delayed by its own dead time; zero before the first.
 
+    Commands are forgotten when room gets short and the last `means` was past them, dead times and all.
+
     Args:
         dead_times: (k,) [s], not negative.
     """
@@ -51,20 +56,26 @@ class DelayLine:
         self.dead_times = np.array(dead_times, dtype=float)
         axes = len(self.dead_times)
         self._count = 0
+        self._needed = -math.inf  # no earlier command is asked for any more [s]
         self._times = np.zeros(_MEMORY)
         self._values = np.zeros((_MEMORY, axes))
         self._integrals = np.zeros((_MEMORY, axes))
 
     def push(self, time: float, command: ArrayLike) -> None:
-        """Hold `command` (k,) from `time` [s] on; a time before the last one counts as the last one."""
-        if self._count == _MEMORY:
-            half = _MEMORY // 2
-            for track in (self._times, self._values, self._integrals):
-                track[:half] = track[half:]
-            self._count = half
+        """Hold `command` (k,) from `time` [s] on; a time before the last one counts as the last one.
+
+        Raises:
+            InputError: a time that is not finite.
+        """
+        if not math.isfinite(time):
+            raise InputError("time of a command", got=f"{time}", expected="a finite number [s]")
+        if self._count > 0 and time <= self._times[self._count - 1]:
+            self._values[self._count - 1] = command  # the last one never was held
+            return
+        if self._count == len(self._times):
+            self._make_room()
         k = self._count
         if k > 0:
-            time = max(time, float(self._times[k - 1]))
             held = self._values[k - 1] * (time - self._times[k - 1])
             self._integrals[k] = self._integrals[k - 1] + held
         self._times[k] = time
@@ -76,6 +87,17 @@ class DelayLine:
 
         The means, not samples, so that a step of the command inside an interval keeps its exact time.
         """
+        self._needed = start - float(self.dead_times.max())
         means = np.empty((steps, len(self.dead_times)))
         _held_means(self._times, self._values, self._integrals, self._count, self.dead_times, start, dt, means)
         return means
+
+    def _make_room(self) -> None:
+        first = max(0, int(np.searchsorted(self._times, self._needed, side="right")) - 1)
+        kept = self._count - first
+        more = max(0, 2 * kept - len(self._times))
+        self._times, self._values, self._integrals = (
+            np.concatenate([track[first:], np.zeros((first + more, *track.shape[1:]))])
+            for track in (self._times, self._values, self._integrals)
+        )
+        self._count = kept

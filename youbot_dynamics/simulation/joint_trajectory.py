@@ -22,6 +22,9 @@ _QUINTIC = 0.5 * np.array(
         [-12, -6, -1, 12, -6, 1],
     ]
 )
+# d/ds of s^1 ... s^5 (rows) at places from 0 to 1 (columns).
+_SLOPES = np.array([k * np.linspace(0.0, 1.0, 11) ** (k - 1) for k in range(1, 6)])
+FASTEST = 1000.0  # [rad/s] chosen: 600 times what the joints can; faster is a mistake
 _CUBIC = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [-3, -2, 3, -1], [2, 1, -2, 1]])
 
 
@@ -79,6 +82,27 @@ class JointTrajectory:
             None if self.velocities is None else np.concatenate([still, self.velocities]),
             None if self.accelerations is None else np.concatenate([still, self.accelerations]),
         )
+
+    def check_speeds(self, position: ArrayLike) -> None:
+        """Refuse what no arm could be meant to follow.
+
+        Args:
+            position: (n,) of the joints now, as if it started [rad].
+
+        Raises:
+            InputError: speeds on the way that are above `FASTEST` or overflow.
+        """
+        with np.errstate(all="ignore"):
+            whole = self.beginning_at(position)
+            speeds = np.abs(whole.pieces()[:, :, 1:] @ _SLOPES) / np.diff(whole.times)[:, None, None]
+        slow = speeds <= FASTEST
+        if not slow.all():
+            piece, joint, _ = np.argwhere(~slow)[0]
+            raise InputError(
+                f"trajectory, joint {joint + 1} on the way to {whole.times[piece + 1]:g} s",
+                got=f"speeds of up to {speeds[piece, joint].max():.3g} rad/s",
+                expected=f"at most {FASTEST:g} rad/s",
+            )
 
     def pieces(self) -> Vector:
         """Coefficients (m - 1, n, 6) of each piece in powers of its own time s in 0..1."""

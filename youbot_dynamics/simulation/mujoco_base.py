@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.robot import Driver
+from youbot_dynamics.simulation.base_commands import counted_wheel_speeds
 from youbot_dynamics.simulation.base_readings import BaseReading, BaseSampler, EffortReading
 from youbot_dynamics.simulation.base_truth import BaseTruth
 from youbot_dynamics.simulation.delay_line import DelayLine
@@ -78,7 +79,7 @@ class MujocoBase:
         Raises:
             InputError: a wrong shape or a number that is not finite.
         """
-        self._push([*array("twist", twist, (3,)), 0.0, 0.0, 0.0, 0.0], time)
+        self._push(self._driver_base.wheel_speeds(array("twist", twist, (3,))), time)
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
         """Wheel speeds (4,) [rad/s] in the driver's signs; those that no motion explains make the rollers slip.
@@ -90,9 +91,7 @@ class MujocoBase:
         Raises:
             InputError: a wrong shape or a number that is not finite.
         """
-        ours = array("wheel_speeds", wheel_speeds, (4,)) * np.array(self.driver.command_sign)
-        twist = self._driver_base.twist(ours)
-        self._push([*twist, *(ours - self._driver_base.wheel_speeds(twist))], time)
+        self._push(array("wheel_speeds", wheel_speeds, (4,)) * np.array(self.driver.command_sign), time)
 
     def switch_motors(self, on: bool) -> None:
         """Motors of the wheels off: no torque, the base coasts to rest against its friction."""
@@ -125,5 +124,8 @@ class MujocoBase:
         """Torques of the wheels' motors now, for robots whose driver reports them."""
         return self._sampler.efforts(self.time, self._plant.wheel_torques)
 
-    def _push(self, command: list[float], time: float | None) -> None:
-        self._line.push(self.time if time is None else time, command)
+    def _push(self, wheel_speeds: Vector, time: float | None) -> None:
+        counted = counted_wheel_speeds(self.driver, wheel_speeds)
+        twist = self._driver_base.twist(counted)
+        beside = counted - self._driver_base.wheel_speeds(twist)
+        self._line.push(self.time if time is None else time, [*twist, *beside])

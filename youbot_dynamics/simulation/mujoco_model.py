@@ -19,6 +19,7 @@ from youbot_dynamics.simulation.arm_controller import STEP
 from youbot_dynamics.simulation.mujoco_arm import arm_at, arm_bodies, arm_motors
 from youbot_dynamics.simulation.mujoco_shapes import shapes_of
 from youbot_dynamics.simulation.mujoco_wheels import Rollers, inertial, placed, wheel
+from youbot_dynamics.simulation.wheel_motors import WheelLoop, loop_of
 
 if TYPE_CHECKING:
     from youbot_dynamics.simulation.base_truth import BaseTruth
@@ -58,6 +59,7 @@ class ContactBase:
         rollers: of the wheels, with their friction.
         roller_phases: (4,) angle of a roller's middle behind the bottom of each wheel, at wheel angle 0 [rad].
         floor_friction: largest friction over normal force between roller and floor [1].
+        torque_constant_factors: (4,) true over nominal torque constants of the wheels' motors [1].
 
     Raises:
         ModelError: a constant no robot has.
@@ -76,17 +78,19 @@ class ContactBase:
     rollers: Rollers = field(default_factory=Rollers)
     roller_phases: Vector = field(default_factory=lambda: np.zeros(4))
     floor_friction: float = 0.8
+    torque_constant_factors: Vector = field(default_factory=lambda: np.ones(4))
 
     def __post_init__(self) -> None:
         """Check the constants."""
-        for name in ("wheel_radii", "roller_phases"):
+        for name in ("wheel_radii", "roller_phases", "torque_constant_factors"):
             try:
                 four = array(name, getattr(self, name), (4,)).copy()
             except InputError as wrong:
                 raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
             object.__setattr__(self, name, read_only(four))
-        for k, radius in enumerate(self.wheel_radii):
-            number(f"wheel_radii[{k}]", float(radius), above=0.0)
+        for name in ("wheel_radii", "torque_constant_factors"):
+            for k, value in enumerate(getattr(self, name)):
+                number(f"{name}[{k}]", float(value), above=0.0)
         for name in ("half_length", "half_width", "mass", "yaw_inertia", "wheel_inertia", "lag", "floor_friction"):
             number(name, getattr(self, name), above=0.0)
         for name in ("wheel_coulomb", "viscous_x", "viscous_y"):
@@ -114,6 +118,8 @@ class ContactBase:
             lag=truth.lag,
             rollers=Rollers(count, coulomb=truth.roller_coulomb),
             roller_phases=2.0 * np.pi / count * np.array(truth.roller_phase),
+            floor_friction=truth.floor_friction,
+            torque_constant_factors=np.array(truth.wheel_torque_constant),
         )
 
     def mecanum(self) -> MecanumBase:
@@ -132,7 +138,7 @@ def contact_model(
     """MJCF text of the robot on a floor.
 
     Bodies `base_link`, `wheel_link_fl`, ..., `arm_link_1`, ...; joints and motors named as in the URDF. The wheels'
-    motors take a torque and give back what a stiffness and a damping take (`speed_loop`).
+    motors take a torque.
 
     Args:
         base: the base.
@@ -186,28 +192,24 @@ def contact_model(
         f"{inertial(shoulder.mass, shoulder.centre_of_mass, shoulder.inertia)}{shapes[ROOT_LINK]}"
         f"{arm_bodies(arm, folded if position is None else position, with_arm, shapes)}</body></body>"
         "</worldbody>"
-        f"<actuator>{_wheel_motors(base, wheels)}{_drag(base)}{arm_motors(arm) if with_arm else ''}</actuator>"
+        f"<actuator>{_wheel_motors(wheels)}{_drag(base)}{arm_motors(arm) if with_arm else ''}</actuator>"
         "</mujoco>"
     )
 
 
-def speed_loop(base: ContactBase) -> tuple[float, float, float]:
-    """Stiffness [N m/rad], damping [N m s/rad] and inertia [kg m2] of a wheel's speed loop.
+def speed_loops(base: ContactBase) -> WheelLoop:
+    """Speed loops of the wheels' motors, of the twin's bandwidth and inertia.
 
-    A PI law on the speed is one of stiffness and damping on the angle and the speed it should have; bandwidth and
-    inertia are those of the twin (`base_dynamics`): a wheel, its rotor and its quarter of the robot.
+    Besides a motion of the base, where the twin's wheels are stiff to each other, a loop has the inertia of its wheel.
     """
-    inertia = base.wheel_inertia + 0.25 * base.mass * float(np.mean(base.wheel_radii)) ** 2
-    return inertia / (4.0 * base.lag**2), inertia / base.lag, inertia
+    mecanum = base.mecanum()
+    spread = mecanum.forward_matrix
+    body = spread.T @ np.diag([base.mass, base.mass, base.yaw_inertia]) @ spread
+    return loop_of(body + base.wheel_inertia * np.eye(4), base.lag, base.torque_constant_factors)
 
 
-def _wheel_motors(base: ContactBase, wheels: Sequence[Link]) -> str:
-    stiffness, damping, _ = speed_loop(base)
-    return "".join(
-        f'<general name="{link.joint}" joint="{link.joint}" group="{WHEEL_GROUP}" biastype="affine"'
-        f' biasprm="0 {-stiffness!r} {-damping!r}"/>'
-        for link in wheels
-    )
+def _wheel_motors(wheels: Sequence[Link]) -> str:
+    return "".join(f'<general name="{link.joint}" joint="{link.joint}" group="{WHEEL_GROUP}"/>' for link in wheels)
 
 
 def _drag(base: ContactBase) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import cos, exp, sin
+from math import cos, sin
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,8 @@ from youbot_dynamics.kinematics.planar import wrap, yaw_of_quaternion
 from youbot_dynamics.simulation.arm_controller import told_share
 from youbot_dynamics.simulation.mujoco_arm_joints import ArmJoints
 from youbot_dynamics.simulation.mujoco_engine import engine
-from youbot_dynamics.simulation.mujoco_model import TIMESTEP, WHEEL_GROUP, ContactBase, contact_model, speed_loop
+from youbot_dynamics.simulation.mujoco_model import TIMESTEP, WHEEL_GROUP, ContactBase, contact_model, speed_loops
+from youbot_dynamics.simulation.wheel_motors import drive_wheels
 
 _WHEELS = ("wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br")
 _TOGETHER = 50  # cycles after which the yaw is followed up: far less than half a turn
@@ -63,13 +64,15 @@ class MujocoPlant:
         self._angles = np.array([joint.qposadr[0] for joint in joints])
         self._speeds = np.array([joint.dofadr[0] for joint in joints])
         self._motors = np.array([self.model.actuator(name).id for name in _WHEELS])
-        self._decay = exp(-TIMESTEP / base.lag)
         self._told_share = told_share(speed_lag)
-        self._stiffness, self._damping, self._inertia = speed_loop(base)
-        self._reference_angle, self._reference_speed = np.zeros(4), np.zeros(4)
+        self._loops = speed_loops(base)
+        self._reference, self._lagging, self._torques = np.zeros(4), np.zeros(4), np.zeros(4)
         self._told = np.zeros(4)
         self._asked, self._cycles = np.zeros((1, 4)), 0
         self._yaw = 0.0
+        kinds = self._engine.mjtWarning
+        wrong = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC, kinds.mjWARN_BADCTRL)
+        self._alarms = [self.data.warning[kind] for kind in wrong]
         self._engine.mj_forward(self.model, self.data)
 
     @property
@@ -121,7 +124,7 @@ class MujocoPlant:
         powered = not self.model.opt.disableactuator & (1 << WHEEL_GROUP)
         if on and not powered:
             self.model.opt.disableactuator &= ~(1 << WHEEL_GROUP)
-            self._reference_angle, self._reference_speed = self.wheel_angles, self.wheel_speeds
+            self._reference, self._lagging = self.wheel_speeds, np.zeros(4)
         elif not on:
             self.model.opt.disableactuator |= 1 << WHEEL_GROUP
 
@@ -132,18 +135,18 @@ class MujocoPlant:
             raise InputError("wheel_speeds", got="no row", expected="one for each cycle")
 
     def cycle(self) -> None:
-        """Move the whole robot on by 1 ms.
+        """Move the whole robot on by 1 ms, the wheels driven by the twin's motors (`wheel_motors`).
 
-        As in the twin, the motors' loop answers a command to first order, and a PI law and the inertia hold that
-        answer against friction: torque = J dwr/dt + J/lag (wr - w) + J/(4 lag^2) int (wr - w), for each wheel alone.
+        Raises:
+            InputError: a motion without bounds.
         """
         command = self._asked[min(self._cycles, len(self._asked) - 1)]
-        answer = command + (self._reference_speed - command) * self._decay
-        self._reference_angle += 0.5 * TIMESTEP * (answer + self._reference_speed)
-        push = self._inertia / TIMESTEP * (answer - self._reference_speed)
-        self._reference_speed = answer
-        self.data.ctrl[self._motors] = self._stiffness * self._reference_angle + self._damping * answer + push
+        drive_wheels(self._loops, command, self.wheel_speeds, TIMESTEP, self._reference, self._lagging, self._torques)
+        self.data.ctrl[self._motors] = self._torques
         self._engine.mj_step(self.model, self.data)
+        if any(alarm.number for alarm in self._alarms):
+            # MuJoCo has put the robot back to where it began, or dropped its commands.
+            raise InputError("motion in MuJoCo", got="a state without bounds", expected="a finite motion")
         self._told += self._told_share * (self.data.qvel[self._speeds] - self._told)
         self._cycles += 1
         if self._cycles % _TOGETHER == 0:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector, array, excerpt
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.driver_reports import (
@@ -28,11 +29,17 @@ if TYPE_CHECKING:
 
 Report = JointReport | OdometryReport
 
+# What a wheel is driven with at most: 0.8 m/s of the youBot's specification on wheels of 47.5 mm, 4156 motor rpm
+# (youbot facts, section 2.1). The base.cfg of the maker's joint_configurator has 4000 rpm for ramps to positions; what
+# holds for speeds is published nowhere.
+FASTEST_WHEEL = 4156.0 * 2.0 * math.pi / 60.0 * 364.0 / 9405.0  # [rad/s]
+
 
 class RobotDriver:
     """What stands between a plant and the world, as the youBot driver does on the robot.
 
-    Like that, it has no watchdog, and a command after motors-off switches them on again.
+    Like that, it has no watchdog, and a command after motors-off switches them on again. Speeds of wheels are cut at
+    `FASTEST_WHEEL`, each for itself as its motor controller does: a base that is asked for too much leaves its path.
 
     Args:
         plant: base and arm.
@@ -44,7 +51,11 @@ class RobotDriver:
 
     Attributes:
         refused: how many commands were refused.
-        last_refusal: why the last one was.
+        incomplete: how many could not be given at all, for they lacked joints or values.
+        last_refusal: why the last of these was.
+
+    Raises:
+        InputError: a seed that is no whole number from 0 on.
     """
 
     def __init__(
@@ -57,8 +68,10 @@ class RobotDriver:
         gripper: bool = True,
         wheel_effort: bool = False,
     ) -> None:
+        if not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise InputError("seed", got=excerpt(seed), expected="a whole number from 0 on")
         self.plant = plant
-        self.refused = 0
+        self.refused = self.incomplete = 0
         self.last_refusal = ""
         self._driver = driver
         self._base = driver.mecanum()
@@ -79,11 +92,21 @@ class RobotDriver:
         self._encoders.set(self._active)
 
     def command_twist(self, twist: ArrayLike, time: float) -> None:
-        """Twist (3,) [m/s, m/s, rad/s] for the base, received at `time` [s]; one that is not finite is refused."""
+        """Twist (3,) [m/s, m/s, rad/s] for the base, received at `time` [s].
+
+        One that is no twist or not finite, or whose wheel speeds are not, is refused.
+
+        Raises:
+            InputError: a time that is not finite.
+        """
         self._take(time, lambda now: self._ask(True, twist, now))
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float) -> None:
-        """Wheel speeds (4,) [rad/s] in the driver's signs, received at `time` [s]; as command_twist."""
+        """Wheel speeds (4,) [rad/s] in the driver's signs, received at `time` [s]; as command_twist.
+
+        Raises:
+            InputError: a time that is not finite.
+        """
         self._take(time, lambda now: self._ask(False, wheel_speeds, now))
 
     def command_arm(self, command: Callable[[Any, float], None], time: float) -> None:
@@ -92,8 +115,17 @@ class RobotDriver:
         Args:
             command: is given the plant's arm and the time [s] the command arrives; its InputError is a refusal.
             time: [s].
+
+        Raises:
+            InputError: a time that is not finite.
         """
         self._take(time, lambda now: command(self.plant.arm, now))
+
+    def skip(self, reason: str) -> None:
+        """Count a command that could not be given, with the reason."""
+        if not self._deaf:
+            self.incomplete += 1
+            self.last_refusal = reason
 
     def switch_base(self, on: bool) -> None:
         """Motors of the base off: it coasts; on: it is held still."""
@@ -110,7 +142,14 @@ class RobotDriver:
             self.plant.arm.switch_motors(on)
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s]."""
+        """Simulate up to `until` [s].
+
+        Raises:
+            InputError: a time that is not finite, or a plant whose motion has no bounds.
+        """
+        until = float(array("time to simulate up to", until, ()))
+        # What arrived before a restart must not undo its stop.
+        self._carry_out_until(until)
         deaf = self._active.deaf(until)
         if deaf and not self._deaf:
             self._ask(True, np.zeros(3), self.plant.time)
@@ -118,7 +157,6 @@ class RobotDriver:
             self._encoders.restart(self._driver.wheel_joints)
             self._angles, self._odometry = np.zeros(4), np.zeros(3)
         self._deaf = deaf
-        self._carry_out_until(until)
         factors = self._active.driven(until, self._driver)
         if np.any(factors != self._factors):
             self._factors = factors
@@ -148,12 +186,15 @@ class RobotDriver:
         return out
 
     def _take(self, time: float, command: Callable[[float], None]) -> None:
-        if not self._active.deaf(time):
-            self._mail[COMMANDS].send(time, command, self._active)
-            self._carry_out_until(time)
+        received = float(array("time of a command", time, ()))
+        if not self._active.deaf(received):
+            self._mail[COMMANDS].send(received, command, self._active)
+            self._carry_out_until(received)
 
     def _carry_out_until(self, time: float) -> None:
         for arrival, command in self._mail[COMMANDS].due(time):
+            if self._active.deaf(arrival):
+                continue
             try:
                 command(arrival)
             except InputError as problem:
@@ -161,7 +202,14 @@ class RobotDriver:
                 self.last_refusal = str(problem)
 
     def _ask(self, as_twist: bool, value: ArrayLike, time: float) -> None:
-        self._asked = (as_twist, array("base command", value, (3 if as_twist else 4,)))
+        asked = array("base command", value, (3 if as_twist else 4,))
+        with np.errstate(over="ignore", invalid="ignore"):
+            speeds = self._speeds(as_twist, asked)
+        if not np.isfinite(speeds).all():
+            raise InputError("base command", got=excerpt(asked.tolist()), expected="finite speeds of the wheels")
+        cut = np.clip(speeds, -FASTEST_WHEEL, FASTEST_WHEEL)
+        reached = bool(np.all(cut == speeds))
+        self._asked = (as_twist, asked) if reached else (False, cut)
         self._factors = self._active.driven(time, self._driver)
         self._drive(time)
 
@@ -174,9 +222,11 @@ class RobotDriver:
         if as_twist and np.all(self._factors == 1.0):
             base.command_twist(value, time)
         else:
-            signs = np.array(self._driver.command_sign)
-            speeds = signs * self._base.wheel_speeds(value) if as_twist else value
-            base.command_wheels(speeds * self._factors, time)
+            base.command_wheels(self._speeds(as_twist, value) * self._factors, time)
+
+    def _speeds(self, as_twist: bool, value: Vector) -> Vector:
+        """Wheel speeds (4,) [rad/s] in the driver's signs."""
+        return np.array(self._driver.command_sign) * self._base.wheel_speeds(value) if as_twist else value
 
     def _reckon(self, report: OdometryReport, base: JointReport) -> OdometryReport:
         """The driver's odometry: of its own wheels, wrong as they may be."""

@@ -163,7 +163,9 @@ def drive(
         trajectory: poses relative to the start.
         robot: what the controllers believe.
         plant: what the robot is, at rest at the origin at time 0; `BaseOnly` for one without an arm.
-        seed: of the phase between the driver's loop and ours, and of the faults.
+        seed: of the phase between the driver's loop and ours, in which it reads, and of the faults. Commands to the arm
+            wait for the arm truth's `loop_phase`, so that a base drives alike with and without an arm. The real
+            driver has one loop for both: who needs that gives the truth the phase of `reading_phase`.
         tracker_settings: feedback and its gains, defaults if not given.
         commander_settings: rate and timeout, defaults if not given.
         odometry_settings: noise growth, defaults if not given.
@@ -190,7 +192,7 @@ def drive(
     tracker = Tracker(
         trajectory, start, preview, tracker_settings.gains(preview, period), period, tracker_settings.settle
     )
-    phase = period * float(np.random.default_rng([seed, 2]).random())
+    phase = reading_phase(seed, period)
     sent: list[Sent] = []
     wishes: list[Wish] = []
     messages: list[Message] = []
@@ -242,6 +244,11 @@ def drive(
         arm=_arm_trace(arm_trace) if has_arm else None,
         refusals=tuple(refusals),
     )
+
+
+def reading_phase(seed: int, period: float = 0.02) -> float:
+    """How long after our commands the driver's loop reads in a drive of this seed [s], within `period` [s]."""
+    return period * float(np.random.default_rng([seed, 2]).random())
 
 
 def _arm_trace(rows: Sequence[Sequence[Vector]]) -> ArmTrace:
