@@ -1,0 +1,144 @@
+"""The arm's filter over a log of a swinging arm, positions read at 500 Hz, beside what a user would write.
+
+All candidates run the same filter: the implicit step, its Jacobian, the same noise. filterpy's Jacobian comes from
+central differences, since it has no other. The log is made here by the arm's own model under torques that swing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.arm_peers import pinocchio_arm
+from bench.ekf_peers import NumpyArm, filterpy_filter, numpy_filter
+from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
+from youbot_dynamics.dynamics.arm import ArmModel
+from youbot_dynamics.estimation.arm_ekf import ArmEkf
+from youbot_dynamics.estimation.arm_ekf_tuning import PROPAGATED, ArmEkfTuning, ArmSensors
+from youbot_dynamics.estimation.motor_heat import ArmHeat
+from youbot_dynamics.resources import urdf_path
+from youbot_dynamics.robot import load_robot
+
+Array = NDArray[np.float64]
+
+STEP = 2e-3  # [s]
+START = (2.95, 1.2, -2.4, 1.8, 2.9)  # [rad]
+OURS, NUMPY, FILTERPY = "youbot_dynamics", "numpy + Pinocchio", "filterpy, differences"
+KNOWN = ArmEkfTuning(friction_error=0.0, load_error=0.0)
+TEN_MINUTES = 600_000  # messages of a log at 1 kHz
+
+
+class Log:
+    """t messages of an arm under swinging torques: stamps (t,), positions and efforts (t, 5)."""
+
+    def __init__(self, count: int) -> None:
+        self.robot = load_robot()
+        self.arm: ArmModel = self.robot.arm.model()
+        random = np.random.default_rng(2)
+        time = STEP * np.arange(count)
+        size = np.array([3.0, 2.0, 1.5, 0.6, 0.3])
+        held = self.arm.tree.gravity_forces(np.array(START))
+        swing = size * np.sin(2.0 * np.pi * np.array([0.7, 0.9, 1.1, 1.3, 1.7]) * time[:, None])
+        motion = self.arm.simulate(self.arm.at_rest(START), STEP, torque=held + swing)
+        quantum = self.robot.arm_quanta()[0]
+        self.stamps = time + STEP
+        self.positions = np.rint(motion.position / quantum) * quantum
+        self.efforts = held + swing + 0.02 * random.normal(size=swing.shape)
+        self.sensors = ArmSensors.of_robot(self.robot)
+
+    def ours(self, tuning: ArmEkfTuning) -> tuple[ArmEkf, Callable[[], object]]:
+        """Our filter and a call that filters the log from the start."""
+        ekf = ArmEkf(self.arm, self.sensors, tuning)
+
+        def run() -> object:
+            ekf.reset()
+            return ekf.replay(self.stamps, self.positions, self.efforts)
+
+        return ekf, run
+
+    def numpy_arm(self) -> NumpyArm:
+        """The peer's arm."""
+        ekf, _ = self.ours(KNOWN)
+        model = pinocchio_arm(urdf_path("youbot.urdf"), ekf._body.rotors)
+        return NumpyArm(model, ekf._body, ekf._rules.joints, self.sensors.stamp_jitter)
+
+    def start(self) -> Array:
+        """Covariance (15, 15) our filter begins with."""
+        ekf, _ = self.ours(KNOWN)
+        ekf.predict(self.stamps[0], self.efforts[0])
+        ekf.update(self.positions[0])
+        return ekf.state.covariance
+
+
+def replay() -> Item:
+    """The filter of positions, speeds and bristles."""
+    log, short = Log(2000), Log(60)
+    _, run = log.ours(KNOWN)
+    arm, start = short.numpy_arm(), short.start()
+    logged = (short.stamps, short.positions, short.efforts, start)
+    ours = short.ours(KNOWN)[1]()
+    candidates: dict[str, Candidate] = {
+        OURS: Candidate(run, samples=2000),
+        NUMPY: Candidate(partial(numpy_filter, arm, *logged), samples=60),
+    }
+    theirs = numpy_filter(arm, *logged)
+    accuracy = {"speed beside numpy + Pinocchio [rad/s]": float(np.abs(theirs[:, 5:10] - ours.speed).max())}  # type: ignore[attr-defined]
+    goals: list[Goal | TimeGoal | AccuracyGoal] = [
+        Goal(OURS, NUMPY, 25.0),
+        TimeGoal(OURS, 3.0 / TEN_MINUTES, says="10 minutes at 1 kHz in 3 s"),
+        AccuracyGoal("speed beside numpy + Pinocchio [rad/s]", 1e-6),
+    ]
+    note = ""
+    try:
+        filterpy_filter(arm, *(column[:2] for column in logged[:3]), start)  # type: ignore[arg-type]
+    except ImportError:
+        note = "filterpy is not installed"
+    else:
+        candidates[FILTERPY] = Candidate(partial(filterpy_filter, arm, *logged), samples=60)
+        goals.append(Goal(OURS, FILTERPY, 150.0))
+    return Item("EKF of the arm, [q, v, z], positions read", candidates, accuracy=accuracy, goals=goals, note=note)
+
+
+def variants() -> Item:
+    """The filter with torque errors, with known bristles and temperatures, and one message at a time."""
+    log = Log(2000)
+    _, plain = log.ours(KNOWN)
+    _, with_errors = log.ours(ArmEkfTuning())
+    _, without_bristles = log.ours(ArmEkfTuning(friction_error=0.0, load_error=0.0, bristles=PROPAGATED))
+    single, _ = log.ours(ArmEkfTuning())
+    motors = log.arm.motors
+
+    def with_heat() -> object:
+        without_bristles()
+        heat = ArmHeat(motors, 0.0)
+        for stamp, effort in zip(log.stamps[::5], log.efforts[::5], strict=True):
+            heat.add(stamp, effort)
+        return heat
+
+    def one_by_one() -> object:
+        single.reset()
+        for stamp, position, effort in zip(log.stamps[:200], log.positions[:200], log.efforts[:200], strict=True):
+            single.predict(stamp, effort)
+            single.update(position)
+        return single
+
+    return Item(
+        "EKF of the arm, variants",
+        {
+            "[q, v, z]": Candidate(plain, samples=2000),
+            "[q, v, z, torque error], as shipped": Candidate(with_errors, samples=2000),
+            "[q, v], z propagated": Candidate(without_bristles, samples=2000),
+            "[q, v], z propagated, motor heat at 2 Hz": Candidate(with_heat, samples=2000),
+            "as shipped, predict and update from Python": Candidate(one_by_one, samples=200),
+        },
+        goals=(
+            TimeGoal("[q, v, z, torque error], as shipped", 3.0 / TEN_MINUTES, says="10 minutes at 1 kHz in 3 s"),
+            TimeGoal("as shipped, predict and update from Python", 150e-6, says="3 % of a core at 200 Hz"),
+        ),
+    )
+
+
+ITEMS = {"ekf-replay": replay, "ekf-variants": variants}

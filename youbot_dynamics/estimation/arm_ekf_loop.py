@@ -1,0 +1,385 @@
+"""The arm's filter from message to message: compiled code for `arm_ekf`, one call for a whole log."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.estimation.arm_ekf_model import (
+    DRIVE,
+    FRICTION_ERROR,
+    LOAD_ERROR,
+    REACH,
+    READING,
+    SWING,
+    UNSEEN,
+    Rules,
+    Work,
+    spread,
+)
+from youbot_dynamics.estimation.arm_ekf_reading import FATE, REFUSED, read_joints
+from youbot_dynamics.estimation.arm_process import (
+    BRISTLE,
+    ERROR,
+    JOINTS,
+    POSITION,
+    SPEED,
+    TORQUE,
+    Body,
+    Room,
+    is_sane,
+    move,
+    newton,
+    step_slowly,
+    total_slopes,
+)
+
+# What became of a message: taken in; or refused, since its stamp is before or equal to the last one's, or no time.
+TAKEN, LATE, REPEATED, UNSTAMPED = range(4)
+# The filter counts those four (10,), and besides: efforts and positions that were missing; readings shut out by the
+# gate; joints that began anew after too many of those; starts of all joints; steps without an answer.
+NO_EFFORT, NO_POSITION, SHUT_OUT, JOINT_RESTARTS, STARTS, UNSOLVED = range(4, 10)
+COUNTS = 10
+# What `follow` is to do.
+WHOLE, PREDICT, READ = range(3)
+# Rows of what the filter remembers beside its mean (4, 5): accelerations of the last step, last efforts, refusals in a
+# row, and the variance that the load's part of the torque error has by itself [N2 m2].
+ACCELERATION, EFFORT, REFUSALS, LOAD_PART = range(4)
+# Places of its clock (2,): stamp of the state [s], NaN where nothing is known; stamp of the message announced.
+LAST, ANNOUNCED = range(2)
+
+
+class Estimate(NamedTuple):
+    """All that a filter carries from message to message; every array is changed in place.
+
+    Args:
+        clock: (2,) see LAST.
+        mean: (4, 5), see `arm_process.POSITION`.
+        covariance: (m + 1, m + 1); its last row is room.
+        memory: (4, 5), see ACCELERATION.
+        counts: (10,) see TAKEN.
+    """
+
+    clock: Vector
+    mean: Vector
+    covariance: Vector
+    memory: Vector
+    counts: Vector
+
+
+def nothing_known(size: int) -> Estimate:
+    """Where a filter with `size` states begins."""
+    return Estimate(
+        np.full(2, np.nan),
+        np.zeros((4, JOINTS)),
+        np.zeros((size + 1, size + 1)),
+        np.zeros((4, JOINTS)),
+        np.zeros(COUNTS, dtype=np.int64),
+    )
+
+
+@compiled
+def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: Estimate) -> None:
+    """Let the filter know nothing of joint i but a position reading [rad] and an effort [N m]."""
+    joints, covariance = rules.joints, estimate.covariance
+    for row in range(4):
+        estimate.mean[row, i] = 0.0
+    estimate.mean[POSITION, i] = position
+    load_error = joints[LOAD_ERROR, i] * effort
+    for block in range(4):
+        if block == POSITION:
+            place, variance = i, joints[READING, i]
+        elif block == SPEED:
+            place, variance = JOINTS + i, rules.start_speed**2
+        elif block == BRISTLE:
+            place, variance = rules.bristles + i, joints[REACH, i] ** 2 / 3.0  # evenly spread
+            if rules.bristles == 0:
+                continue
+        else:
+            place, variance = rules.errors + i, joints[FRICTION_ERROR, i] ** 2 + load_error**2
+            if rules.errors == 0:
+                continue
+        covariance[place, :] = 0.0
+        covariance[:, place] = 0.0
+        covariance[place, place] = variance
+    estimate.memory[ACCELERATION, i] = 0.0
+    estimate.memory[REFUSALS, i] = 0.0
+    estimate.memory[LOAD_PART, i] = load_error**2
+
+
+@compiled
+def begin(position: Vector, rules: Rules, estimate: Estimate) -> bool:
+    """Begin with position readings (5,) [rad]; False where one is missing."""
+    for i in range(JOINTS):
+        if math.isnan(position[i]):
+            return False
+    for i in range(JOINTS):
+        begin_joint(i, position[i], estimate.memory[EFFORT, i], rules, estimate)
+    estimate.counts[STARTS] += 1
+    return True
+
+
+@compiled
+def judge(stamp: float, last: float, longest_gap: float) -> int:
+    """What becomes of a message by its stamp, beside that of the last one [s]: TAKEN, LATE, REPEATED or UNSTAMPED."""
+    if not math.isfinite(stamp):
+        return UNSTAMPED
+    elapsed = stamp - last
+    if elapsed == 0.0:
+        return REPEATED
+    if -longest_gap <= elapsed < 0.0:  # further back the clock was set anew
+        return LATE
+    return TAKEN
+
+
+@compiled
+def torque_noise(parts: int, effort: Vector, before: Vector, joints: Vector, noise: Vector) -> int:
+    """Write the variances of the torques over each part of the time between two efforts.
+
+    Noise of an effort reaches two steps, and what is off in a long time is so in all its parts: the parts' variances
+    are those that add up to the same impulse.
+
+    Args:
+        parts: their number.
+        effort: (5,) [N m], NaN where missing.
+        before: (5,) the last ones [N m].
+        joints: (9, 5) constants.
+        noise: (5,) written [N2 m2].
+
+    Returns:
+        Number of efforts missing.
+    """
+    missing = 0
+    unseen = (1.0 - 1.0 / parts) ** 2
+    for i in range(JOINTS):
+        change = effort[i] - before[i]
+        if math.isnan(change):
+            missing += 1
+            noise[i] = parts * (joints[DRIVE, i] + joints[UNSEEN, i])
+        else:
+            noise[i] = parts * (joints[DRIVE, i] + joints[UNSEEN, i] * unseen + (joints[SWING, i] * change) ** 2)
+    return missing
+
+
+@compiled
+def torque_between(share: float, effort: Vector, before: Vector, torque: Vector) -> None:
+    """Write the torque (5,) at a share of the way from efforts `before` (5,) to `effort` (5,), NaN for no change."""
+    for i in range(JOINTS):
+        change = effort[i] - before[i]
+        torque[i] = before[i] + (0.0 if math.isnan(change) else share * change)
+
+
+@compiled
+def forget(left: float, joints: Vector, torque: Vector, friction: Vector, mean: Vector, load_part: Vector) -> None:
+    """Let torque errors fade, and turn the motors' torque into that on the rigid bodies.
+
+    The error itself is left out of that, for it would feed its own variance.
+
+    Args:
+        left: share of an error that is left after the step.
+        joints: (9, 5) constants.
+        torque: (5,) changed [N m].
+        friction: (8, 5) over the step.
+        mean: (4, 5) changed.
+        load_part: (5,) changed, see LOAD_PART.
+    """
+    for i in range(JOINTS):
+        torque[i] -= friction[TORQUE, i]
+        mean[ERROR, i] *= left
+        load_error = joints[LOAD_ERROR, i] * torque[i]
+        load_part[i] += (1.0 - left * left) * (load_error * load_error - load_part[i])
+
+
+@compiled
+def look_at_refusals(position: Vector, reading: Vector, rules: Rules, estimate: Estimate) -> None:
+    """Count refused readings; joints refused too often in a row begin anew.
+
+    Args:
+        position: (5,) [rad].
+        reading: (18,) of the message.
+        rules: of the filter.
+        estimate: changed.
+    """
+    memory = estimate.memory
+    for i in range(JOINTS):
+        if reading[REFUSED + i] > 0.0:
+            estimate.counts[SHUT_OUT] += 1
+            memory[REFUSALS, i] += 1.0
+            if memory[REFUSALS, i] >= rules.patience and not math.isnan(position[i]):
+                estimate.counts[JOINT_RESTARTS] += 1
+                begin_joint(i, position[i], memory[EFFORT, i], rules, estimate)
+        else:
+            memory[REFUSALS, i] = 0.0
+
+
+@compiled
+def friction_share(friction_error: float, load_part: float) -> float:
+    """Most likely share of a torque error that is friction's, by its variance beside that of the load [N2 m2]."""
+    own = friction_error * friction_error
+    return own / (own + load_part) if own > 0.0 else 0.0
+
+
+@compiled
+def follow(
+    body: Body,
+    room: Room,
+    work: Work,
+    rules: Rules,
+    task: int,
+    stamps: Vector,
+    positions: Vector,
+    velocities: Vector,
+    efforts: Vector,
+    estimate: Estimate,
+    means: Vector,
+    variances: Vector,
+    readings: Vector,
+    covariances: Vector,
+) -> None:
+    """Take in t messages, one after the other; each is judged by its stamp, predicted to, and read.
+
+    The motors' torques run straight from effort to effort, so that a step is driven by the mean of both; a longer time
+    than the longest step is walked in equal parts. Arrays are taken out of their tuples once: handing tuples on costs
+    as much as the arithmetic.
+
+    Args:
+        body: the arm.
+        room: of its steps.
+        work: of the covariance's steps.
+        rules: of the filter.
+        task: WHOLE, or PREDICT alone, or READ alone what a PREDICT before has moved to.
+        stamps: (t,) [s].
+        positions: (t, 5) [rad], NaN where missing.
+        velocities: (t, 5) [rad/s], NaN where missing or not wanted; (0, 5) for none at all.
+        efforts: (t, 5) [N m], NaN where missing.
+        estimate: changed.
+        means: (t, 5, 5) written: rows of the mean, then friction's part of the error; NaN before the first message.
+            (0, 5, 5) where it is not wanted.
+        variances: (t, m) written: diagonal of the covariance; as `means`.
+        readings: (t, 18) written; see `arm_ekf_reading.INNOVATION`.
+        covariances: (t, k, k) written: their leading part; (0, 1, 1) where it is not wanted.
+    """
+    layout_free = body.written_out
+    numbers, middle, mean_speed, load = room.numbers, room.middle, room.mean_speed, room.load
+    found, friction, derivatives, slopes = room.found, room.friction, room.derivatives, room.slopes
+    first, second, shift, gain, correction = work.first, work.second, work.shift, work.gain, work.correction
+    noise, torque = work.noise, work.torque
+    joints, bristles, errors = rules.joints, rules.bristles, rules.errors
+    clock, mean, covariance, counts = estimate.clock, estimate.mean, estimate.covariance, estimate.counts
+    rotors, frictions = body.rotors, body.frictions
+    a, before, load_part = estimate.memory[ACCELERATION], estimate.memory[EFFORT], estimate.memory[LOAD_PART]
+    refusals = estimate.memory[REFUSALS]
+    velocity = np.full(JOINTS, np.nan)
+    for t in range(len(stamps)):
+        position, effort, reading = positions[t], efforts[t], readings[t]
+        if len(velocities) > 0:
+            velocity = velocities[t]
+        fate = TAKEN
+        if task != READ:
+            reading[:] = 0.0
+            elapsed = stamps[t] - clock[LAST]
+            fate = judge(stamps[t], clock[LAST], rules.longest_gap)
+            reading[FATE] = fate
+            counts[fate] += 1
+            if fate == TAKEN:
+                clock[ANNOUNCED] = stamps[t]
+                clock[LAST] = np.nan
+                if 0.0 < elapsed <= rules.longest_gap:
+                    parts = max(1, math.ceil(elapsed / rules.longest_step - 1e-9))
+                    dt = elapsed / parts
+                    left = math.exp(-dt / rules.memory)
+                    counts[NO_EFFORT] += torque_noise(parts, effort, before, joints, noise)
+                    clock[LAST] = stamps[t]
+                    for k in range(parts):
+                        torque_between((k + 0.5) / parts, effort, before, torque)
+                        solved = is_sane(mean)
+                        if solved:
+                            solved = layout_free and newton(
+                                rotors,
+                                frictions,
+                                mean,
+                                a,
+                                torque,
+                                dt,
+                                numbers,
+                                middle,
+                                mean_speed,
+                                load,
+                                found,
+                                friction,
+                                derivatives,
+                            )
+                            solved = solved or step_slowly(body, room, mean, a, torque, dt)
+                        if not (solved and total_slopes(derivatives, friction, dt, slopes)):
+                            counts[UNSOLVED] += 1
+                            clock[LAST] = np.nan
+                            break
+                        move(mean, a, friction, dt)
+                        forget(left, joints, torque, friction, mean, load_part)
+                        spread(
+                            slopes,
+                            friction,
+                            joints,
+                            noise,
+                            torque,
+                            bristles,
+                            errors,
+                            left,
+                            dt,
+                            mean,
+                            covariance,
+                            first,
+                            second,
+                        )
+                known = not math.isnan(clock[LAST])
+                for i in range(JOINTS):
+                    if not math.isnan(effort[i]):
+                        before[i] = effort[i]
+                    elif not known:
+                        before[i] = 0.0
+        if task != PREDICT and fate == TAKEN:
+            for i in range(JOINTS):
+                if math.isnan(position[i]):
+                    counts[NO_POSITION] += 1
+            if math.isnan(clock[LAST]):
+                if begin(position, rules, estimate):
+                    clock[LAST] = clock[ANNOUNCED]
+            else:
+                read_joints(
+                    joints,
+                    rules.jitter,
+                    rules.lag,
+                    rules.gate,
+                    bristles,
+                    errors,
+                    mean,
+                    a,
+                    position,
+                    velocity,
+                    covariance,
+                    shift,
+                    gain,
+                    correction,
+                    reading,
+                )
+                refused = 0.0
+                for i in range(JOINTS):
+                    refused += reading[REFUSED + i] + refusals[i]
+                if refused > 0.0:
+                    look_at_refusals(position, reading, rules, estimate)
+        if len(means) > 0:
+            known = not math.isnan(clock[LAST])
+            for i in range(JOINTS):
+                for row in range(4):
+                    means[t, row, i] = mean[row, i] if known else np.nan
+                means[t, 4, i] = friction_share(joints[FRICTION_ERROR, i], load_part[i]) * means[t, ERROR, i]
+            for i in range(len(first)):
+                variances[t, i] = covariance[i, i]
+        if len(covariances) > 0:
+            for i in range(covariances.shape[1]):
+                for j in range(covariances.shape[2]):
+                    covariances[t, i, j] = covariance[i, j]
