@@ -1,0 +1,177 @@
+"""Least squares of the identification beside numpy and scipy: friction of the base from raw columns t, w1..4, M1..4.
+
+Peers do what a user would write after seed 003, put right (R/4, effective mass, signs by wheel): two rows a sample with
+four unknowns, accelerations by central differences, windows of rest left out. Ours sums windows instead of samples, has
+rows for the turn, three unknowns more, and gives intervals and verdicts; its rows are therefore not those of the peers,
+and the accuracy of each stands beside its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares as scipy_least_squares
+
+from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
+from youbot_dynamics.identification.base_friction import FrictionSignals, estimate_base_friction
+from youbot_dynamics.identification.block_sums import Rows, accumulate
+from youbot_dynamics.identification.friction_rows import WHEEL_DEADBAND, FrictionModel
+from youbot_dynamics.identification.least_squares import fit
+from youbot_dynamics.identification.verdict import Unknown
+from youbot_dynamics.robot import load_robot
+
+Vector = NDArray[np.float64]
+
+STEP = 1e-3  # [s] the EtherCAT cycle of the youBot
+TRUTH = {"viscous_x": 15.0, "viscous_y": 20.0, "wheel_coulomb": 0.12, "roller_coulomb": 0.3}
+SPEED_NOISE, TORQUE_NOISE = 0.05, 0.05  # [rad/s], [N m]
+OURS, LSTSQ, SCIPY = "one pass over windows", "np.linalg.lstsq", "scipy least_squares"
+
+
+def model() -> FrictionModel:
+    """The youBot's base."""
+    base = load_robot().base
+    return FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
+
+
+def columns(count: int, friction: FrictionModel) -> tuple[Vector, Vector, Vector]:
+    """Times (n,), noisy wheel speeds (n, 4) and torques (n, 4) of a base that drives sines forward and sideways."""
+    random = np.random.default_rng(1)
+    time = np.arange(count) * STEP
+    twist, rate = np.zeros((count, 3)), np.zeros((count, 3))
+    for axis, sines in enumerate((((0.30, 0.7), (0.22, 1.9)), ((0.28, 0.9), (0.17, 2.3)))):
+        for amplitude, pace in sines:
+            twist[:, axis] += amplitude * np.sin(pace * time)
+            rate[:, axis] += amplitude * pace * np.cos(pace * time)
+    base = friction.base
+    speeds = twist @ base.inverse_matrix.T
+    rollers = np.repeat(np.sign(twist[:, 1:2]), 4, axis=1)
+    unknown = [TRUTH["viscous_x"], TRUTH["viscous_y"], TRUTH["roller_coulomb"], TRUTH["wheel_coulomb"]]
+    torques = np.empty_like(speeds)
+    for first in range(0, count, 100_000):
+        piece = slice(first, first + 100_000)
+        still = np.zeros_like(rate[piece])
+        table = friction.columns(twist[piece], (still, still), np.sign(speeds[piece]), rollers[piece])
+        force = table[:, :, :4] @ unknown + friction.known_force(twist[piece], rate[piece])
+        torques[piece] = force @ base.forward_matrix
+    speeds += SPEED_NOISE * random.standard_normal(speeds.shape)
+    torques += TORQUE_NOISE * random.standard_normal(torques.shape)
+    return time, speeds, torques
+
+
+def rows_of_samples(friction: FrictionModel, time: Vector, speeds: Vector, torques: Vector) -> tuple[Vector, Vector]:
+    """H (2 n, 4) and b (2 n,) of seed 003, put right."""
+    base = friction.base
+    twist = speeds @ base.forward_matrix.T
+    rate = np.gradient(twist, STEP, axis=0)
+    force = torques @ base.inverse_matrix - friction.known_force(twist, rate)
+    signs = np.sign(speeds)
+    table = np.zeros((len(time), 2, 4))
+    table[:, 0, 0], table[:, 1, 1] = twist[:, 0], twist[:, 1]
+    table[:, :, 2] = signs @ base.inverse_matrix[:, :2]
+    table[:, 1, 3] = 4.0 * np.sqrt(2.0) * np.sign(twist[:, 1])
+    rolling = np.all(np.abs(speeds) > WHEEL_DEADBAND, axis=1)
+    return table[rolling].reshape(-1, 4), force[rolling, :2].ravel()
+
+
+def by_numpy(friction: FrictionModel, time: Vector, speeds: Vector, torques: Vector) -> Vector:
+    """xi_L, xi_T, F1, F2/r (4,) by lstsq on all rows."""
+    return np.linalg.lstsq(*rows_of_samples(friction, time, speeds, torques), rcond=None)[0]
+
+
+def by_scipy(friction: FrictionModel, time: Vector, speeds: Vector, torques: Vector) -> Vector:
+    """The same by scipy's least_squares with its exact Jacobian."""
+    table, target = rows_of_samples(friction, time, speeds, torques)
+    return scipy_least_squares(lambda p: table @ p - target, np.zeros(4), jac=lambda p: table).x
+
+
+def by_us(friction: FrictionModel, time: Vector, speeds: Vector, torques: Vector) -> Vector:
+    """The same by one pass, with intervals and verdicts."""
+    found = estimate_base_friction([FrictionSignals(time, speeds, torques)], friction)
+    return np.array([found[name].value for name in TRUTH])
+
+
+def worst(values: Vector) -> float:
+    """Largest relative error of the four."""
+    return float(np.max(np.abs(values / list(TRUTH.values()) - 1.0)))
+
+
+def from_columns(count: int, *, against_scipy: bool, goals: bool) -> Item:
+    """Friction from raw columns."""
+    friction = model()
+    data = columns(count, friction)
+    ways = {OURS: by_us, LSTSQ: by_numpy} | ({SCIPY: by_scipy} if against_scipy else {})
+    wanted: list[Goal | TimeGoal | AccuracyGoal] = []
+    if goals:
+        wanted = [Goal(OURS, LSTSQ, 40.0), TimeGoal(OURS, 1.0 / 60e6, "60 million samples a second")]
+        wanted += [Goal(OURS, SCIPY, 150.0)] if against_scipy else []
+    return Item(
+        about=f"friction of the base from raw columns, {count:.0e} samples at 1 kHz",
+        unit="ns",
+        candidates={label: Candidate(partial(way, friction, *data), samples=count) for label, way in ways.items()},
+        accuracy={f"{label} [1]": worst(way(friction, *data)) for label, way in ways.items()},
+        goals=wanted,
+        repeats=5 if count > 1_000_000 else None,
+    )
+
+
+def linear() -> Item:
+    """The cost of a sample does not depend on how many there are."""
+    friction = model()
+    data = columns(4_000_000, friction)
+    sizes = {"1e6 samples": 1_000_000, "4e6 samples": 4_000_000, "2.5e5 samples": 250_000}
+    pieces = {label: [column[:count] for column in data] for label, count in sizes.items()}
+    return Item(
+        about="friction from raw columns: cost of a sample by number of samples",
+        unit="ns",
+        candidates={
+            label: Candidate(partial(by_us, friction, *pieces[label]), samples=count) for label, count in sizes.items()
+        },
+        goals=(Goal("1e6 samples", "4e6 samples", 0.7), Goal("4e6 samples", "1e6 samples", 0.7)),
+        repeats=15,
+    )
+
+
+def block_sums() -> Item:
+    """Rows that are at hand: the same solution as numpy's."""
+    random = np.random.default_rng(2)
+    count = 1_000_000
+    table = random.standard_normal((count, 4))
+    target = table @ [1.0, 2.0, 3.0, 4.0] + random.standard_normal(count)
+    rows = Rows(np.arange(count) * STEP, table, target)
+    unknowns = [Unknown(name, "1") for name in "abcd"]
+
+    def ours() -> Vector:
+        return fit(accumulate(rows), unknowns, robust=False).values
+
+    expected = np.linalg.lstsq(table, target, rcond=None)[0]
+    return Item(
+        about="1e6 rows x 4 unknowns: sums over blocks of 1 s, intervals included",
+        unit="ns",
+        candidates={
+            "block sums and fit": Candidate(ours, samples=count),
+            "np.linalg.lstsq": Candidate(lambda: np.linalg.lstsq(table, target, rcond=None), samples=count),
+            "np.linalg.pinv": Candidate(lambda: np.linalg.pinv(table) @ target, samples=count),
+        },
+        accuracy={"block sums and fit, off lstsq [1]": float(np.max(np.abs(ours() - expected)))},
+        goals=(AccuracyGoal("block sums and fit, off lstsq [1]", 1e-9),),
+        repeats=9,
+    )
+
+
+def plain() -> Item:
+    """Without numba."""
+    item = from_columns(1_000_000, against_scipy=False, goals=False)
+    return Item(item.about, item.candidates, item.unit, item.accuracy, (Goal(OURS, LSTSQ, 5.0),), 9)
+
+
+ITEMS: dict[str, Callable[[], Item]] = {
+    "friction-columns-1e7": partial(from_columns, 10_000_000, against_scipy=True, goals=True),
+    "friction-columns-1e6": partial(from_columns, 1_000_000, against_scipy=True, goals=False),
+    "friction-columns-linear": linear,
+    "least-squares-rows": block_sums,
+}
+ITEMS_WITHOUT_NUMBA: dict[str, Callable[[], Item]] = {"friction-columns-plain": plain}

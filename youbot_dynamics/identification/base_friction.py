@@ -1,0 +1,172 @@
+"""Friction of a mecanum base from wheel speeds and wheel torques, or from coasting with the motors off (system 36).
+
+Why seed 003's own formulas give negative friction: (i) V_L = 1/(4R) sum w instead of R/4 (D-003-2) makes every
+coefficient of a speed R^2 times what it is; (ii) the acceleration is the backward difference of the very speed that is
+a regressor, so at constant speed the noise of one reading enters both, xi tends to -m_a/dt and F1 takes what is left;
+(iii) m_a leaves out the rotors (D-003-10); (iv) the sign of a wheel at rest is noise. Here speed and acceleration are
+averaged over a window in which they share no noise, instruments come from the command, inertia is the effective one,
+and windows with a wheel near rest are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.friction_rows import FrictionModel, friction_rows
+from youbot_dynamics.identification.least_squares import Fit, fit
+from youbot_dynamics.identification.verdict import Estimate, Unknown, undetermined
+
+Vector = NDArray[np.float64]
+
+_LOOKED_AT = 100_000  # samples looked at for signs of sensible efforts
+
+NO_EFFORT = (
+    "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
+    "the base coast with the motors switched off, which gives friction over effective mass"
+)
+ZERO_EFFORT = "every wheel effort in the recording is exactly 0: its driver fills in zeros where it measures nothing"
+AGAINST = "the efforts drive against the motion: check the signs of the efforts and of the wheels"
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionSignals:
+    """What the friction of a base is fitted to; columns are wheels, positive forward.
+
+    Args:
+        time: (s,) [s], increasing.
+        speeds: (s, n) wheel speeds [rad/s], from positions where they are known: the mean over each interval.
+        torques: (s, n) of the motors at the wheels, gear included [N m]; None where nothing reports them.
+        commanded: (s, n) wheel speeds asked for, held and moved by the identified delay [rad/s]; None where unknown.
+        recording: number of the recording, another one for each.
+    """
+
+    time: Vector
+    speeds: Vector
+    torques: Vector | None
+    commanded: Vector | None = None
+    recording: int = 0
+
+    def refusal(self) -> str:
+        """Why nothing can be learnt from the efforts, "" where something can."""
+        if self.torques is None or not _anything(self.torques, np.isfinite):
+            return NO_EFFORT
+        if not _anything(self.torques, np.nan_to_num):
+            return ZERO_EFFORT
+        every = max(1, len(self.time) // _LOOKED_AT)
+        power = np.nansum(self.torques[::every] * self.speeds[::every])
+        return AGAINST if power < 0.0 else ""
+
+
+def _anything(table: Vector, says: Callable[[Vector], Vector | NDArray[np.bool_]]) -> bool:
+    """Whether `says` is true of any value of a table (s, n); stops at the first chunk in which it is."""
+    return any(bool(np.any(says(table[k : k + _LOOKED_AT]))) for k in range(0, len(table), _LOOKED_AT))
+
+
+@dataclass(frozen=True, eq=False)
+class BaseFriction:
+    """Friction of a base as identified.
+
+    Args:
+        model: which coefficients.
+        estimates: of its coefficients of friction, then, with `each_wheel`, of the viscous torque of each wheel.
+        fit: residual, condition, correlation; None where there was nothing to fit.
+    """
+
+    model: FrictionModel
+    estimates: tuple[Estimate, ...]
+    fit: Fit | None = None
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Estimate of one coefficient by its name."""
+        return {estimate.name: estimate for estimate in self.estimates}[name]
+
+
+def friction_sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
+    """Block sums of one recording: all of it that identification needs, ready to be merged with those of others.
+
+    Raises:
+        IdentificationError: no efforts, zero efforts, or efforts against the motion; with that reason.
+    """
+    reason = signals.refusal()
+    if reason:
+        raise IdentificationError("base friction", got=reason)
+    return _sums(signals, model)
+
+
+def _sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
+    """Block sums of signals with efforts."""
+    return merge([accumulate(piece) for piece in _pieces(signals, model)])
+
+
+def _pieces(signals: FrictionSignals, model: FrictionModel) -> Iterable[Rows]:
+    """Rows of one recording, samples that are not finite left out."""
+    torques, commanded = signals.torques, signals.commanded
+    assert torques is not None  # refusal() has seen to it
+    if commanded is None:
+        return friction_rows(model, signals.time, signals.speeds, torques, None, signals.recording)
+    sound = np.all([np.isfinite(column).all(axis=1) for column in (signals.speeds, torques, commanded)], axis=0)
+    time, speeds = signals.time[sound], signals.speeds[sound]
+    return friction_rows(model, time, speeds, torques[sound], commanded[sound], signals.recording)
+
+
+def fit_friction(
+    sums: BlockSums, model: FrictionModel, rows: Callable[[], Iterable[Rows]] | None = None
+) -> BaseFriction:
+    """Friction from merged block sums.
+
+    Args:
+        sums: of one or many recordings.
+        model: the model they were made with.
+        rows: gives the rows once more, for the solution by QR.
+    """
+    unknowns = model.unknowns()
+    try:
+        found = fit(sums, unknowns, rows)
+    except IdentificationError as too_little:
+        reason = f"{too_little.got} in which every wheel keeps turning one way"
+        return _nothing(model, reason)
+    extra = _wheel_viscous(found, model) if model.each_wheel else ()
+    return BaseFriction(model, found.estimates[: model.coefficients] + extra, found)
+
+
+def _nothing(model: FrictionModel, reason: str) -> BaseFriction:
+    """Every coefficient of the model refused for one reason."""
+    asked = model.unknowns()[: model.coefficients]
+    return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in asked))
+
+
+def _wheel_viscous(found: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
+    """Viscous torque of each wheel when driving forward: its share of xi_L and what sets it apart from the others."""
+    patterns, names = model.patterns(), [unknown.name for unknown in found.unknowns]
+    matrix = np.zeros((len(patterns), len(names)))
+    matrix[:, names.index("viscous_x")] = model.base.radii**2 / len(patterns)
+    matrix[:, names.index("viscous_pattern_1") :] = patterns
+    wheels = [Unknown(f"wheel_viscous_{name}", "N m s", low=0.0, resolution=5e-4) for name in model.wheel_names]
+    return found.combination(matrix, wheels)
+
+
+def estimate_base_friction(recordings: Sequence[FrictionSignals], model: FrictionModel) -> BaseFriction:
+    """Identify the friction of the base from recordings of its wheels.
+
+    F - (M V' + m Omega x V) = xi V + F1 J' sign w + F2/r sum sign(V_T + Omega h) |1/cos d| (seed 003 eq. (1) with
+    D-003-9 and D-003-10 put right, the row of the turn added), by instrumental variables where the command is known.
+
+    Args:
+        recordings: signals, each recording with another number.
+        model: which coefficients.
+
+    Returns:
+        Estimates with intervals and verdicts; all of them "not identifiable" where a recording has no efforts.
+    """
+    reasons = [signals.refusal() for signals in recordings]
+    if not recordings or any(reasons):
+        reason = next((reason for reason in reasons if reason), "there is no recording")
+        return _nothing(model, reason)
+    sums = merge([_sums(signals, model) for signals in recordings])
+    return fit_friction(sums, model, lambda: (piece for signals in recordings for piece in _pieces(signals, model)))

@@ -1,0 +1,226 @@
+"""Sums over half windows of time: what the friction of the base needs of every sample, in one pass.
+
+Two neighbouring halves make a window with triangular weight. The weight of the acceleration is then the derivative of
+the weight of everything else, and both are symmetric about the same instant: noise of a reading enters speed and
+acceleration without correlation. With seed 003's backward difference it enters both with the same sign, and that is
+what drove the identified friction below zero (system 36, finding 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.compiled import HAVE_NUMBA, compiled
+
+Vector = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_CHUNK = 8192  # samples worked off at a time without numba: they stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class HalfWindows:
+    """Sums over k half windows of samples of n wheels.
+
+    Args:
+        span: duration of a half [s].
+        number: (k,) of each half; it begins at number x span.
+        count: (k,) samples in it.
+        late: (k,) sum of x, how far through the half each sample lies, 0 to 1.
+        speed: (k, n) sum of the wheel speeds [rad/s].
+        speed_late: (k, n) sum of x times them.
+        torque: (k, n) sum of the torques [N m].
+        torque_late: (k, n) sum of x times them.
+        lowest: (k, n + m) smallest of the wheel speeds, then of the m sideways speeds.
+        highest: (k, n + m) largest of them.
+    """
+
+    span: float
+    number: NDArray[np.int64]
+    count: Vector
+    late: Vector
+    speed: Vector
+    speed_late: Vector
+    torque: Vector
+    torque_late: Vector
+    lowest: Vector
+    highest: Vector
+
+    @property
+    def sound(self) -> Flags:
+        """Windows (k - 1,) whose halves follow each other and are filled evenly: without gaps."""
+        usual = float(np.median(self.count)) if len(self.count) else 0.0
+        middle: Vector = self.late / self.count
+        full = (self.count >= max(2.0, 0.5 * usual)) & (np.abs(middle - 0.5) < 0.2)
+        whole: Flags = full[:-1] & full[1:] & (np.diff(self.number) == 1)
+        return whole
+
+    @property
+    def time(self) -> Vector:
+        """Middle of each window (k - 1,) [s]."""
+        return self.number[1:].astype(np.float64) * self.span
+
+    def averaged(self, early: Vector, late: Vector) -> Vector:
+        """Mean (k - 1, n) with triangular weight, of sums (k, n) and their x-weighted sums (k, n)."""
+        weight = self.late[:-1] + self.count[1:] - self.late[1:]
+        mean: Vector = (late[:-1] + early[1:] - late[1:]) / weight[:, None]
+        return mean
+
+    def rate(self) -> Vector:
+        """Mean acceleration of the wheels (k - 1, n) with the same triangular weight [rad/s2]."""
+        mean = self.speed / self.count[:, None]
+        apart = self.span * (1.0 + np.diff(self.late / self.count))
+        slope: Vector = np.asarray(np.diff(mean, axis=0) / apart[:, None], dtype=np.float64)
+        return slope
+
+    def rolling(self, deadband: Vector) -> Vector:
+        """Sign (k - 1, n + m) of each speed where it keeps beyond its deadband (n + m,) all window long, else 0."""
+        low = np.minimum(self.lowest[:-1], self.lowest[1:])
+        high = np.maximum(self.highest[:-1], self.highest[1:])
+        signs: Vector = (low > deadband).astype(np.float64) - (high < -deadband)
+        return signs
+
+
+def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector, span: float) -> HalfWindows:
+    """Sum samples over half windows; samples with values that are not finite are left out.
+
+    Args:
+        time: (s,) increasing [s].
+        speeds: (s, n) wheel speeds [rad/s].
+        torques: (s, n) [N m].
+        sideways: (m, n) from wheel speeds to sideways speeds of the rollers.
+        span: duration of a half [s].
+    """
+    number = np.floor(time[[0, -1]] / span).astype(np.int64) if len(time) else np.zeros(2, dtype=np.int64)
+    halves = int(number[1] - number[0]) + 1 if len(time) else 0
+    wheels, rollers = speeds.shape[1], len(sideways)
+    sums = np.zeros((halves, 2 + 4 * wheels))
+    lowest = np.full((halves, wheels + rollers), np.inf)
+    highest = np.full((halves, wheels + rollers), -np.inf)
+    add = _add_samples_of_four if HAVE_NUMBA and (wheels, rollers) == (4, 2) else _add_samples
+    add(time, speeds, torques, sideways, span, float(number[0]), sums, lowest, highest)
+    filled = sums[:, 0] > 0.0
+    sums = sums[filled]
+    speed, speed_late, torque, torque_late = np.split(sums[:, 2:], 4, axis=1)
+    numbers = number[0] + np.flatnonzero(filled)
+    return HalfWindows(
+        span=span,
+        number=numbers,
+        count=sums[:, 0],
+        late=sums[:, 1],
+        speed=speed,
+        speed_late=speed_late,
+        torque=torque,
+        torque_late=torque_late,
+        lowest=lowest[filled],
+        highest=highest[filled],
+    )
+
+
+def _add_samples(
+    time: Vector,
+    speeds: Vector,
+    torques: Vector,
+    sideways: Vector,
+    span: float,
+    first: float,
+    sums: Vector,
+    lowest: Vector,
+    highest: Vector,
+) -> None:
+    """Write count, sum x, then sums of speeds, x speeds, torques, x torques, and the extremes, of each half.
+
+    Args:
+        time: (s,).
+        speeds: (s, n).
+        torques: (s, n).
+        sideways: (m, n).
+        span: of a half.
+        first: number of the first half.
+        sums: (k, 2 + 4 n), zeros.
+        lowest: (k, n + m), infinite.
+        highest: (k, n + m), minus infinite.
+    """
+    for begin in range(0, len(time), _CHUNK):
+        piece = slice(begin, begin + _CHUNK)
+        at, w, torque = time[piece], speeds[piece], torques[piece]
+        if not np.isfinite(w.sum() + torque.sum()):
+            sound = np.isfinite(w).all(axis=1) & np.isfinite(torque).all(axis=1)
+            at, w, torque = at[sound], w[sound], torque[sound]
+        if not len(at):
+            continue
+        place = at / span - first
+        half = place.astype(np.int64)
+        begins = np.flatnonzero(np.concatenate([[True], np.diff(half) > 0]))
+        x = place - half
+        # One column a row, so that each sum runs along memory.
+        w, torque = np.ascontiguousarray(w.T), np.ascontiguousarray(torque.T)
+        columns = np.vstack([np.ones_like(x), x, w, x * w, torque, x * torque])
+        extremes = np.vstack([w, sideways @ w])
+        into = half[begins]
+        sums[into] += np.add.reduceat(columns, begins, axis=1).T
+        lowest[into] = np.minimum(lowest[into], np.minimum.reduceat(extremes, begins, axis=1).T)
+        highest[into] = np.maximum(highest[into], np.maximum.reduceat(extremes, begins, axis=1).T)
+
+
+@compiled
+def _add_samples_of_four(
+    time: Vector,
+    speeds: Vector,
+    torques: Vector,
+    sideways: Vector,
+    span: float,
+    first: float,
+    sums: Vector,
+    lowest: Vector,
+    highest: Vector,
+) -> None:
+    """`_add_samples` for four wheels on two axles, sample by sample, sums in registers; shapes as there: (s,) ..."""
+    count = len(time)
+    inverse = 1.0 / span
+    r0, r1, r2, r3 = sideways[0, 0], sideways[0, 1], sideways[0, 2], sideways[0, 3]
+    q0, q1, q2, q3 = sideways[1, 0], sideways[1, 1], sideways[1, 2], sideways[1, 3]
+    i = 0
+    while i < count:
+        half = int(time[i] * inverse - first)
+        total, low, high = sums[half], lowest[half], highest[half]
+        # Rounding must not keep a sample for ever before the end of its own half.
+        end = max((first + half + 1.0) * span, np.nextafter(time[i], np.inf))
+        start = first + half
+        n = late = 0.0
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+        c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
+        low0 = low1 = low2 = low3 = low4 = low5 = np.inf
+        high0 = high1 = high2 = high3 = high4 = high5 = -np.inf
+        while i < count and time[i] < end:
+            w0, w1, w2, w3 = speeds[i, 0], speeds[i, 1], speeds[i, 2], speeds[i, 3]
+            m0, m1, m2, m3 = torques[i, 0], torques[i, 1], torques[i, 2], torques[i, 3]
+            x = time[i] * inverse - start
+            i += 1
+            all_ = (w0 + w1 + w2 + w3) + (m0 + m1 + m2 + m3)
+            if all_ - all_ != 0.0:
+                continue
+            n += 1.0
+            late += x
+            a0, a1, a2, a3 = a0 + w0, a1 + w1, a2 + w2, a3 + w3
+            b0, b1, b2, b3 = b0 + x * w0, b1 + x * w1, b2 + x * w2, b3 + x * w3
+            c0, c1, c2, c3 = c0 + m0, c1 + m1, c2 + m2, c3 + m3
+            d0, d1, d2, d3 = d0 + x * m0, d1 + x * m1, d2 + x * m2, d3 + x * m3
+            low0, high0 = (w0 if w0 < low0 else low0), (w0 if w0 > high0 else high0)
+            low1, high1 = (w1 if w1 < low1 else low1), (w1 if w1 > high1 else high1)
+            low2, high2 = (w2 if w2 < low2 else low2), (w2 if w2 > high2 else high2)
+            low3, high3 = (w3 if w3 < low3 else low3), (w3 if w3 > high3 else high3)
+            r, q = r0 * w0 + r1 * w1 + r2 * w2 + r3 * w3, q0 * w0 + q1 * w1 + q2 * w2 + q3 * w3
+            low4, high4 = (r if r < low4 else low4), (r if r > high4 else high4)
+            low5, high5 = (q if q < low5 else low5), (q if q > high5 else high5)
+        total[0] += n
+        total[1] += late
+        total[2:6] += np.array([a0, a1, a2, a3])
+        total[6:10] += np.array([b0, b1, b2, b3])
+        total[10:14] += np.array([c0, c1, c2, c3])
+        total[14:18] += np.array([d0, d1, d2, d3])
+        low[:] = np.minimum(low, np.array([low0, low1, low2, low3, low4, low5]))
+        high[:] = np.maximum(high, np.array([high0, high1, high2, high3, high4, high5]))
