@@ -107,7 +107,7 @@ setup(
             "pin",
             "mujoco>=3.12",
         ],
-        "bench": ["pin", "mujoco>=3.12", "casadi"],
+        "bench": ["pin", "mujoco>=3.12", "casadi", "filterpy"],
     },
     entry_points={
         "console_scripts": [

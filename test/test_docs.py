@@ -61,6 +61,12 @@ def test_library_examples_of_the_readme_run_and_their_arm_falls(tmp_path, monkey
     assert (tmp_path / "drive_of_twin_1" / "metadata.yaml").exists()
 
 
+def test_examples_of_the_estimation_page_run():
+    scope = run_examples(ROOT / "docs" / "estimation.md")
+    assert np.all(np.abs(scope["ekf"].state.speed) < 1e-3)
+    assert 50.0 < scope["heat"].state.winding < 90.0
+
+
 def test_examples_of_the_dynamics_page_run():
     scope = run_examples(ROOT / "docs" / "dynamics.md")
     assert np.all(np.isfinite(scope["motion"].position))
