@@ -1,1 +1,1 @@
-"""Where the robot is: odometry from wheel motion."""
+"""Where the robot is and what its arm does: odometry, filters of joints and heat."""
