@@ -44,6 +44,17 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector
     return found
 
 
+def scalar(thing: str, value: ArrayLike) -> float:
+    """Return `value` as one finite number.
+
+    Raises:
+        InputError: as `array`.
+    """
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    return float(array(thing, value, ()))
+
+
 def _real(value: ArrayLike) -> ArrayLike:
     """Return `value`, or an array of it, if float64 can hold it without losing a part.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.arrays import Vector, array, read_only, scalar
 from youbot_dynamics.dynamics import arm_step
 from youbot_dynamics.dynamics.geared_motor import GearedMotor
 from youbot_dynamics.dynamics.lugre import LuGre
@@ -176,7 +176,7 @@ class ArmModel(MadeOfArguments):
         n = self.tree.nv
         warm = np.array([motor.motor.ambient_temperature for motor in self.motors])
         if temperature is not None:
-            warm = np.full(n, float(array("temperature", temperature, ())))
+            warm = np.full(n, scalar("temperature", temperature))
         state = _state(np.column_stack([array("position", position, (n,)), np.zeros((n, 2)), warm, warm]))
         self._columns(state)
         return state
@@ -277,7 +277,7 @@ class ArmModel(MadeOfArguments):
         rows = array(given[0], drives[given[0]], (None, n))  # type: ignore[arg-type]
         if given[0] == "torque":
             rows = rows / (self._motors[:, 0] * self._motors[:, 1])
-        step = float(array("dt", dt, ()))
+        step = scalar("dt", dt)
         if not step > 0.0:
             raise InputError("dt", got=f"{step:g}", expected="a time above 0 [s]")
         columns = self._columns(state)

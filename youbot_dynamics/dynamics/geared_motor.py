@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from youbot_dynamics.arrays import array, number
+from youbot_dynamics.arrays import number, scalar
 from youbot_dynamics.dynamics.thermal_motor import ThermalMotor
 
 
@@ -86,4 +86,4 @@ class GearedMotor:
 
 
 def _finite(thing: str, value: float) -> float:
-    return float(array(thing, value, ()))
+    return scalar(thing, value)

@@ -22,7 +22,7 @@ from typing import Any, Generic
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number
+from youbot_dynamics.arrays import Vector, array, number, scalar
 from youbot_dynamics.compiled import HAVE_NUMBA
 from youbot_dynamics.dynamics import bristle, bristle_step
 from youbot_dynamics.dynamics.elementwise import Value, each, each_of_many
@@ -267,7 +267,7 @@ class LuGre:
         """
         if speed is None:
             self._refuse_stribeck("advance_path without a speed", "give the speed, or use advance")
-        reach = self.level(0.0 if speed is None else float(array("speed", speed, ()))) / self.constants[2]
+        reach = self.level(0.0 if speed is None else scalar("speed", speed)) / self.constants[2]
         return each(bristle_step.slide, {"z": z, "displacement": displacement}, reach)
 
     def follow_speeds(self, z: float, speeds: ArrayLike, dt: ArrayLike) -> Vector:
@@ -289,7 +289,7 @@ class LuGre:
             if (steps < 0.0).any():
                 raise InputError("dt", got=f"{steps.min():g}", expected="times of at least 0 [s]")
         out = np.empty(len(log))
-        bristle_step.follow_speeds(float(array("z", z, ())), _fast(log), _fast(steps), *self.bristle_constants, out)
+        bristle_step.follow_speeds(scalar("z", z), _fast(log), _fast(steps), *self.bristle_constants, out)
         return out
 
     def follow_positions(self, z: float, positions: ArrayLike) -> Vector:
@@ -307,7 +307,7 @@ class LuGre:
         self._refuse_stribeck("follow_positions", "use follow_speeds")
         log = _samples("positions", positions)
         out = np.empty(len(log))
-        bristle_step.follow_positions(float(array("z", z, ())), _fast(log), self.reach, out)
+        bristle_step.follow_positions(scalar("z", z), _fast(log), self.reach, out)
         return out
 
     def _refuse_stribeck(self, thing: str, remedy: str) -> None:

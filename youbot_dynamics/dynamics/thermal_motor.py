@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number, read_only
+from youbot_dynamics.arrays import Vector, array, number, read_only, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics import heat_network
 from youbot_dynamics.errors import InputError, ModelError
@@ -345,7 +345,7 @@ class ThermalMotor(MadeOfArguments):
 
 def _finite(thing: str, value: float) -> float:
     """A finite float, or an InputError with the name of the argument."""
-    return float(array(thing, value, ()))
+    return scalar(thing, value)
 
 
 def _not_negative(thing: str, value: float) -> float:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector, array, scalar
 from youbot_dynamics.dynamics import tree_kernels as kernels
 from youbot_dynamics.dynamics.body_motion import (
     Articulation,
@@ -373,7 +373,7 @@ class Tree(MadeOfArguments):
     def step(self, q: ArrayLike, v: ArrayLike, dt: float) -> Vector:
         """Positions (nq,) after `dt` [s] at constant v (nv,), on SE(3) for a floating joint; q (nq,) (system 16)."""
         position, (speed,) = self._state(q, {"v": v})
-        return step_positions(self.layout, position, speed, float(array("dt", dt, ())))
+        return step_positions(self.layout, position, speed, scalar("dt", dt))
 
     def _accelerate(self, q: Vector, v: Vector, tau: Vector, external: Vector, out: Vector) -> None:
         # A copy: the kernels take rotors that can be written, as the arm's steps hand them over.

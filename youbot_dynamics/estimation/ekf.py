@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector, array, scalar
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.estimation.kalman_step import correct, even_out
 
@@ -129,7 +129,7 @@ class Ekf:
         self._model = model
         self._gate = gate
         self._memory = memory
-        self._moments = [_Moment(float(array("stamp", stamp, ())), start, spread, None)]
+        self._moments = [_Moment(scalar("stamp", stamp), start, spread, None)]
         self.counts = {TAKEN: 0, REFUSED: 0, TOO_LATE: 0, UNUSABLE: 0}
 
     @property

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number
+from youbot_dynamics.arrays import Vector, number, scalar
 from youbot_dynamics.dynamics.geared_motor import GearedMotor
 from youbot_dynamics.dynamics.heat_network import heat_step
 from youbot_dynamics.errors import InputError
@@ -155,7 +155,7 @@ class MotorHeat:
         Raises:
             InputError: a square that is negative or not finite.
         """
-        square = float(array("mean_square_current", mean_square_current, ()))
+        square = scalar("mean_square_current", mean_square_current)
         if square < 0.0:
             raise InputError("mean_square_current", got=f"{square:g}", expected="at least 0 A^2")
         self._filter.predict(stamp, square)

@@ -12,7 +12,7 @@ from math import atan2, cos, hypot, sin
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import array, read_only
+from youbot_dynamics.arrays import array, read_only, scalar
 from youbot_dynamics.errors import InputError, ModelError
 
 Vector = NDArray[np.float64]
@@ -283,7 +283,7 @@ def matrix_to_zyz(rotation: ArrayLike) -> tuple[float, float, float]:
 
 
 def _cos_sin(thing: str, angle: float) -> tuple[float, float]:
-    value = float(array(thing, angle, ()))
+    value = scalar(thing, angle)
     return cos(value), sin(value)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector, array, scalar
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Robot
@@ -313,7 +313,7 @@ class ArmDriver:
         self._mode = mode
 
     def _queue(self, mode: int, what: Any, time: float | None) -> None:
-        received = self.time if time is None else float(array("time", time, ()))
+        received = self.time if time is None else scalar("time", time)
         if mode != controller.TORQUE:
             phase = self.truth.loop_phase
             received = phase + _LOOP * math.ceil((received - phase) / _LOOP - 1e-6)

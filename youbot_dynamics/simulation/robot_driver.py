@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, excerpt
+from youbot_dynamics.arrays import Vector, array, excerpt, scalar
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.driver_reports import (
@@ -147,7 +147,7 @@ class RobotDriver:
         Raises:
             InputError: a time that is not finite, or a plant whose motion has no bounds.
         """
-        until = float(array("time to simulate up to", until, ()))
+        until = scalar("time to simulate up to", until)
         # What arrived before a restart must not undo its stop.
         self._carry_out_until(until)
         deaf = self._active.deaf(until)
@@ -186,7 +186,7 @@ class RobotDriver:
         return out
 
     def _take(self, time: float, command: Callable[[float], None]) -> None:
-        received = float(array("time of a command", time, ()))
+        received = scalar("time of a command", time)
         if not self._active.deaf(received):
             self._mail[COMMANDS].send(received, command, self._active)
             self._carry_out_until(received)

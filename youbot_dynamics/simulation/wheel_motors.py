@@ -1,7 +1,8 @@
 """The motors of the wheels, for every plant: what their speed loops want, and what current and supply let them have.
 
-Each motor turns its wheel through 9405/364. The limit of its current is chosen as that of the arm's joints 1 and 2, which
-have the same motor and controller; youbot/youbot_applications@6ca1861, joint_configurator/config/base.cfg, sets 3.564 A.
+Each motor turns its wheel through 9405/364. The limit of its current is chosen as that of the arm's joints 1 and 2,
+which have the same motor and controller; youbot/youbot_applications@6ca1861, joint_configurator/config/base.cfg, sets
+3.564 A.
 """
 
 from __future__ import annotations
