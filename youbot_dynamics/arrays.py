@@ -44,7 +44,7 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector
     return found
 
 
-def scalar(thing: str, value: ArrayLike) -> float:
+def scalar(thing: str, value: ArrayLike | SupportsFloat) -> float:
     """Return `value` as one finite number.
 
     Raises:
@@ -52,7 +52,7 @@ def scalar(thing: str, value: ArrayLike) -> float:
     """
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
-    return float(array(thing, value, ()))
+    return float(array(thing, value, ()))  # type: ignore[arg-type]
 
 
 def _real(value: ArrayLike) -> ArrayLike:
