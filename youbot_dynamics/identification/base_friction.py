@@ -156,6 +156,8 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
 
     F - (M V' + m Omega x V) = xi V + F1 J' sign w + F2/r sum sign(V_T + Omega h) |1/cos d| (seed 003 eq. (1) with
     D-003-9 and D-003-10 put right, the row of the turn added), by instrumental variables where the command is known.
+    All values scale with the torque constant behind the efforts: that of a motor may be 3 % off its sheet, which the
+    intervals do not contain.
 
     Args:
         recordings: signals, each recording with another number.

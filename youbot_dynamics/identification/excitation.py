@@ -1,0 +1,278 @@
+"""Motions that identification learns most from: multi-sines, D-optimal within the limits of the robot.
+
+What is learnt depends on the motion more than on the estimator (system 36): every axis both ways, at several
+speeds, all axes at different frequencies. Amplitudes and phases are searched at random, then bettered one by one, for
+the largest determinant of the information on what is to be identified; limits scale the motion down, never cut it.
+
+The base is driven with it by `youbot play`. The arm's driver takes trajectories, no torques: `arm_excitation` is a
+trajectory; exciting the arm with torques is for the simulated robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import array
+from youbot_dynamics.control.program import Program
+from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm_regressors import felt_parameters, inertial_parameters, regressor, uncertainty
+from youbot_dynamics.identification.arm_windows import SLOWEST
+from youbot_dynamics.identification.friction_rows import ROLLER_DEADBAND, WHEEL_DEADBAND, FrictionModel
+from youbot_dynamics.robot import Base
+
+Vector = NDArray[np.float64]
+
+_RAMP = 2.0  # [s] over which a motion begins and ends
+_HARMONICS = 5
+_SLOWEST_SINE, _FASTEST_SINE = 0.04, 0.3  # [Hz]
+_FELT = 0.005  # [N m] that a combination of inertial parameters must move the torques by, to be looked for
+_LOOKED_AT = 0.1  # [s] between the instants the information is summed over
+_KNOWN = 1e-6  # of information, added so that what is not excited at all counts as bad, not as impossible
+
+
+@dataclass(frozen=True, eq=False)
+class MultiSine:
+    """Sum of sines on each of n axes, faded in and out.
+
+    Args:
+        duration: [s].
+        frequencies: (n, h) [Hz].
+        amplitudes: (n, h) of the position [unit].
+        phases: (n, h) [rad].
+    """
+
+    duration: float
+    frequencies: Vector
+    amplitudes: Vector
+    phases: Vector
+
+    def at(self, time: ArrayLike) -> tuple[Vector, Vector, Vector]:
+        """Positions, speeds and accelerations, each (t, n), at times (t,) [s]; all 0 at the start and the end."""
+        t = array("time", time, (None,))
+        angle = 2.0 * np.pi * self.frequencies * t[:, None, None] + self.phases
+        rate = 2.0 * np.pi * self.frequencies
+        x = np.sum(self.amplitudes * np.sin(angle), axis=2)
+        v = np.sum(self.amplitudes * rate * np.cos(angle), axis=2)
+        a = -np.sum(self.amplitudes * rate**2 * np.sin(angle), axis=2)
+        w, dw, ddw = (column[:, None] for column in _fade(t, self.duration))
+        return w * x, w * v + dw * x, w * a + 2.0 * dw * v + ddw * x
+
+    def scaled(self, factors: ArrayLike) -> MultiSine:
+        """Same motion with amplitudes times factors (n,)."""
+        by = array("factors", factors, (len(self.amplitudes),))
+        return MultiSine(self.duration, self.frequencies, self.amplitudes * by[:, None], self.phases)
+
+
+def _fade(time: Vector, duration: float) -> tuple[Vector, Vector, Vector]:
+    """Weight (t,), 0 at both ends and 1 between, and its two derivatives: 10 s^3 - 15 s^4 + 6 s^5."""
+    ramp = min(_RAMP, 0.25 * duration)
+    s = np.clip(np.minimum(time, duration - time) / ramp, 0.0, 1.0)
+    way = np.where(time < 0.5 * duration, 1.0, -1.0) / ramp
+    weight = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+    return weight, 30.0 * s**2 * (1.0 - s) ** 2 * way, 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / ramp**2
+
+
+@dataclass(frozen=True, eq=False)
+class ArmExcitation:
+    """Trajectory of n joints; every row a knot with position, speed and acceleration, as the driver wants them.
+
+    Args:
+        times: (m,) [s].
+        positions: (m, n) [rad].
+        velocities: (m, n) [rad/s].
+        accelerations: (m, n) [rad/s2].
+        information: logarithm of the determinant that was reached, larger is better.
+        at_random: the same of the first motion tried.
+    """
+
+    times: Vector
+    positions: Vector
+    velocities: Vector
+    accelerations: Vector
+    information: float
+    at_random: float
+
+
+def arm_excitation(
+    tree: Tree,
+    friction: ArrayLike,
+    torque_limits: ArrayLike,
+    *,
+    duration: float = 60.0,
+    centre: ArrayLike = (2.95, 1.13, -2.55, 1.79, 2.92),
+    reach: ArrayLike = (1.0, 0.6, 0.8, 0.9, 1.5),
+    speed_share: float = 0.8,
+    knot: float = 0.1,
+    tries: int = 80,
+    seed: int = 0,
+) -> ArmExcitation:
+    """Trajectory for weight, inertia and friction of the joints.
+
+    Nothing here knows obstacles: keep the room within `reach` of the upright pose free, or pass other limits.
+
+    Args:
+        tree: n bodies with rotor inertias and limits.
+        friction: (n, 2) expected Coulomb and viscous friction [N m, N m s/rad], for the torque limits.
+        torque_limits: (n,) [N m].
+        duration: [s].
+        centre: (n,) pose it starts from and swings about [rad].
+        reach: (n,) farthest from it [rad].
+        speed_share: share of the joints' largest speeds that is used.
+        knot: time between knots [s].
+        tries: motions looked at.
+        seed: of the search.
+
+    Raises:
+        InputError: shapes that do not fit.
+        IdentificationError: a centre beyond the limits of the joints.
+    """
+    n = tree.nv
+    middle, widest = array("centre", centre, (n,)), array("reach", reach, (n,))
+    rubbing, strongest = array("friction", friction, (n, 2)), array("torque_limits", torque_limits, (n,))
+    lower = np.array([limit.lower for limit in tree.limits])
+    upper = np.array([limit.upper for limit in tree.limits])
+    fastest = speed_share * np.array([limit.velocity for limit in tree.limits])
+    room = np.minimum(widest, np.minimum(middle - lower, upper - middle))
+    if np.any(room <= 0.0):
+        joint = tree.joint_names[int(np.argmin(room))]
+        raise IdentificationError(
+            f"excitation of {joint}", got="a centre at or beyond the limit of the joint", expected="room to both sides"
+        )
+    looked_at = np.arange(0.0, duration, _LOOKED_AT)
+    nominal, known = inertial_parameters(tree), uncertainty(tree)
+
+    def fitted(sines: MultiSine) -> MultiSine:
+        x, v, _ = sines.at(looked_at)
+        factors = np.minimum(room / np.abs(x).max(axis=0), fastest / np.abs(v).max(axis=0))
+        return sines.scaled(factors)
+
+    def within(sines: MultiSine) -> tuple[MultiSine, Vector]:
+        """The motion, made smaller until the motors are strong enough, and its regressor."""
+        for _ in range(20):
+            x, v, a = sines.at(looked_at)
+            table = regressor(tree, middle + x, v, a)
+            torque = np.abs(table @ nominal) + rubbing[:, 0] + rubbing[:, 1] * np.abs(v)
+            beyond = np.max(torque / strongest, axis=0) > 1.0
+            if not np.any(beyond):
+                break
+            sines = sines.scaled(np.full(n, 0.9))
+        return sines, table
+
+    felt = felt_parameters(
+        tree, within(fitted(_random_sines(np.random.default_rng(seed), n, duration)))[1].reshape(-1, len(known)), _FELT
+    )
+
+    def information(sines: MultiSine) -> tuple[MultiSine, float]:
+        kept, table = within(fitted(sines))
+        speed = kept.at(looked_at)[1]
+        count = len(felt.columns) + 2 * n
+        total = np.zeros((count, count))
+        for j in range(n):
+            rows = np.zeros((len(speed), count))
+            rows[:, : len(felt.columns)] = table[:, j, felt.columns] * known[felt.columns]
+            rows[:, len(felt.columns) + 2 * j] = np.sign(speed[:, j]) * rubbing[j, 0]
+            rows[:, len(felt.columns) + 2 * j + 1] = speed[:, j] * rubbing[j, 1]
+            rows = rows[np.abs(speed[:, j]) > SLOWEST] / rubbing[j, 0]
+            total += rows.T @ rows / len(speed)
+        return kept, _log_determinant(total)
+
+    best, reached, first = _search(information, n, duration, tries, seed)
+    knots = np.linspace(0.0, duration, max(2, round(duration / knot) + 1))
+    x, v, a = best.at(knots)
+    return ArmExcitation(knots, middle + x, v, a, reached, first)
+
+
+def base_excitation(
+    base: Base,
+    friction: FrictionModel,
+    *,
+    duration: float = 60.0,
+    room: float = 1.0,
+    turn: float = 1.5,
+    dt: float = 0.02,
+    share: float = 0.8,
+    tries: int = 150,
+    seed: int = 0,
+) -> Program:
+    """Program of body twists for the friction of the base: forward, sideways and turning at once.
+
+    Args:
+        base: its limits of wheel speed and acceleration.
+        friction: what is to be identified.
+        duration: [s].
+        room: farthest it goes from the start along either axis, were it not turning [m].
+        turn: farthest it turns [rad].
+        dt: time each line is held [s].
+        share: of the limits that is used.
+        tries: motions looked at.
+        seed: of the search.
+
+    Raises:
+        ProgramError: limits that leave no motion.
+    """
+    limits, jacobian = base.limits, base.geometry.mecanum().inverse_matrix
+    farthest = np.array([room, room, turn])
+    steepest = share * np.array([limits.acceleration, limits.acceleration, limits.angular_acceleration])
+    looked_at = np.arange(0.0, duration, _LOOKED_AT)
+    places = friction.base.positions[:, 0]
+    coefficients = friction.coefficients
+    scale = np.ones(coefficients)
+
+    def information(sines: MultiSine) -> tuple[MultiSine, float]:
+        x, _, a = sines.at(looked_at)
+        kept = sines.scaled(np.minimum(farthest / np.abs(x).max(axis=0), 0.7 * steepest / np.abs(a).max(axis=0)))
+        fastest = float(np.abs(kept.at(looked_at)[1] @ jacobian.T).max())
+        kept = kept.scaled(np.full(3, min(1.0, share * limits.wheel_speed / fastest)))
+        twist = kept.at(looked_at)[1]
+        wheels, sliding = twist @ jacobian.T, twist[:, 1:2] + twist[:, 2:3] * places
+        clear = np.all(np.abs(wheels) > WHEEL_DEADBAND, axis=1) & np.all(np.abs(sliding) > ROLLER_DEADBAND, axis=1)
+        none = np.zeros((int(clear.sum()), 3))
+        rows = friction.columns(twist[clear], (none, none), np.sign(wheels[clear]), np.sign(sliding[clear]))
+        rows = rows[:, :, :coefficients].reshape(-1, coefficients) / scale
+        return kept, _log_determinant(rows.T @ rows / len(twist))
+
+    best, _, _ = _search(information, 3, duration, tries, seed)
+    steps = np.arange(0.0, duration, dt)
+    program = Program("excitation", best.at(steps + 0.5 * dt)[1], dt)
+    program.check(base)
+    return program
+
+
+def _log_determinant(information: Vector) -> float:
+    """Logarithm of the determinant (k, k), with a little known beforehand."""
+    size = len(information)
+    return float(np.linalg.slogdet(information + _KNOWN * np.eye(size))[1])
+
+
+def _random_sines(random: np.random.Generator, axes: int, duration: float) -> MultiSine:
+    """Sines of which no two have one frequency; faster ones are smaller, so that their speeds are alike."""
+    count = axes * _HARMONICS
+    grid = np.geomspace(max(_SLOWEST_SINE, 1.5 / duration), _FASTEST_SINE, count)
+    frequencies = grid[np.argsort(np.tile(np.arange(axes), _HARMONICS), kind="stable")].reshape(axes, _HARMONICS)
+    amplitudes = random.uniform(0.2, 1.0, (axes, _HARMONICS)) / frequencies
+    return MultiSine(duration, frequencies, amplitudes, random.uniform(0.0, 2.0 * np.pi, (axes, _HARMONICS)))
+
+
+def _search(
+    information: Callable[[MultiSine], tuple[MultiSine, float]], axes: int, duration: float, tries: int, seed: int
+) -> tuple[MultiSine, float, float]:
+    """Best motion within the limits, its information, and that of the first one: half at random, half by changes."""
+    random = np.random.default_rng(seed)
+    best, reached = information(_random_sines(random, axes, duration))
+    first = reached
+    for k in range(1, tries):
+        if k < tries // 2:
+            trial = _random_sines(random, axes, duration)
+        else:
+            amplitudes = best.amplitudes * np.exp(0.3 * random.standard_normal(best.amplitudes.shape))
+            phases = best.phases + 0.4 * random.standard_normal(best.phases.shape)
+            trial = MultiSine(duration, best.frequencies, amplitudes, phases)
+        kept, value = information(trial)
+        if value > reached:
+            best, reached = kept, value
+    return best, reached, first
