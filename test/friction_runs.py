@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,8 +30,9 @@ class FrictionRun:
 
 
 def calibrated_truth(seed: int) -> BaseTruth:
-    """Truth of one seed with the geometry our robot believes in: calibration is not the subject here."""
-    return load_truth(seed).with_geometry(ROBOT.base.geometry)
+    """Truth of one seed with the geometry and torque constants our robot believes in: neither is the subject here."""
+    truth = load_truth(seed).with_geometry(ROBOT.base.geometry)
+    return dataclasses.replace(truth, wheel_torque_constant=(1.0, 1.0, 1.0, 1.0))
 
 
 def friction_model(each_wheel: bool = False) -> FrictionModel:
