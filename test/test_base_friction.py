@@ -22,7 +22,7 @@ from friction_runs import (
 )
 
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification import half_windows
 from youbot_dynamics.identification.base_friction import (
     AGAINST,
@@ -40,8 +40,8 @@ from youbot_dynamics.identification.friction_rows import friction_rows
 from youbot_dynamics.identification.friction_signals import recorded_wheel_signals
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
-from youbot_dynamics.recording.message_types import JOINT_STATE
-from youbot_dynamics.recording.serialize import joint_state_cdr
+from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST
+from youbot_dynamics.recording.serialize import joint_state_cdr, twist_cdr
 from youbot_dynamics.simulation.base_truth import BaseTruth
 
 BASE = ROBOT.base.geometry.mecanum()
@@ -457,3 +457,17 @@ def test_a_bag_with_efforts_is_read_with_their_signs_and_its_command_as_instrume
     bare = recorded_wheel_signals(open_bag(tmp_path / "standard"), ROBOT, {}, delays)
     assert bare.torques is None and bare.commanded is None
     assert reasons(estimate_base_friction([bare], MODEL))["viscous_x"] == f"not identifiable: {NO_EFFORT}"
+
+
+def test_a_command_on_another_clock_is_told_and_not_left_out(tmp_path):
+    run = drive(stairs(10.0), calibrated_truth(4), 4)
+    with BagWriter(tmp_path / "late", {}) as bag:
+        bag.add_topic("/driver/joint_states", JOINT_STATE)
+        bag.add_topic("/cmd_vel", TWIST)
+        for stamp, positions in zip(run.stamps, run.positions, strict=True):
+            cdr = joint_state_cdr(int((10.0 + stamp) * 1e9), ROBOT.driver.wheel_joints, positions, np.zeros(4))
+            received = int((15.0 + stamp) * 1e9)
+            bag.write("/driver/joint_states", cdr, received)
+            bag.write("/cmd_vel", twist_cdr([0.1, 0.0, 0.0]), received)
+    with pytest.raises(RecordingError, match="differ from their receive times by 5.0 s"):
+        recorded_wheel_signals(open_bag(tmp_path / "late"), ROBOT, {}, np.zeros(3))

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.base_friction import FrictionSignals
 from youbot_dynamics.identification.base_signals import base_signals
 from youbot_dynamics.identification.held_command import HeldCommand
-from youbot_dynamics.identification.topics import find_wheel_states
+from youbot_dynamics.identification.topics import find_topic, find_wheel_states
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]
 
+_COMMANDS = ("wheel_commands", "driver_cmd_vel", "cmd_vel")  # roles that can be one
 _AROUND = 2  # intervals on either side
 _GAP = 1.3  # mean of the intervals around over the median from which on readings are missing
 
@@ -37,17 +37,16 @@ def recorded_wheel_signals(
         number: of the recording, another one for each.
 
     Raises:
-        RecordingError: no wheel states.
+        RecordingError: no wheel states, or a command that shares no clock with them.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
     time = states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
     command = None
-    try:
+    # Friction needs no command, it only gains instruments by one; but one that cannot be read is told.
+    if any(find_topic(recording, role, chosen) is not None for role in _COMMANDS):
         motion = base_signals(recording, robot, chosen)
         time, command = motion.measured_time, (motion.command_time, motion.command)
-    except RecordingError:
-        pass  # friction needs no command, it only gains instruments by one
     efforts = states.effort * np.array(robot.driver.velocity_sign)
     torques = efforts if bool(np.any(np.isfinite(efforts))) else None
     positions = states.position * np.array(robot.driver.position_sign)
