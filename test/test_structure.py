@@ -29,6 +29,7 @@ FLOOR = {
     "dynamics": 1,
     "robot": 1,
     "robot_arm": 1,
+    "robot_base": 1,
     "identification": 2,
     "estimation": 2,
     "simulation": 2,
@@ -41,8 +42,11 @@ FLOOR = {
 MAY_LOOK_SIDEWAYS = {"identification/pipeline.py", "simulation/scenario.py"}
 SIDEWAYS_ROOMS = {
     ("control", "robot"),  # limits and geometry of the robot, itself on the second floor
+    ("control", "robot_base"),
+    ("control", "dynamics"),  # models of what is controlled
     ("robot", "robot_arm"),
-    ("robot", "dynamics"),
+    ("robot", "robot_base"),
+    ("robot_base", "dynamics"),
     ("robot_arm", "dynamics"),  # friction and motors of the joints
     ("parameter_file", "parameters"),
     ("parameters", "errors"),

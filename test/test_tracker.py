@@ -10,8 +10,11 @@ import pytest
 from youbot_dynamics.control.program import read_program
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.robot import load_robot
 
+BASE = load_robot().base
 PROGRAMS = Path(__file__).parents[1] / "config" / "programs"
 HOLD = 0.02
 SETTINGS = TrackerSettings()
@@ -24,17 +27,22 @@ def program(name: str, seconds: float = 20.0) -> Trajectory:
     return Trajectory(whole.times[keep], whole.poses[keep])
 
 
+def late(delays) -> DrivenBase:
+    """A robot that answers each axis so late [s] and is ideal otherwise."""
+    return DrivenBase(BASE.dynamics(), delays, 0.0, 0.0)
+
+
 def drive_ideal(
     tracker: Tracker, delays: tuple[float, float, float], duration: float, pose: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Times and poses of a robot whose axes hold each command `delay` late (whole periods), fed back at once."""
-    late = [round(delay / HOLD) for delay in delays]
+    periods = [round(delay / HOLD) for delay in delays]
     sent: list[np.ndarray] = []
     poses = [np.zeros(3) if pose is None else np.array(pose)]
     times = [0.0]
     for k in range(round(duration / HOLD)):
         sent.append(tracker.step(k * HOLD, k * HOLD, poses[-1]).twist)
-        acting = [sent[k - n][axis] if k >= n else 0.0 for axis, n in enumerate(late)]
+        acting = [sent[k - n][axis] if k >= n else 0.0 for axis, n in enumerate(periods)]
         poses.append(planar.integrate(poses[-1], acting, HOLD))
         times.append((k + 1) * HOLD)
     return np.array(times), np.array(poses)
@@ -44,7 +52,7 @@ def drive_ideal(
 @pytest.mark.parametrize("feedback", [False, True])
 def test_the_preview_makes_up_exactly_for_a_different_delay_on_each_axis(name: str, feedback: bool) -> None:
     gains = SETTINGS.gains(DELAYS, HOLD) if feedback else None
-    tracker = Tracker(program(name, 8.0), 0.34, DELAYS, gains, HOLD)
+    tracker = Tracker(program(name, 8.0), 0.34, late(DELAYS), gains, HOLD)
     times, poses = drive_ideal(tracker, DELAYS, 9.0)
     desired = np.array([tracker.desired_pose(time) for time in times])
     assert np.max(np.abs(desired)) > 0.1
@@ -52,19 +60,19 @@ def test_the_preview_makes_up_exactly_for_a_different_delay_on_each_axis(name: s
 
 
 def test_without_the_preview_the_same_drive_is_late_by_the_delay() -> None:
-    tracker = Tracker(program("translation", 8.0), 0.34, (0.0, 0.0, 0.0), None, HOLD)
+    tracker = Tracker(program("translation", 8.0), 0.34, late((0.0, 0.0, 0.0)), None, HOLD)
     times, poses = drive_ideal(tracker, DELAYS, 9.0)
     error = poses - np.array([tracker.desired_pose(time) for time in times])
     assert np.max(np.abs(error[:, 0])) > 0.9 * 0.2 * DELAYS[0]
-    late = np.array([tracker.desired_pose(time - DELAYS[1])[1] for time in times])
-    np.testing.assert_allclose(poses[:, 1], late, atol=1e-9)
+    shifted = np.array([tracker.desired_pose(time - DELAYS[1])[1] for time in times])
+    np.testing.assert_allclose(poses[:, 1], shifted, atol=1e-9)
 
 
 @pytest.mark.parametrize("delay", [0.1234, 0.057])
 def test_a_curved_path_is_followed_exactly_with_one_delay_that_fits_no_period(delay: float) -> None:
     """Constant turn and translation at once; poses are checked where the held commands end."""
     arc = Trajectory([0.0, 6.0], [[0.0, 0.0, 0.0], planar.exponential([1.2, 0.6, 3.0])])
-    tracker = Tracker(arc, 0.3, (delay,) * 3, None, HOLD)
+    tracker = Tracker(arc, 0.3, late((delay,) * 3), None, HOLD)
     pose = np.zeros(3)
     for k in range(400):
         pose = planar.integrate(pose, tracker.step(k * HOLD, 0.0, np.zeros(3)).twist, HOLD)
@@ -73,7 +81,7 @@ def test_a_curved_path_is_followed_exactly_with_one_delay_that_fits_no_period(de
 
 def test_any_delays_are_exact_on_the_own_clock_of_each_axis_of_a_translation() -> None:
     delays = (0.0613, 0.1377, 0.2)
-    tracker = Tracker(program("translation", 8.0), 0.31, delays, None, HOLD)
+    tracker = Tracker(program("translation", 8.0), 0.31, late(delays), None, HOLD)
     position = np.zeros(2)
     for k in range(430):
         position = position + tracker.step(k * HOLD, 0.0, np.zeros(3)).twist[:2] * HOLD
@@ -89,8 +97,8 @@ FRAMES = [(0.0, 0.0, 2.0), (3.0, -2.0, -1.3), (-5.0, 1.0, 3.1)]
 def test_moving_and_turning_the_whole_scene_leaves_the_body_commands_as_they_are(frame: tuple) -> None:
     trajectory = program("combined", 4.0)
     gains = SETTINGS.gains((0.1, 0.2, 0.15), HOLD)
-    here = Tracker(trajectory, 0.3, (0.1, 0.2, 0.15), gains, HOLD)
-    there = Tracker(trajectory.anchored(frame), 0.3, (0.1, 0.2, 0.15), gains, HOLD)
+    here = Tracker(trajectory, 0.3, late((0.1, 0.2, 0.15)), gains, HOLD)
+    there = Tracker(trajectory.anchored(frame), 0.3, late((0.1, 0.2, 0.15)), gains, HOLD)
     rng = np.random.default_rng(4)
     for k in range(150):
         pose = here.desired_pose(k * HOLD) + rng.normal(0.0, 0.05, 3)
@@ -105,27 +113,27 @@ def test_the_error_is_actual_less_desired_in_the_body_frame() -> None:
     standing = Trajectory([0.0], [[1.0, 2.0, 0.3]])
     gains = SETTINGS.gains((0.1, 0.1, 0.1), HOLD)
     # Facing +y, displaced by 0.1 along +y: 0.1 too far ahead, so it has to go backwards.
-    state = Tracker(standing, 0.0, np.zeros(3), gains, HOLD, settle=9.0).step(0.0, 0.0, [1.0, 2.1, np.pi / 2])
+    state = Tracker(standing, 0.0, late(np.zeros(3)), gains, HOLD, settle=9.0).step(0.0, 0.0, [1.0, 2.1, np.pi / 2])
     np.testing.assert_allclose(state.error, [0.1, 0.0, np.pi / 2 - 0.3], atol=1e-12)
     assert state.twist[0] < 0.0 and state.twist[1] == pytest.approx(0.0, abs=1e-12) and state.twist[2] < 0.0
 
 
 @pytest.mark.parametrize(("actual", "desired", "error"), [(3.1, -3.1, 6.2 - 2 * np.pi), (-3.1, 3.1, 2 * np.pi - 6.2)])
 def test_the_yaw_error_takes_the_short_way_round(actual: float, desired: float, error: float) -> None:
-    tracker = Tracker(Trajectory([0.0], [[0.0, 0.0, desired]]), 0.0, np.zeros(3), None, HOLD)
+    tracker = Tracker(Trajectory([0.0], [[0.0, 0.0, desired]]), 0.0, late(np.zeros(3)), None, HOLD)
     assert tracker.step(0.0, 0.0, [0.0, 0.0, actual]).error[2] == pytest.approx(error)
 
 
 def test_feedback_returns_a_displaced_robot_to_its_path() -> None:
     delays = (0.14, 0.14, 0.14)
-    tracker = Tracker(program("combined"), 0.3, delays, SETTINGS.gains(delays, HOLD), HOLD, settle=1.0)
+    tracker = Tracker(program("combined"), 0.3, late(delays), SETTINGS.gains(delays, HOLD), HOLD, settle=1.0)
     times, poses = drive_ideal(tracker, delays, 12.0, np.array([0.1, -0.08, 0.2]))
     error = poses - np.array([tracker.desired_pose(time) for time in times])
     assert np.max(np.abs(error[-100:])) < 2e-3
 
 
 def test_it_finishes_after_the_last_point_and_the_time_to_settle_and_then_asks_for_rest() -> None:
-    tracker = Tracker(Trajectory([0.0, 1.0], [[0, 0, 0], [0.1, 0, 0]]), 2.0, np.zeros(3), None, HOLD, settle=0.5)
+    tracker = Tracker(Trajectory([0.0, 1.0], [[0, 0, 0], [0.1, 0, 0]]), 2.0, late(np.zeros(3)), None, HOLD, settle=0.5)
     assert not tracker.step(3.49, 3.4, np.zeros(3)).finished
     last = tracker.step(3.5, 3.4, np.ones(3))
     assert last.finished and np.all(last.twist == 0.0)
@@ -133,7 +141,7 @@ def test_it_finishes_after_the_last_point_and_the_time_to_settle_and_then_asks_f
 
 def test_before_the_start_it_stands_but_for_the_preview() -> None:
     line = Trajectory([0.0, 1.0], [[0, 0, 0], [0.1, 0.1, 0]])
-    tracker = Tracker(line, 1.0, (0.3, 0.1, 0.0), None, HOLD)
+    tracker = Tracker(line, 1.0, late((0.3, 0.1, 0.0)), None, HOLD)
     np.testing.assert_allclose(tracker.step(0.65, 0.6, np.zeros(3)).twist, 0.0, atol=1e-12)
     np.testing.assert_allclose(tracker.step(0.8, 0.7, np.zeros(3)).twist, [0.1, 0.0, 0.0], atol=1e-12)
 
@@ -141,7 +149,7 @@ def test_before_the_start_it_stands_but_for_the_preview() -> None:
 def test_a_cut_request_stops_the_integral_and_rounding_does_not() -> None:
     def integral_after(share: float) -> float:
         standing = Trajectory([0.0], [[0.0, 0.0, 0.0]])
-        tracker = Tracker(standing, 0.0, np.zeros(3), SETTINGS.gains((0.2,) * 3, HOLD), HOLD, settle=99.0)
+        tracker = Tracker(standing, 0.0, late(np.zeros(3)), SETTINGS.gains((0.2,) * 3, HOLD), HOLD, settle=99.0)
         for k in range(100):
             twist = tracker.step(k * HOLD, k * HOLD, [0.5, 0.0, 0.0]).twist
             tracker.observe_sent(twist * share)
@@ -155,7 +163,8 @@ def test_settings_give_gains_for_the_whole_loop_and_none_without_feedback() -> N
     assert TrackerSettings(feedback=False).gains((0.1, 0.1, 0.1), HOLD) is None
     made = SETTINGS.gains((0.1, 0.0, 0.3), HOLD)
     assert made is not None
-    loops = np.array([0.1, SETTINGS.assumed_delay, 0.3]) + 2 * HOLD
+    share = SETTINGS.delay_uncertainty
+    loops = np.array([share * 0.1, SETTINGS.assumed_delay, share * 0.3]) + 2 * HOLD
     np.testing.assert_allclose(np.array(made.proportional) * loops, SETTINGS.aggressiveness / np.e)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.robot import Base
+from youbot_dynamics.robot_base import Base
 
 Vector = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Trajectory stabilisation: feed-forward that starts one delay early, plus a PID law in the body frame."""
+"""Trajectory stabilisation: feed-forward by a model of the robot, plus a PID law on the error it predicts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from youbot_dynamics.control.base_predictor import BasePredictor
+from youbot_dynamics.control.feed_forward import FeedForward
 from youbot_dynamics.control.pid import Pid, PidGains, gains_for_delay
 from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.parameters import setting
 
@@ -24,7 +27,7 @@ class TrackerSettings:
 
     feedback: bool = setting(True, "Correct the measured error; false drives the feed-forward alone.")
     aggressiveness: float = setting(
-        1.5,
+        1.0,
         "Proportional gain over 1 / (e delay), the largest of a pure P law that does not overshoot.",
         unit="1",
         low=0.0,
@@ -43,6 +46,17 @@ class TrackerSettings:
     assumed_delay: float = setting(
         0.3, "Delay the gains are made for while none is identified.", unit="s", low=0.02, high=1.0
     )
+    delay_uncertainty: float = setting(
+        0.5, "Share of a known delay that may be wrong; the gains leave room for it.", unit="1", low=0.0, high=1.0
+    )
+    trust: float = setting(
+        0.3,
+        "Share of the difference to a measured pose that moves the predicted one.",
+        unit="1",
+        low=0.01,
+        high=1.0,
+        source="stamp jitter of 1 ms against a model good to a fraction of a millimetre",
+    )
     settle: float = setting(1.0, "How long the feedback goes on after the last point.", unit="s", low=0.0, high=60.0)
 
     position_tolerance: float = setting(
@@ -57,17 +71,24 @@ class TrackerSettings:
         ex, ey, eyaw = (float(value) for value in np.asarray(error, dtype=float))
         return float(np.hypot(ex, ey)) <= self.position_tolerance and abs(eyaw) <= self.yaw_tolerance
 
-    def gains(self, effective_delay: ArrayLike, period: float) -> PidGains | None:
-        """Gains for effective delays (3,) [s], None without feedback.
+    def gains(self, delays: ArrayLike, period: float) -> PidGains | None:
+        """Gains for delays (3,) that the tracker looks ahead over [s], None without feedback.
 
-        The loop also waits for the next command (one period) and holds it (half a period, and as much again
-        until the next measurement).
+        The loop has left what the model may have wrong, a share of the delay; where none is known, all of it. It also
+        waits for the next command (one period) and holds it (half a period, and as much again until the next
+        measurement).
         """
         if not self.feedback:
             return None
-        delays = np.asarray(effective_delay, dtype=float)
-        loop = np.where(delays > 0.0, delays, self.assumed_delay) + 2.0 * period
+        ahead = np.asarray(delays, dtype=float)
+        loop = np.where(ahead > 0.0, self.delay_uncertainty * ahead, self.assumed_delay) + 2.0 * period
         return gains_for_delay(loop, self.aggressiveness, self.derivative, self.derivative_time)
+
+    def tracker(self, trajectory: Trajectory, start: float, base: DrivenBase, hold: float) -> Tracker:
+        """Tracker of a trajectory for a robot; where no delay is known, poses are believed as they are."""
+        known = bool(np.all(base.dead_times > 0.0))
+        gains = self.gains(base.dead_times, hold)
+        return Tracker(trajectory, start, base, gains, hold, self.settle, self.trust if known else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,39 +109,46 @@ class TrackerState:
 
 
 class Tracker:
-    """Follows one trajectory with a robot that answers each axis `preview` seconds late.
+    """Follows one trajectory with a robot whose answer to a command is known from a model.
 
-    The command sent at s and held for h takes effect from s + tau on, so its feed-forward is the mean desired
-    twist from s + tau to s + tau + h, each axis with its own tau. The correction is the PID law of system 38 on
-    e = actual - desired, rotated into the body frame, with the yaw wrapped. (Seed 003 defines dX as ideal - real
-    and then subtracts it: used together, that is positive feedback; D-003-11. It also drops the feed-forward for
-    a constant reference speed, which leaves a steady lag; D-003-12.)
+    The feed-forward is the model's inverse (`FeedForward`). The feedback looks ahead: a command that leaves now acts
+    one dead time later, so it corrects the error the robot will have then, predicted from the last pose and every
+    command sent since (`BasePredictor`). What is left of the delay in the loop is only what the model has wrong. The
+    correction is the PID law of system 38 on e = actual - desired, rotated into the body frame, with the yaw wrapped. (Seed 003
+    defines dX as ideal - real and then subtracts it: used together, that is positive feedback; D-003-11. It also drops
+    the feed-forward for a constant reference speed, which leaves a steady lag; D-003-12.)
 
     Args:
         trajectory: desired poses in the odometry frame.
         start: time at which the trajectory begins, in the clock of the odometry stamps [s].
-        preview: (3,) delay of x, y, yaw that the feed-forward makes up for [s].
+        base: how the robot answers its commands.
         gains: of the feedback, None for feed-forward alone.
         hold: how long a command is held [s].
         settle: how long the feedback goes on after the last point [s].
+        trust: share of a measured pose in the predicted one, see `BasePredictor`.
     """
 
     def __init__(
         self,
         trajectory: Trajectory,
         start: float,
-        preview: ArrayLike,
+        base: DrivenBase,
         gains: PidGains | None,
         hold: float,
         settle: float = 0.0,
+        trust: float = 1.0,
     ) -> None:
         self.trajectory = trajectory
         self.start = start
-        self.preview = np.array(preview, dtype=float)
+        self.base = base
         self.hold = hold
         self.settle = settle
+        self._feed_forward = FeedForward(base, trajectory, hold)
+        self._predictor = BasePredictor(base, trust)
+        self._ahead = int(np.ceil(float(np.ptp(base.dead_times)) / hold)) + 1
         self._pid = Pid(gains) if gains is not None else None
         self._request: Vector = np.zeros(3)
+        self._requested_at = -np.inf
         self._cut: Vector = np.zeros(3)
 
     def desired_pose(self, time: float) -> Vector:
@@ -129,8 +157,11 @@ class Tracker:
 
     def observe_sent(self, twist: ArrayLike) -> None:
         """Learn what became of the last request: the limited twist (3,) that was really sent."""
-        cut = np.asarray(twist, dtype=float) - self._request
+        sent = np.asarray(twist, dtype=float)
+        cut = sent - self._request
         self._cut = np.where(np.abs(cut) > _CUT_FLOOR, cut, 0.0)
+        if self._requested_at > -np.inf:
+            self._predictor.sent(self._requested_at, sent)
 
     def step(self, send_time: float, pose_time: float, pose: ArrayLike) -> TrackerState:
         """Command to be sent at `send_time`, from the pose measured at `pose_time`.
@@ -140,19 +171,33 @@ class Tracker:
             pose_time: stamp of the pose [s].
             pose: (3,) measured pose in the odometry frame [m, m, rad].
         """
-        feed_forward = np.zeros(3)
-        for axis in range(3):
-            begin = send_time + self.preview[axis] - self.start
-            feed_forward[axis] = self.trajectory.mean_twist(begin, begin + self.hold)[axis]
-        actual = np.asarray(pose, dtype=float)
-        desired = self.desired_pose(pose_time)
-        offset = planar.rotation(actual[2]).T @ (actual[:2] - desired[:2])
-        error = np.array([offset[0], offset[1], planar.wrap(actual[2] - desired[2])])
-        request = feed_forward
+        request = self._feed_forward.twist(send_time - self.start)
+        error = _error(np.asarray(pose, dtype=float), self.desired_pose(pose_time))
         rate = np.zeros(3)
         if self._pid is not None:
-            request = feed_forward + self._pid.correct(error, pose_time, self._cut)
+            self._predictor.observe(pose_time, pose)
+            request = request + self._pid.correct(self._error_to_come(send_time, request), send_time, self._cut)
             rate = self._pid.slope
         finished = send_time - self.start >= self.trajectory.duration + self.settle
         self._request = np.zeros(3) if finished else request
+        self._requested_at = send_time
+        self._predictor.sent(send_time, self._request)
         return TrackerState(self._request.copy(), error, rate, finished)
+
+    def _error_to_come(self, send_time: float, first: Vector) -> Vector:
+        """Error (3,) in the body frame that each axis will have when a command sent at `send_time` takes effect.
+
+        An axis with a shorter dead time gets commands in between that are not known yet: their feed-forward stands in.
+        """
+        moments = send_time + self.base.dead_times
+        times = send_time + self.hold * np.arange(self._ahead)
+        later = [self._feed_forward.twist(float(time) - self.start) for time in times[1:]]
+        poses = self._predictor.poses(moments, times, np.array([first, *later]))
+        errors = [_error(pose, self.desired_pose(float(time))) for pose, time in zip(poses, moments, strict=True)]
+        return np.array([errors[axis][axis] for axis in range(3)])
+
+
+def _error(actual: Vector, desired: Vector) -> Vector:
+    """Actual less desired pose (3,), in the body frame of the actual one, yaw wrapped."""
+    offset = planar.rotation(float(actual[2])).T @ (actual[:2] - desired[:2])
+    return np.array([offset[0], offset[1], planar.wrap(float(actual[2] - desired[2]))])

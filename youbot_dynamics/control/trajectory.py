@@ -109,6 +109,25 @@ class Trajectory:
         )
         return pose
 
+    def path(self, times: ArrayLike) -> Vector:
+        """Desired poses (k, 3) at times (k,) [s]: `pose` for many moments at once, its yaw not wrapped."""
+        at = np.clip(np.asarray(times, dtype=float), self.times[0], self.times[-1])
+        k = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, max(0, len(self.times) - 2))
+        if len(self.times) == 1:
+            return np.tile(self.poses[0], (len(at), 1))
+        since = at - self.times[k]
+        if self._rates is None:
+            return planar.move_each(self.poses[k], self._joints[k] * since[:, None])
+        span = (self.times[k + 1] - self.times[k])[:, None]
+        s = since[:, None] / span
+        path: Vector = (
+            (1.0 + 2.0 * s) * (1.0 - s) ** 2 * self.poses[k]
+            + s * (1.0 - s) ** 2 * span * self._rates[k]
+            + s**2 * (3.0 - 2.0 * s) * self.poses[k + 1]
+            + s**2 * (s - 1.0) * span * self._rates[k + 1]
+        )
+        return path
+
     def mean_twist(self, start: float, end: float) -> Vector:
         """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have.
 

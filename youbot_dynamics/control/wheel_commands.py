@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameters import setting
-from youbot_dynamics.robot import BaseLimits
+from youbot_dynamics.robot_base import BaseLimits
 
 Vector = NDArray[np.float64]
 

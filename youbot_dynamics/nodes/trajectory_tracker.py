@@ -63,6 +63,7 @@ class TrajectoryTracker(Node):
         self._config = NodeParameters(self, TABLE)
         self._robot = self._config.robot()
         self._base = self._robot.base.geometry.mecanum()
+        self._model = self._robot.base.driven()
         self._period = 1.0 / self._config["rate"]
         self._frame, self._child = self._config.frames()
         self._tracker: Tracker | None = None
@@ -141,8 +142,7 @@ class TrajectoryTracker(Node):
             np.array([twist_vector(point.velocities[0]) for point in message.points]) if with_twists else None,
         )
         now, stamp = self._now(), seconds(message.header.stamp)
-        preview = self._robot.base.delay.effective()
-        start = stamp if stamp > 0.0 else now + float(preview.max()) + LEAD
+        start = stamp if stamp > 0.0 else now + float(self._model.dead_times.max()) + LEAD
         if start + trajectory.duration <= now:
             raise TrajectoryError(
                 "trajectory",
@@ -176,9 +176,7 @@ class TrajectoryTracker(Node):
         return settings
 
     def _make_tracker(self, trajectory: Trajectory, start: float) -> Tracker:
-        settings = self._parameters_now()
-        preview = self._robot.base.delay.effective()
-        return Tracker(trajectory, start, preview, settings.gains(preview, self._period), self._period, settings.settle)
+        return self._parameters_now().tracker(trajectory, start, self._model, self._period)
 
     def _on_wheel_commands(self, message: JointState) -> None:
         picked = joint_positions(message, self._robot.driver.wheel_joints)
@@ -201,7 +199,7 @@ class TrajectoryTracker(Node):
             return
         if self._waiting is not None:
             trajectory, start, relative = self._waiting
-            if send_time < start - float(self._robot.base.delay.effective().max()) - self._period:
+            if send_time < start - float(self._model.dead_times.max()) - self._period:
                 self._commands.publish(Twist())
                 return
             placed = trajectory.anchored(self._pose) if relative else trajectory

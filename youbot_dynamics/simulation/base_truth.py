@@ -12,7 +12,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameters import fact
-from youbot_dynamics.robot import BaseGeometry
+from youbot_dynamics.robot_base import BaseGeometry
 
 Four = tuple[float, ...]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.control.tracker import Tracker, TrackerSettings, TrackerState
+from youbot_dynamics.control.tracker import TrackerSettings, TrackerState
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_speed
 from youbot_dynamics.errors import InputError
@@ -187,11 +187,9 @@ def drive(
     commander = WheelCommander(robot.base.geometry.mecanum(), robot.base.limits, commander_settings.command_timeout)
     driver_base = robot.driver.mecanum()
     reader = _OdometryOfMessages(robot, odometry_settings or OdometrySettings())
-    preview = robot.base.delay.effective()
-    start = float(preview.max()) + LEAD
-    tracker = Tracker(
-        trajectory, start, preview, tracker_settings.gains(preview, period), period, tracker_settings.settle
-    )
+    model = robot.base.driven()
+    start = float(model.dead_times.max()) + LEAD
+    tracker = tracker_settings.tracker(trajectory, start, model, period)
     phase = reading_phase(seed, period)
     sent: list[Sent] = []
     wishes: list[Wish] = []

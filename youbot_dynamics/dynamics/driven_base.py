@@ -1,0 +1,287 @@
+"""A base under speed control: how it follows the twists it is sent, with dead time, lag and the droop of friction.
+
+The loops of the wheels answer a command to first order and hold the answer against friction with a PI law of about the
+same bandwidth (systems 33, 35). For a body twist V behind the twist u that was sent, axis by axis:
+
+    r' = (u(t - dead time) - r) / lag                the answer without friction
+    e'' + 2 rate e' + rate^2 e = -a(V),  V = r + e'  e: how far friction holds the base back behind its answer
+    M a(V) = friction(V) + m Omega x V               M: effective inertia
+
+A loop without integral would droop in speed; with one the base lags by a / rate^2 [m] at constant speed, which at every
+start, stop and reversal adds to the delay: 10 mm on a slow youBot. Only friction over inertia shows in a motion:
+the friction here is in units of the inertia it is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil, cos, exp, sin
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import array, number, read_only
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics, accelerate, friction_forces
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.frozen import MadeOfArguments
+
+Vector = NDArray[np.float64]
+
+STEP = 2e-3  # [s] longest a step should be: less than commands are apart, a fraction of the loops' time constants
+
+# Layout of the state vector.
+POSE = slice(0, 3)  # x, y, yaw [m, m, rad]
+ANSWER = slice(3, 6)  # r, body twist [m/s, m/s, rad/s]
+HELD_BACK = slice(6, 9)  # e, in the body frame [m, m, rad]
+HELD_BACK_RATE = slice(9, 12)  # e' [m/s, m/s, rad/s]
+STATE_SIZE = 12
+
+
+class DriveConstants(NamedTuple):
+    """A driven base in numbers.
+
+    Args:
+        dead_times: (3,) of x, y, yaw [s].
+        lag: time constant of the answer [s], 0 for none.
+        rate: of the loop against friction [1/s], 0 for a loop that friction does not move.
+        inverse_inertia: (3, 3) of the effective inertia.
+        mass: of the body [kg].
+        centre: (2,) of mass [m].
+        wheels_of_twist: (n, 3).
+        positions: (n, 2) wheel centres [m].
+        roller_gains: (n,) |1/cos d|.
+        wheel_coulomb: F1 [N m].
+        roller_coulomb: F2 / r [N].
+        viscous: (2,) [N s/m].
+    """
+
+    dead_times: Vector
+    lag: float
+    rate: float
+    inverse_inertia: Vector
+    mass: float
+    centre: Vector
+    wheels_of_twist: Vector
+    positions: Vector
+    roller_gains: Vector
+    wheel_coulomb: float
+    roller_coulomb: float
+    viscous: Vector
+
+
+@compiled
+def resistance(constants: DriveConstants, twist: Vector, forces: Vector, none: Vector, held_back: Vector) -> None:
+    """Write a(V) (3,), the acceleration the loops have to make up for, at a body twist (3,).
+
+    Args:
+        constants: of the base.
+        twist: (3,) [m/s, m/s, rad/s].
+        forces: (3,) working memory.
+        none: (n,) zeros.
+        held_back: (3,) result [m/s2, m/s2, rad/s2].
+    """
+    friction_forces(
+        twist[0],
+        twist[1],
+        twist[2],
+        constants.wheels_of_twist,
+        constants.positions,
+        constants.roller_gains,
+        constants.wheel_coulomb,
+        constants.roller_coulomb,
+        constants.viscous,
+        none,
+        forces,
+    )
+    accelerate(
+        twist[0],
+        twist[1],
+        twist[2],
+        constants.inverse_inertia,
+        constants.mass,
+        constants.centre[0],
+        constants.centre[1],
+        none[:3],
+        forces,
+        held_back,
+    )
+    for axis in range(3):
+        held_back[axis] = -held_back[axis]
+
+
+@compiled
+def droop(rate: float, pull: float, dt: float, held_back: float, speed: float) -> tuple[float, float]:
+    """Droop e and e' after a step under a constant a: exact for e'' + 2 rate e' + rate^2 e = -a.
+
+    Args:
+        rate: [1/s], positive.
+        pull: a [m/s2].
+        dt: step [s].
+        held_back: e [m].
+        speed: e' [m/s].
+    """
+    rest = -pull / (rate * rate)
+    away = held_back - rest
+    slope = speed + rate * away
+    fade = exp(-rate * dt)
+    return rest + (away + slope * dt) * fade, (speed - rate * slope * dt) * fade
+
+
+@compiled
+def follow(
+    constants: DriveConstants,
+    state: Vector,
+    begin: float,
+    end: float,
+    longest: float,
+    sent: Vector,
+    twists: Vector,
+    moments: Vector,
+    poses: Vector,
+) -> None:
+    """Advance a driven base from `begin` to `end` [s] under the twists it was sent, each held until the next one.
+
+    Args:
+        constants: of the base.
+        state: (12,) at `begin`; that at `end` on return.
+        begin: [s].
+        end: [s], not before `begin`.
+        longest: a step may be [s].
+        sent: (c,) times of the commands, increasing [s]; before the first one the command is zero.
+        twists: (c, 3) [m/s, m/s, rad/s].
+        moments: (k,) increasing [s]; those from `begin` to `end` are looked at.
+        poses: (k, 3) pose at each of them, linear within a step; rows of the others stay.
+    """
+    steps = max(1, int(ceil((end - begin) / longest - 1e-9)))
+    dt = (end - begin) / steps
+    if dt <= 0.0:
+        return
+    decay = exp(-dt / constants.lag) if constants.lag > 0.0 else 0.0
+    fading = constants.lag * (1.0 - decay) / dt
+    count = len(sent)
+    none = np.zeros(max(3, len(constants.positions)))
+    forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    command = np.zeros(3)
+    place = np.zeros(3, np.int64)
+    for axis in range(3):
+        place[axis] = np.searchsorted(sent, begin - constants.dead_times[axis], side="right") - 1
+    look = int(np.searchsorted(moments, begin))
+    for step in range(steps):
+        now = begin + step * dt
+        for axis in range(3):
+            # Mean of the delayed command over the step; commands are further apart than steps are long.
+            first = now - constants.dead_times[axis]
+            k = place[axis]
+            while k + 1 < count and sent[k + 1] <= first:
+                k += 1
+            place[axis] = k
+            held = twists[k, axis] if k >= 0 else 0.0
+            if k + 1 < count and sent[k + 1] < first + dt:
+                share = (sent[k + 1] - first) / dt
+                held = held * share + twists[k + 1, axis] * (1.0 - share)
+            command[axis] = held
+            twist[axis] = state[3 + axis] + state[9 + axis]
+            before[axis] = state[axis]
+        if constants.rate > 0.0:
+            resistance(constants, twist, forces, none, pull)
+        for axis in range(3):
+            # Mean over the step of the answer, and of the droop's rate.
+            away = state[3 + axis] - command[axis]
+            twist[axis] = command[axis] + away * fading
+            state[3 + axis] = command[axis] + away * decay
+            if constants.rate > 0.0:
+                old = state[6 + axis]
+                state[6 + axis], state[9 + axis] = droop(constants.rate, pull[axis], dt, old, state[9 + axis])
+                twist[axis] += (state[6 + axis] - old) / dt
+        # The chord of the arc: exact on SE(2) for a constant twist; of a small turn sin(a)/a is 1 - a^2/6.
+        half = 0.5 * dt * twist[2]
+        yaw, chord = state[2] + half, dt * (1.0 - half * half / 6.0)
+        state[0] += chord * (cos(yaw) * twist[0] - sin(yaw) * twist[1])
+        state[1] += chord * (sin(yaw) * twist[0] + cos(yaw) * twist[1])
+        state[2] += dt * twist[2]
+        while look < len(moments) and moments[look] <= now + dt + 1e-12:
+            part = min(1.0, (moments[look] - now) / dt)
+            for axis in range(3):
+                poses[look, axis] = before[axis] + part * (state[axis] - before[axis])
+            look += 1
+
+
+@dataclass(frozen=True, eq=False)
+class DrivenBase(MadeOfArguments):
+    """A base whose wheels are under speed control.
+
+    Args:
+        dynamics: inertia and friction; of these only friction over inertia matters.
+        dead_times: (3,) of x, y, yaw [s].
+        lag: time constant of the answer to a command [s], 0 for none.
+        rate: of the loops against friction [1/s], 0 where friction does not matter or is not known.
+        turn_factor: how much more friction turns count for than the yaw inertia of `dynamics` says: it is rarely known.
+
+    Raises:
+        InputError: dead times that are not three numbers of 0 or more.
+        ModelError: a negative lag or rate.
+    """
+
+    dynamics: MecanumDynamics
+    dead_times: Vector
+    lag: float
+    rate: float
+    turn_factor: float = 1.0
+    _constants: DriveConstants = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the numbers and keep them for the compiled loops."""
+        dead = array("dead_times", self.dead_times, (3,))
+        if np.any(dead < 0.0):
+            raise InputError("dead_times", got=str(dead.tolist()), expected="0 s or more")
+        object.__setattr__(self, "dead_times", read_only(dead.copy()))
+        object.__setattr__(self, "lag", number("lag of the base", self.lag, "s", low=0.0))
+        object.__setattr__(self, "rate", number("rate of the base's loops", self.rate, "1/s", low=0.0))
+        factor = number("turn_factor of the base", self.turn_factor, "1", above=0.0)
+        object.__setattr__(self, "turn_factor", factor)
+        model = self.dynamics
+        constants = DriveConstants(
+            self.dead_times,
+            self.lag,
+            self.rate,
+            np.diag([1.0, 1.0, factor]) @ np.linalg.inv(model.effective_inertia),
+            model.mass,
+            np.array(model.centre_of_mass, dtype=float),
+            np.array(model.base.inverse_matrix),
+            np.array(model.base.positions),
+            np.abs(1.0 / np.cos(model.base.roller_angles)),
+            model.wheel_coulomb,
+            model.roller_coulomb,
+            np.array([model.viscous_x, model.viscous_y]),
+        )
+        object.__setattr__(self, "_constants", constants)
+
+    @property
+    def constants(self) -> DriveConstants:
+        """Numbers for the compiled loops."""
+        return self._constants
+
+    def path(self, sent: ArrayLike, twists: ArrayLike, moments: ArrayLike) -> Vector:
+        """Poses (k, 3) at the moments (k,) [s], from rest at the origin at the first command.
+
+        Args:
+            sent: (c,) times of the commands, increasing [s].
+            twists: (c, 3) body twists, each held until the next.
+            moments: (k,) increasing, none before the first command.
+
+        Raises:
+            InputError: shapes that do not fit, or moments before the first command.
+        """
+        times = array("sent", sent, (None,))
+        commands = array("twists", twists, (len(times), 3))
+        at = array("moments", moments, (None,))
+        poses = np.zeros((len(at), 3))
+        if len(at) == 0 or len(times) == 0:
+            return poses
+        if at[0] < times[0]:
+            raise InputError("moments", got=f"{at[0]:g} s", expected=f"none before the first command, {times[0]:g} s")
+        state, end = np.zeros(STATE_SIZE), float(at[-1]) + STEP
+        follow(self._constants, state, float(times[0]), end, STEP, times, commands, at, poses)
+        return poses

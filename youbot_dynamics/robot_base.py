@@ -1,0 +1,267 @@
+"""Facts of the mobile base: geometry, delays, how it answers commands, limits, friction, masses."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.parameters import fact
+
+# Every node reads the facts, few need the models: these bring in the compiler, 0.2 s of every start.
+if TYPE_CHECKING:
+    from youbot_dynamics.dynamics.driven_base import DrivenBase
+    from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+
+_DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
+_IDENTIFIED = "youbot identify"
+_CHOSEN = "chosen: none is published but seed 003's, which are unphysical; identify it"
+
+
+@dataclass(frozen=True)
+class BaseGeometry:
+    """Calibrated geometry of the base: what the wheels really do on the floor."""
+
+    wheel_radius: float = fact("Rolling radius of the wheels.", unit="m", low=0.02, high=0.2, source=_DRIVER)
+    half_length: float = fact(
+        "Wheel axis to centre, along x.", unit="m", low=0.05, high=1.0, source=f"{_DRIVER}: 0.47 m / 2"
+    )
+    half_width: float = fact(
+        "Wheel centre to centre line, along y.", unit="m", low=0.05, high=1.0, source=f"{_DRIVER}: 0.30 m / 2"
+    )
+    lateral_factor: float = fact(
+        "True over kinematic sideways speed: mean of the wandering roller contact.",
+        unit="1",
+        low=0.8,
+        high=1.1,
+        source="sin(pi/n)/(pi/n) for n = 6 rollers a wheel; system 31",
+    )
+
+    def mecanum(self) -> MecanumBase:
+        """Kinematics of this geometry."""
+        return MecanumBase.rectangular(self.wheel_radius, self.half_length, self.half_width, self.lateral_factor)
+
+
+@dataclass(frozen=True)
+class BaseDelay:
+    """How late each axis follows its command.
+
+    The effective delay is the shift that best maps the held command onto the motion of the wheels: dead time, lag and
+    a share of friction together. Dead time and lag apart stand beside it where they could be told apart.
+    """
+
+    effective_x: float = fact(
+        "Forward; 0 where it has not been identified.", unit="s", low=0.0, high=1.0, source="youbot identify"
+    )
+    effective_y: float = fact(
+        "Sideways; 0 where it has not been identified.", unit="s", low=0.0, high=1.0, source="youbot identify"
+    )
+    effective_yaw: float = fact(
+        "Turning; 0 where it has not been identified.", unit="s", low=0.0, high=1.0, source="youbot identify"
+    )
+    dead_time_x: float = fact(
+        "Forward, dead time alone; 0 where it has not been told apart.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        source="youbot identify",
+    )
+    dead_time_y: float = fact(
+        "Sideways, dead time alone; 0 where it has not been told apart.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        source="youbot identify",
+    )
+    dead_time_yaw: float = fact(
+        "Turning, dead time alone; 0 where it has not been told apart.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        source="youbot identify",
+    )
+    lag_x: float = fact(
+        "Forward, time constant of the first-order lag alone; 0 where it has not been told apart.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        source="youbot identify",
+    )
+    lag_y: float = fact(
+        "Sideways, time constant of the first-order lag alone; 0 where it has not been told apart.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        source="youbot identify",
+    )
+    lag_yaw: float = fact(
+        "Turning, time constant of the first-order lag alone; 0 where it has not been told apart.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        source="youbot identify",
+    )
+
+    def effective(self) -> NDArray[np.float64]:
+        """Delays (3,) of x, y, yaw [s]."""
+        return np.array([self.effective_x, self.effective_y, self.effective_yaw])
+
+
+@dataclass(frozen=True)
+class BaseResponse:
+    """How the base follows the twists it is sent: what `youbot identify` fits of `dynamics/driven_base`.
+
+    Its numbers are of one fit and belong together. While a dead time is 0, the effective delays stand in.
+    """
+
+    dead_time_x: float = fact("Dead time forward.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED)
+    dead_time_y: float = fact("Dead time sideways.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED)
+    dead_time_yaw: float = fact("Dead time of the turn.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED)
+    lag: float = fact(
+        "Time constant of the wheels' answer to a command.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED
+    )
+    rate: float = fact(
+        "Of the speed loops against friction, which holds the base back by a / rate^2.",
+        unit="1/s",
+        low=0.0,
+        high=1e4,
+        source=_IDENTIFIED,
+    )
+    wheel_coulomb: float = fact(
+        "Coulomb torque F1 of a wheel as the loops feel it, for the mass of this file.",
+        unit="N m",
+        low=0.0,
+        high=5.0,
+        source=_IDENTIFIED,
+    )
+    roller_coulomb: float = fact(
+        "F2 / r as the loops feel it, for the mass of this file.", unit="N", low=0.0, high=20.0, source=_IDENTIFIED
+    )
+    viscous_x: float = fact(
+        "xi_L as the loops feel it, for the mass of this file.", unit="N s/m", low=0.0, high=500.0, source=_IDENTIFIED
+    )
+    viscous_y: float = fact(
+        "xi_T as the loops feel it, for the mass of this file.", unit="N s/m", low=0.0, high=500.0, source=_IDENTIFIED
+    )
+    turn_factor: float = fact(
+        "How much more friction turns count for than the inertia of this file says.",
+        unit="1",
+        low=0.1,
+        high=10.0,
+        source=_IDENTIFIED,
+    )
+
+    def dead_times(self) -> NDArray[np.float64]:
+        """Dead times (3,) of x, y, yaw [s]."""
+        return np.array([self.dead_time_x, self.dead_time_y, self.dead_time_yaw])
+
+    @property
+    def known(self) -> bool:
+        """Whether it has been identified."""
+        return bool(np.all(self.dead_times() > 0.0))
+
+
+@dataclass(frozen=True)
+class BaseLimits:
+    """What the base may be asked to do."""
+
+    wheel_speed: float = fact(
+        "Largest wheel speed.", unit="rad/s", low=0.1, high=40.0, source="0.8 m/s, youBot specification"
+    )
+    acceleration: float = fact("Speeding up, along the floor.", unit="m/s2", low=0.01, high=10.0, source="design")
+    angular_acceleration: float = fact("Speeding up the turn.", unit="rad/s2", low=0.01, high=50.0, source="design")
+    deceleration: float = fact("Slowing down, along the floor.", unit="m/s2", low=0.01, high=10.0, source="design")
+    angular_deceleration: float = fact("Slowing down the turn.", unit="rad/s2", low=0.01, high=50.0, source="design")
+
+
+@dataclass(frozen=True)
+class BaseFriction:
+    """What holds the rolling base back; for each wheel alike."""
+
+    wheel_coulomb: float = fact("Coulomb torque F1 of a wheel.", unit="N m", low=0.0, high=2.0, source=_CHOSEN)
+    roller_coulomb: float = fact(
+        "Coulomb torque of the rollers of a wheel over their radius, F2 / r.",
+        unit="N",
+        low=0.0,
+        high=10.0,
+        source=_CHOSEN,
+    )
+    viscous_x: float = fact("Viscous friction xi_L, forward.", unit="N s/m", low=0.0, high=200.0, source=_CHOSEN)
+    viscous_y: float = fact("Viscous friction xi_T, sideways.", unit="N s/m", low=0.0, high=200.0, source=_CHOSEN)
+
+
+@dataclass(frozen=True)
+class Base:
+    """The mobile base, with all that it carries."""
+
+    geometry: BaseGeometry
+    delay: BaseDelay
+    response: BaseResponse
+    limits: BaseLimits
+    friction: BaseFriction
+    mass: float = fact(
+        "Whole robot, arm and battery included.",
+        unit="kg",
+        low=5.0,
+        high=100.0,
+        source="KUKA youBot manual V6: 20 + 4.0 + 5.69 + 0.245 = 29.935 kg; urdf/youbot.urdf adds up to 29.946",
+    )
+    yaw_inertia: float = fact(
+        "Whole robot about the vertical through its centre of mass, wheels not turning.",
+        unit="kg m2",
+        low=0.1,
+        high=10.0,
+        source="uniform box and arm; urdf/youbot.urdf has 1.13 folded, 1.15 upright",
+    )
+    centre_of_mass: tuple[float, ...] = fact(
+        "Whole robot, x and y from the middle of the wheels, arm folded; the arm stretched forward makes it 0.065, 0.",
+        unit="m",
+        low=-0.5,
+        high=0.5,
+        length=2,
+        source="urdf/youbot.urdf, rounded: 0.0349, 0.0008",
+    )
+    wheel_inertia: float = fact(
+        "A wheel with its reflected rotor about the axle: 0.0016 + 1.35e-5 x (9405 / 364)^2.",
+        unit="kg m2",
+        low=0.0,
+        high=0.1,
+        source=f"urdf/youbot.urdf; gear: {_DRIVER}; rotor: maxon EC 45 flat 50 W, assumed of the torque constant",
+    )
+
+    def driven(self) -> DrivenBase:
+        """How it follows the twists it is sent: its response, or pure effective delays while that is not known."""
+        from youbot_dynamics.dynamics.driven_base import DrivenBase
+
+        felt = self.response
+        if not felt.known:
+            return DrivenBase(self.dynamics(), self.delay.effective(), 0.0, 0.0)
+        dynamics = dataclasses.replace(
+            self.dynamics(),
+            wheel_coulomb=felt.wheel_coulomb,
+            roller_coulomb=felt.roller_coulomb,
+            viscous_x=felt.viscous_x,
+            viscous_y=felt.viscous_y,
+        )
+        return DrivenBase(dynamics, felt.dead_times(), felt.lag, felt.rate, felt.turn_factor)
+
+    def dynamics(self) -> MecanumDynamics:
+        """The base in motion: its kinematics, masses and friction (system 35)."""
+        from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+
+        friction = self.friction
+        return MecanumDynamics(
+            self.geometry.mecanum(),
+            self.mass,
+            self.yaw_inertia,
+            self.wheel_inertia,
+            wheel_coulomb=friction.wheel_coulomb,
+            roller_coulomb=friction.roller_coulomb,
+            viscous_x=friction.viscous_x,
+            viscous_y=friction.viscous_y,
+            centre_of_mass=(self.centre_of_mass[0], self.centre_of_mass[1]),
+        )
