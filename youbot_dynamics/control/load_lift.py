@@ -1,0 +1,110 @@
+"""Optimal force on a load, carried down a chain to the torques of its joints (seed 002 A.4, A.5; D-002-10).
+
+The force the load needs comes from its own LQ problem (`free_body`). tau = J' F holds it in rest; gravity and, in
+motion, the inertia of the chain itself come on top: tau = J' F + inverse dynamics of the chain without its load, at the
+joint accelerations that go with the load's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.control.free_body import FreeBody
+from youbot_dynamics.control.lq_tracking import TrackingGains
+
+_NUDGE = 1e-6  # [s] over which the rate of the Jacobian is taken
+_FLAT = 1e-6  # share of the largest singular value below which a direction of the load cannot be moved
+
+
+class Chain(Protocol):
+    """What a lift needs of a chain of bodies: `dynamics.tree.Tree` has it."""
+
+    def poses(self, q: ArrayLike) -> Vector:
+        """Poses (n, 4, 4) of the bodies at q (nq,)."""
+        ...
+
+    def body(self, body: int | str) -> int:
+        """Index of a body."""
+        ...
+
+    def jacobian(self, q: ArrayLike, body: int | str) -> Vector:
+        """Jacobian (6, nv) of a body at q (nq,), in its own frame."""
+        ...
+
+    def propagate_force(self, q: ArrayLike, body: int | str, wrench: ArrayLike) -> Vector:
+        """Joint forces (nv,) of a wrench (6,) on a body at q (nq,)."""
+        ...
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
+        """Joint forces (nv,) for accelerations (nv,) at q (nq,) and v (nv,)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LiftStep:
+    """What the law asks for at one moment.
+
+    Args:
+        state: (12,) coordinates of the load.
+        push: (6,) optimal accelerations of them.
+        wrench: (6,) on the load, in the carrier's frame [N, N m].
+        propagated: (nv,) J' F [N m].
+        torque: (nv,) of the joints, friction apart [N m].
+        unmoved: part of the carrier's rate that no joint can give [m/s2, rad/s2].
+    """
+
+    state: Vector
+    push: Vector
+    wrench: Vector
+    propagated: Vector
+    torque: Vector
+    unmoved: float
+
+
+@dataclass(frozen=True, eq=False)
+class LiftLaw:
+    """Law that lifts a load with a chain.
+
+    Args:
+        chain: without the load.
+        carrier: body, by name or index, in whose frame the load is fixed.
+        body: coordinates of the load.
+        gains: of its optimal motion.
+    """
+
+    chain: Chain
+    carrier: int | str
+    body: FreeBody
+    gains: TrackingGains
+
+    def step(self, time: float, q: ArrayLike, v: ArrayLike) -> LiftStep:
+        """Joint torques at a time [s] of the lift.
+
+        u = K x + p, F(u), tau = J'F + ID(q, v, qdd) with J qdd = rate of the carrier's twist - J' v. A chain of fewer
+        joints than the load has freedoms does what it can, in least squares weighted by the load's inertia: that is
+        Gauss' principle for the load, and what is left over has no share in J'F. The joints then accelerate by qdd.
+
+        Args:
+            time: since the lift began [s].
+            q: (n,) of revolute and prismatic joints.
+            v: (n,).
+        """
+        positions, speeds = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+        jacobian = self.chain.jacobian(positions, self.carrier)
+        pose = self.chain.poses(positions)[self.chain.body(self.carrier)]
+        state = self.body.state(pose, jacobian @ speeds)
+        push = self.gains.command(time, state)
+        wrench = self.body.wrench(state, push)
+        ahead, behind = (self.chain.jacobian(positions + side * _NUDGE * speeds, self.carrier) for side in (1.0, -1.0))
+        wanted = self.body.carrier_rate(state, push) - (ahead - behind) @ speeds / (2.0 * _NUDGE)
+        metric = np.linalg.cholesky(self.body.load.spatial_inertia()).T
+        accelerations = np.linalg.lstsq(metric @ jacobian, metric @ wanted, rcond=_FLAT)[0]
+        propagated = self.chain.propagate_force(positions, self.carrier, wrench)
+        torque = propagated + self.chain.inverse_dynamics(positions, speeds, accelerations)
+        unmoved = float(np.linalg.norm(wanted - jacobian @ accelerations))
+        return LiftStep(state, push, wrench, propagated, torque, unmoved)
