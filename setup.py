@@ -19,6 +19,7 @@ NODES = (
     "trajectory_tracker",
     "mock_youbot",
     "identification",
+    "arm_ekf",
     "recorder",
     "program_player",
     "stop_base",
@@ -96,6 +97,7 @@ setup(
             "ros-rosgraph-msgs",
         ],
         "sim": ["mujoco>=3.12"],
+        "fleet": ["distributed>=2024.1"],
         # Pinocchio and MuJoCo judge the dynamics; the package itself never imports Pinocchio.
         "test": [
             "pytest>=7.4,<10",
@@ -106,6 +108,7 @@ setup(
             "types-PyYAML",
             "pin",
             "mujoco>=3.12",
+            "distributed>=2024.1",
         ],
         "bench": ["pin", "mujoco>=3.12", "casadi", "filterpy"],
     },

@@ -1,4 +1,4 @@
-"""Start the robot: base_controller, odometry with trajectory_tracker, and a simulated one for robot:=mock or mujoco.
+"""Start the robot: base_controller, odometry with trajectory_tracker, arm_ekf; a simulated one for robot:=mock, mujoco.
 
 The real robot's driver is not started here; start it beside this with its topics ``cmd_vel``, ``odom`` and
 ``joint_states`` remapped to ``driver/cmd_vel``, ``driver/odom`` and ``driver/joint_states``.

@@ -20,7 +20,7 @@ pytest.importorskip("launch_ros", reason="launch_ros is not installed")
 from youbot_dynamics.bringup_plan import ARGUMENTS, plan  # noqa: E402
 from youbot_dynamics.resources import launch_path  # noqa: E402
 
-NAMES = ("mock_youbot", "stop_base", "base_controller", "odometry")
+NAMES = ("mock_youbot", "stop_base", "base_controller", "odometry", "arm_ekf")
 # stop_base ends when base_controller has gone, and takes its time for it.
 STAND_IN = """#!/usr/bin/env bash
 name="$(basename "$0")"
@@ -200,7 +200,7 @@ def test_end_of_any_process_ends_the_bringup_after_stop_base(bringup, name, numb
 
 def test_end_of_stop_base_ends_the_bringup(bringup):
     running = bringup("robot:=real", "stabilize:=false")
-    running.wait_for("stop_base", "base_controller", "odometry")
+    running.wait_for("stop_base", "base_controller", "odometry", "arm_ekf")
     assert running.started() == tokens(robot="real", stabilize=False)
     os.kill(running.pid("stop_base"), signal.SIGKILL)
     running.end()
@@ -209,7 +209,7 @@ def test_end_of_stop_base_ends_the_bringup(bringup):
 
 def test_base_controller_deaf_to_signals_is_killed_while_stop_base_still_listens(bringup):
     running = bringup("robot:=real", on_start="trap '' INT TERM")
-    running.wait_for("stop_base", "base_controller", "odometry")
+    running.wait_for("stop_base", "base_controller", "odometry", "arm_ekf")
     started = time.monotonic()
     running.process.send_signal(signal.SIGINT)
     output = running.end()

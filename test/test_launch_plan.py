@@ -41,7 +41,7 @@ def test_arguments_are_those_of_plan():
 
 def test_real_robot_starts_no_twin():
     names = [process.executable for process in plan(robot="real")]
-    assert sorted(names) == ["base_controller", "odometry", "stop_base"]
+    assert sorted(names) == ["arm_ekf", "base_controller", "odometry", "stop_base"]
 
 
 def test_twin_is_started_before_what_drives_it():
@@ -56,7 +56,7 @@ def parameters(process):
 def test_each_simulated_robot_is_the_mock_with_its_plant():
     for robot, plant_name in (("mock", "twin"), ("mujoco", "mujoco")):
         processes = by_name(robot=robot)
-        assert list(processes) == ["mock_youbot", "stop_base", "base_controller", "odometry"]
+        assert list(processes) == ["mock_youbot", "stop_base", "base_controller", "odometry", "arm_ekf"]
         assert f"plant:={plant_name}" in parameters(processes["mock_youbot"])
         assert not [p for name in list(processes)[1:] for p in parameters(processes[name]) if p.startswith("plant")]
 
@@ -79,7 +79,7 @@ def test_simulated_robot_publishes_the_clock_that_the_others_shall_use():
 def test_files_stand_in_the_order_in_which_the_later_wins(two_files):
     processes = by_name(robot="mock", **two_files)
     youbot, mock = str(config_path("youbot.yaml")), str(config_path("mock.yaml"))
-    for name in ("base_controller", "odometry", "stop_base"):
+    for name in ("base_controller", "odometry", "stop_base", "arm_ekf"):
         assert files(processes[name]) == [youbot, two_files["result_file"], two_files["params_file"]]
     assert files(processes["mock_youbot"]) == [youbot, mock, two_files["params_file"]]
 
@@ -98,6 +98,11 @@ def test_stabilize_false_leaves_the_tracker_out():
     assert process.node_names == ("odometry",)
     assert "stabilize:=false" in process.arguments
     assert by_name(stabilize=True)["odometry"].node_names == ("odometry", "trajectory_tracker")
+
+
+def test_estimate_arm_false_leaves_the_arms_filter_out():
+    assert by_name()["arm_ekf"].node_names == ("arm_ekf",)
+    assert "arm_ekf" not in by_name(estimate_arm="false")
 
 
 @pytest.mark.parametrize("namespace", ["yb1", "/yb1", "/yb1/"])
@@ -124,6 +129,7 @@ def test_sim_time_and_log_level_reach_every_process():
         {"log_level": "loud"},
         {"stabilize": "maybe"},
         {"viewer": "yes"},
+        {"estimate_arm": "no"},
         {"use_sim_time": "1"},
         {"namespace": "1st"},
         {"namespace": "a//b"},

@@ -68,6 +68,12 @@ ARGUMENTS = (
         "true",
         "Whether the trajectory_tracker (PID stabilisation) runs beside the odometry: true or false.",
     ),
+    Argument(
+        "estimate_arm",
+        "true",
+        "Whether arm_ekf runs, for joint states, friction, payload and motor temperatures of the arm; leave it out "
+        "where a robot has none: true or false.",
+    ),
     Argument("viewer", "false", "Whether a window shows the robot; of robot `mujoco` only: true or false."),
 )
 
@@ -102,6 +108,7 @@ def plan(
     use_sim_time: str | bool = False,
     log_level: str = "info",
     stabilize: str | bool = True,
+    estimate_arm: str | bool = True,
     viewer: str | bool = False,
 ) -> tuple[Process, ...]:
     """List the processes of a bringup; the arguments are those of ``ARGUMENTS``.
@@ -114,6 +121,7 @@ def plan(
         use_sim_time: whether the nodes take their time from ``/clock``; a simulated robot then publishes it.
         log_level: ``debug``, ``info``, ``warn``, ``error`` or ``fatal``.
         stabilize: whether the trajectory tracker runs beside the odometry.
+        estimate_arm: whether the arm's filter runs.
         viewer: whether a window shows the robot.
 
     Returns:
@@ -153,6 +161,8 @@ def plan(
         odometry = Process("odometry", ("odometry",), (*of_nodes, "-p", "stabilize:=false"))
     stop = Process("stop_base", ("stop_base",), (*of_nodes, "-p", "standby:=true"), last=True)
     processes += [stop, Process("base_controller", ("base_controller",), of_nodes), odometry]
+    if truth("estimate_arm", estimate_arm):
+        processes.append(Process("arm_ekf", ("arm_ekf",), of_nodes))
     return tuple(processes)
 
 

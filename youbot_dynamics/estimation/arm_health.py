@@ -1,0 +1,277 @@
+"""What is wrong with the arm's messages, or dangerous in its motors: each finding with its cause and what to do.
+
+Without ROS: the node hands over what it got and when, and passes the findings on to /diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.estimation import joint_intake as intake
+from youbot_dynamics.estimation.joint_intake import JointReading
+from youbot_dynamics.estimation.motor_heat import HeatBelief
+from youbot_dynamics.estimation.odometry import SignCheck
+
+WARNING, ERROR = "warning", "error"
+
+SILENCE = 0.5  # [s] without a message of the arm after which it counts as silent
+_MEMORY = 10.0  # [s] a finding about a message lasts
+_OFF_CLOCK = 0.5  # [s] by which stamps may differ from the clock
+_ZEROS = 25  # messages in a row whose efforts are exactly 0
+_SLOWEST = 0.1  # [rad/s] from which signs are compared: ten times the step of the driver's speeds
+_SILENT_MOTOR = 1.0  # of the Coulomb torque: a joint under more load than that cannot stand without effort
+_OPPOSITE = 0.5  # of an effort, by which the torque error may miss twice its negative
+_AGAINST = 0.3  # of the votes: on a real youBot 0.5 where it was so, 0.02 at most where it was not
+_VOTES = 25
+
+# A count that rose within the last 10 s -> level, cause, remedy.
+_RISING = {
+    intake.FOREIGN: (WARNING, "messages name none of the robot's joints", "check remappings, robot.driver.arm_joints"),
+    intake.PARTIAL: (WARNING, "messages of the arm lack a joint", "check the driver's configuration"),
+    intake.TWICE: (WARNING, "messages name a joint twice; the first was taken", "look for two publishers in one topic"),
+    intake.UNSTAMPED: (WARNING, "messages have no stamp", "let the driver fill header.stamp"),
+    intake.NO_EFFORT: (
+        WARNING,
+        "efforts are missing: friction and payload cannot be told from load, temperatures stand still",
+        "use a driver that reports effort",
+    ),
+    intake.NAN_EFFORT: (WARNING, "efforts are NaN or infinite; each was left out", "check the driver's currents"),
+    intake.NAN_POSITION: (
+        WARNING,
+        "positions are missing or NaN; each was left out",
+        "check the driver and its encoders",
+    ),
+    "late stamps": (
+        WARNING,
+        "stamps go backwards; those messages were dropped",
+        "look for two publishers, or messages delayed on the way",
+    ),
+    "repeated stamps": (WARNING, "stamps repeat; those messages were dropped", "look for two publishers or relays"),
+    "readings beyond the gate": (
+        WARNING,
+        "positions jump beyond what the motion allows; they were left out",
+        "check encoders and collisions; if neither, raise gate or stamp jitter",
+    ),
+    "joints begun anew": (
+        WARNING,
+        "a joint's positions stayed elsewhere: it began anew there",
+        "look for a restarted driver or a slipped encoder",
+    ),
+    "steps without an answer": (WARNING, "the arm's model had no answer and began anew", "check robot.arm.*"),
+    "starts after a gap": (
+        WARNING,
+        "stamps jumped by more than a second: the filter began anew",
+        "check the driver and its clock",
+    ),
+    "voltages without an effort": (
+        WARNING,
+        "motor voltages come without an effort of the same time; they were left out",
+        "check the clocks of both topics",
+    ),
+    "motor sensor readings beyond the gate": (
+        WARNING,
+        "motor voltages or temperatures contradict the heat model; they were left out",
+        "check the sensors, temperature_sensor and robot.arm.*.motor",
+    ),
+    "motors begun anew": (
+        WARNING,
+        "a motor's sensor insisted on another temperature: it began anew there",
+        "set cold_start false and start_temperature if the motors were warm",
+    ),
+    "motor messages refused": (
+        WARNING,
+        "motor messages lack joints or stamps",
+        "check motor_voltage, motor_temperature",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to be told.
+
+    Args:
+        name: short and lasting, so that a log can tell a new finding from an old one.
+        level: WARNING or ERROR.
+        cause: what was seen.
+        remedy: what to do about it.
+    """
+
+    name: str
+    level: str
+    cause: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Cause and remedy in a line."""
+        return f"{self.cause}: {self.remedy}"
+
+
+class ArmHealth:
+    """Watches the messages of an arm of n joints.
+
+    Args:
+        joints: their names.
+        coulomb: (n,) Coulomb torques [N m].
+        topic: the messages' name, for the findings.
+    """
+
+    def __init__(self, joints: Sequence[str], coulomb: Vector, topic: str) -> None:
+        self._joints, self._coulomb, self._topic = tuple(joints), coulomb, topic
+        self.forget_signs()
+        self._zeros = np.zeros(len(self._joints), dtype=int)
+        self._last_heard = -np.inf
+        self._lag = 0.0
+        self._counts: dict[str, int] = {}
+        self._rose: dict[str, float] = {}
+
+    def forget_signs(self) -> None:
+        """Judge signs anew: someone has put them right."""
+        self._signs = SignCheck(self._joints, _SLOWEST, _VOTES)
+        self._opposed = np.zeros((len(self._joints), 2), dtype=int)
+
+    def hear(self, reading: JointReading, now: float, clock: float) -> None:
+        """Look at a message of the arm.
+
+        Args:
+            reading: of the message.
+            now: steady time [s].
+            clock: that the stamps should be of [s].
+        """
+        self._last_heard = now
+        self._lag = clock - reading.stamp
+        self._zeros = np.where(reading.effort == 0.0, self._zeros + 1, 0)
+        self._signs.update(reading.stamp, reading.position, reading.velocity)
+
+    def compare(self, effort: Vector, torque_error: Vector, speed: Vector) -> None:
+        """Look for joints whose effort has the wrong sign: the torque error then is twice its negative.
+
+        Args:
+            effort: (n,) as told [N m].
+            torque_error: (n,) of the filter [N m].
+            speed: (n,) [rad/s].
+        """
+        loaded = (np.abs(effort) > 2.0 * self._coulomb) & (np.abs(speed) > _SLOWEST)
+        opposite = np.abs(torque_error + 2.0 * effort) < 2.0 * _OPPOSITE * np.abs(effort)
+        self._opposed[:, 0] += loaded & ~opposite
+        self._opposed[:, 1] += loaded & opposite
+
+    def count(self, counts: Mapping[str, int], now: float) -> None:
+        """Note which counts have risen since the last call, at steady time `now` [s]."""
+        for name, value in counts.items():
+            if value > self._counts.get(name, 0):
+                self._rose[name] = now
+            self._counts[name] = value
+
+    def findings(self, now: float, load: Vector, names: Mapping[str, Sequence[str]]) -> tuple[Finding, ...]:
+        """What is wrong now, the worst first.
+
+        Args:
+            now: steady time [s].
+            load: (n,) that gravity puts on the joints [N m], NaN where unknown.
+            names: count -> joints or names that it is about.
+        """
+        found = list(self._of_silence(now, names))
+        if not found:
+            found += self._of_values(load)
+        for name, (level, cause, remedy) in _RISING.items():
+            if now - self._rose.get(name, -np.inf) < _MEMORY:
+                about = f" ({', '.join(names[name])})" if names.get(name) else ""
+                found.append(Finding(name, level, f"{cause}{about} [{self._counts[name]}]", remedy))
+        return tuple(sorted(found, key=lambda one: one.level != ERROR))
+
+    def _of_silence(self, now: float, names: Mapping[str, Sequence[str]]) -> Iterable[Finding]:
+        silent = now - self._last_heard
+        if silent <= SILENCE:
+            return
+        since = "" if np.isinf(silent) else f" for {silent:.1f} s"
+        heard = names.get(intake.FOREIGN) or ()
+        instead = f"; heard {', '.join(heard)}" if heard else ""
+        yield Finding(
+            "silence",
+            ERROR,
+            f"no states of {self._joints[0]} to {self._joints[-1]} on {self._topic}{since}{instead}",
+            "is the driver running and remapped, and has the robot an arm?",
+        )
+
+    def _of_values(self, load: Vector) -> Iterable[Finding]:
+        contradicting = self._signs.contradicting()
+        if contradicting:
+            yield Finding(
+                "sign trap",
+                ERROR,
+                f"position and velocity of {', '.join(contradicting)} move in opposite directions",
+                "check the driver's signs, for with a wrong position all estimates are wrong; then call ~/reset",
+            )
+        against = self._opposed[:, 1] >= np.maximum(_VOTES, _AGAINST * self._opposed.sum(axis=1))
+        if against.any():
+            yield Finding(
+                "effort sign",
+                ERROR,
+                f"efforts of {self._of(against)} seem to have the wrong sign",
+                "invert them in the driver, then call ~/reset",
+            )
+        zero = self._zeros >= _ZEROS
+        if zero.all():
+            yield Finding(
+                "zero efforts",
+                WARNING,
+                "efforts of all joints are exactly 0: motors off, or currents not read",
+                "switch the motors on, or use a driver that reports effort",
+            )
+        else:
+            dead = zero & (np.abs(load) > _SILENT_MOTOR * self._coulomb)
+            if dead.any():
+                yield Finding(
+                    "zero effort",
+                    WARNING,
+                    f"effort of {self._of(dead)} is exactly 0 under load",
+                    "check the current reading of that motor",
+                )
+        if abs(self._lag) > _OFF_CLOCK:
+            side = "behind" if self._lag > 0.0 else "ahead of"
+            yield Finding(
+                "stale stamps",
+                WARNING,
+                f"stamps are {abs(self._lag):.1f} s {side} the clock",
+                "synchronise the clocks; with a bag or a simulation set use_sim_time",
+            )
+
+    def _of(self, which: NDArray[np.bool_]) -> str:
+        return ", ".join(name for name, one in zip(self._joints, which, strict=True) if one)
+
+
+def heat_findings(
+    joints: Sequence[str],
+    beliefs: Sequence[HeatBelief],
+    limits: Sequence[float],
+    seconds: Sequence[float],
+    margin: float,
+) -> tuple[Finding, ...]:
+    """Findings on motors that are hot, or will be soon.
+
+    Args:
+        joints: names.
+        beliefs: their temperatures.
+        limits: of the windings [degC].
+        seconds: until those are reached under the present load.
+        margin: below a limit at which a motor is hot [K].
+    """
+    found = []
+    for name, belief, limit, left in zip(joints, beliefs, limits, seconds, strict=True):
+        if belief.winding < limit - margin:
+            continue
+        told = f"winding of {name} at {belief.winding:.0f} +- {belief.winding_deviation:.0f} degC"
+        if belief.winding >= limit:
+            cause, level = f"{told} is beyond its limit of {limit:.0f}", ERROR
+        else:
+            cause, level = f"{told} is within {margin:g} K of its limit of {limit:.0f}", WARNING
+        when = f"in {left:.0f} s at this load" if np.isfinite(left) else "not at this load"
+        remedy = "unload the joint and let it cool" + ("" if belief.winding >= limit else f"; limit reached {when}")
+        found.append(Finding(f"hot {name}", level, cause, remedy))
+    return tuple(sorted(found, key=lambda one: one.level != ERROR))

@@ -1,0 +1,70 @@
+"""Torque that cancels the identified friction of joints at a given speed, for whoever drives them (systems 9, 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array, number, read_only
+from youbot_dynamics.dynamics.arm import ArmModel
+from youbot_dynamics.frozen import MadeOfArguments
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionFeedforward(MadeOfArguments):
+    """Feed-forward of n joints; to be added to the torque that a controller asks of the motors.
+
+    Of a commanded speed it may cancel all friction. Of an estimated one it is a positive feedback: it stays passive as
+    long as it is below the true friction, so that `share` is to be lowered by as much as the friction may be off.
+
+    Args:
+        arm: of n joints, whose identified friction is cancelled.
+        smoothing_speed: at which tanh(1) = 76 % of the Coulomb torque is given [rad/s]: the sign of a speed that is
+            zero but for its noise must not shake the joint. At rest friction holds any torque up to the Coulomb torque;
+            which one only the bristle knows, so nothing is given there.
+        share: of the friction that is cancelled, 0 to 1.
+
+    Raises:
+        ModelError: a smoothing speed that is not positive, or a share outside its range.
+    """
+
+    arm: ArmModel
+    smoothing_speed: float = 0.02
+    share: float = 1.0
+    _fastest: Vector = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the values and keep the largest speeds of the joints."""
+        number("smoothing_speed", self.smoothing_speed, "rad/s", above=0.0)
+        number("share", self.share, "1", low=0.0, high=1.0)
+        speeds = [limit.velocity for limit in self.arm.tree.limits]
+        object.__setattr__(self, "_fastest", read_only(np.array(speeds)))
+
+    @property
+    def bound(self) -> Vector:
+        """No torque is larger than this (n,) [N m]."""
+        return self.torque(self._fastest)
+
+    def torque(self, velocity: ArrayLike) -> Vector:
+        """Torque at the joints (n,) [N m] in the direction of the motion.
+
+            tau = share (g(v) tanh(v / v_s) + viscous v),    v cut at the joint's largest speed
+
+        which is the steady torque of seed 001 (9), (16) but for the smoothed sign.
+
+        Args:
+            velocity: (n,) commanded or estimated [rad/s].
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        told = array("velocity", velocity, (len(self._fastest),))
+        speeds = np.clip(told, -self._fastest, self._fastest)
+        return np.array(
+            [
+                self.share * (friction.level(v) * np.tanh(v / self.smoothing_speed) + friction.viscous * v)
+                for friction, v in zip(self.arm.friction, speeds.tolist(), strict=True)
+            ]
+        )

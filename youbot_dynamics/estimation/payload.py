@@ -1,0 +1,207 @@
+"""What the gripper carries, from the torque errors of the arm's filter (gravity of systems 7 and 18).
+
+A body of mass m whose centre stands at c in the frame of the last link pulls at the joints with
+
+    w = J' [R' g m; (m c) x R' g] = Y(q) (m, m c)
+
+where J is the Jacobian of that link and R its rotation: linear in m and m c. Nothing else tells a payload from a wrong
+model, so what the model may have wrong is estimated along: each link heavier by a share, each joint's Coulomb torque
+by a part that has the sign of its speed. The deviation therefore stays large until the arm has been where both differ.
+The base is taken for level and accelerations for small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector, number, read_only
+from youbot_dynamics.dynamics.arm import ArmModel
+from youbot_dynamics.estimation.arm_ekf import ArmBelief
+from youbot_dynamics.estimation.arm_ekf_tuning import ESTIMATED, ArmEkfTuning
+
+_MASS, _MOMENT = 0, slice(1, 4)
+_SLIDING = 0.03  # [rad/s] below it a torque error and a bristle cannot be told apart
+_SHARE = 0.5  # of its own prior variance that a torque error's may have, to say anything
+
+
+@dataclass(frozen=True)
+class PayloadTuning:
+    """What is known of a payload before it is felt; deviations are standard deviations.
+
+    Args:
+        mass_deviation: [kg]; the youBot may carry 0.5 kg.
+        grip_point: (3,) where a payload's centre is expected, in the frame of the last link [m].
+        grip_deviation: how far from there it may be [m].
+        memory: time constant with which a payload is forgotten [s]: it may have been put down.
+        model_noise: share of the Coulomb torque by which a torque error strays for reasons not modelled.
+        largest_deviation: of the mass [kg], above which it counts as not identifiable.
+
+    Raises:
+        ModelError: a value outside its range.
+    """
+
+    mass_deviation: float = 0.5
+    grip_point: tuple[float, float, float] = (0.0, 0.0, 0.07)
+    grip_deviation: float = 0.03
+    memory: float = 60.0
+    model_noise: float = 0.2
+    largest_deviation: float = 0.2
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        number("mass_deviation", self.mass_deviation, "kg", above=0.0)
+        number("grip_deviation", self.grip_deviation, "m", above=0.0)
+        number("memory", self.memory, "s", above=0.0)
+        number("model_noise", self.model_noise, "1", above=0.0)
+        number("largest_deviation", self.largest_deviation, "kg", above=0.0)
+        for axis, value in zip("xyz", self.grip_point, strict=True):
+            number(f"grip_point.{axis}", value, "m")
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadBelief:
+    """What is believed of the payload.
+
+    Args:
+        mass: [kg]; may be below 0 by as much as its deviation.
+        mass_deviation: [kg].
+        centre: (3,) in the frame of the last link [m]; the grip point where the mass is too small to tell.
+        identifiable: whether the mass is known well enough.
+        reason: why it is not; empty where it is.
+    """
+
+    mass: float
+    mass_deviation: float
+    centre: Vector
+    identifiable: bool
+    reason: str
+
+
+class Payload:
+    """Bayesian linear regression of torque errors on payload, link masses and friction, with a payload that fades.
+
+    Args:
+        arm: of n revolute joints, as the filter takes it.
+        filter_tuning: of the filter whose beliefs it gets: how wrong its model may be.
+        tuning: what is known beforehand.
+    """
+
+    def __init__(self, arm: ArmModel, filter_tuning: ArmEkfTuning, tuning: PayloadTuning | None = None) -> None:
+        self.tuning = PayloadTuning() if tuning is None else tuning
+        self._arm, self._filter = arm, filter_tuning
+        n = arm.tree.nv
+        self._coulomb = np.array([friction.coulomb for friction in arm.friction])
+        grip, mass, place = np.array(self.tuning.grip_point), self.tuning.mass_deviation, self.tuning.grip_deviation
+        prior = np.zeros((4 + 2 * n, 4 + 2 * n))
+        prior[_MASS, _MASS] = mass**2
+        prior[_MASS, _MOMENT] = prior[_MOMENT, _MASS] = mass**2 * grip
+        prior[_MOMENT, _MOMENT] = mass**2 * (np.outer(grip, grip) + place**2 * np.eye(3))
+        own = np.r_[np.full(n, filter_tuning.load_error), filter_tuning.friction_error * self._coulomb]
+        prior[range(4, 4 + 2 * n), range(4, 4 + 2 * n)] = np.maximum(own, 1e-6) ** 2
+        self._prior = read_only(prior)
+        self.reset()
+
+    @property
+    def state(self) -> PayloadBelief:
+        """What is believed now."""
+        mass, deviation = float(self._mean[_MASS]), float(np.sqrt(self._covariance[_MASS, _MASS]))
+        tuning = self.tuning
+        if not self._rows:
+            reason = "no joint has slid yet: move the arm"
+        elif deviation > tuning.largest_deviation:
+            reason = f"known to {deviation:.2f} kg only: move joints 2 to 4 both ways with the forearm level"
+        else:
+            reason = ""
+        centre = np.array(tuning.grip_point)
+        if mass > 2.0 * deviation:
+            centre = self._mean[_MOMENT] / mass
+        return PayloadBelief(mass, deviation, read_only(centre), not reason, reason)
+
+    def reset(self) -> None:
+        """Forget the payload and what was learned of the model."""
+        self._mean, self._covariance = np.zeros(len(self._prior)), self._prior.copy()
+        self._stamp = np.nan
+        self._rows = 0
+
+    def add(self, belief: ArmBelief) -> bool:
+        """Take in a belief of the filter; one for each two time constants of its torque errors, which repeat till then.
+
+        What their prior takes from them, see `shown_part`, is given back.
+
+        Args:
+            belief: with torque errors; its arrays are (n,).
+
+        Returns:
+            Whether it said anything.
+        """
+        elapsed = belief.stamp - self._stamp
+        if 0.0 <= elapsed < 2.0 * self._filter.torque_memory:
+            return False
+        n = len(self._coulomb)
+        if len(belief.mean) < (4 if self._filter.bristles == ESTIMATED else 3) * n or np.isnan(belief.stamp):
+            return False
+        self._stamp = belief.stamp
+        self._fade(float(elapsed) if elapsed > 0.0 else 0.0)
+        spread = np.diag(belief.covariance)[-n:]
+        rows, gravity = self._regressor(belief)
+        load = gravity + belief.torque_error
+        own = (self._filter.friction_error * self._coulomb) ** 2 + (self._filter.load_error * load) ** 2
+        said = False
+        for i in range(n):
+            if abs(belief.speed[i]) < _SLIDING or spread[i] > _SHARE * own[i]:
+                continue
+            shown = shown_part(float(own[i]), float(spread[i]))
+            noise = spread[i] / shown**2 + (self.tuning.model_noise * self._coulomb[i]) ** 2
+            self._correct(rows[i], float(belief.torque_error[i]) / shown, float(noise))
+            self._rows += 1
+            said = True
+        return said
+
+    def _fade(self, elapsed: float) -> None:
+        """Let the payload go back to what is known beforehand; what was learned of the model stays."""
+        left = np.exp(-elapsed / self.tuning.memory)
+        kept = np.ones(len(self._prior))
+        kept[:4] = left
+        self._mean *= kept
+        self._covariance *= np.outer(kept, kept)
+        self._covariance[:4, :4] += (1.0 - left**2) * self._prior[:4, :4]
+
+    def _regressor(self, belief: ArmBelief) -> tuple[Vector, Vector]:
+        """Slopes (n, 4 + 2 n) of the torque errors over all that is estimated, and the gravity torques (n,)."""
+        tree, n = self._arm.tree, len(self._coulomb)
+        layout, poses = tree.layout, tree.poses(belief.position)
+        rows = np.zeros((n, 4 + 2 * n))
+        for k in range(n):
+            down = poses[k, :3, :3].T @ layout.gravity
+            jacobian = tree.jacobian(belief.position, k)
+            wrench = np.r_[layout.masses[k] * down, np.cross(layout.first_moments[k], down)]
+            rows[:, 4 + k] = jacobian.T @ wrench
+        # The last link carries the payload: a moment (m c) turns it by (m c) x down.
+        rows[:, _MASS] = jacobian[:3].T @ down
+        rows[:, _MOMENT] = jacobian[3:].T @ np.cross(np.eye(3), down).T
+        rows[range(n), range(4 + n, 4 + 2 * n)] = -np.sign(belief.speed)
+        return rows, rows[:, 4 : 4 + n].sum(axis=1)
+
+    def _correct(self, row: Vector, value: float, noise: float) -> None:
+        shift = self._covariance @ row
+        total = float(row @ shift) + noise
+        gain = shift / total
+        self._mean += gain * (value - float(row @ self._mean))
+        left = np.eye(len(row)) - np.outer(gain, row)
+        self._covariance = left @ self._covariance @ left.T + noise * np.outer(gain, gain)
+
+
+def shown_part(prior: float, left: float) -> float:
+    """Part of a lasting error that a filter shows which takes it for one that fades.
+
+    With x' = -x / T + noise of variance S and a measurement of noise r, the filter's variance P settles where
+    2 (S - P) / T = P^2 / r, and its mean at the part k / (k + 1 / T) of what lasts, k = P / r. Without r and T that is
+    2 (S - P) / (2 S - P).
+
+    Args:
+        prior: S, variance that the error has where nothing is measured.
+        left: P, below S.
+    """
+    return 2.0 * (prior - left) / (2.0 * prior - left)
