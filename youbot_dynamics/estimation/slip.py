@@ -1,0 +1,302 @@
+"""Wheels off pattern: what turns of the wheels no motion explains, and what that may have done to the pose.
+
+Four wheels and three speeds leave one residual, n.w with n = (1, 1, -1, -1) / 2 (system 31). It tells that a wheel is
+off the pattern, by slip, a wrong count or a wrong radius; it cannot tell which, for each of the four alone gives the
+same number. A gyro adds a second residual, the turn; then two wheels on one diagonal differ in its sign only, and who
+knows that slipping wheels turn further than they roll knows the wheel, as soon as the two turn the same way: not while
+the base turns on the spot.
+
+A wheel that creeps over the floor while all wheels keep the pattern leaves no residual: without a gyro or a pose that
+slip is unobservable.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.estimation.gyro import GyroTurn
+from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, write_row
+from youbot_dynamics.parameters import setting
+
+_GRID = 24  # phases of a roller that are tried where it is not known: 2.5 degrees apart for 6 rollers
+_SURE = 4.0  # standard deviations of what is random in a bound
+_OF_ANOTHER = 0.8  # sine of the angle between a residual and what a wheel can leave, from which on it was not that one
+
+
+@dataclass(frozen=True)
+class SlipSettings:
+    """How wheels off pattern are looked for."""
+
+    slip_window: float = setting(
+        0.25,
+        "Time over which the residual is summed.",
+        unit="s",
+        low=0.05,
+        high=5.0,
+        source="chosen: a 20 % error is to be seen within 0.3 s",
+    )
+    slip_hold: float = setting(
+        2.0, "Time the residual must be small for until a slip is over.", unit="s", low=0.0, high=60.0, source="chosen"
+    )
+    slip_tolerance: float = setting(
+        0.01,
+        "Error of each wheel's radius, creep included, that is no slip.",
+        unit="1",
+        low=0.0,
+        high=0.5,
+        source="youbot facts, section 5: wheels differ by up to 1 %",
+    )
+    channel_delay: float = setting(
+        0.001,
+        "Delay between the channels of two wheels in one message.",
+        unit="s",
+        low=0.0,
+        high=0.1,
+        source="one EtherCAT cycle",
+    )
+    phase_tolerance: float = setting(
+        0.05, "Error of a known roller phase.", unit="rad", low=0.0, high=0.5, source="chosen: what a bag leaves open"
+    )
+    wheels_overrun: bool = setting(
+        False,
+        "Whether a wheel off pattern is known to turn further than it rolls; with a gyro that names the wheel.",
+        source="design",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SlipReport:
+    """State of the test after one step.
+
+    Args:
+        alarm: whether a wheel is off pattern, or was within the hold.
+        level: largest residual sum over its bound.
+        excess: (n,) turn [rad] each wheel would have too much, were it the only one: of this step, of the whole window
+            in the step in which the alarm begins, and zeros without alarm.
+        wheel: the one that is off, where gyro and the known sign tell it.
+    """
+
+    alarm: bool
+    level: float
+    excess: Vector
+    wheel: int | None
+
+    def text(self, joints: Sequence[str]) -> str:
+        """What is wrong, for the diagnostics; empty without alarm. `joints`: names of the wheels."""
+        if not self.alarm:
+            return ""
+        which = "a wheel" if self.wheel is None else joints[self.wheel]
+        unknown = f"; which of {', '.join(joints)} the wheels cannot tell" if self.wheel is None else ""
+        return (
+            f"{which} is off pattern, by slip, a wrong count or a wrong radius: {self.level:.1f} of the bound{unknown}"
+        )
+
+
+class _Entry(NamedTuple):
+    """Sums from the start up to one step, and what the bounds need of the step itself."""
+
+    time: float
+    residual: Vector
+    ripple: Vector
+    turned: Vector
+    travel: Vector
+    turn: float
+    turn_variance: float
+    speeds: Vector
+    rate: float
+
+
+@compiled
+def _add_ripple(
+    supposed: RowConstants, used: RowConstants, offsets: Vector, angles: Vector, move: Vector, ripple: Vector
+) -> None:
+    """Add to ripple (n, k) what a displacement (3,) turns wheels at angles (n,) more with rollers off by (k,) [rad]."""
+    row = np.zeros(3)
+    for i in range(len(angles)):
+        write_row(used, i, angles[i], row)
+        told = row[0] * move[0] + row[1] * move[1] + row[2] * move[2]
+        for h in range(len(offsets)):
+            write_row(supposed, i, angles[i] + offsets[h], row)
+            ripple[i, h] += row[0] * move[0] + row[1] * move[1] + row[2] * move[2] - told
+
+
+class SlipTest:
+    """Compares sums of the residual over a window with the most that a wheel on pattern can leave there.
+
+    For a direction g (n,) of the residual space, |g.sum(r)| is held against
+
+        sum |g_i| (max over phases |e_i| + tolerance travel_i + delay |w_i(end) - w_i(begin)| + quantum)
+
+    where e_i is the ripple: what the displacements of the window would have turned wheel i more than the rows in use
+    say, had its roller stood anywhere (phases unknown) or up to the tolerance off (known). The stamps' jitter is not
+    in it: all wheels of a message share it. The direction of a gyro's turn adds 4 standard deviations of its noise and
+    bias and of the stamps' jitter, and the tolerance of the turn.
+
+    Args:
+        wheels: rows in use.
+        settings: of the test.
+        quantum: of the wheel angles [rad].
+        stamp_jitter: standard deviation of the stamps [s].
+    """
+
+    def __init__(self, wheels: RollingWheels, settings: SlipSettings, quantum: float, stamp_jitter: float) -> None:
+        self.settings = settings
+        self._quantum, self._jitter = quantum, stamp_jitter
+        base = wheels.base
+        n = len(base.radii)
+        self._null = np.array([base.slip(one) for one in np.eye(n)]).T
+        plane = base.inverse_matrix[:, :2]
+        spread = np.linalg.pinv(plane)
+        across: Vector = base.inverse_matrix[:, 2] - plane @ (spread @ base.inverse_matrix[:, 2])
+        self._lever = float(np.linalg.norm(across))
+        self._turning = across / self._lever
+        self._used = wheels.constants
+        known = wheels.phases is not None
+        self._supposed = wheels.constants if known else wheels.at_phases(np.zeros(n)).constants
+        reach = settings.phase_tolerance
+        self._offsets = np.array([-reach, reach]) if known else np.arange(_GRID) * wheels.pitch / _GRID
+        self._window: deque[_Entry] = deque()
+        self._alarm, self._calm = False, 0.0
+        self._suspects = np.ones(n, dtype=bool)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the window, as after a jump of the encoders; an alarm goes on until it has been calm."""
+        n = len(self._turning)
+        nil = np.zeros(n)
+        self._window = deque([_Entry(0.0, nil, np.zeros((n, len(self._offsets))), nil, nil, 0.0, 0.0, nil, 0.0)])
+
+    def update(
+        self,
+        dt: float,
+        before: Vector,
+        step: Vector,
+        displacement: Vector,
+        residual: Vector,
+        turn: GyroTurn | None = None,
+    ) -> SlipReport:
+        """Take one step.
+
+        Args:
+            dt: [s].
+            before: (n,) wheel angles at its begin [rad].
+            step: (n,) turned [rad].
+            displacement: (3,) of the base, as the wheels tell it (and the gyro).
+            residual: (n,) turned less explained [rad]; where the turn is given, less explained by that turn.
+            turn: of the gyro, if that was used.
+        """
+        newest = self._sum_up(dt, before, step, displacement, residual, turn)
+        oldest = self._window[0]
+        directions, bounds = self._directions(oldest, newest, turn)
+        total = directions @ (newest.residual - oldest.residual)
+        level = float(np.max(np.abs(total) / bounds))
+        begins = level > 1.0 and not self._alarm
+        self._calm = 0.0 if level > 1.0 else self._calm + dt
+        self._alarm = begins or (self._alarm and self._calm <= self.settings.slip_hold)
+        if not self._alarm:
+            return SlipReport(False, level, np.zeros(len(step)), None)
+        if begins:
+            self._suspects[:] = True
+        if turn is not None and self.settings.wheels_overrun and level > 1.0:
+            self._suspects &= _could_have_left(directions, total, newest.turned - oldest.turned)
+        wheel = int(np.argmax(self._suspects)) if np.sum(self._suspects) == 1 else None
+        excess = _excess(directions, total if begins else directions @ residual)
+        return SlipReport(True, level, excess, wheel)
+
+    def _sum_up(
+        self, dt: float, before: Vector, step: Vector, displacement: Vector, residual: Vector, turn: GyroTurn | None
+    ) -> _Entry:
+        last = self._window[-1]
+        ripple = last.ripple.copy()
+        _add_ripple(self._supposed, self._used, self._offsets, before + 0.5 * step, displacement, ripple)
+        noise, bias = (turn.variance, turn.bias_error) if turn is not None else (0.0, 0.0)
+        newest = _Entry(
+            last.time + dt,
+            last.residual + residual,
+            ripple,
+            last.turned + step,
+            last.travel + np.abs(step),
+            last.turn + abs(float(displacement[2])),
+            last.turn_variance + noise + bias * bias,
+            step / dt,
+            float(displacement[2]) / dt,
+        )
+        self._window.append(newest)
+        while len(self._window) > 2 and newest.time - self._window[1].time >= self.settings.slip_window - 1e-6:
+            self._window.popleft()
+        return newest
+
+    def _directions(self, oldest: _Entry, newest: _Entry, turn: GyroTurn | None) -> tuple[Vector, Vector]:
+        """Directions (m, n) of the residual space and the bounds (m,) of the sums along them."""
+        settings = self.settings
+        ripple = np.max(np.abs(newest.ripple - oldest.ripple), axis=1)
+        swing = settings.channel_delay * np.abs(newest.speeds - oldest.speeds)
+        of_wheels = ripple + settings.slip_tolerance * (newest.travel - oldest.travel) + swing + self._quantum
+        if turn is None:
+            return self._null, np.abs(self._null) @ of_wheels
+        directions = np.vstack([self._null, self._turning])
+        bounds = np.abs(directions) @ of_wheels
+        noise = newest.turn_variance - oldest.turn_variance + (self._jitter * newest.rate) ** 2
+        noise += (self._jitter * oldest.rate) ** 2
+        bounds[-1] += self._lever * (settings.slip_tolerance * (newest.turn - oldest.turn) + _SURE * np.sqrt(noise))
+        return directions, bounds
+
+
+def _excess(directions: Vector, total: Vector) -> Vector:
+    """Turn (n,) [rad] of each wheel alone that explains residuals (m,) along directions (m, n) best."""
+    found: Vector = (total @ directions) / np.sum(directions**2, axis=0)
+    return found
+
+
+def _could_have_left(directions: Vector, total: Vector, turned: Vector) -> NDArray[np.bool_]:
+    """Wheels (n,) that turned by (n,) and could, turning too far, have left residuals (m,) along directions (m, n)."""
+    excess = _excess(directions, total)
+    excess[excess * turned <= 0.0] = 0.0
+    missed = np.linalg.norm(total[:, None] - directions * excess, axis=0)
+    possible: NDArray[np.bool_] = missed < _OF_ANOTHER * np.linalg.norm(total)
+    return possible
+
+
+class CoherentErrors:
+    """Errors of the pose that each grow the same way from step to step: a wheel that is off, a bias of the gyro.
+
+    Not a random walk: each is one vector in the body frame that travels with the base, e <- A e + B d, and the
+    covariance they leave is the sum of e e'. So a truth that is off by any one of them stays within one deviation.
+
+    Args:
+        count: of errors, m.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.errors = np.zeros((count, 3))
+        self._closed: NDArray[np.float64] = np.zeros((3, 3))
+
+    def move(self, a: Vector, b: Vector, added: Vector) -> None:
+        """Take the errors along a displacement in which they grow by (m, 3) in the body frame.
+
+        Args:
+            a: (3, 3) and
+            b: (3, 3), of the displacement by `planar.displacement_jacobians`.
+            added: (m, 3) [m, m, rad].
+        """
+        self.errors = self.errors @ a.T + added @ b.T
+        self._closed = a @ self._closed @ a.T
+
+    def close(self, which: slice = slice(None)) -> None:
+        """Keep some errors as they are now, independent of those that come: another slip is another wheel's."""
+        chosen = self.errors[which]
+        self._closed = self._closed + chosen.T @ chosen
+        self.errors[which] = 0.0
+
+    def covariance(self) -> Vector:
+        """Of the pose (3, 3) in the body frame."""
+        total: Vector = self._closed + self.errors.T @ self.errors
+        return total
