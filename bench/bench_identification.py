@@ -1,5 +1,8 @@
 """Least squares of the identification beside numpy and scipy: friction of the base from raw columns t, w1..4, M1..4.
 
+`friction-bag` begins with the file: a million wheel states in a bag, read by the package, and by mcap-ros2-support
+where that can be imported (`pip install --target DIR mcap-ros2-support`, then PYTHONPATH=DIR); else there is no ratio.
+
 Peers do what a user would write after seed 003, put right (R/4, effective mass, signs by wheel): two rows a sample with
 four unknowns, accelerations by central differences, windows of rest left out. Ours sums windows instead of samples, has
 rows for the turn, three unknowns more, and gives intervals and verdicts; its rows are therefore not those of the peers,
@@ -8,19 +11,25 @@ and the accuracy of each stands beside its time.
 
 from __future__ import annotations
 
+import importlib.util
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares as scipy_least_squares
 
+from bench.bag_peers import TOPIC, read_with_mcap_ros2, write_wheel_states
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
 from youbot_dynamics.identification.base_friction import FrictionSignals, estimate_base_friction
 from youbot_dynamics.identification.block_sums import Rows, accumulate
 from youbot_dynamics.identification.friction_rows import WHEEL_DEADBAND, FrictionModel
+from youbot_dynamics.identification.friction_signals import recorded_wheel_signals
 from youbot_dynamics.identification.least_squares import fit
 from youbot_dynamics.identification.verdict import Unknown
+from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.robot import load_robot
 
 Vector = NDArray[np.float64]
@@ -28,6 +37,7 @@ Vector = NDArray[np.float64]
 STEP = 1e-3  # [s] the EtherCAT cycle of the youBot
 TRUTH = {"viscous_x": 15.0, "viscous_y": 20.0, "wheel_coulomb": 0.12, "roller_coulomb": 0.3}
 SPEED_NOISE, TORQUE_NOISE = 0.05, 0.05  # [rad/s], [N m]
+BAG_OURS, BAG_PEER = "open_bag and one pass", "mcap-ros2-support and lstsq"
 OURS, LSTSQ, SCIPY = "one pass over windows", "np.linalg.lstsq", "scipy least_squares"
 
 
@@ -168,10 +178,41 @@ def plain() -> Item:
     return Item(item.about, item.candidates, item.unit, item.accuracy, (Goal(OURS, LSTSQ, 5.0),), 9)
 
 
+def from_bag(count: int) -> Item:
+    """Friction from a bag."""
+    friction, robot = model(), load_robot()
+    folder = tempfile.TemporaryDirectory(prefix="youbot_bench_")
+    file = write_wheel_states(Path(folder.name) / "bag", *columns(count, friction), robot)
+    chosen, delays = {"wheel_states": TOPIC}, np.zeros(3)
+
+    def ours(kept: tempfile.TemporaryDirectory[str] = folder) -> Vector:
+        found = estimate_base_friction([recorded_wheel_signals(open_bag(file), robot, chosen, delays)], friction)
+        return np.array([found[name].value for name in TRUTH])
+
+    def peer() -> Vector:
+        return by_numpy(friction, *read_with_mcap_ros2(file, robot))
+
+    ways = {BAG_OURS: ours}
+    there = importlib.util.find_spec("mcap_ros2") is not None
+    if there:
+        ways[BAG_PEER] = peer
+    return Item(
+        about=f"friction of the base from an mcap file of {count:.0e} wheel states, reading included",
+        unit="us",
+        candidates={label: Candidate(way, samples=count) for label, way in ways.items()},
+        accuracy={f"{label} [1]": worst(way()) for label, way in ways.items()},
+        goals=[Goal(BAG_OURS, BAG_PEER, 3.0)] if there else [],
+        repeats=3,
+        note="" if there else "no ratio: mcap-ros2-support is not installed; see the head of bench_identification.py",
+    )
+
+
 ITEMS: dict[str, Callable[[], Item]] = {
     "friction-columns-1e7": partial(from_columns, 10_000_000, against_scipy=True, goals=True),
     "friction-columns-1e6": partial(from_columns, 1_000_000, against_scipy=True, goals=False),
     "friction-columns-linear": linear,
+    "friction-bag-1e5": partial(from_bag, 100_000),
+    "friction-bag-1e6": partial(from_bag, 1_000_000),
     "least-squares-rows": block_sums,
 }
 ITEMS_WITHOUT_NUMBA: dict[str, Callable[[], Item]] = {"friction-columns-plain": plain}

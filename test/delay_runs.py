@@ -60,7 +60,22 @@ def drive_open_loop(program: Program, robot: Robot, truth: BaseTruth, seed: int)
     )
 
 
-def estimates(run: Run, robot: Robot) -> tuple[DelayEstimate, ...]:
+def ramps(seed: int, duration: float = 60.0) -> Program:
+    """Twists that ramp to speeds at random, every 0.2 to 0.8 s: each change of slope tells dead time from lag."""
+    random, steps = np.random.default_rng([seed, 7]), round(duration / PERIOD)
+    twists = np.zeros((steps, 3))
+    for axis, (fastest, steepest) in enumerate(((0.2, 0.7), (0.2, 0.7), (0.4, 1.8))):
+        speed, goal, left = 0.0, 0.0, 0
+        for k in range(steps):
+            if left == 0:
+                goal, left = random.uniform(-fastest, fastest), int(random.uniform(0.2, 0.8) / PERIOD)
+            speed += np.clip(goal - speed, -steepest * PERIOD, steepest * PERIOD)
+            twists[k, axis], left = speed, left - 1
+    return Program("ramps", twists, PERIOD)
+
+
+def estimates(run: Run, robot: Robot, model: str = "delay") -> tuple[DelayEstimate, ...]:
+    """Delays of x, y, yaw, with the friction the wheels feel by their commanded speeds."""
     base = robot.base.geometry.mecanum()
     friction = np.tanh(run.wheel_speeds / 0.1) @ base.inverse_matrix
     return estimate_delay(
@@ -68,6 +83,7 @@ def estimates(run: Run, robot: Robot) -> tuple[DelayEstimate, ...]:
         run.twist,
         run.stamps,
         run.positions,
+        model=model,
         measured_is="position",
         channels=("x", "y", "yaw"),
         friction=friction,

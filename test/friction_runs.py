@@ -107,3 +107,15 @@ def signals(run: FrictionRun, truth: BaseTruth, instruments: bool = True, record
     delays = np.array(truth.dead_times()) + truth.lag
     base = ROBOT.base.geometry.mecanum()
     return wheel_signals(run.stamps, run.positions, run.efforts, command, delays, base, recording)
+
+
+def coasts() -> tuple[np.ndarray, tuple[tuple[float, float], ...]]:
+    """Drive up to a speed, let go, 24 times: twists (k, 3) and the spans without torque."""
+    twists, off, now = [], [], 0.0
+    for leg in range(24):
+        speed = (0.7, 0.5, 0.3)[leg // 2 % 3] * (1.0 if leg // 6 % 2 == 0 else -1.0)
+        rise = np.minimum(np.arange(60) * PERIOD / 0.8, 1.0)[:, None] * speed * WAYS[leg % 2]
+        twists += [rise, np.zeros((125, 3))]
+        off.append((now + 60 * PERIOD, now + 180 * PERIOD))
+        now += 185 * PERIOD
+    return np.vstack(twists), tuple(off)

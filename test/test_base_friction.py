@@ -12,8 +12,8 @@ from friction_runs import (
     ROBOT,
     STRAIGHT,
     TURNING,
-    WAYS,
     calibrated_truth,
+    coasts,
     drive,
     friction_model,
     multi_sine,
@@ -229,18 +229,6 @@ def test_readings_that_are_missing_or_nan_are_left_out():
 
 
 # Coasting with the motors off
-
-
-def coasts() -> tuple[np.ndarray, tuple[tuple[float, float], ...]]:
-    """Drive up to a speed, let go, 24 times: twists (k, 3) and the spans without torque."""
-    twists, off, now = [], [], 0.0
-    for leg in range(24):
-        speed = (0.7, 0.5, 0.3)[leg // 2 % 3] * (1.0 if leg // 6 % 2 == 0 else -1.0)
-        rise = np.minimum(np.arange(60) * PERIOD / 0.8, 1.0)[:, None] * speed * WAYS[leg % 2]
-        twists += [rise, np.zeros((125, 3))]
-        off.append((now + 60 * PERIOD, now + 180 * PERIOD))
-        now += 185 * PERIOD
-    return np.vstack(twists), tuple(off)
 
 
 def test_coasting_tells_friction_over_effective_mass_without_any_effort():

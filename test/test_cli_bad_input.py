@@ -65,7 +65,7 @@ def bag(tmp_path_factory) -> Path:
 
 
 def test_good_bag_gives_its_delay(bag, tmp_path):
-    done = youbot("identify", bag, "--out", tmp_path / "found", "--json", code=0)
+    done = youbot("identify", bag, "--out", tmp_path / "found", "--json", "--only", "delay", code=0)
     assert '"verdict": "identified"' in done.stdout
     text = (tmp_path / "found" / "result.yaml").read_text()
     values = [float(line.split(":")[1]) for line in text.splitlines() if "effective_" in line]
@@ -97,7 +97,7 @@ def test_bag_cut_in_the_middle_is_used_and_the_loss_is_told(bag, tmp_path):
     data = next(bag.glob("*.mcap")).read_bytes()
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(data[: int(0.8 * len(data))])
-    done = youbot("identify", cut, "--out", tmp_path / "found", code=0)
+    done = youbot("identify", cut, "--out", tmp_path / "found", "--only", "delay", code=0)
     assert "no footer" in done.stderr
 
 
@@ -264,7 +264,7 @@ def test_bags_of_rosbag2s_own_storages_give_the_same_delay(bag, tmp_path, plugin
         connections = {c.id: writer.add_connection(c.topic, c.msgtype, typestore=store) for c in reader.connections}
         for connection, time, data in reader.messages():
             writer.write(connections[connection.id], time, data)
-    youbot("identify", copy, "--out", tmp_path / "found", code=0)
+    youbot("identify", copy, "--out", tmp_path / "found", "--only", "delay", code=0)
     text = (tmp_path / "found" / "result.yaml").read_text()
     values = [float(line.split(":")[1]) for line in text.splitlines() if "effective_" in line]
     assert values == pytest.approx([0.15] * 3, abs=1e-4)
@@ -274,5 +274,5 @@ def test_bags_are_combined_and_a_folder_of_bags_is_taken_apart(tmp_path):
     (tmp_path / "day").mkdir()
     write_bag(tmp_path / "day" / "first", delay=0.15)
     write_bag(tmp_path / "day" / "second", delay=0.15)
-    done = youbot("identify", tmp_path / "day", "--out", tmp_path / "found", "--json", code=0)
+    done = youbot("identify", tmp_path / "day", "--out", tmp_path / "found", "--json", "--only", "delay", code=0)
     assert done.stdout.count('"sha256"') == 2

@@ -13,34 +13,39 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.errors import ResourceError
-from youbot_dynamics.identification import plots
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
-from youbot_dynamics.identification.delay import DelayEstimate
-from youbot_dynamics.identification.report import ChannelFit, Report, render, write_report
+from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
+from youbot_dynamics.identification.page import curve_plots, drawing, words
+from youbot_dynamics.identification.report import Report, render, write_report
+from youbot_dynamics.identification.result import Result
+from youbot_dynamics.identification.verdict import IDENTIFIED, Estimate, Unknown, judge, refusal
+from youbot_dynamics.identification.whiteness import whiteness
+from youbot_dynamics.identification_stages import STAGES
 
 NAN = float("nan")
-VOID = {"meta", "link", "img", "br", "hr", "input"}
-IDENTIFIED = DelayEstimate(
-    channel="x",
-    value=0.1503,
-    standard_error=0.002,
-    interval=(0.1464, 0.1542),
-    gain=0.985,
-    residual=0.00147,
-    samples=960,
-    fastest=0.2,
-    verdict="identified",
+VOID = {"meta", "link", "img", "br", "hr", "input", "wbr"}
+NO_POSE = "no topic with a pose of the base"
+
+
+def delay(axis: str, value: float, half: float, verdict: str = IDENTIFIED, **details: float) -> Finding:
+    name = f"robot.base.delay.effective_{axis}"
+    estimate = Estimate(name, "s", value, half / 2.0, (value - half, value + half), verdict)
+    return Finding(name, estimate, 960, f"commands of up to 0.2 in {axis}", details)
+
+
+def friction(name: str, value: float, half: float, **limits: float) -> Finding:
+    estimate = judge(Unknown(name, "N s/m", **limits), value, half / 2.0, half)
+    return Finding(name, estimate, 5300, "wheel speeds of up to 9.1 rad/s")
+
+
+DELAYS = (
+    delay("x", 0.1503, 0.0039, gain=0.985, residual=0.00147),
+    delay("yaw", NAN, NAN, refusal("the command never changed"), gain=NAN),
 )
-REFUSED = DelayEstimate(
-    channel="yaw",
-    value=NAN,
-    standard_error=NAN,
-    interval=(NAN, NAN),
-    gain=NAN,
-    residual=NAN,
-    samples=812,
-    fastest=0.4,
-    verdict="not identifiable: the command never changed",
+FRICTION = (
+    friction("robot.base.friction.viscous_x", 20.06, 0.73),
+    friction("robot.base.friction.viscous_y", -0.4, 0.9, low=0.0),
+    friction("base.friction.missed_inertia_x", -5.1, 0.54),
 )
 
 
@@ -53,23 +58,45 @@ def comparison(name: str = "combined", labels: tuple[str, ...] = ROWS, count: in
     return PathComparison(name, t, desired, actual, "ground truth")
 
 
-def channel_fit(channel: str = "x", unit: str = "m", count: int = 1000) -> ChannelFit:
-    t = 1.7e9 + np.linspace(0.0, 20.0, count)
+def curve(title: str = "Channel x", unit: str = "m", count: int = 1000) -> FitCurve:
+    t = np.linspace(0.0, 20.0, count)
     noise = 1e-3 * np.random.default_rng(4).standard_normal(count)
     moved = np.sin(t - 0.15)
-    return ChannelFit(channel, unit, t, np.sin(t), moved, moved + noise)
+    band = np.full(count, 2e-3)
+    return FitCurve(title, "motion", unit, t, moved + noise, moved, "shifted", band, np.sin(t), None, 2.0, "A caption.")
+
+
+def stages(*curves: FitCurve) -> tuple[StageResult, ...]:
+    matrix = np.array([[1.0, -0.96, NAN], [-0.96, 1.0, 0.12], [NAN, 0.12, 1.0]])
+    correlation = Correlation("Base friction", ("viscous_x", "viscous_y", "lost"), matrix, 5.04, "QR", ("viscous_y",))
+    return StageResult("delay", DELAYS, fits=curves), StageResult(
+        "base_friction", FRICTION, correlations=(correlation,)
+    )
+
+
+def result(of: tuple[StageResult, ...], **missing: str) -> Result:
+    findings = tuple(finding for stage in of for finding in stage.findings)
+    stage_of = {finding.name: stage.stage for stage in of for finding in stage.findings}
+    return Result("youbot-7", findings, ("delay", "base_friction"), missing, stage_of, ())
 
 
 def full_report() -> Report:
+    found = stages(curve(), curve("Channel yaw", "rad"))
     return Report(
-        title="Delay and path tracking",
-        robot_id="youbot-7",
-        delays=(IDENTIFIED, REFUSED),
-        fits=(channel_fit(), channel_fit("yaw", "rad")),
+        title="Identification of run",
+        result=result(found, calibration=NO_POSE),
+        stages=found,
         paths=(comparison(), comparison("rotation", (OPEN_LOOP, FEEDBACK))),
         provenance={"bag": "run.mcap", "clock": "header stamps"},
+        warnings=("The clock jumped by 0.3 s.",),
         notes=("The recording was cut: the last 0.8 s are missing.",),
     )
+
+
+def with_findings(*findings: Finding, stage: str = "delay") -> Report:
+    """A report of findings alone."""
+    found = (StageResult(stage, findings),)
+    return Report("Findings", result(found), found, (), {}, (), ())
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +165,11 @@ def test_the_page_needs_nothing_from_elsewhere(text: str) -> None:
 
 
 def test_every_reference_inside_the_page_has_one_target(text: str) -> None:
-    ids = [target for _, name, target in Page(text).attributes if name == "id"]
+    page = Page(text)
+    ids = [target for _, name, target in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', text)) == set(ids)
+    assert {target for _, name, target in page.attributes if name == "aria-labelledby"} <= set(ids)
 
 
 def test_the_table_carries_the_numbers_of_the_comparison(text: str) -> None:
@@ -170,26 +199,122 @@ def test_a_small_error_keeps_its_digits_and_its_sign() -> None:
 
 def test_delays_are_shown_in_milliseconds_with_their_interval(text: str) -> None:
     page = Page(text)
-    assert page.row("x")[1:] == ["150.3", "146.4 to 154.2", "0.985", "0.00147 m", "960", "identified"]
+    row = page.row("base.delay.effective_x")
+    assert row[1:4] == ["150.3", "146.4 to 154.2", "ms"]
+    assert row[4] == "\u2713 identifiedholds for commands of up to 0.2 in x; gain 0.985; residual 0.00147"
     assert "150.3 ms in x (95 % interval 146.4 to 154.2)" in page.text
+    assert "Identified: 1 of 2 numbers for the delays of the base and 1 of 2 for the friction of the base;" in page.text
 
 
-def test_several_fits_of_a_channel_are_counted() -> None:
-    text = render(replace(full_report(), fits=(channel_fit(), channel_fit())))
-    assert re.findall(r"<h3>(Channel.*?)</h3>", text) == ["Channel x, 1 of 2", "Channel x, 2 of 2"]
-    assert text.count("<figcaption>Combined delay 150.3 ms.") == 2
+def test_long_times_are_told_in_seconds_and_ratios_without_a_unit() -> None:
+    slow = Finding("slow", Estimate("slow", "s", 713.0, 5.0, (703.0, 723.0), IDENTIFIED))
+    ratio = Finding("ratio", Estimate("ratio", "1", 0.861, 0.02, (0.82, 0.902), IDENTIFIED))
+    page = Page(render(with_findings(slow, ratio, stage="thermal")))
+    assert page.row("slow")[1:4] == ["713", "703 to 723", "s"]
+    assert page.row("ratio")[1:4] == ["0.861", "0.820 to 0.902", ""]
+
+
+def test_what_holds_for_a_whole_table_is_said_once(text: str) -> None:
+    page = Page(text)
+    assert page.text.count("960 samples") == 1
+    assert page.text.count("5300 samples. Holds for wheel speeds of up to 9.1 rad/s.") == 1
+    assert page.row("base.friction.viscous_x")[4] == "\u2713 identified"
 
 
 def test_what_is_not_identifiable_is_marked_with_its_reason(text: str) -> None:
     page = Page(text)
-    assert page.row("yaw") == ["yaw", "\u2013", "\u2013", "\u2013", "\u2013", "812", REFUSED.verdict]
-    assert "<strong>not identifiable</strong>: the command never changed" in text
+    row = page.row("base.delay.effective_yaw")
+    assert row[1:4] == ["\u2013", "", "ms"]
+    assert row[4].startswith("\u2717 not identifiable: the command never changed")
     assert "the delay in yaw could not be identified" in page.text
     assert "nan" not in " ".join(page.words).lower().split()
-    unbounded = replace(IDENTIFIED, interval=(-np.inf, np.inf), verdict="not identifiable: no information")
-    assert "\u2212\u221e to \u221e" in Page(render(replace(full_report(), delays=(unbounded,), fits=(), paths=()))).row(
-        "x"
+    unbounded = delay("x", 0.15, float("inf"), refusal("no information"))
+    assert Page(render(with_findings(unbounded))).row("base.delay.effective_x")[2] == "\u2212\u221e to \u221e"
+
+
+def test_a_value_at_its_bound_says_so(text: str) -> None:
+    row = Page(text).row("base.friction.viscous_y")
+    assert row[4].startswith("\u2717 not identifiable at bound 0: the data ask for -0.4 \u00b10.9 N s/m")
+    kept = judge(Unknown("x", "N", low=0.0, resolution=1.0), -0.1, 0.05, 0.1)
+    shown = Page(render(with_findings(Finding("x", kept), stage="thermal"))).row("x")
+    assert shown[1] == "0" and shown[4] == "\u2713 identified at bound 0"
+
+
+def test_a_part_of_something_used_as_a_whole_says_so() -> None:
+    part = replace(delay("x", 0.1, 0.09, refusal("too wide")), part_of="the response of the base")
+    row = Page(render(with_findings(part))).row("base.delay.effective_x")
+    assert row[4].startswith("\u2717 not identifiable used as part of the response of the base: too wide")
+
+
+def test_what_the_robot_has_no_parameter_for_stands_apart(text: str) -> None:
+    page = Page(text)
+    names = [row[0] for row in page.rows]
+    heading = names.index("Beside them, no parameters of the robot")
+    assert names[heading + 1] == "base.friction.missed_inertia_x"
+    assert "1 of 2 identified, and 1 of 1 beside them" in page.text
+    alone = Page(render(with_findings(friction("base.friction.missed_inertia_x", -5.1, 0.54), stage="base_friction")))
+    assert "1 of 1 identified" in alone.text and "Beside them" not in alone.text
+
+
+def test_a_stage_without_data_is_one_line_with_the_reason(text: str) -> None:
+    assert f"<strong>nothing to work with</strong>: {NO_POSE}</p><h3>Delays of the base</h3>" in text
+    refused = tuple(replace(finding, estimate=replace(finding.estimate, verdict=refusal("-"))) for finding in FRICTION)
+    found = (StageResult("base_friction", refused, missing="no effort"),)
+    empty = Page(render(replace(full_report(), stages=found, result=result(found, base_friction="no effort"))))
+    assert "nothing to work with: no effort" in empty.text
+    assert not [row for row in empty.rows if row[0].startswith("base.friction")]
+
+
+def test_a_fit_says_whether_its_residual_is_white() -> None:
+    time, smooth = np.arange(2000) * 0.02, np.sin(np.arange(2000) * 0.01)
+    noise = np.random.default_rng(7).standard_normal(2000)
+    fit = FitCurve("x", "motion", "m", time, smooth + noise, smooth, "model")
+    drifting = replace(fit, title="y", measured=smooth + np.cumsum(noise))
+    tested = replace(fit, title="z", whiteness=whiteness(time, noise))
+    short = replace(fit, title="s", time=time[:10], measured=noise[:10], modelled=smooth[:10])
+    page = render(replace(full_report(), stages=stages(fit, drifting, tested, short), paths=()))
+    shown = [Page(figure).text for figure in re.findall(r"<figure>.*?</figure>", page)]
+    assert "Ljung-Box over 20 lags: p = 0." in shown[0] and "nothing speaks against a white residual" in shown[0]
+    assert "p < 0.001 if the noise may change its strength: the residual is not white" in shown[1]
+    assert "This test is of the samples drawn here." in shown[0] and "drawn here" not in shown[2]
+    assert "Ljung-Box" not in shown[3]
+    assert "bounds \u00b10.045 for white noise" in page  # 2 / sqrt(2000)
+
+
+def test_a_long_table_can_be_folded_and_stands_open() -> None:
+    many = [friction(f"robot.arm.joint_{k}.friction.viscous", 1.0, 0.1) for k in range(13)]
+    assert "<details open><summary>13 of 13 identified</summary>" in render(with_findings(*many, stage="arm_friction"))
+    assert "<details" not in render(with_findings(*many[:12], stage="arm_friction"))
+
+
+def test_correlations_are_a_tinted_table_with_the_condition_number(text: str) -> None:
+    page = Page(text)
+    [heat] = re.findall(r'<table class="heat">.*?</table>', text)
+    cells = Page(heat).rows
+    assert cells[0] == ["", "viscous_x", "viscous_y", "lost"]
+    assert cells[1] == ["viscous_x", "1", "\u22120.96", "\u2013"]
+    assert cells[2] == ["viscous_y", "\u22120.96", "1", "0.12"]
+    assert '<td class="negative strong" style="--r:0.96">' in heat and '<td class="positive" style="--r:0.12">' in heat
+    assert "Condition number 5.04, solved by QR; put at a physical bound: viscous_y." in page.text
+
+
+def test_warnings_stand_before_the_verdicts(text: str) -> None:
+    assert text.index("The clock jumped by 0.3 s.") < text.index('<h2 id="verdicts">')
+    assert "warnings" not in re.findall(
+        r'<h2 id="(\w+)"', render(replace(full_report(), warnings=(), stages=(), paths=()))
     )
+
+
+def test_a_fit_says_its_residual_and_shows_its_band(text: str) -> None:
+    residual = curve().measured - curve().modelled
+    rms = f"{np.sqrt(np.mean(residual**2)):.5f}"
+    assert text.count(f"RMS residual {rms} m.") == 3  # caption, and the labels of the whole run and of the detail
+    assert "The shaded band is the 95 % band of the model." in text
+    assert text.count("fill-opacity: 0.25") == 4
+    bare = replace(curve(), band=None, reference=None, detail=0.0)
+    plain = render(replace(full_report(), stages=stages(bare), paths=()))
+    assert "band" not in Page(plain).text and "commanded" not in Page(plain).text
+    assert plain.count('<svg class="plot"') == 2  # fit and autocorrelation
 
 
 def test_the_summary_says_how_many_times_smaller_the_errors_became() -> None:
@@ -200,7 +325,7 @@ def test_the_summary_says_how_many_times_smaller_the_errors_became() -> None:
     }
     still = {OPEN_LOOP: path.desired, FEEDBACK: path.desired + np.array([0.001, 0.0, 0.005])}
     paths = (replace(path, actual=actual), replace(path, name="turn", actual=still))
-    text = Page(render(replace(full_report(), paths=paths, fits=()))).text
+    text = Page(render(replace(full_report(), paths=paths, stages=()))).text
     assert "the position RMSE is 20 times smaller on combined and below 2 mm both times on turn" in text
     assert "the heading RMSE is 2.0 times larger on combined and up to 5 mrad on turn" in text
 
@@ -208,19 +333,24 @@ def test_the_summary_says_how_many_times_smaller_the_errors_became() -> None:
 def test_words_from_outside_are_escaped() -> None:
     evil = "<script>alert('1')</script>&\"{style}@LIGHT@"
     path = comparison(evil, (OPEN_LOOP, FEEDBACK))
+    estimate = Estimate(evil, evil, 1.0, 0.1, (0.9, 1.1), refusal(evil))
+    finding = Finding(evil, estimate, valid_for=evil, details={evil: evil})
+    hung = Correlation(evil, (evil,), np.eye(1), 1.0, evil, (evil,))
+    drawn = replace(curve(evil, evil + "$\\frac$"), quantity=evil, modelled_is=evil, caption=evil)
+    found = (StageResult("delay", (finding,), fits=(drawn,), correlations=(hung,)),)
     report = Report(
         title=evil,
-        robot_id=evil,
-        delays=(replace(IDENTIFIED, channel=evil), replace(REFUSED, verdict=evil)),
-        fits=(channel_fit(evil, evil + "$\\frac$"),),
+        result=replace(result(found, thermal=evil), robot_id=evil),
+        stages=found,
         paths=(replace(path, truth=evil, actual={**path.actual, evil: path.desired}),),
         provenance={evil: evil},
+        warnings=(evil,),
         notes=(evil,),
     )
     text = render(report)
     page = Page(text)
     assert "<script" not in text
-    assert page.text.count("alert('1')") >= 10
+    assert page.text.count("alert('1')") >= 20
     assert page.row(evil)[0] == evil
 
 
@@ -228,7 +358,7 @@ def test_a_file_name_outside_utf_8_does_not_break_the_file(tmp_path: Path) -> No
     name = b"run_\xff.mcap".decode("utf-8", "surrogateescape")
     write_report(
         tmp_path / "report.html",
-        replace(full_report(), provenance={"bag": name}, paths=(comparison(name),), fits=()),
+        replace(full_report(), provenance={"bag": name}, paths=(comparison(name),), stages=()),
     )
     assert "run_?.mcap" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
@@ -243,21 +373,28 @@ def test_the_same_report_gives_the_same_bytes(tmp_path: Path, text: str) -> None
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_the_order_is_summary_delays_fits_paths_provenance_notes(text: str) -> None:
-    headings = re.findall(r"<h[123]>(.*?)</h[123]>", text)
+def test_headings_are_in_order_and_skip_no_level(text: str) -> None:
+    headings = [(int(level), re.sub("<.*?>", "", name)) for level, name in re.findall(r"<h(\d).*?>(.*?)</h\d>", text)]
     assert headings == [
-        "Delay and path tracking",
-        "Delays",
-        "Fit of the delays",
-        "Channel x",
-        "Channel yaw",
-        "Paths",
-        "combined",
-        "rotation",
-        "Provenance",
-        "Notes",
+        (1, "Identification of run"),
+        (2, "Warnings about the data"),
+        (2, "Verdicts"),
+        (3, "Geometry of the base"),
+        (3, "Delays of the base"),
+        (3, "Friction of the base"),
+        (2, "Fits"),
+        (3, "Delays of the base"),
+        (4, "Channel x"),
+        (4, "Channel yaw"),
+        (2, "Correlations"),
+        (3, "Base friction"),
+        (2, "Paths"),
+        (3, "combined"),
+        (3, "rotation"),
+        (2, "Provenance"),
+        (2, "Notes"),
     ]
-    assert text.index('class="summary"') < text.index("<h2>")
+    assert text.index('class="summary"') < text.index("<h2")
 
 
 def test_no_plot_brings_a_style_for_the_whole_page(text: str) -> None:
@@ -266,31 +403,49 @@ def test_no_plot_brings_a_style_for_the_whole_page(text: str) -> None:
 
 def test_every_plot_tells_what_it_shows(text: str) -> None:
     labels = re.findall(r'<svg class="plot"[^>]* role="img" aria-label="([^"]+)"', text)
-    assert len(labels) == text.count('<svg class="plot"') == 8
+    assert len(labels) == text.count('<svg class="plot"') == 10
     assert len(set(labels)) == len(labels)
 
 
 def test_lines_differ_in_dashes_as_well_as_in_colour() -> None:
-    styles = (plots.COMMANDED, plots.OPEN_LOOP, plots.RESTORED, plots.SIMULATED, plots.FEEDBACK)
-    assert len({style.dashes for style in styles}) == len({style.colour for style in styles}) == len(styles)
+    of_paths = (drawing.COMMANDED, drawing.OPEN_LOOP, drawing.RESTORED, drawing.SIMULATED, drawing.FEEDBACK)
+    for styles in (of_paths, (drawing.COMMANDED, drawing.MODELLED, drawing.MEASURED)):
+        assert len({style.dashes for style in styles}) == len({style.colour for style in styles}) == len(styles)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+@pytest.mark.parametrize(("paper", "k"), [("#ffffff", 0), ("#17171b", 1)])
+def test_words_and_lines_stand_out_from_the_paper(paper: str, k: int) -> None:
+    """WCAG 2.2: 4.5 for words, 3 for what is drawn; words are ink, axis or, as links, blue."""
+    for role, pair in drawing.PALETTE.items():
+        bright, dark = sorted((luminance(paper), luminance(pair[k])), reverse=True)
+        wanted = 4.5 if role in ("ink", "axis", "blue") else 3.0 if role != "grid" else 1.0
+        assert (bright + 0.05) / (dark + 0.05) >= wanted, role
 
 
 @pytest.mark.parametrize(
     "parts",
     [
         {"paths": ()},
-        {"fits": ()},
-        {"fits": (), "paths": (), "delays": (), "provenance": {}, "notes": ()},
-        {"fits": (channel_fit(count=1),)},
-        {"fits": (channel_fit(count=2),)},
+        {"stages": ()},
+        {"stages": (), "result": result(()), "paths": (), "provenance": {}, "warnings": (), "notes": ()},
+        {"stages": stages(curve(count=1))},
+        {"stages": stages(curve(count=2))},
+        {"stages": stages(replace(curve(), measured=np.full(1000, NAN)))},
         {"paths": (comparison(labels=(OPEN_LOOP,)),)},
         {"paths": (comparison(labels=()),)},
         {"paths": (comparison(count=1),)},
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_what_is_not_there_is_left_out(parts: dict[str, object]) -> None:
     page = Page(render(replace(full_report(), **parts)))  # type: ignore[arg-type]
-    assert "Effective delay" in page.text
+    assert "Verdicts" in page.text
 
 
 @pytest.mark.filterwarnings("error")
@@ -304,39 +459,78 @@ def test_gaps_in_a_run_are_drawn_as_gaps_and_a_run_at_rest_too() -> None:
     assert value(page.row(OPEN_LOOP, 1)[7]) == 0.0
 
 
-def test_long_runs_stay_below_three_megabytes() -> None:
-    count = 40_000
-    report = replace(
+def fleet(curves: int, programs: int) -> Report:
+    """A report of long runs, many unknowns, and ten thousand recordings."""
+    count, names = 40_000, tuple(f"unknown_{k}" for k in range(60))
+    of_delay, of_base = stages(*(curve(f"Channel {k}", "m", count) for k in range(curves)))
+    hung = Correlation("Arm", names, np.corrcoef(np.random.default_rng(1).standard_normal((60, 80))), 7.0)
+    joints = tuple(friction(f"robot.arm.{k}", 1.0, 0.1) for k in range(60))
+    found = (of_delay, of_base, StageResult("arm_friction", joints, correlations=(hung,)))
+    return replace(
         full_report(),
-        fits=tuple(channel_fit(name, "m", count) for name in ("x", "y", "yaw")),
-        paths=tuple(comparison(f"program {k}", count=count) for k in range(6)),
+        result=result(found),
+        stages=found,
+        paths=tuple(comparison(f"program {k}", count=count) for k in range(programs)),
+        provenance={f"sha256 {k}": f"{k:064x}" for k in range(10_000)},
+        notes=tuple(f"recording {k} was skipped: it is empty" for k in range(10_000)),
     )
-    assert len(render(report).encode()) < 3_000_000
+
+
+def test_long_runs_stay_below_three_megabytes() -> None:
+    text = render(fleet(curves=1, programs=1))
+    assert len(text.encode()) < 3_000_000
+    assert text.count("9800 more are left out here.") == 2
+
+
+@pytest.mark.slow
+def test_long_runs_of_a_fleet_stay_below_three_megabytes() -> None:
+    text = render(fleet(curves=40, programs=6))
+    assert len(text.encode()) < 3_000_000
+    assert "15 more curves of this stage are not drawn." in text
 
 
 def test_thinning_keeps_the_extremes() -> None:
-    t = np.linspace(0.0, 1.0, 100_000)
-    values = np.sin(40.0 * t)
+    values = np.sin(np.linspace(0.0, 40.0, 100_000))
     values[[12_345, 67_890]] = [9.0, -9.0]
-    thin_t, thin_v = plots.thin(t, values, 2000)
-    assert len(thin_t) == len(thin_v) <= 2000
-    assert np.all(np.diff(thin_t) > 0.0)
-    assert (thin_v.min(), thin_v.max()) == (-9.0, 9.0)
-    assert (thin_t[0], thin_t[-1]) == (t[0], t[-1])
+    keep = drawing.thin(values, 2000)
+    assert len(keep) <= 2000 and np.all(np.diff(keep) > 0)
+    assert (values[keep].min(), values[keep].max()) == (-9.0, 9.0)
+    assert (keep[0], keep[-1]) == (0, 99_999)
 
 
 def test_the_detail_lies_where_the_command_moves() -> None:
     t = np.arange(0.0, 60.0, 0.02)
-    part = plots.busiest(t, np.clip(t - 40.0, 0.0, 3.0), 0.15)
+    ramp = np.clip(t - 40.0, 0.0, 3.0)
+    asked = FitCurve("x", "motion", "m", t, 0.0 * t, 0.0 * t, "model", reference=ramp, detail=2.1)
+    part = curve_plots.detail(asked)
     assert 39.0 < t[part.start] < 42.0
-    assert t[part.stop - 1] - t[part.start] == pytest.approx(14 * 0.15, abs=0.05)
+    assert t[part.stop - 1] - t[part.start] == pytest.approx(2.1, abs=0.05)
+    short = curve_plots.detail(replace(asked, detail=0.01))
+    assert short.stop - short.start >= 29
+    assert curve_plots.has_detail(asked)
+    assert not curve_plots.has_detail(replace(asked, detail=0.0))
+    assert not curve_plots.has_detail(replace(asked, detail=50.0))
+
+
+def test_no_line_leads_across_missing_samples() -> None:
+    time = np.concatenate([np.arange(0.0, 1.0, 0.01), np.arange(5.0, 6.0, 0.01)])
+    keep = np.arange(0, 200, 3)
+    broken = curve_plots.with_gaps(time, keep)
+    [gap] = np.flatnonzero(broken == -1)
+    assert time[broken[gap - 1]] < 1.0 and time[broken[gap + 1]] >= 5.0
+    assert np.array_equal(np.delete(broken, gap), keep)
+
+
+def test_every_stage_has_a_title() -> None:
+    assert tuple(words.STAGE_TITLES) == STAGES
+    assert set(words.STAGE_REMARKS) <= set(STAGES)
 
 
 def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ResourceError, match="pip install matplotlib"):
         render(full_report())
-    assert "150.3" in render(replace(full_report(), fits=(), paths=()))
+    assert "150.3" in render(replace(full_report(), stages=stages(), paths=()))
 
 
 def test_importing_the_report_does_not_load_matplotlib() -> None:

@@ -10,27 +10,36 @@ import pytest
 
 from youbot_dynamics import __version__, parameter_file
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.identification.delay import DelayEstimate
-from youbot_dynamics.identification.result import Result, Source, write_result
+from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.opened import Source
+from youbot_dynamics.identification.result import SCHEMA_VERSION, Result, Skipped, write_result
+from youbot_dynamics.identification.verdict import IDENTIFIED, Estimate, Unknown, undetermined
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.robot import load_robot
 
-NAN = float("nan")
+DELAY = "robot.base.delay.effective_"
 
 
-def identified(channel: str, value: float = 0.15) -> DelayEstimate:
-    return DelayEstimate(channel, value, 1e-3, (value - 2e-3, value + 2e-3), 0.98, 1e-3, 900, 0.2, "identified")
+def found_as(name: str, value: float, unit: str = "s", **more) -> Finding:
+    estimate = Estimate(name, unit, value, 1e-3, (value - 2e-3, value + 2e-3), IDENTIFIED)
+    return Finding(name, estimate, 900, "commands of up to 0.2", **more)
 
 
-def refused(channel: str) -> DelayEstimate:
-    return DelayEstimate(channel, NAN, NAN, (NAN, NAN), NAN, NAN, 0, 0.0, "not identifiable: too few readings")
+def identified(channel: str, value: float = 0.15) -> Finding:
+    return found_as(f"{DELAY}{channel}", value)
+
+
+def refused(channel: str) -> Finding:
+    name = f"{DELAY}{channel}"
+    return Finding(name, undetermined(Unknown(name, "s"), "too few readings"))
 
 
 SOURCE = Source("drive.mcap", "ab" * 32, "stamps", "wheel_commands to joint_states", "youbot", "")
 
 
-def result(*delays: DelayEstimate, robot_id: str = "youbot") -> Result:
-    return Result(robot_id, delays, (SOURCE,))
+def result(*findings: Finding, robot_id: str = "youbot", **more) -> Result:
+    of_stage = {finding.name: "delay" for finding in findings}
+    return Result(robot_id, findings, ("delay",), {}, of_stage, (SOURCE,), **more)
 
 
 def test_only_what_was_identified_becomes_a_parameter(tmp_path: Path) -> None:
@@ -52,22 +61,57 @@ def test_a_robot_takes_its_result_and_another_robot_refuses_it(tmp_path: Path) -
         load_robot(tmp_path / "result.yaml")
 
 
-def test_a_channel_of_a_text_log_is_reported_but_is_no_parameter_of_the_robot() -> None:
-    found = result(identified("motor"))
-    assert found.complete and list(found.parameters()) == ["robot.robot_id"]
-    assert found.as_dict()["parameters"][0]["name"] == "delay.effective_motor"
+def test_what_the_robot_has_no_parameter_for_is_reported_and_does_not_count_beside_parameters() -> None:
+    beside = Finding("base.friction.missed_inertia_x", undetermined(Unknown("missed", "kg"), "no change of speed"))
+    found = result(identified("x"), beside)
+    assert found.complete
+    assert list(found.parameters()) == ["robot.robot_id", f"{DELAY}x"]
+    assert [entry["name"] for entry in found.as_dict()["parameters"]] == [f"{DELAY}x", beside.name]
+    alone = found_as("delay.effective_motor", 0.1)
+    assert result(alone).complete and list(result(alone).parameters()) == ["robot.robot_id"]
+    assert not result(beside).complete
+
+
+def test_a_stage_without_data_counts_only_where_it_was_asked_for() -> None:
+    friction = Finding("robot.base.friction.viscous_x", undetermined(Unknown("xi", "N s/m"), "no wheel effort"))
+    of_stage = {friction.name: "base_friction", f"{DELAY}x": "delay"}
+    both = (identified("x"), friction)
+    missing = {"base_friction": "no wheel effort"}
+    assert Result("youbot", both, ("delay",), missing, of_stage, (SOURCE,)).complete
+    assert not Result("youbot", both, ("delay", "base_friction"), missing, of_stage, (SOURCE,)).complete
+
+
+def test_a_value_the_robot_does_not_take_is_told_and_not_written(tmp_path: Path) -> None:
+    found = result(found_as("robot.arm.joint_1.friction.coulomb", 99.0, "N m"), identified("x"))
+    assert "robot.arm.joint_1.friction.coulomb" not in found.parameters()
+    (told,) = found.out_of_range()
+    assert "joint_1.friction.coulomb" in told and "99" in told
+    write_result(tmp_path, found)
+    load_robot(tmp_path / "result.yaml")
+
+
+def test_a_result_replaces_the_values_of_a_robot() -> None:
+    robot = load_robot()
+    better = result(found_as("robot.arm.joint_3.motor.resistance", 1.25, "Ohm")).applied_to(robot)
+    assert better.arm.joint_3.motor.resistance == 1.25
+    assert dataclasses.replace(better, arm=robot.arm) == robot
 
 
 def test_the_json_carries_value_interval_verdict_and_provenance(tmp_path: Path) -> None:
-    write_result(tmp_path, result(identified("x"), refused("y")))
+    one = found_as(f"{DELAY}x", 0.15, details={"gain": 0.98, "residual": float("nan")})
+    skipped = (Skipped("broken.mcap", "no messages"),)
+    write_result(tmp_path, result(one, refused("y"), skipped=skipped, warnings=("a clock jumps",)))
     data = json.loads((tmp_path / "result.json").read_text(), parse_constant=lambda word: pytest.fail(word))
-    assert data["schema_version"] == 1 and data["robot_id"] == "youbot"
+    assert data["schema_version"] == SCHEMA_VERSION and data["robot_id"] == "youbot"
     x, y = data["parameters"]
-    assert (x["name"], x["value"], x["unit"]) == ("robot.base.delay.effective_x", 0.15, "s")
+    assert (x["stage"], x["name"], x["value"], x["unit"]) == ("delay", f"{DELAY}x", 0.15, "s")
     assert x["interval_95"] == [0.148, 0.152] and x["verdict"] == "identified" and x["samples"] == 900
-    assert x["valid_for"] == "commands of up to 0.2 in SI units of the channel"
+    assert x["gain"] == 0.98 and x["residual"] is None
+    assert x["valid_for"] == "commands of up to 0.2" and x["at_bound"] is False
     assert y["value"] is None and y["interval_95"] == [None, None] and y["verdict"].startswith("not identifiable: ")
     assert data["sources"] == [dataclasses.asdict(SOURCE)]
+    assert data["skipped"] == [{"path": "broken.mcap", "reason": "no messages"}]
+    assert data["warnings"] == ["a clock jumps"]
     assert data["versions"]["youbot_dynamics"] == __version__
     assert {"numpy", "scipy", "python"} <= set(data["versions"])
 

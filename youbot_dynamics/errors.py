@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class YoubotDynamicsError(Exception):
     """Base of every error a user can cause or meet; its text is one line.
@@ -21,6 +23,14 @@ class YoubotDynamicsError(Exception):
         parts = [f"got {got}" if got else "", f"expected {expected}" if expected else "", remedy]
         detail = "; ".join(part for part in parts if part)
         super().__init__(" ".join(f"{thing}: {detail}".split()) if detail else thing)
+
+    def __reduce__(self) -> tuple[Callable[..., YoubotDynamicsError], tuple[object, ...]]:
+        """Keep its parts when it comes from another process."""
+        return _again, (type(self), self.thing, self.got, self.expected, self.remedy)
+
+
+def _again(kind: type[YoubotDynamicsError], thing: str, got: str, expected: str, remedy: str) -> YoubotDynamicsError:
+    return kind(thing, got=got, expected=expected, remedy=remedy)
 
 
 class RecordingError(YoubotDynamicsError):

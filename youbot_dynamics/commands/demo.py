@@ -17,12 +17,13 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from youbot_dynamics.commands.identify import print_delays
+from youbot_dynamics.commands.findings import print_findings
 from youbot_dynamics.commands.progress import announce, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.identification.base_signals import base_signals
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
-from youbot_dynamics.identification.pipeline import Options, compare, identify, with_delays, write_outputs
+from youbot_dynamics.identification.opened import Options
+from youbot_dynamics.identification.pipeline import compare, identify, write_outputs
 from youbot_dynamics.identification.recorded_path import RecordedPath, recorded_path
 from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
@@ -100,10 +101,10 @@ def _story(out: Path, seed: int) -> int:
                 step(f"driving {program}, compensated and stabilised")
                 _drive(out, environment, program, f"{program}_feedback")
         step("comparing the drives")
-        better = with_delays(robot, found.result.delays)
+        better = found.result.applied_to(robot)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
         write_outputs(out, found, comparisons, f"youbot demo: digital twin, seed {seed} (simulated, not a robot)")
-    print_delays(found.result.delays)
+    print_findings(found.result)
     _print_tracking(comparisons)
     truth = load_truth(seed)
     hidden = ", ".join(

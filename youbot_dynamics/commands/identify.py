@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import sys
 from collections.abc import Sequence
-from math import isfinite
 
-from rich.console import Console
-from rich.table import Table
-
+from youbot_dynamics.commands.findings import print_findings
 from youbot_dynamics.commands.progress import announce, steps
 from youbot_dynamics.errors import IdentificationError, ParameterError, RecordingError
-from youbot_dynamics.identification.delay import DelayEstimate
-from youbot_dynamics.identification.pipeline import Options, compare, identify, with_delays, write_outputs
+from youbot_dynamics.identification.fleet import fleet_worker
+from youbot_dynamics.identification.opened import Options
+from youbot_dynamics.identification.pipeline import compare, identify, write_outputs
+from youbot_dynamics.identification.result import result_json
 from youbot_dynamics.identification.topics import ROLES
 from youbot_dynamics.identification_stages import STAGES
 from youbot_dynamics.robot import load_robot
@@ -28,26 +27,29 @@ def identify_command(given: argparse.Namespace) -> int:
     Raises:
         YoubotDynamicsError: a recording, option or folder that cannot be used.
     """
-    for stage in given.only.split(","):
+    only = tuple(given.only.split(",")) if given.only else ()
+    for stage in only:
         if stage not in STAGES:
             raise IdentificationError("--only", got=repr(stage), expected=f"of {', '.join(STAGES)}")
     if given.out.exists() and not given.out.is_dir():
         raise RecordingError(f"--out {given.out}", got="a file", expected="a folder")
-    options = Options(_topics(given.topic), given.columns)
+    options = Options(_topics(given.topic), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file)
-    with steps("youbot identify") as step:
-        found = identify(given.bags, robot, options, step)
-        better = with_delays(robot, found.result.delays)
-        step("simulating the stabilised drives")
+    with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler) as worker:
+        found = identify(given.bags, robot, options, step, only=only, worker=worker)
+        better = found.result.applied_to(robot)
+        if found.paths:
+            step("simulating the stabilised drives")
         comparisons = [compare(name, [path], better) for name, path in found.paths.items()]
         step("writing the report")
         names = ", ".join(path.name for path in given.bags)
         write_outputs(given.out, found, comparisons, f"Identification of {names}")
     if given.json:
-        json.dump(found.result.as_dict(), sys.stdout, indent=2)
-        print()
+        sys.stdout.write(result_json(found.result))
     else:
-        print_delays(found.result.delays)
+        print_findings(found.result)
+        for warning in found.warnings:
+            announce(f"warning: {warning}")
         for note in found.notes:
             announce(f"note: {note}")
         announce(f"wrote {given.out / 'result.yaml'}, result.json and report.html")
@@ -64,22 +66,18 @@ def _topics(given: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def print_delays(delays: Sequence[DelayEstimate]) -> None:
-    """Print the delays with their intervals."""
-    table = Table(
-        title="effective delay in ms: dead time, lag and the share of friction",
-        caption="interval: the scatter within the recording; on faster or slower drives friction counts differently",
-    )
-    for column in ("channel", "delay", "95 % interval", "gain", "verdict"):
-        table.add_column(column, justify="left" if column in ("channel", "verdict") else "right")
-    for delay in delays:
-        low, high = delay.interval
-        known = isfinite(delay.value)
-        table.add_row(
-            delay.channel,
-            f"{1e3 * delay.value:.2f}" if known else "-",
-            f"{1e3 * low:.2f} to {1e3 * high:.2f}" if isfinite(low) else "-",
-            f"{delay.gain:.3f}" if known else "-",
-            delay.verdict,
-        )
-    Console(soft_wrap=True).print(table)
+def _spans(given: Sequence[str]) -> tuple[tuple[float, float], ...]:
+    """Spans of --motors-off BEGIN,END [s]."""
+    spans = []
+    for text in given:
+        begin, _, end = text.partition(",")
+        try:
+            span = float(begin), float(end)
+        except ValueError:
+            span = math.nan, math.nan
+        if not 0.0 <= span[0] < span[1] < math.inf:
+            raise ParameterError(
+                f"--motors-off {text}", expected="BEGIN,END in seconds after the first wheel state, BEGIN before END"
+            )
+        spans.append(span)
+    return tuple(spans)

@@ -20,7 +20,7 @@ examples:
   youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
   youbot record --out drive_1                     record every topic until Ctrl-C
   youbot play combined                            drive one of the three programs
-  youbot identify drive_1 --out found             delays, report.html, result.yaml
+  youbot identify drive_1 --out found             delays, friction, ...: report.html, result.yaml
   youbot bringup --robot mock --result-file found/result.yaml
 
 exit codes: 0 done, 1 refused or failed (one line says why) or interrupted, 2 wrong usage,
@@ -63,8 +63,10 @@ def _add_identify(verbs) -> None:
     parser = _verb(
         verbs,
         "identify",
-        "identify the effective delays of the base from recordings",
+        "identify delays, friction, geometry and motor heat from recordings",
         "  youbot identify drive_1 --out found\n"
+        "  youbot identify drive_1 --out found --only delay,base_friction\n"
+        "  youbot identify mocap_1 --out found --only calibration --pose-topic /mocap/base\n"
         "  youbot identify translation rotation --out found --json\n"
         "  youbot identify log.csv --columns time:ms,command.x,measured.x --out found\n",
     )
@@ -77,21 +79,36 @@ def _add_identify(verbs) -> None:
     )
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder for the result and report")
     parser.add_argument(
-        "--only", default=",".join(STAGES), metavar="LIST", help=f"what to identify, of: {', '.join(STAGES)}"
+        "--only",
+        default="",
+        metavar="LIST",
+        help=f"what to identify, of: {', '.join(STAGES)} (default: all the recordings have data for)",
     )
+    parser.add_argument("--pose-topic", default="", metavar="TOPIC", help="topic with the pose of the base")
     parser.add_argument(
         "--topic",
         action="append",
         default=[],
         metavar="ROLE=NAME",
-        help="topic that plays a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, "
-        "ground_truth, trajectory",
+        help="topic that plays a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, ground_truth, "
+        "trajectory, arm_states, arm_torque_commands, motor_voltage, motor_temperature, housing_temperature",
+    )
+    parser.add_argument(
+        "--motors-off",
+        action="append",
+        default=[],
+        metavar="BEGIN,END",
+        help="span in which the base coasted with its motors switched off, in seconds after the first wheel state of "
+        "each recording; once for each span",
     )
     parser.add_argument(
         "--columns", default="", help="columns of text logs, such as time:ms,_,command.x:rad/s,measured.x"
     )
     parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON instead of a table")
+    parser.add_argument(
+        "--scheduler", default="", metavar="ADDRESS", help="dask scheduler whose workers read the recordings"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
 
 
 def _add_record(verbs) -> None:
@@ -111,15 +128,32 @@ def _add_play(verbs) -> None:
         verbs,
         "play",
         "drive a motion program on the running robot",
-        "  youbot play combined\n  youbot play my_program.txt --dt 0.02 --time-scale 1.5\n",
+        "  youbot play combined\n  youbot play my_program.txt --dt 0.02 --time-scale 1.5\n"
+        "  youbot play excitation --duration 60 --room 1.0      the recommended drive for the friction of the base\n"
+        "  youbot play arm_excitation --duration 60             the same for the arm, by a joint trajectory\n"
+        "  youbot play arm_excitation --write goal.yaml         for the youBot driver, which takes an action\n",
     )
     parser.add_argument(
         "program",
         metavar="FILE",
-        help="lines Vx Vy Omega [m/s, m/s, rad/s, body frame], or one of translation, rotation, combined",
+        help="lines Vx Vy Omega [m/s, m/s, rad/s, body frame], or one of translation, rotation, combined, excitation, "
+        "arm_excitation",
     )
     parser.add_argument("--dt", type=float, default=0.02, help="time each line is held [s] (default: 0.02)")
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower (default: 1)")
+    parser.add_argument("--duration", type=float, default=60.0, help="of an excitation [s] (default: 60)")
+    parser.add_argument(
+        "--room",
+        type=float,
+        default=1.0,
+        help="farthest an excitation of the base goes from its start [m] (default: 1)",
+    )
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="write an excitation into a file instead of playing it: a program, or a goal of FollowJointTrajectory",
+    )
     parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot (limits)")
     _add_namespace(parser)
 
@@ -199,16 +233,25 @@ def _run(given: argparse.Namespace) -> int:
         from youbot_dynamics.commands.demo import demo
 
         return demo(given.out, given.seed)
+    if given.verb == "play" and given.write is not None:
+        from youbot_dynamics.commands.excitation import write_excitation
+
+        return write_excitation(given)
     ros = _ros_arguments(given)
     _need_ros()
     if given.verb == "record":
         from youbot_dynamics.nodes.recorder import main as record
 
         record([*given.topics, "--out", given.out, *ros])
+    elif given.program == "arm_excitation":
+        from youbot_dynamics.nodes.arm_player import main as move
+
+        move(["--duration", str(given.duration), *ros])
     else:
         from youbot_dynamics.nodes.program_player import main as play
 
-        play([given.program, "--dt", str(given.dt), "--time-scale", str(given.time_scale), *ros])
+        numbers = {"dt": given.dt, "time-scale": given.time_scale, "duration": given.duration, "room": given.room}
+        play([given.program, *(word for n, v in numbers.items() for word in (f"--{n}", str(v))), *ros])
     return DONE
 
 

@@ -113,6 +113,19 @@ class ArmFriction:
         changed[self.base.columns] += self.values[: len(self.base.columns)]
         return changed
 
+    def modelled(self, k: int) -> tuple[Vector, Vector]:
+        """Torque (r,) of the rows of the k-th joint in `rows`, and the half-width (r,) of its 95 % band [N m].
+
+        The band is that of the model, from the covariance of its values: readings scatter about it by their own noise.
+        """
+        row = self.rows[k]
+        table = _columns(self.rows, k, row, self.base, self.offsets)
+        assert self.fit is not None  # there are rows with values
+        covariance = np.nan_to_num(self.fit.covariance)
+        variance = np.einsum("ri,ij,rj->r", table, covariance, table)
+        half = self.fit.reach(1.0) * np.sqrt(np.maximum(variance, 0.0))
+        return row.known + table @ self.values, half
+
     def explained_in(self, recordings: Sequence[ArmSignals]) -> dict[str, float]:
         """R^2 of the torque of each joint in other recordings, or other parts of them: validation."""
         tables = joint_rows(self.model, self.model.windows(recordings))

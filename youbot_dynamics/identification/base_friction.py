@@ -28,7 +28,8 @@ _LOOKED_AT = 100_000  # samples looked at for signs of sensible efforts
 
 NO_EFFORT = (
     "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
-    "the base coast with the motors switched off, which gives friction over effective mass"
+    "the base coast with the motors switched off eight times or more (service base/switchOffMotors) and name the spans "
+    "with --motors-off, which gives friction over effective mass"
 )
 ZERO_EFFORT = "every wheel effort in the recording is exactly 0: its driver fills in zeros where it measures nothing"
 AGAINST = "the efforts drive against the motion: check the signs of the efforts and of the wheels"
@@ -51,6 +52,21 @@ class FrictionSignals:
     torques: Vector | None
     commanded: Vector | None = None
     recording: int = 0
+
+    @property
+    def fastest(self) -> float:
+        """Largest wheel speed [rad/s], 0 where there is none."""
+        return float(np.nanmax(np.abs(self.speeds), initial=0.0))
+
+    def without(self, spans: Sequence[tuple[float, float]]) -> FrictionSignals:
+        """The same without the readings in some spans (begin, end) [s]."""
+        keep = np.ones(len(self.time), dtype=bool)
+        for begin, end in spans:
+            keep &= (self.time < begin) | (self.time > end)
+        if np.all(keep):
+            return self
+        torques, commanded = (None if one is None else one[keep] for one in (self.torques, self.commanded))
+        return FrictionSignals(self.time[keep], self.speeds[keep], torques, commanded, self.recording)
 
     def refusal(self) -> str:
         """Why nothing can be learnt from the efforts, "" where something can."""
@@ -101,11 +117,11 @@ def friction_sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
 
 def _sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
     """Block sums of signals with efforts."""
-    return merge([accumulate(piece) for piece in _pieces(signals, model)])
+    return merge([accumulate(piece) for piece in friction_pieces(signals, model)])
 
 
-def _pieces(signals: FrictionSignals, model: FrictionModel) -> Iterable[Rows]:
-    """Rows of one recording, samples that are not finite left out."""
+def friction_pieces(signals: FrictionSignals, model: FrictionModel) -> Iterable[Rows]:
+    """Rows of one recording with efforts, samples that are not finite left out."""
     torques, commanded = signals.torques, signals.commanded
     assert torques is not None  # refusal() has seen to it
     if commanded is None:
@@ -130,12 +146,12 @@ def fit_friction(
         found = fit(sums, unknowns, rows)
     except IdentificationError as too_little:
         reason = f"{too_little.got} in which every wheel keeps turning one way"
-        return _nothing(model, reason)
+        return no_friction(model, reason)
     extra = _wheel_viscous(found, model) if model.each_wheel else ()
     return BaseFriction(model, found.estimates[: model.coefficients] + extra, found)
 
 
-def _nothing(model: FrictionModel, reason: str) -> BaseFriction:
+def no_friction(model: FrictionModel, reason: str) -> BaseFriction:
     """Every coefficient of the model refused for one reason."""
     asked = model.unknowns()[: model.coefficients]
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in asked))
@@ -169,6 +185,8 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
     reasons = [signals.refusal() for signals in recordings]
     if not recordings or any(reasons):
         reason = next((reason for reason in reasons if reason), "there is no recording")
-        return _nothing(model, reason)
+        return no_friction(model, reason)
     sums = merge([_sums(signals, model) for signals in recordings])
-    return fit_friction(sums, model, lambda: (piece for signals in recordings for piece in _pieces(signals, model)))
+    return fit_friction(
+        sums, model, lambda: (piece for signals in recordings for piece in friction_pieces(signals, model))
+    )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.base_friction import BaseFriction, FrictionSignals
-from youbot_dynamics.identification.block_sums import Rows, accumulate, merge
+from youbot_dynamics.identification.block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.friction_rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.least_squares import fit
 from youbot_dynamics.identification.verdict import Unknown, undetermined
@@ -39,12 +39,13 @@ def estimate_coast_down(
     Returns:
         viscous_x, viscous_y, roller_coulomb and wheel_coulomb, each over the effective mass forward.
     """
-    mass = float(effective_inertia(model.base, model.mass, model.yaw_inertia, model.wheel_inertia)[0, 0])
-    common = dataclasses.replace(model, each_wheel=False)
-    unknowns = tuple(
-        Unknown(f"{one.name}_over_mass", _UNITS[one.name], one.low, one.high, one.resolution / mass, one.unexcited)
-        for one in common.unknowns()[: common.coefficients]
-    )
+    sums = coast_sums(signals, off, model)
+    return fit_coast_down([] if sums is None else [sums], model)
+
+
+def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], model: FrictionModel) -> BlockSums | None:
+    """Block sums of one recording, a block each coast: see `estimate_coast_down`; None where nothing rolled in them."""
+    common, mass = dataclasses.replace(model, each_wheel=False), _mass_forward(model)
     parts = []
     for number, (begin, end) in enumerate(off):
         inside = (signals.time > begin) & (signals.time < end)
@@ -54,10 +55,26 @@ def estimate_coast_down(
             # One block a coast: readings along it share what the floor was like.
             coast = np.full(len(rows.time), number + 0.5)
             parts.append(accumulate(Rows(coast, friction, rows.target / mass, None, signals.recording)))
+    return merge(parts) if parts else None
+
+
+def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFriction:
+    """Friction over effective mass from the sums of one or many recordings; refused without any."""
+    common, mass = dataclasses.replace(model, each_wheel=False), _mass_forward(model)
+    unknowns = tuple(
+        Unknown(f"{one.name}_over_mass", _UNITS[one.name], one.low, one.high, one.resolution / mass, one.unexcited)
+        for one in common.unknowns()[: common.coefficients]
+    )
     try:
         if not parts:
             raise IdentificationError("coast-down", got="no span with the motors off")
         found = fit(merge(parts), unknowns)
     except IdentificationError as too_little:
-        return BaseFriction(common, tuple(undetermined(unknown, too_little.got) for unknown in unknowns))
+        reason = too_little.got.replace("blocks with usable rows", "coasts in which the wheels roll one way")
+        return BaseFriction(common, tuple(undetermined(unknown, reason) for unknown in unknowns))
     return BaseFriction(common, found.estimates, found)
+
+
+def _mass_forward(model: FrictionModel) -> float:
+    """Effective mass forward [kg]."""
+    return float(effective_inertia(model.base, model.mass, model.yaw_inertia, model.wheel_inertia)[0, 0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,19 +11,19 @@ from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.block_jackknife import BLOCK, block_jackknife
+from youbot_dynamics.identification.fopdt import RESOLUTION, fit_fopdt, refused
 from youbot_dynamics.identification.held_command import HeldCommand
+from youbot_dynamics.identification.verdict import CONFIDENCE, IDENTIFIED, WIDEST_SHARE, Estimate, refusal
+from youbot_dynamics.identification.whiteness import Whiteness, whiteness
 
 Vector = NDArray[np.float64]
 
 _GRID = 5e-3  # [s] of the coarse search
 _LEAD = 0.2  # [s] searched below zero: a motion that leads its command betrays clocks or topics
-_BLOCK = 0.8  # [s] several times the memory of the residual (0.1-0.3 s): blocks are taken as independent
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # [s] over which the motor loop answers a change of friction
 _FEWEST_BLOCKS = 6
-_CONFIDENCE = 0.95
-# A half-width beyond this share of the value says nothing useful (and a value near zero needs this many seconds).
-_WIDEST_SHARE = 0.5
-_WIDEST_NEAR_ZERO = 0.01
+_WIDEST_NEAR_ZERO = 0.01  # [s] a half-width below this is useful however small the value is
 # Another valley of the misfit nearly as deep as the best one: the motion repeats itself (delay + period).
 _RIVAL_MISFIT = 1.1
 # Against the command the fit must be this much better before the signs are blamed.
@@ -48,6 +48,9 @@ class DelayEstimate:
         samples: number of samples used.
         fastest: largest command in them [unit/s]; the estimate is valid up to there.
         verdict: "identified", or "not identifiable: " and the reason.
+        dead_time: the part of it before anything moves, with a verdict of its own; None where it was not asked for.
+        lag: first-order time constant of the answer, likewise.
+        whiteness: of what the model asked for leaves unexplained, None where nothing was fitted.
     """
 
     channel: str
@@ -59,11 +62,14 @@ class DelayEstimate:
     samples: int
     fastest: float
     verdict: str
+    dead_time: Estimate | None = None
+    lag: Estimate | None = None
+    whiteness: Whiteness | None = None
 
     @property
     def identified(self) -> bool:
         """The verdict as a switch."""
-        return self.verdict == "identified"
+        return self.verdict == IDENTIFIED
 
 
 def estimate_delay(
@@ -72,6 +78,7 @@ def estimate_delay(
     measured_time: ArrayLike,
     measured: ArrayLike,
     *,
+    model: str = "delay",
     measured_is: str = "velocity",
     channels: Sequence[str] | None = None,
     friction: ArrayLike | None = None,
@@ -92,11 +99,16 @@ def estimate_delay(
     Interval: delete-a-block jackknife over 0.8 s blocks on the linearised fit, Student's t. What `friction`
     explains of the residual repeats with the command and belongs to the effective delay, not to its noise.
 
+    With `model="fopdt"` dead time and first-order lag are told apart as well (`fit_fopdt`), where the data can; the
+    effective delay stays what it is without. A constant offset between the clocks of command and motion adds to the
+    dead time: data that go one way cannot tell it from delay.
+
     Args:
         command_time: (n,) when each command was sent [s], increasing.
         command: (n, k) or (n,) commanded velocity of each channel [unit/s]; rows with NaN are left out.
         measured_time: (m,) stamps [s], increasing.
         measured: (m, k) or (m,) motion of each channel.
+        model: "delay" for the effective delay alone, or "fopdt" for dead time and lag too.
         measured_is: "velocity" [unit/s] or "position" [unit].
         channels: k names; numbers if not given.
         friction: (n, k) expected friction at each command (any unit), None for unknown.
@@ -106,11 +118,13 @@ def estimate_delay(
         One estimate a channel.
 
     Raises:
-        ValueError: shapes that do not fit, or an unknown `measured_is`.
+        ValueError: shapes that do not fit, or an unknown `model` or `measured_is`.
         IdentificationError: too few samples, or no common time of command and motion.
     """
     if measured_is not in ("velocity", "position"):
         raise ValueError(f"measured_is is 'velocity' or 'position', got {measured_is!r}")
+    if model not in ("delay", "fopdt"):
+        raise ValueError(f"model is 'delay' or 'fopdt', got {model!r}")
     sent, stamps = np.asarray(command_time, dtype=float), np.asarray(measured_time, dtype=float)
     commands, motions = _columns(command, sent), _columns(measured, stamps)
     rubbing = None if friction is None else _columns(friction, sent)
@@ -123,12 +137,12 @@ def estimate_delay(
     if not commands.shape[1] == motions.shape[1] == len(names):
         raise ValueError(f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names differ")
     inside = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else np.zeros(len(stamps), bool)
-    if np.count_nonzero(inside) < 10 or np.ptp(stamps[inside]) < _FEWEST_BLOCKS * _BLOCK:
+    if np.count_nonzero(inside) < 10 or np.ptp(stamps[inside]) < _FEWEST_BLOCKS * BLOCK:
         spans = " and ".join(f"{t[0]:.2f}-{t[-1]:.2f} s" if len(t) else "nothing" for t in (sent, stamps))
         raise IdentificationError(
             "delay",
             got=f"command and motion over {spans}",
-            expected=f"{longest + _FEWEST_BLOCKS * _BLOCK:g} s or more in common",
+            expected=f"{longest + _FEWEST_BLOCKS * BLOCK:g} s or more in common",
             remedy="record longer, with command and motion in one bag",
         )
     half = 0.5 * float(np.median(np.diff(stamps[inside]))) if measured_is == "velocity" else 0.0
@@ -138,8 +152,9 @@ def estimate_delay(
             HeldCommand(sent, commands[:, k], half),
             stamps[inside],
             motions[inside, k],
-            None if rubbing is None else HeldCommand(sent, rubbing[:, k], 0.0),
+            None if rubbing is None else HeldCommand(sent, rubbing[:, k], half),
             longest,
+            model == "fopdt",
         )
         for k in range(len(names))
     )
@@ -168,6 +183,7 @@ def _estimate_channel(
     motion: Vector,
     friction: HeldCommand | None,
     longest: float,
+    apart: bool,
 ) -> DelayEstimate:
     keep = _sound(time, motion[:, None])
     time, motion = time[keep], motion[keep]
@@ -176,7 +192,8 @@ def _estimate_channel(
     if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, fastest):
         reason = "the command never changed" if len(time) >= 10 else "too few readings"
         nan = float("nan")
-        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, _refusal(reason))
+        parts = refused(reason) if apart else (None, None)
+        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
     centred = motion - motion.mean()
 
     def misfit(shift: float, sign: float = 1.0) -> float:
@@ -198,8 +215,9 @@ def _estimate_channel(
     residual = centred - gain * (model - model.mean())
     rms = float(np.sqrt(np.mean(residual**2)))
     noise = _without_friction(residual, columns, friction, time - value)
-    error, freedom = _jackknife(columns, noise, time)
-    reach = float(stdtrit(freedom, 0.5 + _CONFIDENCE / 2.0)) * error
+    spread = block_jackknife(columns, noise, time)
+    error = float(np.sqrt(spread.covariance[-1, -1]))
+    reach = float(stdtrit(spread.freedom, 0.5 + CONFIDENCE / 2.0)) * error
     interval = (value - reach, value + reach)
     reason = ""
     if not np.isfinite(error):
@@ -215,15 +233,19 @@ def _estimate_channel(
         reason = "the motion repeats itself: the delay and the delay plus one period fit alike"
     elif value >= longest - _GRID:
         reason = f"the best shift lies at the end of the search, {longest:g} s"
-    else:
+    dead_time: Estimate | None = None
+    lag: Estimate | None = None
+    if apart and reason:
+        dead_time, lag = refused(reason)
+    elif apart:
+        response = fit_fopdt(command, time, motion, max(0.0, value), friction=friction, longest=longest)
+        dead_time, lag, residual = response.dead_time, response.lag, response.residual
+    if not reason:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
         reason = _too_wide(value, reach)
-    verdict = _refusal(reason) if reason else "identified"
-    return DelayEstimate(name, value, error, interval, gain, rms, len(time), fastest, verdict)
-
-
-def _refusal(reason: str) -> str:
-    return f"not identifiable: {reason}"
+    colour = whiteness(time, residual, parameters=columns.shape[1])
+    verdict = refusal(reason) if reason else IDENTIFIED
+    return DelayEstimate(name, value, error, interval, gain, rms, len(time), fastest, verdict, dead_time, lag, colour)
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
@@ -236,41 +258,6 @@ def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand |
     table = table[:, norms > 0.0] / norms[norms > 0.0]
     cleaned: Vector = residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0]
     return cleaned
-
-
-def _jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[float, int]:
-    """Standard error of the last column's coefficient, leaving out one block of time after the other.
-
-    Args:
-        columns: (m, p) linearised model.
-        residual: (m,).
-        time: (m,) [s].
-
-    Returns:
-        The error (infinite where a block carries all the information) and the degrees of freedom.
-    """
-    norms = np.linalg.norm(columns, axis=0)
-    if np.any(norms == 0.0):
-        return float("inf"), 1
-    scaled = columns / norms
-    block = np.floor((time - time[0]) / _BLOCK).astype(int)
-    # A last block of a few samples would count like a full one.
-    block = np.minimum(block, max(1, round((time[-1] - time[0]) / _BLOCK)) - 1)
-    blocks = [block == k for k in np.unique(block)]
-    normal, moment = scaled.T @ scaled, scaled.T @ residual
-    if np.linalg.cond(normal) > 1e10:
-        return float("inf"), 1
-    whole = np.linalg.solve(normal, moment)[-1]
-    spread = 0.0
-    for members in blocks:
-        part = scaled[members]
-        rest = normal - part.T @ part
-        if np.linalg.cond(rest) > 1e10:
-            return float("inf"), 1
-        spread += (np.linalg.solve(rest, moment - part.T @ residual[members])[-1] - whole) ** 2
-    count = len(blocks)
-    error = float(np.sqrt(spread * (count - 1) / count) / norms[-1])
-    return error, max(1, count - columns.shape[1])
 
 
 def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float, float]]:
@@ -288,9 +275,9 @@ def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float
     return found or [(float(grid[int(np.argmin(depth))]), float(depth.min()))]
 
 
-def _too_wide(value: float, reach: float) -> str:
+def _too_wide(value: float, reach: float, near_zero: float = _WIDEST_NEAR_ZERO) -> str:
     """Reason to call an estimate useless for its interval of +-reach [s], "" where it is useful."""
-    if reach < max(_WIDEST_SHARE * value, _WIDEST_NEAR_ZERO):
+    if reach < max(WIDEST_SHARE * value, near_zero):
         return ""
     return f"the interval of +-{1e3 * reach:.3g} ms is too wide for a value of {1e3 * value:.3g} ms"
 
@@ -299,27 +286,24 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     """One estimate of a channel from several recordings: the identified ones, weighted by 1 / error^2.
 
     Where they disagree by more than their errors explain (chi-square per degree of freedom above 1), the error
-    grows by its root. None identified: the first refusal stands.
+    grows by its root. None identified: the first refusal stands. Dead time and lag are combined the same way, each by
+    its own verdicts. The whiteness is that of the least white residual.
 
     Args:
         estimates: of one channel, at least one.
     """
+    dead_time = _combine_parts([estimate.dead_time for estimate in estimates if estimate.dead_time is not None])
+    lag = _combine_parts([estimate.lag for estimate in estimates if estimate.lag is not None])
     good = [estimate for estimate in estimates if estimate.identified]
     if len(good) <= 1:
-        return good[0] if good else estimates[0]
-    errors = np.array([max(estimate.standard_error, 1e-9) for estimate in good])
-    values, weights = np.array([estimate.value for estimate in good]), errors**-2
-    value = float(weights @ values / weights.sum())
-    disagreement = float(weights @ (values - value) ** 2) / (len(good) - 1)
-    error = float(np.sqrt(max(1.0, disagreement) / weights.sum()))
-    if disagreement > 1.0:
-        # The scatter between the recordings rules, and only so many of them measure it.
-        multiple = float(stdtrit(len(good) - 1, 0.5 + _CONFIDENCE / 2.0))
-    else:
-        widths = np.array([0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in good])
-        multiple = float(np.max(widths / errors))
-    reach = multiple * error
+        return replace(good[0] if good else estimates[0], dead_time=dead_time, lag=lag)
+    value, error, reach = _weighted(
+        np.array([estimate.value for estimate in good]),
+        np.array([estimate.standard_error for estimate in good]),
+        np.array([0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in good]),
+    )
     reason = _too_wide(value, reach)
+    colours = [estimate.whiteness for estimate in good if estimate.whiteness is not None]
     return DelayEstimate(
         good[0].channel,
         value,
@@ -329,5 +313,40 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
         float(np.sqrt(np.mean([estimate.residual**2 for estimate in good]))),
         sum(estimate.samples for estimate in good),
         max(estimate.fastest for estimate in good),
-        _refusal(reason) if reason else "identified",
+        refusal(reason) if reason else IDENTIFIED,
+        dead_time,
+        lag,
+        min(colours, key=lambda colour: colour.uneven_p_value, default=None),
     )
+
+
+def _combine_parts(parts: Sequence[Estimate]) -> Estimate | None:
+    """One estimate from those of several recordings; None from none."""
+    good = [part for part in parts if part.identified]
+    if len(good) <= 1:
+        return next(iter(good or parts), None)
+    value, error, reach = _weighted(
+        np.array([part.value for part in good]),
+        np.array([part.standard_error for part in good]),
+        np.array([0.5 * (part.interval[1] - part.interval[0]) for part in good]),
+    )
+    reason = _too_wide(value, reach, RESOLUTION)
+    verdict = refusal(reason) if reason else IDENTIFIED
+    return replace(
+        good[0], value=value, standard_error=error, interval=(max(0.0, value - reach), value + reach), verdict=verdict
+    )
+
+
+def _weighted(values: Vector, errors: Vector, reaches: Vector) -> tuple[float, float, float]:
+    """Weighted mean, its error and half-width, of values (r,) with errors (r,) and half-widths (r,)."""
+    errors = np.maximum(errors, 1e-9)
+    weights = errors**-2
+    value = float(weights @ values / weights.sum())
+    disagreement = float(weights @ (values - value) ** 2) / (len(values) - 1)
+    error = float(np.sqrt(max(1.0, disagreement) / weights.sum()))
+    if disagreement > 1.0:
+        # The scatter between the recordings rules, and only so many of them measure it.
+        multiple = float(stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2.0))
+    else:
+        multiple = float(np.max(reaches / errors))
+    return value, error, multiple * error

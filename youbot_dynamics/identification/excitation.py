@@ -23,7 +23,7 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_regressors import felt_parameters, inertial_parameters, regressor, uncertainty
 from youbot_dynamics.identification.arm_windows import SLOWEST
 from youbot_dynamics.identification.friction_rows import ROLLER_DEADBAND, WHEEL_DEADBAND, FrictionModel
-from youbot_dynamics.robot import Base
+from youbot_dynamics.robot_base import Base
 
 Vector = NDArray[np.float64]
 

@@ -7,18 +7,22 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.base_friction import FrictionSignals
 from youbot_dynamics.identification.base_signals import base_signals
 from youbot_dynamics.identification.held_command import HeldCommand
 from youbot_dynamics.identification.topics import find_topic, find_wheel_states
+from youbot_dynamics.identification.units import positions_in_degrees, speed_ratio
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.recording.bag import Recording
+from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]
 
 _COMMANDS = ("wheel_commands", "driver_cmd_vel", "cmd_vel")  # roles that can be one
 _AROUND = 2  # intervals on either side
+_FEWEST = 20  # readings
 _GAP = 1.3  # mean of the intervals around over the median from which on readings are missing
 
 
@@ -37,10 +41,11 @@ def recorded_wheel_signals(
         number: of the recording, another one for each.
 
     Raises:
-        RecordingError: no wheel states, or a command that shares no clock with them.
+        RecordingError: no wheel states, wheel angles that are degrees, or a command that shares no clock with them.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
+    _refuse_degrees(states, recording)
     time = states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
     command = None
     # Friction needs no command, it only gains instruments by one; but one that cannot be read is told.
@@ -51,6 +56,24 @@ def recorded_wheel_signals(
     torques = efforts if bool(np.any(np.isfinite(efforts))) else None
     positions = states.position * np.array(robot.driver.position_sign)
     return wheel_signals(time, positions, torques, command, delays, robot.base.geometry.mecanum(), number)
+
+
+def _refuse_degrees(states: JointSeries, recording: Recording) -> None:
+    """Angles in degrees would make friction coefficients wrong by 57 without looking wrong.
+
+    Raises:
+        RecordingError: d(position)/dt is 57 times the velocity.
+    """
+    time = states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
+    for k, name in enumerate(states.names):
+        ratio = speed_ratio(time, states.position[:, k], states.velocity[:, k])
+        if positions_in_degrees(ratio):
+            raise RecordingError(
+                f"topic {states.topic} in {recording.path}",
+                got=f"angles of {name} that look like degrees: they grow {abs(ratio):.4g} times as fast as it turns",
+                expected="angles [rad], velocities [rad/s]",
+                remedy="record the driver's own states, or convert them",
+            )
 
 
 def wheel_signals(
@@ -77,10 +100,17 @@ def wheel_signals(
         delays: (3,) effective delays of x, y, yaw [s].
         base: kinematics.
         recording: number of the recording.
+
+    Raises:
+        IdentificationError: hardly any readings.
     """
     keep = np.concatenate([[True], np.diff(time) > 0.0]) if len(time) else np.zeros(0, dtype=bool)
     time, positions = time[keep], positions[keep]
     torques = None if torques is None else torques[keep]
+    if len(time) < _FEWEST:
+        raise IdentificationError(
+            "states of the wheels", got=f"{len(time)} readings", expected=f"{_FEWEST} or more", remedy="record longer"
+        )
     spans = np.diff(time)
     middle = time[:-1] + 0.5 * spans
     speeds = np.diff(positions, axis=0) / _usual(spans)[:, None]

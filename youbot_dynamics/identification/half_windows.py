@@ -9,6 +9,7 @@ what drove the identified friction below zero (system 36, finding 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +101,10 @@ def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector
     sums = np.zeros((halves, 2 + 4 * wheels))
     lowest = np.full((halves, wheels + rollers), np.inf)
     highest = np.full((halves, wheels + rollers), -np.inf)
-    add = _add_samples_of_four if HAVE_NUMBA and (wheels, rollers) == (4, 2) else _add_samples
+    quick = HAVE_NUMBA and (wheels, rollers) == (4, 2)
+    if quick:
+        _compile_samples_of_four()
+    add = _add_samples_of_four if quick else _add_samples
     add(time, speeds, torques, sideways, span, float(number[0]), sums, lowest, highest)
     filled = sums[:, 0] > 0.0
     sums = sums[filled]
@@ -224,3 +228,19 @@ def _add_samples_of_four(
         total[14:18] += np.array([d0, d1, d2, d3])
         low[:] = np.minimum(low, np.array([low0, low1, low2, low3, low4, low5]))
         high[:] = np.maximum(high, np.array([high0, high1, high2, high3, high4, high5]))
+
+
+@cache
+def _compile_samples_of_four() -> None:
+    """Compile `_add_samples_of_four` so that its four wheels share instructions: a third of the time.
+
+    LLVM does that with straight-line code, but numba asks it not to unless its configuration says so at that moment.
+    """
+    from youbot_dynamics.compiled import settings
+
+    nothing, four = np.zeros(0), np.zeros((0, 4))
+    before, settings.SLP_VECTORIZE = settings.SLP_VECTORIZE, 1
+    try:
+        _add_samples_of_four(nothing, four, four, np.zeros((2, 4)), 1.0, 0.0, np.zeros((0, 18)), four, four)
+    finally:
+        settings.SLP_VECTORIZE = before

@@ -23,18 +23,23 @@ class HeldCommand:
         self.half_window = half_window
         self._corners = np.concatenate([[0.0], np.cumsum(np.diff(self.times) * self.values[:-1])])
 
-    def _index(self, query: Vector) -> NDArray[np.intp]:
-        return np.clip(np.searchsorted(self.times, query, side="right") - 1, 0, None)
+    def place(self, query: ArrayLike) -> tuple[NDArray[np.intp], Vector]:
+        """Sample (m,) that is held at each time of `query` (m,), and the time (m,) since it was sent [s].
+
+        Before the first sample the first one is taken, and the time is negative.
+        """
+        at = np.asarray(query, dtype=float)
+        k = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, None)
+        return k, at - self.times[k]
 
     def held(self, query: ArrayLike) -> Vector:
         """Value held at each time of `query` (m,)."""
-        return self.values[self._index(np.asarray(query, dtype=float))]
+        return self.values[self.place(query)[0]]
 
     def integral(self, query: ArrayLike) -> Vector:
         """Integral of the held command from its first sample to each time of `query` (m,)."""
-        at = np.asarray(query, dtype=float)
-        k = self._index(at)
-        return self._corners[k] + self.values[k] * (at - self.times[k])
+        k, since = self.place(query)
+        return self._corners[k] + self.values[k] * since
 
     def motion(self, query: ArrayLike) -> Vector:
         """What a perfect robot would show at `query` (m,): the integral, or its mean slope over the window."""

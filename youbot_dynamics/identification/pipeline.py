@@ -1,16 +1,17 @@
-"""From recordings to a result and a report: read, fit, judge, compare."""
+"""From recordings to a result and a report: read, fit stage by stage, judge, compare."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from youbot_dynamics.errors import ParameterError, RecordingError
-from youbot_dynamics.identification.base_signals import MotionSignals, base_signals, text_signals
+from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
+from youbot_dynamics.identification.bag_folders import expand
+from youbot_dynamics.identification.base_signals import base_signals
 from youbot_dynamics.identification.comparison import (
     FEEDBACK,
     OPEN_LOOP,
@@ -20,18 +21,22 @@ from youbot_dynamics.identification.comparison import (
     relative_path,
     sample_poses,
 )
-from youbot_dynamics.identification.delay import DelayEstimate, combine, estimate_delay
-from youbot_dynamics.identification.held_command import HeldCommand
+from youbot_dynamics.identification.export.files import export_all
+from youbot_dynamics.identification.extraction import Extracted, HereWorker, Task, Worker, stage_of
+from youbot_dynamics.identification.finding import StageResult
+from youbot_dynamics.identification.opened import Opened, Options, Source, open_recording
 from youbot_dynamics.identification.recorded_path import RecordedPath, recorded_path
-from youbot_dynamics.identification.report import ChannelFit, Report, write_report
-from youbot_dynamics.identification.result import Result, Source, versions, write_result
-from youbot_dynamics.recording.bag import Recording, open_bag
-from youbot_dynamics.recording.text_log import read_text_log
+from youbot_dynamics.identification.report import Report, write_report
+from youbot_dynamics.identification.result import Result, Skipped, versions, write_result
+from youbot_dynamics.identification.stages.stage import Taken
+from youbot_dynamics.identification_stages import STAGES
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.base_only import BaseOnly
 from youbot_dynamics.simulation.scenario import drive, identified_model
 
-_MOST_FIT_POINTS = 4000
+# Stages that look at a recording together; each phase uses what the ones before it found.
+PHASES = (("calibration",), ("delay",), ("response",), ("base_friction", "arm_friction", "thermal"))
+_MOST_PATHS = 12  # recordings whose paths are drawn; a fleet's would fill the report
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,28 +45,24 @@ class Identification:
 
     Args:
         result: parameters with intervals and verdicts.
-        fits: curves of the delay fits.
+        stages: what each stage found, with curves and correlations.
         paths: recorded drives by the name of their recording.
         notes: what the reader of the report should know.
+        warnings: what is wrong with the data.
+        robot: as it was known before.
     """
 
     result: Result
-    fits: tuple[ChannelFit, ...]
-    paths: Mapping[str, RecordedPath]
+    stages: tuple[StageResult, ...]
+    paths: dict[str, RecordedPath]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    robot: Robot
 
-
-@dataclass(frozen=True)
-class Options:
-    """How recordings are read.
-
-    Args:
-        topics: role -> topic, where the user overrides.
-        columns: description of the columns of text logs, "" if only bags are expected.
-    """
-
-    topics: Mapping[str, str] = field(default_factory=dict)
-    columns: str = ""
+    @property
+    def products(self) -> dict[str, object]:
+        """What the stages found beside numbers, by name, see `StageResult.products`."""
+        return {name: product for stage in self.stages for name, product in stage.products.items()}
 
 
 def _silent(message: str) -> None:
@@ -69,155 +70,146 @@ def _silent(message: str) -> None:
 
 
 def identify(
-    paths: Sequence[Path], robot: Robot, options: Options, progress: Callable[[str], None] = _silent
+    paths: Sequence[Path],
+    robot: Robot,
+    options: Options,
+    progress: Callable[[str], None] = _silent,
+    *,
+    only: Sequence[str] = (),
+    worker: Worker | None = None,
 ) -> Identification:
-    """Identify the effective delays of the base from recordings.
+    """Identify everything the recordings tell of a robot, or the stages that are asked for.
+
+    Each stage takes its part out of every recording, wherever the worker runs, and fits all parts together here, in
+    the order of the recordings: who read them changes nothing.
 
     Args:
         paths: bags (rosbag2 folders, .mcap, .db3, .bag), folders of bags, or text logs with `options.columns`.
-        robot: geometry, names and signs.
+        robot: geometry, names, signs and what is known so far.
         options: how to read them.
         progress: told what is done, a line a step.
+        only: names of stages; all if empty, and then a stage for which the recordings hold nothing is no failure.
+        worker: who reads the recordings; this process if None.
 
     Raises:
-        RecordingError: a recording that cannot be read or lacks what is needed.
-        IdentificationError: too little data.
+        RecordingError: no recording can be read, or they hold nothing that was asked for.
+        IdentificationError: too little data for all that was asked for.
         ParameterError: recordings of another robot.
     """
-    estimates: dict[str, list[DelayEstimate]] = {}
-    fits: list[ChannelFit] = []
-    sources: list[Source] = []
+    asked = tuple(name for name in STAGES if not only or name in only)
+    files = expand(list(paths))
+    work = worker or HereWorker()
+    known, stages = robot, []
+    lacking: dict[str, YoubotDynamicsError] = {}
+    extracted: list[Extracted] = []
+    sound = list(range(len(files)))
+    for names in PHASES:
+        wanted = tuple(name for name in names if name in asked)
+        if not wanted:
+            continue
+        progress(
+            f"reading {len(sound)} recordings for {', '.join(wanted)}"
+            if len(sound) > 1
+            else f"reading {files[sound[0]]} for {', '.join(wanted)}"
+        )
+        tasks = [Task(files[k], k, wanted, known, options, inspect=not extracted) for k in sound]
+        found = work(tasks, lambda name: progress(f"read {name}"))
+        sound = [one.number for one in found if one.broken is None]
+        if not sound:
+            raise next(one.broken for one in found if one.broken is not None)
+        extracted += found
+        for name in wanted:
+            progress(f"fitting {name}")
+            one = _finish(name, found, known, files, options)
+            if isinstance(one, YoubotDynamicsError):
+                lacking[name] = one
+                continue
+            stages.append(one)
+            known = _result(robot, stages, (), {}, extracted).applied_to(robot)
+    for name in only:
+        if name in lacking:
+            raise lacking[name]
+    if not only and not any(finding.identified for stage in stages for finding in stage.findings):
+        # The delay is what every drive should tell: why it cannot be looked for is what to mend first.
+        if "delay" in lacking:
+            raise lacking["delay"]
+        if all(stage.missing for stage in stages):
+            raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
+    missing = {name: str(problem) for name, problem in lacking.items()}
+    missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
+    counted = tuple(name for name in asked if name in only or name not in missing)
+    result = _result(robot, stages, counted, missing, extracted)
+    drives, notes = _paths([files[k] for k in sound], robot, options)
+    notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *result.out_of_range()]
+    notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
+    notes += [f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped]
+    warnings = tuple(warning for one in extracted for warning in one.warnings)
+    warnings += tuple(warning for stage in stages for warning in stage.warnings)
+    result = dataclasses.replace(result, warnings=warnings)
+    return Identification(result, tuple(stages), drives, tuple(notes), warnings, robot)
+
+
+def _finish(
+    name: str, found: Sequence[Extracted], robot: Robot, files: Sequence[Path], options: Options
+) -> StageResult | YoubotDynamicsError:
+    """Fit of one stage, or why no recording has anything for it."""
+    taken = [Taken(one.number, Path(one.path).name, one.parts[name]) for one in found if name in one.parts]
+    if not taken:
+        return next(one.lacking[name] for one in found if name in one.lacking)
+
+    def reopen(number: int) -> Opened:
+        return open_recording(files[number], number, robot, options)
+
+    try:
+        result = stage_of(name).finish(taken, robot, reopen)
+    except YoubotDynamicsError as too_little:
+        return too_little
+    left_out = tuple(f"{Path(one.path).name} left out: {one.lacking[name]}" for one in found if name in one.lacking)
+    return dataclasses.replace(result, notes=(*result.notes, *left_out))
+
+
+def _result(
+    robot: Robot,
+    stages: Sequence[StageResult],
+    asked: tuple[str, ...],
+    missing: dict[str, str],
+    extracted: Sequence[Extracted],
+) -> Result:
+    """Result of the stages so far."""
+    findings = tuple(finding for stage in stages for finding in stage.findings)
+    stage_of_finding = {finding.name: stage.stage for stage in stages for finding in stage.findings}
+    sources: dict[int, Source] = {}
+    skipped: dict[int, Skipped] = {}
+    for one in extracted:
+        if one.broken is not None:
+            skipped[one.number] = Skipped(one.path, str(one.broken))
+            continue
+        part = one.parts.get("delay")
+        before = sources.get(one.number)
+        clock, signals = (part.clock, part.signals) if part else (before.clock, before.signals) if before else ("", "")
+        sources[one.number] = Source(one.path, one.sha256, clock, signals, one.robot_id, one.lost)
+    ordered = tuple(sources[k] for k in sorted(sources) if k not in skipped)
+    return Result(
+        robot.robot_id, findings, asked, missing, stage_of_finding, ordered, tuple(skipped[k] for k in sorted(skipped))
+    )
+
+
+def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[str, RecordedPath], list[str]]:
+    """Paths of a few recordings; one that cannot be drawn is a note, since the numbers stand without it."""
     drives: dict[str, RecordedPath] = {}
     notes: list[str] = []
-    for path in expand(paths):
-        progress(f"reading {path}")
-        signals, source, recording = _read(path, robot, options)
-        _check_robot(source, robot)
-        sources.append(source)
-        if source.lost:
-            notes.append(f"{path}: {source.lost}")
-        progress(f"fitting the delays of {', '.join(signals.channels)}")
-        found = estimate_delay(
-            signals.command_time,
-            signals.command,
-            signals.measured_time,
-            signals.measured,
-            measured_is=signals.measured_is,
-            channels=signals.channels,
-            friction=signals.friction,
-        )
-        for k, estimate in enumerate(found):
-            estimates.setdefault(estimate.channel, []).append(estimate)
-            if estimate.identified:
-                fits.append(_fit_curves(signals, k, estimate))
-        if recording is not None:
-            _add_path(path.name, recording, signals, options, drives, notes)
-    for channel, of_channel in estimates.items():
-        if any(estimate.identified for estimate in of_channel):
-            refused = [estimate.verdict for estimate in of_channel if not estimate.identified]
-            notes.extend(f"channel {channel}, left out of one recording: {verdict}" for verdict in refused)
-    delays = tuple(combine(of_channel) for of_channel in estimates.values())
-    result = Result(robot.robot_id, delays, tuple(sources))
-    return Identification(result, tuple(fits), drives, tuple(notes))
-
-
-def _add_path(
-    name: str,
-    recording: Recording,
-    signals: MotionSignals,
-    options: Options,
-    drives: dict[str, RecordedPath],
-    notes: list[str],
-) -> None:
-    """Add the path of a recording; one that cannot be drawn is a note, since the delays stand without it."""
-    try:
-        path = recorded_path(recording, signals, options.topics)
-    except RecordingError as problem:
-        notes.append(f"no path in the report: {problem}")
-        return
-    if path is not None:
-        drives[name] = path
-
-
-def expand(paths: Sequence[Path]) -> list[Path]:
-    """Replace a folder that holds bags, but is none itself, by its bags.
-
-    Raises:
-        RecordingError: a path that does not exist.
-    """
-    found: list[Path] = []
-    for path in paths:
-        if not path.exists():
-            raise RecordingError(str(path), got="no such file or folder", remedy="check the path of the recording")
-        inner = _bags_inside(path) if path.is_dir() and not _is_bag(path) else []
-        found.extend(inner or [path])
-    return found
-
-
-def _is_bag(folder: Path) -> bool:
-    return folder.is_dir() and any(child.suffix in (".mcap", ".db3") for child in folder.iterdir())
-
-
-def _bags_inside(folder: Path) -> list[Path]:
-    children = sorted(folder.iterdir())
-    return [c for c in children if _is_bag(c)] + [c for c in children if c.is_file() and c.suffix == ".bag"]
-
-
-def _read(path: Path, robot: Robot, options: Options) -> tuple[MotionSignals, Source, Recording | None]:
-    if options.columns and path.is_file() and path.suffix not in (".mcap", ".db3", ".bag"):
-        log = read_text_log(path, options.columns)
-        signals = text_signals(log)
-        return signals, Source(str(path), log.sha256, signals.clock, signals.source, "", ""), None
-    recording = open_bag(path)
-    signals = base_signals(recording, robot, options.topics)
-    source = Source(
-        str(path),
-        recording.sha256,
-        signals.clock,
-        signals.source,
-        recording.metadata.get("robot_id", ""),
-        recording.lost,
-    )
-    return signals, source, recording
-
-
-def _check_robot(source: Source, robot: Robot) -> None:
-    if source.robot_id and source.robot_id != robot.robot_id:
-        raise ParameterError(
-            f"recording {source.path}",
-            got=f"robot '{source.robot_id}'",
-            expected=f"robot '{robot.robot_id}'",
-            remedy="identify it with the parameter file of its own robot: --params-file",
-        )
-
-
-def _fit_curves(signals: MotionSignals, k: int, estimate: DelayEstimate) -> ChannelFit:
-    """Commanded, shifted and measured motion of one channel, about the same mean."""
-    inside = (signals.measured_time > signals.command_time[0]) & (signals.measured_time <= signals.command_time[-1])
-    time = signals.measured_time[inside][:: max(1, int(np.count_nonzero(inside) / _MOST_FIT_POINTS))]
-    motion = signals.measured[inside, k][:: max(1, int(np.count_nonzero(inside) / _MOST_FIT_POINTS))]
-    half = 0.5 * float(np.median(np.diff(time))) if signals.measured_is == "velocity" else 0.0
-    command = HeldCommand(signals.command_time, signals.command[:, k], half)
-    commanded, shifted = command.motion(time), estimate.gain * command.motion(time - estimate.value)
-    level = float(np.mean(motion - shifted))
-    first = motion[0] if signals.measured_is == "position" else 0.0
-    unit = signals.units[k] if signals.measured_is == "position" else f"{signals.units[k]}/s"
-    return ChannelFit(
-        channel=estimate.channel,
-        unit=unit,
-        time=time - time[0],
-        commanded=commanded,
-        shifted=shifted + level - first,
-        measured=motion - first,
-    )
-
-
-def with_delays(robot: Robot, delays: Sequence[DelayEstimate]) -> Robot:
-    """Same robot with the identified delays in place of its own."""
-    values = {f"effective_{delay.channel}": delay.value for delay in delays if delay.identified}
-    known = {name: value for name, value in values.items() if hasattr(robot.base.delay, name)}
-    delay = dataclasses.replace(robot.base.delay, **known)
-    return dataclasses.replace(robot, base=dataclasses.replace(robot.base, delay=delay))
+    if len(files) > _MOST_PATHS or options.columns:
+        return drives, notes
+    for file in files:
+        try:
+            recording = open_recording(file, 0, robot, options).bag()
+            path = recorded_path(recording, base_signals(recording, robot, options.topics), options.topics)
+        except YoubotDynamicsError as problem:
+            notes.append(f"no path in the report: {problem}")
+            continue
+        if path is not None:
+            drives[file.name] = path
+    return drives, notes
 
 
 def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComparison:
@@ -246,23 +238,31 @@ def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComp
 def write_outputs(
     folder: Path, identification: Identification, comparisons: Sequence[PathComparison], title: str
 ) -> None:
-    """Write result.yaml, result.json and report.html into a folder, made if needed; each file whole or not at all."""
+    """Write result.yaml, result.json, exports/ and report.html into a folder, made if needed.
+
+    Each file is written whole or not at all.
+
+    Raises:
+        RecordingError: the folder cannot be written.
+    """
     result = identification.result
+    provenance: dict[str, str] = {}
+    for number, source in enumerate(result.sources, 1):
+        provenance |= {f"recording {number}": source.path, f"sha256 {number}": source.sha256}
+        provenance |= {f"clock {number}": source.clock} if source.clock else {}
+    report = Report(
+        title=title,
+        result=result,
+        stages=identification.stages,
+        paths=tuple(comparisons),
+        provenance={**provenance, **versions()},
+        warnings=identification.warnings,
+        notes=identification.notes,
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_result(folder, result)
-        provenance = {f"recording {k + 1}": s.path for k, s in enumerate(result.sources)}
-        provenance |= {f"clock {k + 1}": s.clock for k, s in enumerate(result.sources)}
-        provenance |= {f"sha256 {k + 1}": s.sha256 for k, s in enumerate(result.sources)}
-        report = Report(
-            title=title,
-            robot_id=result.robot_id,
-            delays=result.delays,
-            fits=identification.fits,
-            paths=tuple(comparisons),
-            provenance={**provenance, **versions()},
-            notes=identification.notes,
-        )
+        export_all(folder, result, identification.robot, identification.products)
         write_report(folder / "report.html", report)
     except OSError as problem:
         raise RecordingError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,39 +14,27 @@ import numpy as np
 import scipy
 
 from youbot_dynamics import __version__
-from youbot_dynamics.identification.delay import DelayEstimate
+from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.opened import Source
 from youbot_dynamics.parameter_file import write_atomically, write_parameters
 from youbot_dynamics.parameters import Value
+from youbot_dynamics.robot import Robot, robot_from_values, robot_table, values_of
 
-SCHEMA_VERSION = 1
-
-# Channels of the base and the parameters their delays belong to.
-PARAMETER_OF_CHANNEL = {
-    "x": "robot.base.delay.effective_x",
-    "y": "robot.base.delay.effective_y",
-    "yaw": "robot.base.delay.effective_yaw",
-}
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
-class Source:
-    """A recording that was read.
+class Skipped:
+    """A recording that could not be read.
 
     Args:
         path: as given.
-        sha256: of its data.
-        clock: which clock the times of its signals are of.
-        signals: topics or columns that were compared.
-        robot_id: as recorded, "" if it does not say.
-        lost: what could not be read of it, "" for nothing.
+        reason: the error, in one line.
     """
 
     path: str
-    sha256: str
-    clock: str
-    signals: str
-    robot_id: str
-    lost: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -55,34 +43,80 @@ class Result:
 
     Args:
         robot_id: of the robot it holds for.
-        delays: one estimate a channel.
-        sources: the recordings.
+        findings: one for each number that was looked for.
+        asked: names of the stages that count for `complete`.
+        missing: stage -> what the recordings lack for it as a whole.
+        stage_of: name of a finding -> its stage.
+        sources: the recordings that were read.
+        skipped: those that could not be.
+        warnings: what is wrong with the data.
     """
 
     robot_id: str
-    delays: tuple[DelayEstimate, ...]
+    findings: tuple[Finding, ...]
+    asked: tuple[str, ...]
+    missing: Mapping[str, str]
+    stage_of: Mapping[str, str]
     sources: tuple[Source, ...]
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Finding:
+        """Finding by its name."""
+        return {finding.name: finding for finding in self.findings}[name]
+
+    def of_stage(self, stage: str) -> tuple[Finding, ...]:
+        """Findings of one stage."""
+        return tuple(finding for finding in self.findings if self.stage_of[finding.name] == stage)
 
     @property
     def complete(self) -> bool:
-        """Whether everything that was asked for could be identified."""
-        return all(delay.identified for delay in self.delays)
+        """Whether every parameter that was asked for could be identified."""
+        return all(
+            finding.usable
+            for finding in self.findings
+            if self.stage_of[finding.name] in self.asked and (finding.is_parameter or self._alone(finding))
+        )
+
+    def _alone(self, finding: Finding) -> bool:
+        """Whether the stage of a finding has no parameters of the robot: then all it found counts."""
+        return not any(other.is_parameter for other in self.of_stage(self.stage_of[finding.name]))
 
     def parameters(self) -> dict[str, Value]:
-        """Parameters for a relaunch: only what was identified, and the robot's name."""
+        """Parameters for a relaunch: what was identified, alone or as part of a whole, and a robot may have."""
+        table = {parameter.name: parameter for parameter in robot_table()}
         values: dict[str, Value] = {"robot.robot_id": self.robot_id}
-        for delay in self.delays:
-            if delay.identified and delay.channel in PARAMETER_OF_CHANNEL:
-                values[PARAMETER_OF_CHANNEL[delay.channel]] = float(delay.value)
+        for finding in self.findings:
+            if finding.usable and finding.name in table:
+                try:
+                    values[finding.name] = table[finding.name].check(float(finding.estimate.value))
+                except ParameterError:
+                    continue  # told by `out_of_range`
         return values
+
+    def out_of_range(self) -> tuple[str, ...]:
+        """What was identified and is beyond what the robot's parameter takes: such a value is not written."""
+        written = self.parameters()
+        return tuple(
+            f"{finding.name}: {finding.estimate.value:.4g} {finding.estimate.unit} is beyond what the parameter takes"
+            for finding in self.findings
+            if finding.usable and finding.is_parameter and finding.name not in written
+        )
+
+    def applied_to(self, robot: Robot) -> Robot:
+        """Same robot with what was identified in place of its own."""
+        return robot_from_values({**values_of(robot), **self.parameters()})
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; numbers that are not finite become null."""
         return {
             "schema_version": SCHEMA_VERSION,
             "robot_id": self.robot_id,
-            "parameters": [_entry(delay) for delay in self.delays],
+            "parameters": [{"stage": self.stage_of[finding.name], **_entry(finding)} for finding in self.findings],
+            "missing": dict(self.missing),
             "sources": [vars(source) for source in self.sources],
+            "skipped": [vars(skipped) for skipped in self.skipped],
+            "warnings": list(self.warnings),
             "versions": versions(),
         }
 
@@ -97,18 +131,20 @@ def versions() -> Mapping[str, str]:
     }
 
 
-def _entry(delay: DelayEstimate) -> dict[str, Any]:
+def _entry(finding: Finding) -> dict[str, Any]:
+    one = finding.estimate
     return {
-        "name": PARAMETER_OF_CHANNEL.get(delay.channel, f"delay.effective_{delay.channel}"),
-        "value": _finite(delay.value),
-        "unit": "s",
-        "standard_error": _finite(delay.standard_error),
-        "interval_95": [_finite(bound) for bound in delay.interval],
-        "verdict": delay.verdict,
-        "gain": _finite(delay.gain),
-        "residual": _finite(delay.residual),
-        "samples": delay.samples,
-        "valid_for": f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else "",
+        "name": finding.name,
+        "value": _finite(one.value),
+        "unit": one.unit,
+        "standard_error": _finite(one.standard_error),
+        "interval_95": [_finite(bound) for bound in one.interval],
+        "verdict": one.verdict,
+        "at_bound": one.bound is not None,
+        "samples": finding.samples,
+        "valid_for": finding.valid_for,
+        "part_of": finding.part_of,
+        **{key: _finite(value) if isinstance(value, float) else value for key, value in finding.details.items()},
     }
 
 
@@ -116,12 +152,23 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def write_result(folder: Path, result: Result) -> None:
-    """Write result.yaml and result.json into an existing folder, each whole or not at all."""
-    comments = [
+def result_json(result: Result) -> str:
+    """The result as JSON text."""
+    return json.dumps(result.as_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+def write_result(folder: Path, result: Result, comments: Sequence[str] = ()) -> None:
+    """Write result.yaml and result.json into an existing folder, each whole or not at all.
+
+    Args:
+        folder: where to.
+        result: what was identified.
+        comments: further lines for the head of result.yaml.
+    """
+    head = [
         f"Identified by youbot_dynamics {__version__}; intervals, verdicts and sources: result.json.",
         "Use: youbot bringup --result-file result.yaml, or ros2 launch ... result_file:=result.yaml",
+        *comments,
     ]
-    write_parameters(folder / "result.yaml", "/**", result.parameters(), comments)
-    text = json.dumps(result.as_dict(), indent=2, allow_nan=False)
-    write_atomically(folder / "result.json", text + "\n")
+    write_parameters(folder / "result.yaml", "/**", result.parameters(), head)
+    write_atomically(folder / "result.json", result_json(result))

@@ -30,10 +30,10 @@ Vector = NDArray[np.float64]
 
 COPPER = 0.00393  # [1/K] handbook value
 NO_VOLTAGE = "the recording holds no motor voltage, and one made up of R i + K w would only give back its R and K"
-NO_TEMPERATURE = "the recording holds no motor temperature, and no voltage from which the winding's could be had"
+NO_TEMPERATURE = "the recording holds no motor temperature"
 ONLY_RATIOS = "current and temperature tell only ratios: the motor's resistance is needed, from its voltage"
 
-_MEAN = 0.02  # [s] over which voltage, current and speed are averaged: beyond the current loop and PWM
+MEAN = 0.02  # [s] over which voltage, current and speed are averaged: beyond the current loop and PWM
 _FEWEST_BLOCKS = 12
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
@@ -61,7 +61,12 @@ class Armature:
 
 
 def identify_armature(
-    time: ArrayLike, voltage: ArrayLike | None, current: ArrayLike, speed: ArrayLike, speed_unit: str = "rad/s"
+    time: ArrayLike,
+    voltage: ArrayLike | None,
+    current: ArrayLike,
+    speed: ArrayLike,
+    speed_unit: str = "rad/s",
+    mean: float = MEAN,
 ) -> Armature:
     """R and K of V = R i + K w, over means of 20 ms, within which inductance and filters settle.
 
@@ -71,6 +76,7 @@ def identify_armature(
         current: (n,) [A].
         speed: (n,) of the rotor, or of what it drives.
         speed_unit: of the speed; K is in volts for each of it.
+        mean: time over which everything is averaged [s]: longer where readings are slow or noisy.
 
     Raises:
         InputError: shapes that do not fit, or numbers that are not finite.
@@ -83,13 +89,13 @@ def identify_armature(
         return _no_armature(unknowns, NO_VOLTAGE)
     stamps = array("time", time, (None,))
     columns = [array(n, v, stamps.shape) for n, v in (("current", current), ("speed", speed), ("voltage", voltage))]
-    place = np.floor((stamps - stamps[0]) / _MEAN).astype(int) if len(stamps) else np.zeros(0, dtype=int)
+    place = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
     counts = np.bincount(place)
     filled = counts > 0
     means = [np.bincount(place, values)[filled] / counts[filled] for values in (stamps, *columns)]
     table = np.column_stack(means[1:3])
     span = float(np.ptp(means[0])) if len(means[0]) else 0.0
-    block = max(_MEAN, min(1.0, span / _FEWEST_BLOCKS))
+    block = max(mean, min(1.0, span / _FEWEST_BLOCKS))
     try:
         found = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
     except IdentificationError as too_little:
@@ -115,7 +121,7 @@ class HeatRun:
         current: (n,) held until the next time [A].
         winding: (n,) [degC], None where it is not measured.
         housing: (n,) [degC], None where it is not measured.
-        ambient: [degC]; None takes the first reading: the motor was cold.
+        ambient: [degC]; None: the motor began as cold as the air, whatever that had: readings count up to a constant.
     """
 
     time: Vector
@@ -146,13 +152,14 @@ class HeatRun:
         return np.vstack([[start, start], out])
 
     def misfit(self, values: Vector, coefficient: float) -> Vector:
-        """Model less reading (m,) [K] of all that was read."""
+        """Model less reading (m,) [K] of all that was read; less its mean where the ambient is not known."""
         model, parts = self.rises(values, coefficient), []
         for k, column in enumerate((self.winding, self.housing)):
             if column is not None:
                 read = np.isfinite(column)
                 parts.append(model[read, k] - column[read])
-        return np.concatenate(parts) if parts else np.zeros(0)
+        left = np.concatenate(parts) if parts else np.zeros(0)
+        return left - left.mean() if self.ambient is None and len(left) else left
 
     def read_times(self) -> Vector:
         """Time (m,) of each reading, in the order of `misfit` [s]."""
@@ -229,7 +236,8 @@ def identify_heat(
             error = float(errors[k])
             ratios.append(judge(Unknown(name, unit, low=0.0), float(values[k]), error, found.reach(error)))
     residual = float(np.sqrt(np.mean(best.fun**2)))
-    return Heat(tuple(ratios), _constants(found, best.x, resistance), residual, values, coefficient)
+    open_ones = [ratio.name for ratio in ratios if not ratio.identified]
+    return Heat(tuple(ratios), _constants(found, best.x, resistance, open_ones), residual, values, coefficient)
 
 
 def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], logs: Vector) -> Fit:
@@ -259,8 +267,13 @@ def _constant_unknowns() -> tuple[Unknown, ...]:
 _POWERS = np.array([[-1, 1, 1, 0, 0], [-1, 1, 0, 1, 1], [1, -1, 0, 0, 0], [1, -1, 0, 0, -1]], dtype=float)
 
 
-def _constants(found: Fit, logs: Vector, resistance: tuple[float, float] | None) -> tuple[Estimate, ...]:
-    """Thermal resistances and capacities from the ratios and the motor's resistance."""
+def _constants(
+    found: Fit, logs: Vector, resistance: tuple[float, float] | None, open_ones: Sequence[str]
+) -> tuple[Estimate, ...]:
+    """Thermal resistances and capacities from the ratios and the motor's resistance.
+
+    One of whose ratios some are open is refused: the fit is linear about its solution, and far from it says nothing.
+    """
     if resistance is None:
         return tuple(undetermined(unknown, ONLY_RATIOS) for unknown in _constant_unknowns())
     value, error = resistance
@@ -268,8 +281,9 @@ def _constants(found: Fit, logs: Vector, resistance: tuple[float, float] | None)
     for unknown, powers in zip(_constant_unknowns(), _POWERS, strict=True):
         used = powers[1:] != 0.0
         variance = float(powers[1:][used] @ found.covariance[np.ix_(used, used)] @ powers[1:][used])
-        if not math.isfinite(variance):
-            estimates.append(undetermined(unknown, "these runs leave one of its ratios open"))
+        lacking = [name for name, use in zip(_NAMES, used, strict=True) if use and name in open_ones]
+        if lacking:
+            estimates.append(undetermined(unknown, f"these runs leave open: {', '.join(lacking)}"))
             continue
         found_value = math.exp(float(powers @ np.concatenate([[math.log(value)], logs])))
         standard = found_value * math.hypot(math.sqrt(variance), error / value)

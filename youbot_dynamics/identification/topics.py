@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bag import Recording
@@ -23,6 +23,11 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "odom": (("odom",), (ODOMETRY,)),
     "ground_truth": (("ground_truth",), (ODOMETRY,)),
     "trajectory": (("trajectory",), (MULTI_DOF_TRAJECTORY,)),
+    "arm_states": (("driver/joint_states", "joint_states"), (JOINT_STATE,)),
+    "arm_torque_commands": (("arm_1/joint_torque_command",), (JOINT_STATE,)),
+    "motor_voltage": (("arm_1/motor_voltage",), (JOINT_STATE,)),
+    "motor_temperature": (("arm_1/motor_temperature",), (JOINT_STATE,)),
+    "housing_temperature": (("arm_1/housing_temperature",), (JOINT_STATE,)),
 }
 
 # Other topics that end like one of ours but play another role.
@@ -31,6 +36,9 @@ _NOT_MEANT = {
     "odom": ("driver/odom",),
     "joint_states": ("driver/joint_states",),
 }
+# What names the arm's joints and is no reading of them: commands, estimates, and what only a simulation knows.
+_NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
+_NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
 
 
 def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> str | None:
@@ -97,3 +105,48 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
         expected="a topic driver/joint_states",
         remedy="record it, or name another one with --topic wheel_states=NAME",
     )
+
+
+def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
+    """Name of the topic with the states of the arm: by name, else any reading that names all the joints.
+
+    Raises:
+        RecordingError: none has them, or several robots' do.
+    """
+    if "arm_states" in chosen:
+        named = find_topic(recording, "arm_states", chosen)
+        assert named is not None  # a chosen topic is there, or find_topic has said that it is not
+        return named
+    found = [name for name in _readings(recording) if _names(recording, name, joints)]
+    for ending in ROLES["arm_states"][0]:
+        meant = [name for name in found if f"/{name.lstrip('/')}".endswith(f"/{ending}")]
+        raw = [name for name in meant if not (ending == "joint_states" and name.endswith("driver/joint_states"))]
+        if len(raw) > 1:
+            raise RecordingError(
+                f"{recording.path}",
+                got=f"several topics with the states of the arm: {', '.join(raw)}",
+                expected="one robot",
+                remedy=f"choose with --topic arm_states={raw[0]}",
+            )
+        if raw:
+            return raw[0]
+    if found:
+        return found[0]
+    raise RecordingError(
+        f"{recording.path}",
+        got=f"no states of {', '.join(joints)} (JointState topics: {', '.join(_readings(recording)) or 'none'})",
+        expected="a topic driver/joint_states with messages of the arm",
+        remedy="record it, or name another one with --topic arm_states=NAME",
+    )
+
+
+def _readings(recording: Recording) -> Iterator[str]:
+    """JointState topics that may be readings of joints."""
+    for info in recording.topics.values():
+        others = info.name.endswith(_NO_READINGS) or any(part in info.name for part in _NO_READINGS_OF)
+        if info.type == JOINT_STATE and info.count > 0 and not others:
+            yield info.name
+
+
+def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:
+    return any(set(joints) <= set(names) for names in recording.joint_names(topic))

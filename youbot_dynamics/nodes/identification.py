@@ -32,7 +32,13 @@ TABLE = (
         "Folder for recordings and results; made if needed.",
         source="design",
     ),
-    Parameter("pose_topic", "ground_truth", "Topic with the pose of the base, for the report.", source="design"),
+    Parameter(
+        "pose_topic",
+        "ground_truth",
+        "Topic with the pose of the base, for the geometry and the report: PoseStamped, PoseWithCovarianceStamped or "
+        "Odometry.",
+        source="design",
+    ),
 )
 
 TOPICS = (
@@ -42,6 +48,13 @@ TOPICS = (
     "driver/joint_states",
     "odom",
     "trajectory",
+    "arm_1/joint_torque_command",
+    "arm_1/joint_velocity_command",
+    "arm_1/joint_position_command",
+    "arm_1/arm_controller/joint_trajectory",
+    "arm_1/motor_voltage",
+    "arm_1/motor_temperature",
+    "arm_1/housing_temperature",
 )
 
 _LOOK = 0.2  # [s] between looks at the child
@@ -135,7 +148,7 @@ class IdentificationNode(Node):
         words = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify", str(self._bag)]
         words += ["--out", str(out), "--params-file", str(robot)]
         pose = self.resolve_topic_name(self._config["pose_topic"])
-        return words + (["--topic", f"ground_truth={pose}"] if pose in self._taps.topics else [])
+        return words + (["--pose-topic", pose, "--topic", f"ground_truth={pose}"] if pose in self._taps.topics else [])
 
     def _watch(self) -> None:
         """Publish the result once the child has ended."""
@@ -151,13 +164,18 @@ class IdentificationNode(Node):
         content = json.loads((out / "result.json").read_text(encoding="utf-8"))
         self._publish(content)
         level, text = (OK, "identified") if code == 0 else (WARN, "finished, but not everything is identifiable")
-        self._status = Status(level, f"{text}: {out}")
+        nothing = {f"nothing for {stage}": reason for stage, reason in content["missing"].items()}
+        told = {f"warning {k + 1}": warning for k, warning in enumerate(content["warnings"])}
+        self._status = Status(level, f"{text}: {out}", {**nothing, **told})
         self.get_logger().info(self._status.message)
 
     def _publish(self, content: dict) -> None:
         message = DiagnosticArray()
         message.header.stamp = self.get_clock().now().to_msg()
         for entry in content["parameters"]:
+            # A stage that had nothing to work with is no finding: it stands in /diagnostics.
+            if entry["stage"] in content["missing"]:
+                continue
             good = entry["verdict"] == "identified"
             status = DiagnosticStatus(
                 level=OK if good else WARN,
@@ -165,7 +183,7 @@ class IdentificationNode(Node):
                 message=entry["verdict"],
                 hardware_id=content["robot_id"],
             )
-            wanted = ("value", "unit", "standard_error", "interval_95", "samples")
+            wanted = ("stage", "value", "unit", "standard_error", "interval_95", "samples", "valid_for")
             status.values = [KeyValue(key=key, value=json.dumps(entry[key])) for key in wanted]
             message.status.append(status)
         self._result.publish(message)

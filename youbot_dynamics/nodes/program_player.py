@@ -18,6 +18,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectory
 
 from youbot_dynamics.control.program import Program, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError, YoubotDynamicsError
+from youbot_dynamics.identification.recommended import BASE, base_program
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import (
     LATCHED_QOS,
@@ -146,7 +147,7 @@ class ProgramPlayer(Node):
 
 
 def find_program(name: str, dt: float, time_scale: float) -> Program:
-    """Program of a file, or of one that comes with the package.
+    """Program of a file, or one that comes with the package.
 
     Raises:
         ProgramError: no such program, a malformed one, or a time scale that is not positive.
@@ -163,19 +164,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Play one program; exit code 0 when it was followed to its end."""
     parser = argparse.ArgumentParser(prog="program_player", description=__doc__)
     parser.add_argument(
-        "program", help="text file with lines Vx Vy Omega [m/s, m/s, rad/s], or translation, rotation, combined"
+        "program",
+        help="text file with lines Vx Vy Omega [m/s, m/s, rad/s], or translation, rotation, combined, excitation",
     )
     parser.add_argument("--dt", type=float, default=0.02, help="time each line is held [s]")
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower")
+    parser.add_argument("--duration", type=float, default=60.0, help="of the excitation [s]")
+    parser.add_argument("--room", type=float, default=1.0, help="farthest the excitation goes from the start [m]")
     given = parse(parser, arguments)
     done = False
     player: ProgramPlayer | None = None
     try:
-        program = find_program(given.program, given.dt, given.time_scale)
+        program = None
+        if given.program != BASE:
+            program = find_program(given.program, given.dt, given.time_scale)
         flag = init()
         player = ProgramPlayer()
+        robot = player.config.robot()
+        if program is None:
+            print("choosing the motion", file=sys.stderr)
+            program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
         leave_imports_out_of_collection()
-        program.check(player.config.robot().base)
+        program.check(robot.base)
         done = player.play(program, flag)
         print("followed to its end" if done else "stopped", file=sys.stderr)
     except YoubotDynamicsError as problem:

@@ -1,0 +1,131 @@
+"""Dead times, lag and friction by output error: the twin's own numbers, and what bags cannot tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from delay_runs import calibrated_truth, drive_open_loop
+from response_runs import ROBOT, excitation, response_of
+
+from youbot_dynamics.control.program import Program
+from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
+from youbot_dynamics.identification.response_fit import (
+    DriveSignals,
+    combined_response,
+    displacements,
+    identify_response,
+    rolled_path,
+)
+from youbot_dynamics.simulation.base_truth import BaseTruth
+
+HOLD = 0.02
+
+
+def expected(truth: BaseTruth) -> dict[str, float]:
+    """The twin's numbers in units of the inertia the fit is given: only friction over inertia shows."""
+    own, base = ROBOT.base, truth.mecanum()
+    given = effective_inertia(own.geometry.mecanum(), own.mass, own.yaw_inertia, own.wheel_inertia)
+    true = effective_inertia(base, truth.mass, truth.yaw_inertia, truth.wheel_inertia)
+    heavier, stiffer = given[0, 0] / true[0, 0], given[2, 2] / true[2, 2]
+    return {
+        "dead_time_x": truth.dead_time_x,
+        "dead_time_y": truth.dead_time_y,
+        "dead_time_yaw": truth.dead_time_yaw,
+        "lag": truth.lag,
+        "rate": 0.5 / truth.lag,
+        "wheel_coulomb": truth.wheel_coulomb * heavier,
+        "roller_coulomb": truth.roller_coulomb * heavier,
+        "viscous_x": truth.viscous_x * heavier,
+        "viscous_y": truth.viscous_y * heavier,
+        "turn_factor": stiffer / heavier,
+    }
+
+
+def check(seeds: range) -> None:
+    """Print and hold how far the estimates are from the truth, in their own standard errors."""
+    off: dict[str, list[float]] = {}
+    inside = total = 0
+    for seed in seeds:
+        truth = calibrated_truth(seed)
+        found, _ = response_of(excitation(), truth, seed)
+        assert found.usable
+        for name, true in expected(truth).items():
+            one = found[name]
+            off.setdefault(name, []).append((one.value - true) / one.standard_error)
+            if one.identified:
+                total += 1
+                inside += one.interval[0] <= true <= one.interval[1]
+    near = np.mean(np.abs(np.concatenate(list(off.values()))) <= 3.0)
+    print(f"\n{len(seeds)} seeds: within 3 standard errors {near:.3f}, identified intervals cover {inside / total:.3f}")
+    for name, values in off.items():
+        print(f"  {name:15s} {np.mean(np.abs(values) <= 3.0):.3f}, bias {np.mean(values):+.2f} standard errors")
+    assert near >= 0.97
+    assert 0.90 <= inside / total
+
+
+def test_the_twins_numbers_lie_within_three_standard_errors() -> None:
+    check(range(2, 3))
+
+
+@pytest.mark.slow
+def test_the_twins_numbers_lie_within_three_standard_errors_on_many_robots() -> None:
+    check(range(60))
+
+
+def still_and_moving(axis: int | None) -> Program:
+    """Slow sines on one axis, or none."""
+    time = HOLD * np.arange(1500)
+    twists = np.zeros((len(time), 3))
+    if axis is not None:
+        twists[:, axis] = (0.25, 0.25, 0.6)[axis] * np.sin(time) * np.sin(0.31 * time)
+    return Program("one axis", twists, HOLD)
+
+
+def test_one_axis_tells_nothing_of_the_others() -> None:
+    found, _ = response_of(still_and_moving(0), calibrated_truth(3), 3)
+    assert np.isfinite(found["dead_time_x"].value)
+    for name in ("dead_time_y", "dead_time_yaw", "roller_coulomb", "viscous_y", "turn_factor", "gain_y", "gain_yaw"):
+        assert found[name].verdict.startswith("not identifiable"), name
+
+
+def test_at_rest_nothing_is_told() -> None:
+    found, _ = response_of(still_and_moving(None), calibrated_truth(3), 3)
+    assert not found.usable and not any(one.identified for one in found.estimates)
+    assert "never asked to move" in found["lag"].verdict
+
+
+def test_a_base_that_somebody_else_moves_is_refused() -> None:
+    run = drive_open_loop(still_and_moving(0), ROBOT, calibrated_truth(3), 3)
+    pushed = rolled_path(run.positions) + np.outer(0.1 * np.sin(3.0 * run.stamps), [1.0, 1.0, 0.0])
+    found = identify_response(
+        [DriveSignals(run.command_time, run.twist, run.stamps, pushed)], ROBOT.base.dynamics(), np.full(3, 0.1)
+    )
+    assert not found.usable and "unexplained" in found["lag"].verdict
+
+
+def test_readings_that_are_damaged_or_go_back_are_left_out() -> None:
+    stamps = np.array([0.0, 0.02, 0.02, 0.01, 0.04, np.nan, 0.06])
+    poses = np.zeros((7, 3))
+    poses[4, 0] = np.inf
+    signals = DriveSignals(np.array([0.0, 0.1]), np.zeros((2, 3)), stamps, poses)
+    np.testing.assert_array_equal(signals.stamps, [0.0, 0.02, 0.06])
+
+
+def test_two_drives_tell_more_than_one_and_one_stands_alone() -> None:
+    truth = calibrated_truth(4)
+    first, second = (response_of(excitation(30.0), truth, seed)[0] for seed in (4, 5))
+    both = combined_response([first, second])
+    assert combined_response([first]) is first
+    assert both["rate"].standard_error < min(first["rate"].standard_error, second["rate"].standard_error)
+    low, high = sorted((first["rate"].value, second["rate"].value))
+    assert low - 0.1 * high <= both["rate"].value <= 1.1 * high
+
+
+def test_displacements_know_no_fixed_frame() -> None:
+    random = np.random.default_rng(0)
+    poses = np.cumsum(0.01 * random.standard_normal((50, 3)), axis=0)
+    turned = poses.copy()
+    c, s = np.cos(0.7), np.sin(0.7)
+    turned[:, :2] = poses[:, :2] @ np.array([[c, s], [-s, c]]) + [3.0, -2.0]
+    turned[:, 2] += 0.7
+    np.testing.assert_allclose(displacements(turned, 5), displacements(poses, 5), atol=1e-12)

@@ -1,0 +1,151 @@
+"""Stage `delay`: effective delay of each axis of the base, dead time and lag where they can be told apart."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from youbot_dynamics.identification.base_signals import MotionSignals, base_signals, text_signals
+from youbot_dynamics.identification.clock import ONE_WAY, check_clock
+from youbot_dynamics.identification.delay import DelayEstimate, combine, estimate_delay
+from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.held_command import HeldCommand
+from youbot_dynamics.identification.opened import Opened
+from youbot_dynamics.identification.stages.stage import Reopen, Taken
+from youbot_dynamics.identification.topics import find_topic, find_wheel_states
+from youbot_dynamics.identification.verdict import Estimate
+from youbot_dynamics.recording.bag import Recording
+from youbot_dynamics.robot import Robot
+
+# Channels of the base: the robot has parameters for their delays.
+_AXES = ("x", "y", "yaw")
+_PREFIX = "robot.base.delay"
+_MOST_POINTS = 4000  # of a curve
+_DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
+
+
+@dataclass(frozen=True, eq=False)
+class DelayPart:
+    """Delays of one recording.
+
+    Args:
+        estimates: one a channel.
+        fits: curves of the identified ones.
+        clock: which clock the times are of.
+        signals: what was compared.
+        warnings: what is wrong with its clocks.
+    """
+
+    estimates: tuple[DelayEstimate, ...]
+    fits: tuple[FitCurve, ...]
+    clock: str
+    signals: str
+    warnings: tuple[str, ...] = ()
+
+
+def extract(opened: Opened, robot: Robot) -> DelayPart:
+    """Delays of one recording.
+
+    Raises:
+        RecordingError: command or motion are missing, or share no clock.
+        IdentificationError: too few samples in common.
+    """
+    signals = (
+        text_signals(opened.log) if opened.log is not None else base_signals(opened.bag(), robot, opened.options.topics)
+    )
+    warnings = () if opened.log is not None else _clock_warnings(opened.bag(), robot, opened.options.topics)
+    found = estimate_delay(
+        signals.command_time,
+        signals.command,
+        signals.measured_time,
+        signals.measured,
+        model="fopdt",
+        measured_is=signals.measured_is,
+        channels=signals.channels,
+        friction=signals.friction,
+    )
+    fits = tuple(_curve(signals, k, one, opened.path.name) for k, one in enumerate(found) if one.identified)
+    return DelayPart(found, fits, signals.clock, signals.source, warnings)
+
+
+def _clock_warnings(recording: Recording, robot: Robot, topics: Mapping[str, str]) -> tuple[str, ...]:
+    """What is wrong with the clocks of the wheels' readings and of their commands."""
+    joints = robot.driver.wheel_joints
+    found = []
+    for topic in (find_wheel_states(recording, joints, topics), find_topic(recording, "wheel_commands", topics)):
+        if topic is None:
+            continue
+        series = recording.joint_states(topic, joints)
+        if len(series.received) and np.any(np.isfinite(series.stamp)):
+            found += [f"{topic}: {warning}" for warning in check_clock(series.stamp, series.received).warnings]
+        if series.rejected:
+            found.append(f"{topic}: {series.rejected} messages left out: their stamps go back, or fields are missing")
+    return tuple(found)
+
+
+def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
+    """Delays of all recordings together: one weighted mean a channel."""
+    estimates: dict[str, list[DelayEstimate]] = {}
+    notes: list[str] = []
+    for _, _, part in taken:
+        for estimate in part.estimates:
+            estimates.setdefault(estimate.channel, []).append(estimate)
+    for channel, of_channel in estimates.items():
+        if any(estimate.identified for estimate in of_channel):
+            refused = [estimate.verdict for estimate in of_channel if not estimate.identified]
+            notes.extend(f"channel {channel}, left out of one recording: {verdict}" for verdict in refused)
+    together = [combine(of_channel) for of_channel in estimates.values()]
+    findings = tuple(finding for delay in together for finding in _findings(delay))
+    return StageResult(
+        "delay",
+        findings,
+        fits=tuple(fit for one in taken for fit in one.part.fits),
+        warnings=tuple(f"{one.name}: {warning}" for one in taken for warning in one.part.warnings),
+        notes=(*notes, ONE_WAY),
+    )
+
+
+def _findings(delay: DelayEstimate) -> list[Finding]:
+    """Effective delay of one channel; dead time and lag beside it."""
+    known = delay.channel in _AXES
+    effective = Estimate(
+        f"effective_{delay.channel}", "s", delay.value, delay.standard_error, delay.interval, delay.verdict
+    )
+    valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
+    details = {"gain": delay.gain, "residual": delay.residual}
+    found = [Finding(f"{_PREFIX if known else 'delay'}.{effective.name}", effective, delay.samples, valid, details)]
+    for kind, one in (("dead_time", delay.dead_time), ("lag", delay.lag)):
+        if one is not None:
+            # Beside the effective delay, not asked for by itself: no failure where they cannot be told apart.
+            prefix = _PREFIX if known and one.identified else "base.delay" if known else "delay"
+            name = f"{kind}_{delay.channel}"
+            found.append(Finding(f"{prefix}.{name}", dataclasses.replace(one, name=name), delay.samples, valid))
+    return found
+
+
+def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -> FitCurve:
+    """Commanded, shifted and measured motion of one channel, about the same mean."""
+    inside = (signals.measured_time > signals.command_time[0]) & (signals.measured_time <= signals.command_time[-1])
+    every = max(1, int(np.count_nonzero(inside) / _MOST_POINTS))
+    time, motion = signals.measured_time[inside][::every], signals.measured[inside, k][::every]
+    half = 0.5 * float(np.median(np.diff(time))) if signals.measured_is == "velocity" else 0.0
+    command = HeldCommand(signals.command_time, signals.command[:, k], half)
+    commanded, shifted = command.motion(time), estimate.gain * command.motion(time - estimate.value)
+    level = float(np.mean(motion - shifted))
+    first = motion[0] if signals.measured_is == "position" else 0.0
+    return FitCurve(
+        title=f"Channel {estimate.channel}, {name}",
+        quantity="motion",
+        unit=signals.units[k] if signals.measured_is == "position" else f"{signals.units[k]}/s",
+        time=time - time[0],
+        measured=motion - first,
+        modelled=shifted + level - first,
+        modelled_is="shifted by the delay",
+        reference=commanded,
+        detail=_DETAIL_DELAYS * estimate.value,
+        whiteness=estimate.whiteness,
+        caption=f"Effective delay {1e3 * estimate.value:.2f} ms.",
+    )

@@ -1,0 +1,167 @@
+"""Stage `thermal`: resistance, back-EMF and heat of the arm's motors, from efforts, voltages and temperatures."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.motor_signals import MEAN, MotorSignals, recorded_motors
+from youbot_dynamics.identification.opened import Opened
+from youbot_dynamics.identification.stages.stage import Reopen, Taken
+from youbot_dynamics.identification.thermal import Armature, Heat, identify_armature, identify_heat
+from youbot_dynamics.identification.whiteness import whiteness
+from youbot_dynamics.robot import Robot
+
+Vector = NDArray[np.float64]
+
+STAGE = "thermal"
+# Names of heat's estimates that the robot has parameters for.
+_PARAMETERS = (
+    "winding_housing_resistance",
+    "housing_ambient_resistance",
+    "winding_time_constant",
+    "housing_time_constant",
+)
+_WARM = 5.0  # [K] above the coldest recording: the housing may be anything between
+_BETWEEN = 10.0  # [s] put between two recordings
+_MOST_POINTS = 3000  # of a curve
+_ONLY_RATIOS = (
+    "thermal resistances and capacities need the winding's resistance, from its voltage; current and temperature alone "
+    "tell four ratios: heating, both time constants and the ratio of the capacities"
+)
+_CONSTANT = (
+    "the torque constants are those of the back-EMF; the driver makes its efforts with the constants of its own "
+    "configuration: change both together, or currents come out wrong"
+)
+
+
+def extract(opened: Opened, robot: Robot) -> MotorSignals:
+    """Motors of one recording.
+
+    Raises:
+        RecordingError: no states of the arm with efforts, or neither voltages nor temperatures.
+    """
+    return recorded_motors(opened.bag(), robot, opened.options.topics)
+
+
+def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
+    """Motors of all recordings, joint by joint."""
+    parts: list[MotorSignals] = [one.part for one in taken]
+    measured = any(part.electric is not None for part in parts)
+    warm = any(part.winding is not None or part.housing is not None for part in parts)
+    began = [_first(part) for part in parts]
+    ambient = min((one for one in began if math.isfinite(one)), default=math.nan)
+    cold = [part for part, first in zip(parts, began, strict=True) if not first - ambient > _WARM]
+    findings: list[Finding] = []
+    fits: list[FitCurve] = []
+    notes: list[str] = []
+    for one, first in zip(taken, began, strict=True):
+        if first - ambient > _WARM:
+            notes.append(f"{one.name}: heat left out, its motors began {first - ambient:.0f} K warmer than the coldest")
+    for k, joint in enumerate(robot.arm.joints):
+        name = f"joint_{k + 1}"
+        armature = _armature(parts, k, robot)
+        findings += _of_armature(armature, name)
+        growth = robot.arm.temperature_coefficient
+        at_ambient = 1.0 + growth * (ambient - robot.arm.reference_temperature) if math.isfinite(ambient) else 1.0
+        told = armature.resistance
+        resistance = (told.value * at_ambient, told.standard_error * at_ambient) if told.identified else None
+        heat = identify_heat([part.run(k) for part in cold], coefficient=growth / at_ambient, resistance=resistance)
+        findings += _of_heat(heat, name)
+        fits += _curves(cold, k, heat)
+        if told.identified:
+            change = told.value / joint.motor.resistance - 1.0
+            notes.append(f"{name}: winding {told.value:.3g} Ohm, {100.0 * change:+.0f} % of the sheet's")
+    if measured:
+        notes.append(_CONSTANT)
+        if not all(part.winding is not None for part in parts if part.electric is not None):
+            notes.append("resistances are those at the temperature the windings had: it was not recorded")
+    if warm:
+        notes.append(
+            f"the motors are taken to have begun as cold as the air, at {ambient:.0f} degC: let them cool first"
+        )
+        if not measured:
+            notes.append(_ONLY_RATIOS)
+    return StageResult(STAGE, tuple(findings), fits=tuple(fits), notes=tuple(notes))
+
+
+def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
+    """V = R (1 + a (T - T_ref)) i + K w of one joint over all recordings; T where it was read, else T_ref."""
+    rows: list[Vector] = []
+    later = 0.0
+    for part in parts:
+        electric = part.electric
+        if electric is None or not len(electric.time):
+            continue
+        warmer = np.nan_to_num(electric.winding[:, k] - robot.arm.reference_temperature)
+        current = electric.current[:, k] * (1.0 + robot.arm.temperature_coefficient * warmer)
+        time = electric.time - electric.time[0] + later
+        table = np.column_stack([time, electric.voltage[:, k], current, electric.speed[:, k]])
+        rows.append(table[np.all(np.isfinite(table), axis=1)])
+        later = float(time[-1]) + _BETWEEN
+    if not rows or not sum(len(table) for table in rows):
+        return identify_armature([], None, [], [])
+    time, voltage, current, speed = np.concatenate(rows).T
+    return identify_armature(time, voltage, current, speed, mean=0.5 * MEAN)
+
+
+def _of_armature(armature: Armature, joint: str) -> list[Finding]:
+    rows = 0 if armature.fit is None else armature.fit.rows
+    details = {"explained": armature.explained}
+    prefix = f"robot.arm.{joint}.motor"
+    constant = dataclasses.replace(armature.constant, unit="N m/A")  # the same as V s/rad
+    return [
+        Finding(f"{prefix}.resistance", armature.resistance, rows, "", details),
+        Finding(f"{prefix}.torque_constant", constant, rows, "", details),
+    ]
+
+
+def _of_heat(heat: Heat, joint: str) -> list[Finding]:
+    found = []
+    for estimate in (*heat.ratios, *heat.constants):
+        prefix = "robot.arm" if estimate.name in _PARAMETERS else "arm"
+        found.append(Finding(f"{prefix}.{joint}.motor.{estimate.name}", estimate, details={"residual": heat.residual}))
+    return found
+
+
+def _first(part: MotorSignals) -> float:
+    """Median of what the motors of a recording first read [degC]; NaN where nothing was."""
+    firsts = [part.run(k).first() for k in range(part.heat_current.shape[1])]
+    known = [first for first in firsts if math.isfinite(first)]
+    return float(np.median(known)) if known else math.nan
+
+
+def _curves(parts: Sequence[MotorSignals], k: int, heat: Heat) -> list[FitCurve]:
+    """Temperature of one joint in the longest recording, measured and modelled."""
+    if not parts or not np.all(np.isfinite(heat.values)):
+        return []
+    part = max(parts, key=lambda one: len(one.heat_time))
+    run = part.run(k)
+    model = run.rises(heat.values, heat.coefficient)
+    curves = []
+    for place, (what, table) in enumerate((("winding", part.winding), ("housing", part.housing))):
+        if table is None:
+            continue
+        read = np.flatnonzero(np.isfinite(table[:, k]))
+        read = read[:: 1 + len(read) // _MOST_POINTS]
+        if len(read) < 2:
+            continue
+        curves.append(
+            FitCurve(
+                title=f"Motor of joint_{k + 1}, {what}",
+                quantity="temperature",
+                unit="degC",
+                time=part.heat_time[read] - part.heat_time[0],
+                measured=table[read, k],
+                modelled=model[read, place],
+                modelled_is="two nodes, heated by the current",
+                whiteness=whiteness(part.heat_time[read], table[read, k] - model[read, place]),
+                caption=f"Root mean square of what is left: {heat.residual:.2f} K.",
+            )
+        )
+    return curves
