@@ -1,11 +1,11 @@
-"""Short drives of the twin as bags with wheel efforts, for the tests of fleets and their bench."""
+"""Short drives of the twin as bags with wheel efforts, for the tests of fleets."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from friction_runs import PERIOD, ROBOT, calibrated_truth, drive, multi_sine
+from friction_runs import ROBOT, calibrated_truth, drive, multi_sine
 
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST
@@ -38,13 +38,8 @@ def write_drive(folder: Path, seed: int, duration: float) -> Path:
     return folder
 
 
-def write_drives(folder: Path, count: int, duration: float = 12.0) -> Path:
+def write_drives(folder: Path, count: int, duration: float = 8.0) -> Path:
     """A folder of drives."""
     for seed in range(count):
         write_drive(folder / f"drive_{seed:02}", seed, duration)
     return folder
-
-
-def period() -> float:
-    """Time between two readings [s]."""
-    return PERIOD

@@ -89,14 +89,18 @@ def write_rows(folder: Path, rows: Sequence[Row], robot_id: str = "youbot") -> P
     return folder
 
 
-def heat_rows(truth: ArmTruth, seed: int, duration: float) -> list[Row]:
-    """Messages of an arm that works for 80 s and rests for 40 s, again and again, on a robot with motor sensors."""
+def heat_rows(truth: ArmTruth, seed: int, duration: float, stretched: bool = False) -> list[Row]:
+    """Messages of an arm that works for 80 s and rests for 40 s, again and again, on a robot with motor sensors.
+
+    Stretched out, its motors get warmer.
+    """
     upright, random = np.array([2.95, 1.13, -2.55, 1.79, 2.92]), np.random.default_rng(seed)
     plant, rows = ArmPlant(truth, ROBOT, seed, position=upright), []
     for k in range(1, int(duration * 50)):
         if k % 250 == 1:
-            away = random.uniform(-1.0, 1.0, 5) * [1.0, 0.8, 0.8, 0.9, 1.5] if (k // 250) % 24 < 16 else 0.0
-            plant.command_positions(upright + away)
+            away = random.uniform(-1.0, 1.0, 5) * ([0.3] * 5 if stretched else [1.0, 0.8, 0.8, 0.9, 1.5])
+            middle = upright + [0.0, 1.2 * stretched, 0.0, 0.0, 0.0]
+            plant.command_positions(middle + away if (k // 250) % 24 < 16 else upright)
         plant.advance(0.02 * k)
         read = plant.read()
         cdr = joint_state_cdr(nanoseconds(read.stamp), ARM, read.position[:5], read.velocity[:5], read.effort[:5])

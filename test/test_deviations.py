@@ -157,7 +157,7 @@ def test_d_003_13_the_programmed_velocity_is_no_residual() -> None:
     """Following perfectly leaves every residual 0, yet the command must go on at the programmed velocity."""
     line = Trajectory([0.0, 10.0], [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
     gains = PidGains((1.0,) * 3, (0.1,) * 3, (0.2,) * 3, 0.1)
-    tracker = Tracker(line, 0.0, PROMPT, gains, DT)
+    tracker = Tracker(line, 0.0, PROMPT, Pid(gains), DT)
     for k in range(100):
         state = tracker.step(k * DT, k * DT, line.pose(k * DT))
     np.testing.assert_allclose(state.error, 0.0, atol=1e-12)

@@ -76,15 +76,26 @@ def numbers(found) -> np.ndarray:
     )
 
 
-def test_process_pool_and_cluster_find_what_a_single_pass_finds(folder: Path, cluster, local: DaskWorker) -> None:
+def test_processes_find_what_a_single_pass_finds(folder: Path, local: DaskWorker) -> None:
     alone = identify([folder], ROBOT, Options(), only=STAGES)
     assert len(alone.result.sources) == COUNT
     assert alone.result["robot.base.friction.viscous_x"].identified
+    found = identify([folder], ROBOT, Options(), only=STAGES, worker=local)
+    np.testing.assert_allclose(numbers(found), numbers(alone), rtol=1e-9, atol=0.0)
+    assert found.result.as_dict() == alone.result.as_dict()
+
+
+def test_a_cluster_by_its_address_takes_out_what_this_process_takes_out(folder: Path, cluster) -> None:
+    here = HereWorker()(tasks_of(folder), nothing)
     with fleet_worker([folder], cluster.scheduler_address) as remote:
-        for worker in (local, remote):
-            found = identify([folder], ROBOT, Options(), only=STAGES, worker=worker)
-            np.testing.assert_allclose(numbers(found), numbers(alone), rtol=1e-9, atol=0.0)
-            assert found.result.as_dict() == alone.result.as_dict()
+        there = remote(tasks_of(folder), nothing)
+    for mine, theirs in zip(here, there, strict=True):
+        assert (mine.number, mine.path, mine.sha256) == (theirs.number, theirs.path, theirs.sha256)
+        delays = [[one.value, one.standard_error] for part in (mine, theirs) for one in part.parts["delay"].estimates]
+        assert delays[: len(delays) // 2] == delays[len(delays) // 2 :]
+        sums = [part.parts["base_friction"].sums for part in (mine, theirs)]
+        for name in ("keys", "rows", "gram", "cross"):
+            np.testing.assert_allclose(getattr(sums[0], name), getattr(sums[1], name), rtol=1e-12)
 
 
 def test_results_come_in_the_order_of_the_recordings(folder: Path, local: DaskWorker) -> None:

@@ -437,6 +437,7 @@ def test_words_and_lines_stand_out_from_the_paper(paper: str, k: int) -> None:
         {"stages": stages(curve(count=1))},
         {"stages": stages(curve(count=2))},
         {"stages": stages(replace(curve(), measured=np.full(1000, NAN)))},
+        {"stages": stages(replace(curve(), measured=np.minimum(curve().modelled, 0.9)))},  # mostly no residual
         {"paths": (comparison(labels=(OPEN_LOOP,)),)},
         {"paths": (comparison(labels=()),)},
         {"paths": (comparison(count=1),)},

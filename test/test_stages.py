@@ -229,6 +229,20 @@ def test_temperature_alone_tells_ratios_and_a_youbot_tells_nothing(folder, arm_b
         run("thermal", arm_bag)
 
 
+def test_a_voltage_alone_tells_the_heat_of_a_motor_that_gets_warm(folder):
+    truth = truth_of(1)
+    rows = [row for row in heat_rows(truth, 1, 600.0, stretched=True) if not row[1].endswith("_temperature")]
+    result = run("thermal", write_rows(folder / "voltage", rows))
+    found, motor = {finding.name: finding.estimate for finding in result.findings}, truth.model(ROBOT).motors[1].motor
+    heating = found["arm.joint_2.motor.heating"]
+    true = motor.resistance_at(motor.ambient_temperature) / motor.winding_capacity
+    assert heating.identified and heating.value == pytest.approx(true, rel=0.25)
+    assert found["robot.arm.joint_2.motor.winding_housing_resistance"].value == pytest.approx(
+        motor.winding_housing_resistance, rel=0.2
+    )
+    assert any("their resistance tells" in note for note in result.notes)
+
+
 # Base
 
 

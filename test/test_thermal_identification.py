@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from arm_motions import ROBOT, truth_of
 
-from youbot_dynamics.identification.thermal import Heat, HeatRun, identify_armature, identify_heat
+from youbot_dynamics.identification.thermal import Heat, HeatRun, identify_armature, identify_heat, winding_from_voltage
 from youbot_dynamics.simulation.arm_plant import ArmPlant
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -160,6 +160,23 @@ def test_a_simulated_arm_that_reads_voltages_and_temperatures_tells_its_motors()
     print([(e.name, e.value, true[e.name], e.verdict) for e in found.ratios], found.residual)
     assert found["heating"].value == pytest.approx(true["heating"], rel=0.15)
     assert found["winding_time_constant"].value == pytest.approx(true["winding_time_constant"], rel=0.2)
+
+
+def test_a_voltage_tells_how_warm_a_winding_is_by_its_resistance():
+    random, time = np.random.default_rng(7), np.arange(0.0, 300.0, 0.2)
+    rise = 30.0 * (1.0 - np.exp(-time / 40.0))
+    current, speed = 1.0 + 0.5 * np.sin(0.9 * time), 50.0 * np.sin(0.4 * time)
+    voltage = 1.05 * (1.0 + 0.0039 * rise) * current + 0.033 * speed + 0.02 * random.standard_normal(len(time))
+    middles, told, cold = winding_from_voltage(time, voltage, current, speed, 0.033, 0.0039)
+    assert cold == pytest.approx(1.05, rel=0.01)
+    assert (
+        np.abs(told - np.interp(middles, time, rise)).max() < 5.0
+        and np.std(told - np.interp(middles, time, rise)) < 1.0
+    )
+    idle = np.where((time > 100.0) & (time < 150.0), 0.01, current)
+    middles, _, _ = winding_from_voltage(time, voltage, idle, speed, 0.033, 0.0039)
+    assert not np.any((middles > 100.0) & (middles < 150.0)), "without current nothing is told"
+    assert len(winding_from_voltage([], [], [], [], 0.033, 0.0039)[0]) == 0
 
 
 # Recordings

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from youbot_dynamics.control.pid import Pid, PidGains
 from youbot_dynamics.control.program import read_program
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory
@@ -32,6 +33,11 @@ def late(delays) -> DrivenBase:
     return DrivenBase(BASE.dynamics(), delays, 0.0, 0.0)
 
 
+def law(gains: PidGains | None) -> Pid | None:
+    """Law with these gains, if there are any."""
+    return None if gains is None else Pid(gains)
+
+
 def drive_ideal(
     tracker: Tracker, delays: tuple[float, float, float], duration: float, pose: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +58,7 @@ def drive_ideal(
 @pytest.mark.parametrize("feedback", [False, True])
 def test_the_preview_makes_up_exactly_for_a_different_delay_on_each_axis(name: str, feedback: bool) -> None:
     gains = SETTINGS.gains(DELAYS, HOLD) if feedback else None
-    tracker = Tracker(program(name, 8.0), 0.34, late(DELAYS), gains, HOLD)
+    tracker = Tracker(program(name, 8.0), 0.34, late(DELAYS), law(gains), HOLD)
     times, poses = drive_ideal(tracker, DELAYS, 9.0)
     desired = np.array([tracker.desired_pose(time) for time in times])
     assert np.max(np.abs(desired)) > 0.1
@@ -97,8 +103,8 @@ FRAMES = [(0.0, 0.0, 2.0), (3.0, -2.0, -1.3), (-5.0, 1.0, 3.1)]
 def test_moving_and_turning_the_whole_scene_leaves_the_body_commands_as_they_are(frame: tuple) -> None:
     trajectory = program("combined", 4.0)
     gains = SETTINGS.gains((0.1, 0.2, 0.15), HOLD)
-    here = Tracker(trajectory, 0.3, late((0.1, 0.2, 0.15)), gains, HOLD)
-    there = Tracker(trajectory.anchored(frame), 0.3, late((0.1, 0.2, 0.15)), gains, HOLD)
+    here = Tracker(trajectory, 0.3, late((0.1, 0.2, 0.15)), law(gains), HOLD)
+    there = Tracker(trajectory.anchored(frame), 0.3, late((0.1, 0.2, 0.15)), law(gains), HOLD)
     rng = np.random.default_rng(4)
     for k in range(150):
         pose = here.desired_pose(k * HOLD) + rng.normal(0.0, 0.05, 3)
@@ -113,7 +119,9 @@ def test_the_error_is_actual_less_desired_in_the_body_frame() -> None:
     standing = Trajectory([0.0], [[1.0, 2.0, 0.3]])
     gains = SETTINGS.gains((0.1, 0.1, 0.1), HOLD)
     # Facing +y, displaced by 0.1 along +y: 0.1 too far ahead, so it has to go backwards.
-    state = Tracker(standing, 0.0, late(np.zeros(3)), gains, HOLD, settle=9.0).step(0.0, 0.0, [1.0, 2.1, np.pi / 2])
+    state = Tracker(standing, 0.0, late(np.zeros(3)), law(gains), HOLD, settle=9.0).step(
+        0.0, 0.0, [1.0, 2.1, np.pi / 2]
+    )
     np.testing.assert_allclose(state.error, [0.1, 0.0, np.pi / 2 - 0.3], atol=1e-12)
     assert state.twist[0] < 0.0 and state.twist[1] == pytest.approx(0.0, abs=1e-12) and state.twist[2] < 0.0
 
@@ -126,7 +134,7 @@ def test_the_yaw_error_takes_the_short_way_round(actual: float, desired: float, 
 
 def test_feedback_returns_a_displaced_robot_to_its_path() -> None:
     delays = (0.14, 0.14, 0.14)
-    tracker = Tracker(program("combined"), 0.3, late(delays), SETTINGS.gains(delays, HOLD), HOLD, settle=1.0)
+    tracker = Tracker(program("combined"), 0.3, late(delays), law(SETTINGS.gains(delays, HOLD)), HOLD, settle=1.0)
     times, poses = drive_ideal(tracker, delays, 12.0, np.array([0.1, -0.08, 0.2]))
     error = poses - np.array([tracker.desired_pose(time) for time in times])
     assert np.max(np.abs(error[-100:])) < 2e-3
@@ -149,7 +157,7 @@ def test_before_the_start_it_stands_but_for_the_preview() -> None:
 def test_a_cut_request_stops_the_integral_and_rounding_does_not() -> None:
     def integral_after(share: float) -> float:
         standing = Trajectory([0.0], [[0.0, 0.0, 0.0]])
-        tracker = Tracker(standing, 0.0, late(np.zeros(3)), SETTINGS.gains((0.2,) * 3, HOLD), HOLD, settle=99.0)
+        tracker = Tracker(standing, 0.0, late(np.zeros(3)), law(SETTINGS.gains((0.2,) * 3, HOLD)), HOLD, settle=99.0)
         for k in range(100):
             twist = tracker.step(k * HOLD, k * HOLD, [0.5, 0.0, 0.0]).twist
             tracker.observe_sent(twist * share)

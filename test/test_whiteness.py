@@ -41,7 +41,7 @@ def test_statistic_is_that_of_the_textbook():
     found = whiteness(TIME, x, lags=10)
     assert found.q == pytest.approx(textbook, rel=1e-9)
     assert found.p_value == pytest.approx(stats.chi2.sf(textbook, 10), rel=1e-9)
-    assert found.correlations == pytest.approx(r[:3], rel=5e-3)
+    assert found.correlations[:3] == pytest.approx(r[:3], rel=5e-3)
 
 
 @pytest.mark.parametrize("memory", [0.15, 0.5, -0.3])

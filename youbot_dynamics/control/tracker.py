@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from youbot_dynamics.control.base_lq import LqFeedback
 from youbot_dynamics.control.base_predictor import BasePredictor
 from youbot_dynamics.control.feed_forward import FeedForward
 from youbot_dynamics.control.pid import Pid, PidGains, gains_for_delay
@@ -21,11 +23,29 @@ Vector = NDArray[np.float64]
 _CUT_FLOOR = 1e-6
 
 
+class Feedback(Protocol):
+    """A law that turns the error to come into a correction."""
+
+    @property
+    def slope(self) -> Vector:
+        """Rate of the error (3,) [m/s, m/s, rad/s]."""
+
+    def correct(self, error: ArrayLike, time: float, cut: ArrayLike) -> Vector:
+        """Twist correction (3,) in the body frame.
+
+        Args:
+            error: (3,) actual - desired in the body frame [m, m, rad], yaw wrapped.
+            time: [s] increasing; one that is not newer than the last adds nothing to the law's memory.
+            cut: (3,) sent minus requested twist of the last command [m/s, m/s, rad/s].
+        """
+
+
 @dataclass(frozen=True)
 class TrackerSettings:
     """Behaviour of the tracker that can be tuned."""
 
     feedback: bool = setting(True, "Correct the measured error; false drives the feed-forward alone.")
+    tracker: str = setting("pid", "Law of the correction.", choices=("pid", "lq"), source="systems 24 and 38")
     aggressiveness: float = setting(
         1.0,
         "Proportional gain over 1 / (e delay), the largest of a pure P law that does not overshoot.",
@@ -84,11 +104,15 @@ class TrackerSettings:
         loop = np.where(ahead > 0.0, self.delay_uncertainty * ahead, self.assumed_delay) + 2.0 * period
         return gains_for_delay(loop, self.aggressiveness, self.derivative, self.derivative_time)
 
-    def tracker(self, trajectory: Trajectory, start: float, base: DrivenBase, hold: float) -> Tracker:
+    def for_trajectory(self, trajectory: Trajectory, start: float, base: DrivenBase, hold: float) -> Tracker:
         """Tracker of a trajectory for a robot; where no delay is known, poses are believed as they are."""
         known = bool(np.all(base.dead_times > 0.0))
         gains = self.gains(base.dead_times, hold)
-        return Tracker(trajectory, start, base, gains, hold, self.settle, self.trust if known else 1.0)
+        law: Feedback | None = None if gains is None else Pid(gains)
+        if gains is not None and self.tracker == "lq":
+            dead_times = np.where(base.dead_times > 0.0, base.dead_times, self.assumed_delay)
+            law = LqFeedback(dead_times, np.full(3, base.lag), hold)
+        return Tracker(trajectory, start, base, law, hold, self.settle, self.trust if known else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,15 +138,16 @@ class Tracker:
     The feed-forward is the model's inverse (`FeedForward`). The feedback looks ahead: a command that leaves now acts
     one dead time later, so it corrects the error the robot will have then, predicted from the last pose and every
     command sent since (`BasePredictor`). What is left of the delay in the loop is only what the model has wrong. The
-    correction is the PID law of system 38 on e = actual - desired, rotated into the body frame, with the yaw wrapped. (Seed 003
-    defines dX as ideal - real and then subtracts it: used together, that is positive feedback; D-003-11. It also drops
-    the feed-forward for a constant reference speed, which leaves a steady lag; D-003-12.)
+    correction is the PID law of system 38 or the LQ law of system 24, on e = actual - desired, rotated into the body
+    frame, with the yaw wrapped. (Seed 003 defines dX as ideal - real and then subtracts it: used together, that is
+    positive feedback; D-003-11. It also drops the feed-forward for a constant reference speed, which leaves a steady
+    lag; D-003-12.)
 
     Args:
         trajectory: desired poses in the odometry frame.
         start: time at which the trajectory begins, in the clock of the odometry stamps [s].
         base: how the robot answers its commands.
-        gains: of the feedback, None for feed-forward alone.
+        feedback: law of the correction, such as `Pid` or `LqFeedback`, None for feed-forward alone.
         hold: how long a command is held [s].
         settle: how long the feedback goes on after the last point [s].
         trust: share of a measured pose in the predicted one, see `BasePredictor`.
@@ -133,7 +158,7 @@ class Tracker:
         trajectory: Trajectory,
         start: float,
         base: DrivenBase,
-        gains: PidGains | None,
+        feedback: Feedback | None,
         hold: float,
         settle: float = 0.0,
         trust: float = 1.0,
@@ -146,7 +171,7 @@ class Tracker:
         self._feed_forward = FeedForward(base, trajectory, hold)
         self._predictor = BasePredictor(base, trust)
         self._ahead = int(np.ceil(float(np.ptp(base.dead_times)) / hold)) + 1
-        self._pid = Pid(gains) if gains is not None else None
+        self._law = feedback
         self._request: Vector = np.zeros(3)
         self._requested_at = -np.inf
         self._cut: Vector = np.zeros(3)
@@ -174,10 +199,10 @@ class Tracker:
         request = self._feed_forward.twist(send_time - self.start)
         error = _error(np.asarray(pose, dtype=float), self.desired_pose(pose_time))
         rate = np.zeros(3)
-        if self._pid is not None:
+        if self._law is not None:
             self._predictor.observe(pose_time, pose)
-            request = request + self._pid.correct(self._error_to_come(send_time, request), send_time, self._cut)
-            rate = self._pid.slope
+            request = request + self._law.correct(self._error_to_come(send_time, request), send_time, self._cut)
+            rate = self._law.slope
         finished = send_time - self.start >= self.trajectory.duration + self.settle
         self._request = np.zeros(3) if finished else request
         self._requested_at = send_time

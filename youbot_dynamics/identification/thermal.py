@@ -30,10 +30,13 @@ Vector = NDArray[np.float64]
 
 COPPER = 0.00393  # [1/K] handbook value
 NO_VOLTAGE = "the recording holds no motor voltage, and one made up of R i + K w would only give back its R and K"
-NO_TEMPERATURE = "the recording holds no motor temperature"
+NO_TEMPERATURE = "the recording holds no motor temperature, nor a voltage that tells the winding's by its resistance"
 ONLY_RATIOS = "current and temperature tell only ratios: the motor's resistance is needed, from its voltage"
 
 MEAN = 0.02  # [s] over which voltage, current and speed are averaged: beyond the current loop and PWM
+_WINDOW = 5.0  # [s] over which a winding's resistance tells its temperature: a third of its time constant
+_ENOUGH = 0.25  # of the mean square current that must flow
+_FIRST_WINDOWS = 4  # which tell the cold resistance
 _FEWEST_BLOCKS = 12
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
@@ -110,6 +113,44 @@ def identify_armature(
 def _no_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
     resistance, constant = (undetermined(unknown, reason) for unknown in unknowns)
     return Armature(resistance, constant, math.nan, None)
+
+
+def winding_from_voltage(
+    time: ArrayLike, voltage: ArrayLike, current: ArrayLike, speed: ArrayLike, constant: float, coefficient: float
+) -> tuple[Vector, Vector, float]:
+    """Temperature of a winding by its resistance (V - K w) / i over windows of 5 s, where current flows.
+
+    Args:
+        time: (n,) [s], increasing, from a cold start.
+        voltage: (n,) [V].
+        current: (n,) [A].
+        speed: (n,) of the rotor [rad/s].
+        constant: K [V s/rad].
+        coefficient: growth of the resistance, over that of the cold winding [1/K].
+
+    Returns:
+        Middles (k,) of the windows [s], rises (k,) above the first of them [K], and the cold resistance [Ohm], taken
+        from the first windows as the line through them has it at the start.
+
+    Raises:
+        InputError: shapes that do not fit, or numbers that are not finite.
+    """
+    stamps = array("time", time, (None,))
+    columns = [array(n, v, stamps.shape) for n, v in (("voltage", voltage), ("current", current), ("speed", speed))]
+    if not len(stamps):
+        return np.zeros(0), np.zeros(0), math.nan
+    drop = columns[0] - constant * columns[2]
+    place = np.floor((stamps - stamps[0]) / _WINDOW).astype(int)
+    power = np.bincount(place, columns[1] ** 2)
+    counts = np.maximum(np.bincount(place), 1)
+    enough = power / counts > _ENOUGH * float(np.mean(columns[1] ** 2))
+    middles = stamps[0] + _WINDOW * (np.flatnonzero(enough) + 0.5)
+    resistance = np.bincount(place, drop * columns[1])[enough] / power[enough]
+    if len(middles) < _FIRST_WINDOWS:
+        return np.zeros(0), np.zeros(0), math.nan
+    first = slice(0, _FIRST_WINDOWS)
+    cold = float(np.polyval(np.polyfit(middles[first] - stamps[0], resistance[first], 1), 0.0))
+    return middles, (resistance / cold - 1.0) / coefficient, cold
 
 
 @dataclass(frozen=True, eq=False)

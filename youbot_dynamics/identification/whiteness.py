@@ -28,22 +28,24 @@ class Whiteness:
         p_value: of q: how often steady white noise gives as much.
         uneven_p_value: the same for white noise whose strength changes, as that of jittering stamps does with speed.
         lags: number of lags in q; 0 where there is too little to tell.
-        correlations: r1, r2, r3, at one, two, three steps.
+        correlations: r1, r2, ... at one to `lags` steps.
         runs: number of runs of one sign.
         expected_runs: of white noise with as many of either sign.
         runs_p_value: of the runs, too few and too many alike.
         step: between the even times [s].
+        samples: residuals that were tested.
     """
 
     q: float
     p_value: float
     uneven_p_value: float
     lags: int
-    correlations: tuple[float, float, float]
+    correlations: tuple[float, ...]
     runs: int
     expected_runs: float
     runs_p_value: float
     step: float
+    samples: int
 
     @property
     def white(self) -> bool:
@@ -79,7 +81,7 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, parameters: int = 0, lags
     step = float(np.median(steps)) if len(steps) else nan
     used = min(lags, len(left) // 4)
     if len(left) < _FEWEST or step <= 0.0 or np.ptp(left) == 0.0:
-        return Whiteness(nan, nan, nan, 0, (nan, nan, nan), 0, nan, nan, step)
+        return Whiteness(nan, nan, nan, 0, (), 0, nan, nan, step, len(left))
     place = np.round((stamps - stamps[0]) / step).astype(np.int64)
     kept = _near(place, used)
     count = np.bincount(kept)
@@ -96,8 +98,8 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, parameters: int = 0, lags
     uneven = float(np.sum(sums[squares > 0.0] ** 2 / squares[squares > 0.0]))
     p_value, uneven_p = (float(gammaincc(0.5 * max(1, used - parameters), 0.5 * each)) for each in (q, uneven))
     runs, expected, runs_p = _runs(even[there])
-    correlations = (float(r[0]), float(r[1]), float(r[2]))
-    return Whiteness(q, p_value, uneven_p, used, correlations, runs, expected, runs_p, step)
+    correlations = tuple(float(value) for value in r)
+    return Whiteness(q, p_value, uneven_p, used, correlations, runs, expected, runs_p, step, n)
 
 
 def _near(place: NDArray[np.int64], lags: int) -> NDArray[np.int64]:

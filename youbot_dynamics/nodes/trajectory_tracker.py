@@ -176,7 +176,7 @@ class TrajectoryTracker(Node):
         return settings
 
     def _make_tracker(self, trajectory: Trajectory, start: float) -> Tracker:
-        return self._parameters_now().tracker(trajectory, start, self._model, self._period)
+        return self._parameters_now().for_trajectory(trajectory, start, self._model, self._period)
 
     def _on_wheel_commands(self, message: JointState) -> None:
         picked = joint_positions(message, self._robot.driver.wheel_joints)

@@ -189,7 +189,7 @@ def drive(
     reader = _OdometryOfMessages(robot, odometry_settings or OdometrySettings())
     model = robot.base.driven()
     start = float(model.dead_times.max()) + LEAD
-    tracker = tracker_settings.tracker(trajectory, start, model, period)
+    tracker = tracker_settings.for_trajectory(trajectory, start, model, period)
     phase = reading_phase(seed, period)
     sent: list[Sent] = []
     wishes: list[Wish] = []

@@ -82,9 +82,11 @@ def autocorrelation_plot(found: Whiteness, *, label: str, key: str, low: bool) -
         axes = figure.subplots()
         axes.bar(range(1, 1 + len(found.correlations)), found.correlations, width=0.5, color=colour("blue"))
         axes.axhline(0.0, color=colour("axis"), linewidth=0.6)
-        for bound in (-white_bound(found), white_bound(found)):
-            axes.axhline(bound, color=colour("ink"), linewidth=0.8, dashes=(3.0, 2.0))
-        axes.set_ylim(-1.05, 1.05)
+        bound = white_bound(found)
+        for side in (-bound, bound):
+            axes.axhline(side, color=colour("ink"), linewidth=0.8, dashes=(3.0, 2.0))
+        top = min(1.05, max(2.0 * bound, 1.2 * float(np.max(np.abs(found.correlations)))))
+        axes.set_ylim(-top, top)
         axes.set_xlim(0.0, 1.0 + len(found.correlations))
         axes.locator_params("x", integer=True)
         name_axes(axes, "autocorrelation of the residual", f"lag in steps of {found.step:.3g} s")
@@ -92,8 +94,8 @@ def autocorrelation_plot(found: Whiteness, *, label: str, key: str, low: bool) -
 
 
 def white_bound(found: Whiteness) -> float:
-    """2/sqrt(n) of the n residuals of a test: about their median white noise has 1 + n/2 runs, which it knows."""
-    return float(2.0 / np.sqrt(2.0 * (found.expected_runs - 1.0)))
+    """2/sqrt(n) of the n residuals of a test."""
+    return float(2.0 / np.sqrt(max(4, found.samples)))
 
 
 def has_detail(curve: FitCurve) -> bool:

@@ -36,7 +36,7 @@ PALETTE = {
     "purple": ("#b0568c", "#dd92bd"),
 }
 # [in] room for the words around the axes: the same in all plots, so that their axes stand in line.
-_LEFT, _BELOW, _RIGHT, _ABOVE = 0.7, 0.42, 0.1, 0.26
+_LEFT, _BELOW, _RIGHT, _ABOVE = 0.7, 0.42, 0.22, 0.26
 _WIDTH = 4.6  # [in] shown at about its own size in half a page, and still legible on a phone
 
 

@@ -21,6 +21,7 @@ from youbot_dynamics.identification.response_fit import (
     rolled_path,
 )
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
+from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]
@@ -119,6 +120,7 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
                 measured=measured[::every, axis],
                 modelled=modelled[::every, axis],
                 modelled_is="model run on the commands alone",
+                whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
                 caption="The model is given the commands, never a measurement: what drifts apart is friction that "
                 "wanders, slip, or geometry.",
             )

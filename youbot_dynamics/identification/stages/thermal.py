@@ -13,7 +13,14 @@ from youbot_dynamics.identification.finding import Finding, FitCurve, StageResul
 from youbot_dynamics.identification.motor_signals import MEAN, MotorSignals, recorded_motors
 from youbot_dynamics.identification.opened import Opened
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
-from youbot_dynamics.identification.thermal import Armature, Heat, identify_armature, identify_heat
+from youbot_dynamics.identification.thermal import (
+    Armature,
+    Heat,
+    HeatRun,
+    identify_armature,
+    identify_heat,
+    winding_from_voltage,
+)
 from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
@@ -27,6 +34,7 @@ _PARAMETERS = (
     "winding_time_constant",
     "housing_time_constant",
 )
+_COLD = 0.02  # share by which a cold resistance may be off that was had from the first windows
 _WARM = 5.0  # [K] above the coldest recording: the housing may be anything between
 _BETWEEN = 10.0  # [s] put between two recordings
 _MOST_POINTS = 3000  # of a curve
@@ -71,9 +79,12 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
         at_ambient = 1.0 + growth * (ambient - robot.arm.reference_temperature) if math.isfinite(ambient) else 1.0
         told = armature.resistance
         resistance = (told.value * at_ambient, told.standard_error * at_ambient) if told.identified else None
-        heat = identify_heat([part.run(k) for part in cold], coefficient=growth / at_ambient, resistance=resistance)
+        runs = [part.run(k) for part in cold]
+        if not warm and armature.constant.identified:
+            runs, resistance = _by_resistance(cold, k, armature.constant.value, growth / at_ambient)
+        heat = identify_heat(runs, coefficient=growth / at_ambient, resistance=resistance)
         findings += _of_heat(heat, name)
-        fits += _curves(cold, k, heat)
+        fits += _curves(runs, name, heat)
         if told.identified:
             change = told.value / joint.motor.resistance - 1.0
             notes.append(f"{name}: winding {told.value:.3g} Ohm, {100.0 * change:+.0f} % of the sheet's")
@@ -81,12 +92,12 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
         notes.append(_CONSTANT)
         if not all(part.winding is not None for part in parts if part.electric is not None):
             notes.append("resistances are those at the temperature the windings had: it was not recorded")
-    if warm:
-        notes.append(
-            f"the motors are taken to have begun as cold as the air, at {ambient:.0f} degC: let them cool first"
-        )
-        if not measured:
-            notes.append(_ONLY_RATIOS)
+    if warm and not measured:
+        notes.append(_ONLY_RATIOS)
+    if measured and not warm:
+        notes.append("temperatures of the windings are those their resistance tells, above a cold start")
+    air = f", at {ambient:.0f} degC" if warm else ""
+    notes.append(f"the motors are taken to have begun as cold as the air{air}: let them cool first")
     return StageResult(STAGE, tuple(findings), fits=tuple(fits), notes=tuple(notes))
 
 
@@ -108,6 +119,29 @@ def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
         return identify_armature([], None, [], [])
     time, voltage, current, speed = np.concatenate(rows).T
     return identify_armature(time, voltage, current, speed, mean=0.5 * MEAN)
+
+
+def _by_resistance(
+    parts: Sequence[MotorSignals], k: int, constant: float, coefficient: float
+) -> tuple[list[HeatRun], tuple[float, float] | None]:
+    """Heat of one joint whose winding tells its temperature by its resistance alone, and its cold resistance."""
+    runs, colds = [], []
+    for part in parts:
+        electric = part.electric
+        if electric is None:
+            continue
+        table = np.column_stack([electric.time, electric.voltage[:, k], electric.current[:, k], electric.speed[:, k]])
+        sound = table[np.all(np.isfinite(table), axis=1)]
+        time, voltage, current, speed = sound.T
+        times, rises, cold = winding_from_voltage(time, voltage, current, speed, constant, coefficient)
+        winding = np.full(len(part.heat_time), np.nan)
+        place = np.searchsorted(part.heat_time, times)
+        inside = place < len(winding)
+        winding[place[inside]] = rises[inside]
+        runs.append(HeatRun(part.heat_time, part.heat_current[:, k], winding))
+        colds += [cold] if math.isfinite(cold) else []
+    mean = float(np.mean(colds)) if colds else math.nan
+    return runs, (mean, _COLD * mean) if colds else None
 
 
 def _of_armature(armature: Armature, joint: str) -> list[Finding]:
@@ -136,31 +170,33 @@ def _first(part: MotorSignals) -> float:
     return float(np.median(known)) if known else math.nan
 
 
-def _curves(parts: Sequence[MotorSignals], k: int, heat: Heat) -> list[FitCurve]:
+def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
     """Temperature of one joint in the longest recording, measured and modelled."""
-    if not parts or not np.all(np.isfinite(heat.values)):
+    if not runs or not np.all(np.isfinite(heat.values)):
         return []
-    part = max(parts, key=lambda one: len(one.heat_time))
-    run = part.run(k)
+    run = max(runs, key=lambda one: len(one.time))
     model = run.rises(heat.values, heat.coefficient)
     curves = []
-    for place, (what, table) in enumerate((("winding", part.winding), ("housing", part.housing))):
-        if table is None:
+    for place, (what, column) in enumerate((("winding", run.winding), ("housing", run.housing))):
+        if column is None:
             continue
-        read = np.flatnonzero(np.isfinite(table[:, k]))
+        read = np.flatnonzero(np.isfinite(column))
         read = read[:: 1 + len(read) // _MOST_POINTS]
         if len(read) < 2:
             continue
+        measured = column[read]
+        # Where the run began is known up to a constant: that of the fit.
+        modelled = model[read, place] + float(np.mean(measured - model[read, place]))
         curves.append(
             FitCurve(
-                title=f"Motor of joint_{k + 1}, {what}",
+                title=f"Motor of {joint}, {what}",
                 quantity="temperature",
                 unit="degC",
-                time=part.heat_time[read] - part.heat_time[0],
-                measured=table[read, k],
-                modelled=model[read, place],
+                time=run.time[read] - run.time[0],
+                measured=measured,
+                modelled=modelled,
                 modelled_is="two nodes, heated by the current",
-                whiteness=whiteness(part.heat_time[read], table[read, k] - model[read, place]),
+                whiteness=whiteness(run.time[read], measured - modelled),
                 caption=f"Root mean square of what is left: {heat.residual:.2f} K.",
             )
         )
