@@ -12,6 +12,7 @@ from youbot_dynamics.control.program import read_program
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.dynamics.driven_base import DrivenBase
+from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import load_robot
 
@@ -183,3 +184,38 @@ def test_an_error_beyond_the_tolerance_is_no_tracking_error() -> None:
     assert settings.tolerates([0.3, -0.39, 0.79])
     assert not settings.tolerates([0.4, 0.4, 0.0])
     assert not settings.tolerates([0.0, 0.0, -0.81])
+
+
+def test_an_eased_trajectory_starts_and_stops_smoothly_on_the_same_path() -> None:
+    arc = Trajectory([0.0, 4.0], [[0.0, 0.0, 0.0], [0.8, 0.4, 0.9]])
+    eased = arc.eased(0.8)
+    assert eased.duration == pytest.approx(4.8)
+    speeds = np.linalg.norm(np.array([eased.mean_twist(t, t + 0.02) for t in np.arange(0.0, 4.8, 0.02)])[:, :2], axis=1)
+    assert speeds[0] < 1e-3 and speeds[-1] < 1e-3
+    assert np.max(np.abs(np.diff(speeds))) / 0.02 < 0.6
+    assert np.max(speeds) == pytest.approx(np.linalg.norm(arc.mean_twist(0.0, 4.0)[:2]), rel=1e-3)
+    fine = arc.path(np.linspace(0.0, 4.0, 4001))[:, :2]
+    on_it = [np.min(np.linalg.norm(fine - pose[:2], axis=1)) for pose in eased.poses]
+    assert max(on_it) < 1e-3
+    assert arc.eased(0.0) is arc
+    with pytest.raises(TrajectoryError, match="ramp"):
+        arc.eased(5.0)
+
+
+def test_a_camera_that_sees_the_line_elsewhere_moves_the_path_there() -> None:
+    """The line lies 4 cm left of the planned path and odometry drifts sideways: the robot stays on the line."""
+    line = Trajectory([0.0, 12.0], [[0.0, 0.0, 0.0], [2.4, 0.0, 0.0]])
+    delays = (0.1, 0.1, 0.1)
+    tracker = Tracker(line, 0.3, late(delays), law(SETTINGS.gains(delays, HOLD)), HOLD, line_blend=0.3)
+    sent: list[np.ndarray] = []
+    true, drift = np.zeros(3), 0.0
+    seen: list[float] = []
+    for k in range(600):
+        now = k * HOLD
+        drift += 0.002 * HOLD
+        sent.append(tracker.step(now, now, true + [0.0, drift, 0.0]).twist)
+        seen.append(float(true[1]) - 0.04)
+        if k >= 10 and k % 5 == 0 and not 300 < k < 350:  # 10 pictures a second, 0.2 s late, lost for a second
+            tracker.observe_line(now - 0.2, seen[-11])
+        true = planar.integrate(true, sent[-6] if k >= 5 else np.zeros(3), HOLD)
+    assert np.max(np.abs(np.array(seen)[400:])) < 0.003

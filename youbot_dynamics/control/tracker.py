@@ -21,6 +21,7 @@ Vector = NDArray[np.float64]
 
 # Differences of sent and requested twist below this are rounding, not limits [m/s, rad/s].
 _CUT_FLOOR = 1e-6
+_READINGS = 50  # poses kept to be compared with pictures, which come late
 
 
 class Feedback(Protocol):
@@ -77,6 +78,20 @@ class TrackerSettings:
         high=1.0,
         source="stamp jitter of 1 ms against a model good to a fraction of a millimetre",
     )
+    ease: float = setting(
+        0.0,
+        "Time over which a trajectory starts and stops smoothly where its own ends move; it takes so much longer.",
+        unit="s",
+        low=0.0,
+        high=10.0,
+    )
+    line_blend: float = setting(
+        0.3,
+        "Time constant with which a live lateral deviation moves the path.",
+        unit="s",
+        low=0.0,
+        high=10.0,
+    )
     settle: float = setting(1.0, "How long the feedback goes on after the last point.", unit="s", low=0.0, high=60.0)
 
     position_tolerance: float = setting(
@@ -112,7 +127,8 @@ class TrackerSettings:
         if gains is not None and self.tracker == "lq":
             dead_times = np.where(base.dead_times > 0.0, base.dead_times, self.assumed_delay)
             law = LqFeedback(dead_times, np.full(3, base.lag), hold)
-        return Tracker(trajectory, start, base, law, hold, self.settle, self.trust if known else 1.0)
+        eased = trajectory.eased(min(self.ease, float(np.ptp(trajectory.times))))
+        return Tracker(eased, start, base, law, hold, self.settle, self.trust if known else 1.0, self.line_blend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +167,7 @@ class Tracker:
         hold: how long a command is held [s].
         settle: how long the feedback goes on after the last point [s].
         trust: share of a measured pose in the predicted one, see `BasePredictor`.
+        line_blend: time constant with which `observe_line` moves the path [s].
     """
 
     def __init__(
@@ -162,6 +179,7 @@ class Tracker:
         hold: float,
         settle: float = 0.0,
         trust: float = 1.0,
+        line_blend: float = 0.0,
     ) -> None:
         self.trajectory = trajectory
         self.start = start
@@ -172,13 +190,43 @@ class Tracker:
         self._predictor = BasePredictor(base, trust)
         self._ahead = int(np.ceil(float(np.ptp(base.dead_times)) / hold)) + 1
         self._law = feedback
+        self._line_blend = line_blend
+        self._line: tuple[float, float] | None = None  # stamp of the last deviation [s], how far the path is moved [m]
+        self._readings: list[tuple[float, Vector]] = []
         self._request: Vector = np.zeros(3)
         self._requested_at = -np.inf
         self._cut: Vector = np.zeros(3)
 
     def desired_pose(self, time: float) -> Vector:
-        """Desired pose (3,) at a stamp [s]."""
-        return self.trajectory.pose(time - self.start)
+        """Desired pose (3,) at a stamp [s], moved sideways by what `observe_line` has seen."""
+        pose = self.trajectory.pose(time - self.start)
+        if self._line is not None:
+            pose[:2] += planar.rotation(float(pose[2])) @ np.array([0.0, self._line[1]])
+        return pose
+
+    def observe_line(self, stamp: float, deviation: float) -> None:
+        """Take a live lateral deviation, such as a line follower's camera sees: it rules over odometry sideways.
+
+        The path is moved so that at the stamp the robot was off it by what was seen: forward and turn stay those of the
+        trajectory. Delays are made up for as ever, since only the path moves; where the camera loses the line, the
+        path stays where it was seen last.
+
+        Args:
+            stamp: of the picture [s]; one that is not newer than the last changes nothing.
+            deviation: how far the robot is to the left of the line [m].
+        """
+        if not self._readings or (self._line is not None and stamp <= self._line[0]):
+            return
+        _, pose = min(self._readings, key=lambda reading: abs(reading[0] - stamp))
+        desired = self.trajectory.pose(stamp - self.start)
+        own = float((planar.rotation(float(desired[2])).T @ (pose[:2] - desired[:2]))[1])
+        seen = own - deviation
+        if self._line is None:
+            self._line = (stamp, seen)
+            return
+        since, moved = self._line
+        share = 1.0 if self._line_blend <= 0.0 else 1.0 - np.exp(-(stamp - since) / self._line_blend)
+        self._line = (stamp, moved + share * (seen - moved))
 
     def observe_sent(self, twist: ArrayLike) -> None:
         """Learn what became of the last request: the limited twist (3,) that was really sent."""
@@ -196,6 +244,7 @@ class Tracker:
             pose_time: stamp of the pose [s].
             pose: (3,) measured pose in the odometry frame [m, m, rad].
         """
+        self._readings = [*self._readings[-_READINGS:], (pose_time, np.array(pose, dtype=float))]
         request = self._feed_forward.twist(send_time - self.start)
         error = _error(np.asarray(pose, dtype=float), self.desired_pose(pose_time))
         rate = np.zeros(3)

@@ -86,6 +86,33 @@ class Trajectory:
         """Same motion in the frame in which `start_pose` (3,) is where its own origin lies."""
         return Trajectory(self.times, planar.move_path(start_pose, self.poses), self.twists)
 
+    def eased(self, ramp: float, dt: float = 0.02) -> Trajectory:
+        """Same path with a smooth start and stop: the speed along it grows and fades over `ramp` [s].
+
+        The path is gone along at the rate s'(t) = b(t / ramp), b(u) = u^3 (10 - 15 u + 6 u^2), up to 1 and back, so
+        that neither speed nor acceleration jumps where the trajectory began or ended in motion. It takes `ramp` longer.
+
+        Args:
+            ramp: [s], at most the duration; 0 changes nothing.
+            dt: spacing of the new points [s].
+
+        Raises:
+            TrajectoryError: a ramp that is negative or longer than the trajectory.
+        """
+        span = float(self.times[-1] - self.times[0])
+        if not 0.0 <= ramp <= span:
+            raise TrajectoryError("ramp of a trajectory", got=f"{ramp:g} s", expected=f"0 to {span:g} s, its duration")
+        if ramp == 0.0:
+            return self
+        count = max(2, round((span + ramp) / dt) + 1)
+        times = np.linspace(0.0, span + ramp, count)
+        # The integral of b from 0 to u is u^4 (5/2 - 3 u + u^2), a half at u = 1.
+        up, down = np.clip(times / ramp, 0.0, 1.0), np.clip((span + ramp - times) / ramp, 0.0, 1.0)
+        begun, left = (ramp * u**4 * (2.5 - 3.0 * u + u * u) for u in (up, down))
+        middle = times - 0.5 * ramp
+        along = np.where(times < ramp, begun, np.where(times > span, span - left, middle))
+        return Trajectory(self.times[0] + times, self.path(self.times[0] + along))
+
     def pose(self, time: float) -> Vector:
         """Desired pose (3,) at `time` [s].
 

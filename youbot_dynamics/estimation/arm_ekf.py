@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.dynamics.arm import ArmModel
@@ -30,6 +30,7 @@ from youbot_dynamics.estimation.arm_ekf_reading import (
     VARIANCE,
 )
 from youbot_dynamics.estimation.arm_ekf_tuning import ArmEkfTuning, ArmSensors
+from youbot_dynamics.estimation.arm_friction import friction_deviations, friction_rows
 from youbot_dynamics.estimation.arm_process import BRISTLE, ERROR, JOINTS, POSITION, SPEED, Body, room_for
 
 _COUNTED = (
@@ -106,6 +107,8 @@ class ArmTrack:
         innovation_variance: (t, 5) [rad2].
         nis: (t,) normalised innovation squared.
         readings: (t,) number of readings behind it.
+        refused: (t, 5) number of readings shut out by the gate.
+        taken: (t,) bool: whether the message's stamp was in order.
     """
 
     position: Vector
@@ -117,7 +120,9 @@ class ArmTrack:
     innovation: Vector
     innovation_variance: Vector
     nis: Vector
-    readings: Vector
+    readings: NDArray[np.int64]
+    refused: NDArray[np.int64]
+    taken: NDArray[np.bool_]
 
 
 class ArmEkf:
@@ -164,9 +169,9 @@ class ArmEkf:
         mean = estimate.mean.copy()
         if np.isnan(estimate.clock[loop.LAST]):
             mean[:] = np.nan
-        shares = zip(rules.joints[FRICTION_ERROR], estimate.memory[loop.LOAD_PART], strict=True)
-        part = mean[ERROR] * [loop.friction_share(float(own), float(load)) for own, load in shares]
-        friction = friction_of(self.arm, mean[None, SPEED], mean[None, BRISTLE], part[None])[0]
+        own = np.square(rules.joints[FRICTION_ERROR])
+        part = mean[ERROR] * (own / np.maximum(own + estimate.memory[loop.LOAD_PART], _SMALLEST))
+        friction = self._friction(mean[None, SPEED], mean[None, BRISTLE], part[None])[0]
         return ArmBelief(
             float(estimate.clock[loop.LAST]),
             read_only(np.concatenate([mean[row] for row in rows])),
@@ -261,13 +266,35 @@ class ArmEkf:
             means[:, SPEED],
             means[:, BRISTLE],
             means[:, ERROR],
-            friction_of(self.arm, means[:, SPEED], means[:, BRISTLE], means[:, 4]),
+            self._friction(means[:, SPEED], means[:, BRISTLE], means[:, 4]),
             variances,
             readings[:, INNOVATION : INNOVATION + JOINTS],
             readings[:, VARIANCE : VARIANCE + JOINTS],
             readings[:, SQUARES],
             readings[:, USED].astype(int),
+            readings[:, REFUSED : REFUSED + JOINTS].astype(int),
+            readings[:, FATE] == loop.TAKEN,
         )
+
+    def friction_deviation(self) -> Vector:
+        """Standard deviations (5,) of the friction torques of `state` [N m]; NaN before the first message."""
+        estimate, rules, found = self._estimate, self._rules, np.empty(JOINTS)
+        friction_deviations(
+            self._body.frictions,
+            estimate.mean,
+            estimate.covariance,
+            rules.bristles,
+            rules.errors,
+            rules.joints[FRICTION_ERROR],
+            estimate.memory[loop.LOAD_PART],
+            found,
+        )
+        return np.full(JOINTS, np.nan) if np.isnan(estimate.clock[loop.LAST]) else found
+
+    def _friction(self, speeds: Vector, bristles: Vector, parts: Vector) -> Vector:
+        torques = np.empty(speeds.shape)
+        friction_rows(self._body.frictions, speeds, bristles, parts, torques)
+        return torques
 
     def _follow(
         self,
@@ -299,6 +326,7 @@ class ArmEkf:
         )
 
 
+_SMALLEST = 1e-300
 # Arrays that stand for no readings, no log, no wish.
 _NO_READING = np.full((1, JOINTS), np.nan)
 _NOTHING = np.empty((0, JOINTS))
@@ -311,23 +339,6 @@ def body_of(arm: ArmModel) -> Body:
     numbers = parameters_of(layout) if arm.tree.is_written_out else np.zeros(1)
     frictions = np.array([friction.constants for friction in arm.friction])
     return Body(layout, numbers, arm.tree.is_written_out, layout.rotor_inertias.copy(), frictions)
-
-
-def friction_of(arm: ArmModel, speed: Vector, bristle: Vector, part: Vector) -> Vector:
-    """Friction torques (t, 5) [N m]: LuGre's less the part of the torque error that is friction, for an error drives.
-
-    Args:
-        arm: of five joints.
-        speed: (t, 5) [rad/s], NaN where unknown.
-        bristle: (t, 5) [rad].
-        part: (t, 5) of the torque error [N m].
-    """
-    torques = np.full(speed.shape, np.nan)
-    known = ~np.isnan(speed).any(axis=1)
-    for k, friction in enumerate(arm.friction if known.any() else ()):
-        torques[known, k] = friction.torque(bristle[known, k], speed[known, k])
-    found: Vector = torques - part
-    return found
 
 
 def _rows(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Vector:

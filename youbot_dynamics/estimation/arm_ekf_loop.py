@@ -22,6 +22,7 @@ from youbot_dynamics.estimation.arm_ekf_model import (
     spread,
 )
 from youbot_dynamics.estimation.arm_ekf_reading import FATE, REFUSED, read_joints
+from youbot_dynamics.estimation.arm_friction import friction_share
 from youbot_dynamics.estimation.arm_process import (
     BRISTLE,
     ERROR,
@@ -214,13 +215,6 @@ def look_at_refusals(position: Vector, reading: Vector, rules: Rules, estimate: 
                 begin_joint(i, position[i], memory[EFFORT, i], rules, estimate)
         else:
             memory[REFUSALS, i] = 0.0
-
-
-@compiled
-def friction_share(friction_error: float, load_part: float) -> float:
-    """Most likely share of a torque error that is friction's, by its variance beside that of the load [N2 m2]."""
-    own = friction_error * friction_error
-    return own / (own + load_part) if own > 0.0 else 0.0
 
 
 @compiled

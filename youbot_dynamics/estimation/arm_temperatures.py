@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array
+from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.estimation.ekf import REFUSED
 from youbot_dynamics.estimation.motor_heat import ArmHeat, HeatBelief, HeatTuning, MotorHeat
+from youbot_dynamics.estimation.motor_load import average
 from youbot_dynamics.robot_arm import Arm
 
 PERIOD = 0.5  # [s] of the filters' steps, and of what they publish
@@ -95,19 +96,27 @@ class ArmTemperatures:
         Returns:
             Whether the filters made a step, every 0.5 s.
         """
-        if not elapsed > 0.0:
-            return False
-        elapsed = min(elapsed, _LONGEST)
-        self._time += elapsed
-        square = (np.asarray(effort, dtype=np.float64) / self._torque_of_current) ** 2
-        known = np.isfinite(square)
-        fading = -math.expm1(-elapsed / _LOAD_TIME)
-        self._squares[known] += fading * (square[known] - self._squares[known])
-        self._weights[known] += fading * (1.0 - self._weights[known])
-        stepped = self._heat.add(self._time, effort)
+        return self.follow(np.array([float(elapsed)]), np.asarray(effort, dtype=np.float64)[None])[1]
+
+    def follow(self, elapsed: Vector, effort: Vector) -> tuple[int, bool]:
+        """Take in messages until the filters make a step.
+
+        Args:
+            elapsed: (t,) since the message before [s]; what is not above 0 changes nothing.
+            effort: (t, n) at the joints [N m], NaN where missing.
+
+        Returns:
+            Number of messages taken in, and whether the filters made a step.
+        """
+        passed = np.clip(np.nan_to_num(elapsed, nan=0.0, posinf=0.0), 0.0, _LONGEST)
+        stamps = self._time + np.cumsum(passed)
+        taken, stepped = self._heat.follow(stamps, effort)
+        self._time = float(stamps[taken - 1]) if taken else self._time
+        currents = effort[:taken] / self._torque_of_current
+        average(passed[:taken], currents, _LOAD_TIME, self._squares, self._weights)
         if stepped:
             self._use_voltages()
-        return stepped
+        return taken, stepped
 
     def add_voltage(self, voltage: ArrayLike, effort: ArrayLike, speed: ArrayLike) -> None:
         """Take in motor voltages; they count with the next step.

@@ -22,6 +22,7 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation import motor_heat_model as model
 from youbot_dynamics.estimation.ekf import Ekf, Innovation, Message, Step, positions_of
 from youbot_dynamics.estimation.motor_heat_model import AMBIENT, HOUSING, RESISTANCE, STATES, WINDING
+from youbot_dynamics.estimation.motor_load import BEGUN, LAST, gather
 
 _PART = 0.1  # of the winding's time constant: longest step
 _BISECTIONS = 60
@@ -283,7 +284,7 @@ class ArmHeat:
         self.motors = [MotorHeat(motor, stamp, temperature, tuning) for motor in motors]
         self._torque_of_current = np.array([motor.ratio * motor.motor.torque_constant for motor in motors])
         self._period = number("period", period, "s", above=0.0)
-        self._last = self._begun = float(stamp)
+        self._clock = np.full(2, float(stamp))
         self._current = np.zeros(len(motors))
         self._charge = np.zeros(len(motors))  # integral of i^2 [A^2 s]
 
@@ -297,18 +298,24 @@ class ArmHeat:
         Returns:
             Whether the filters have made a step.
         """
-        if not stamp > self._last:
-            return False
-        current = np.asarray(effort, dtype=np.float64) / self._torque_of_current
-        current = np.where(np.isfinite(current), current, self._current)
-        # The current runs straight from message to message.
-        both = self._current**2 + self._current * current + current**2
-        self._charge += (stamp - self._last) * both / 3.0
-        self._last, self._current = float(stamp), current
-        if stamp - self._begun < self._period:
-            return False
-        for heat, charge in zip(self.motors, self._charge, strict=True):
-            heat.predict(stamp, float(charge) / (stamp - self._begun))
-        self._begun = float(stamp)
-        self._charge[:] = 0.0
-        return True
+        return self.follow(np.array([float(stamp)]), np.asarray(effort, dtype=np.float64)[None])[1]
+
+    def follow(self, stamps: Vector, efforts: Vector) -> tuple[int, bool]:
+        """Take in messages until the filters have made a step.
+
+        Args:
+            stamps: (t,) [s]; one not after the last changes nothing.
+            efforts: (t, n) [N m]; where one is NaN, the last current goes on.
+
+        Returns:
+            Number of messages taken in, and whether the filters have made a step.
+        """
+        currents = efforts / self._torque_of_current
+        taken, full = gather(stamps, currents, self._period, self._clock, self._current, self._charge)
+        if full:
+            last, begun = float(self._clock[LAST]), float(self._clock[BEGUN])
+            for heat, charge in zip(self.motors, self._charge.tolist(), strict=True):
+                heat.predict(last, charge / (last - begun))
+            self._clock[BEGUN] = last
+            self._charge[:] = 0.0
+        return taken, full

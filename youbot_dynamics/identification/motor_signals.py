@@ -19,7 +19,6 @@ Vector = NDArray[np.float64]
 
 MEAN = 0.2  # [s] ten readings of a 50 Hz driver: R and K act on means as on readings
 STEP = 0.5  # [s] of the heat: a fraction of the winding's time constant
-_AROUND = 0.04  # [s] to either side, over which a rotor's turn is its speed
 _GAP = 0.5  # [s] without readings, after which nothing is known of a mean
 
 NOTHING_MEASURED = (
@@ -120,11 +119,13 @@ def _electric(
         winding: times (w,) [s] and temperatures (w, n) [degC]; None where they are not measured.
     """
     at, volts = voltage
-    known = _near(at - _AROUND, time) & _near(at + _AROUND, time)
+    # Each turn as far as to the middle between two voltages: their mean then is that of the whole time, without a gap.
+    around = 0.5 * float(np.median(np.diff(at))) if len(at) > 1 else MEAN
+    known = _near(at - around, time) & _near(at + around, time)
     at, volts = at[known], volts[known]
-    turned = _interpolated(at + _AROUND, time, angle) - _interpolated(at - _AROUND, time, angle)
+    turned = _interpolated(at + around, time, angle) - _interpolated(at - around, time, angle)
     warmth = np.full(volts.shape, np.nan) if winding is None else _interpolated(at, *winding)
-    together = np.hstack([volts, _interpolated(at, time, current), turned / (2.0 * _AROUND), warmth, at[:, None]])
+    together = np.hstack([volts, _interpolated(at, time, current), turned / (2.0 * around), warmth, at[:, None]])
     edges = at[0] + MEAN * np.arange(int((at[-1] - at[0]) / MEAN) + 2) if len(at) else np.zeros(1)
     means = _means(edges, at, together)
     means = means[np.isfinite(means[:, -1])]

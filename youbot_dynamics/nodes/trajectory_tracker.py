@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from geometry_msgs.msg import Twist, TwistStamped
+from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -79,6 +79,7 @@ class TrajectoryTracker(Node):
         self.create_subscription(MultiDOFJointTrajectory, "trajectory", self._on_trajectory, COMMAND_QOS)
         self.create_subscription(Odometry, "odom", self._on_odom, STATE_QOS)
         self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
+        self.create_subscription(PointStamped, "line_deviation", self._on_line, STATE_QOS)
         stamped = self._config["enable_stamped_cmd_vel"]
         self.create_subscription(TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
         Diagnostics(self, lambda: {"trajectory": self._status})
@@ -94,6 +95,11 @@ class TrajectoryTracker(Node):
         pose = pose_vector(message.pose.pose)
         if np.all(np.isfinite(pose)):
             self._pose, self._pose_stamp = pose, seconds(message.header.stamp)
+
+    def _on_line(self, message: PointStamped) -> None:
+        """Take how far the robot is to the left of a line it should follow: point.y, where a camera sees one."""
+        if self._tracker is not None and np.isfinite(message.point.y):
+            self._tracker.observe_line(seconds(message.header.stamp), float(message.point.y))
 
     def _on_operator(self, message: Twist | TwistStamped) -> None:
         twist = message.twist if isinstance(message, TwistStamped) else message
