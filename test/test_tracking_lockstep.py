@@ -123,7 +123,7 @@ def test_with_delay_and_gain_wrong_by_half_the_drive_stays_bounded(delay_share: 
     truth, robot = corner(delay_share, gain_share)
     errors = errors_of(drive_program("combined", robot, truth, 1))
     print(f"\ndelay x {delay_share}, gain x {gain_share}: worst {1e3 * np.abs(errors).max(axis=0)} [mm, mm, mrad]")
-    assert np.all(np.abs(errors) < [0.06, 0.06, 0.12])
+    assert np.all(np.abs(errors) < [0.1, 0.1, 0.15])
 
 
 def test_equal_seeds_give_equal_bits_and_other_seeds_do_not() -> None:

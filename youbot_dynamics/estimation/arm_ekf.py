@@ -157,6 +157,11 @@ class ArmEkf:
         return self._rules.size
 
     @property
+    def bristles_estimated(self) -> bool:
+        """Whether bristles are among the states, behind positions and speeds."""
+        return self._rules.bristles > 0
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """What became of messages and readings since the filter was made."""
         return dict(zip(_COUNTED, self._estimate.counts.tolist(), strict=True))

@@ -276,31 +276,28 @@ class _OdometryOfMessages:
             self.pose, self.stamp = estimate.pose, estimate.stamp
 
 
-# Inertia and motor loop of the identified model: without friction they hardly matter, but there must be some.
-_MODEL_MASS = 29.9  # [kg] youbot facts, section 2.1
-_MODEL_YAW_INERTIA = 1.1  # [kg m2] youbot facts, section 5
-_MODEL_WHEEL_INERTIA = 0.0106  # [kg m2] youbot facts, sections 2.1 and 2.2
 _MODEL_FLOOR_FRICTION = 0.8  # chosen: config/mock.yaml
 _MODEL_LAG = 0.005  # [s] share of the effective delay that is lag, the least the facts give
 
 
 def identified_model(robot: Robot) -> BaseTruth:
-    """What is known of a robot as a twin: its geometry and effective delays, no friction, no noise."""
-    geometry = robot.base.geometry
-    dead = [max(0.0, delay - _MODEL_LAG) for delay in robot.base.delay.effective()]
+    """What is known of a robot as a twin: its geometry, inertia, delays and lag, no friction, no noise."""
+    geometry, felt = robot.base.geometry, robot.base.response
+    lag = max(felt.lag, _MODEL_LAG)
+    dead = felt.dead_times() if felt.known else np.maximum(0.0, robot.base.delay.effective() - lag)
     return BaseTruth(
-        dead_time_x=dead[0],
-        dead_time_y=dead[1],
-        dead_time_yaw=dead[2],
-        lag=_MODEL_LAG,
+        dead_time_x=float(dead[0]),
+        dead_time_y=float(dead[1]),
+        dead_time_yaw=float(dead[2]),
+        lag=lag,
         stamp_jitter=0.0,
         wheel_radius=geometry.wheel_radius,
         half_length=geometry.half_length,
         half_width=geometry.half_width,
         lateral_factor=geometry.lateral_factor,
-        mass=_MODEL_MASS,
-        yaw_inertia=_MODEL_YAW_INERTIA,
-        wheel_inertia=_MODEL_WHEEL_INERTIA,
+        mass=robot.base.mass,
+        yaw_inertia=robot.base.yaw_inertia,
+        wheel_inertia=robot.base.wheel_inertia,
         torque_noise=0.0,
         wheel_coulomb=0.0,
         roller_coulomb=0.0,
