@@ -21,6 +21,7 @@ examples:
   youbot record --out drive_1                     record every topic until Ctrl-C
   youbot play combined                            drive one of the three programs
   youbot identify drive_1 --out found             delays, friction, ...: report.html, result.yaml
+  youbot replay drive_1 --out replayed            what the arm was doing: report.html, a bag of estimates
   youbot bringup --robot mock --result-file found/result.yaml
 
 exit codes: 0 done, 1 refused or failed (one line says why) or interrupted, 2 wrong usage,
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"youbot_dynamics {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     _add_identify(verbs)
+    _add_replay(verbs)
     _add_record(verbs)
     _add_play(verbs)
     _add_bringup(verbs)
@@ -109,6 +111,42 @@ def _add_identify(verbs) -> None:
         "--scheduler", default="", metavar="ADDRESS", help="dask scheduler whose workers read the recordings"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
+
+
+def _add_replay(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "replay",
+        "run the arm's filters over a recorded log: joint states, friction, motor temperatures",
+        "  youbot replay drive_1 --out replayed            then replayed/report.html\n"
+        "  youbot replay drive_1 --result-file found/result.yaml --json\n"
+        "  youbot replay log.csv --columns time:ms,position.arm_joint_1:deg,effort.arm_joint_1,... --out replayed\n",
+    )
+    parser.add_argument("log", type=Path, metavar="LOG", help="bag (mcap, sqlite3, ROS 1) or text log")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for report.html and a bag of the estimates")
+    parser.add_argument(
+        "--columns",
+        default="",
+        help="columns of a text log: time, ROLE.JOINT or _ to skip, each with a unit or in SI; ROLE is position, "
+        "velocity, effort, voltage or temperature [degC]",
+    )
+    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot")
+    parser.add_argument("--result-file", type=Path, metavar="FILE", help="result.yaml of youbot identify")
+    parser.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="ROLE=NAME",
+        help="topic that plays a role: arm_states, motor_voltage, motor_temperature",
+    )
+    parser.add_argument(
+        "--invert-effort",
+        action="append",
+        default=[],
+        metavar="JOINT",
+        help="joint whose efforts have the wrong sign in the log; once for each",
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON instead of a table")
 
 
 def _add_record(verbs) -> None:
@@ -224,6 +262,10 @@ def _run(given: argparse.Namespace) -> int:
         from youbot_dynamics.commands.identify import identify_command
 
         return identify_command(given)
+    if given.verb == "replay":
+        from youbot_dynamics.commands.replay import replay_command
+
+        return replay_command(given)
     if given.verb == "bringup":
         from youbot_dynamics.commands.bringup import bringup
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,21 @@ class ErrorStatistics:
     position_worst: float
 
 
+@dataclass(frozen=True)
+class Footprint:
+    """What of a base is drawn on the floor; the youBot's where nothing else is said.
+
+    Args:
+        half_length: wheel axis to centre, along x [m].
+        half_width: wheel centre to centre line, along y [m].
+        wheel_radius: of the wheels [m].
+    """
+
+    half_length: float = 0.235
+    half_width: float = 0.15
+    wheel_radius: float = 0.0475
+
+
 @dataclass(frozen=True, eq=False)
 class PathComparison:
     """Several drives of one program.
@@ -49,6 +64,9 @@ class PathComparison:
         desired: (n, 3) poses in the fixed frame that coincides with the base at the start [m, m, rad].
         actual: label (one of ROWS) -> (n, 3) poses in the same frame.
         truth: what the actual poses were measured with, such as "ground truth" or "odometry".
+        estimated: label -> (n, 3) poses of the odometry in the same frame, of drives whose actual poses are better
+            than that.
+        footprint: of the base that drove.
     """
 
     name: str
@@ -56,10 +74,20 @@ class PathComparison:
     desired: Vector
     actual: Mapping[str, Vector]
     truth: str
+    estimated: Mapping[str, Vector] = field(default_factory=dict)
+    footprint: Footprint = field(default_factory=Footprint)
 
     def errors(self, label: str) -> Vector:
         """Errors (n, 3) of one drive: actual - desired; X, Y fixed, psi wrapped."""
         return path_errors(self.actual[label], self.desired)
+
+    def seen_errors(self, label: str) -> Vector:
+        """Odometry - desired (n, 3) of one drive with an estimate: what feedback on odometry sees of its errors."""
+        return path_errors(self.estimated[label], self.desired)
+
+    def unseen_errors(self, label: str) -> Vector:
+        """Actual - odometry (n, 3) of one drive with an estimate: what feedback on odometry cannot see."""
+        return path_errors(self.actual[label], self.estimated[label])
 
     def statistics(self, label: str) -> ErrorStatistics:
         """Statistics of one drive."""

@@ -41,6 +41,8 @@ class RecordedPath:
         stamps: (m,) of all poses, from the start [s].
         poses: (m, 3) all poses, relative to the pose at the start.
         truth: which poses these are: "ground truth" or "odometry".
+        estimated: (n, 3) poses of the odometry at `time`, relative to its own at the start, where the bag holds a
+            ground truth and an odometry over the whole drive; None otherwise.
     """
 
     label: str
@@ -50,6 +52,7 @@ class RecordedPath:
     stamps: Vector
     poses: Vector
     truth: str
+    estimated: Vector | None = None
 
     def desired_poses(self) -> Vector:
         """Desired poses (n, 3) at `time`."""
@@ -72,11 +75,11 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
         The path, or None where the bag holds no poses.
     """
     exact = find_topic(recording, "ground_truth", chosen)
-    topic = exact or find_topic(recording, "odom", chosen)
+    odometry = find_topic(recording, "odom", chosen)
+    topic = exact or odometry
     if topic is None:
         return None
-    poses = recording.poses(topic)
-    moments = poses.stamp if np.all(np.isfinite(poses.stamp)) else poses.received
+    moments, poses = _poses(recording, topic)
     desired, start = _trajectory(recording, chosen) or _commanded(signals, float(moments[0]))
     stamps = moments - start
     time = np.arange(0.0, min(desired.duration, float(stamps[-1])) + STEP / 2.0, STEP)
@@ -87,13 +90,43 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
             expected=f"0 to {desired.duration:.2f} s",
             remedy="start the recording before the drive and stop it after",
         )
-    origin = sample_poses(stamps, poses.pose, [0.0])[0]
-    unwrapped = np.array(poses.pose)
-    unwrapped[:, 2] = np.unwrap(unwrapped[:, 2])
-    relative = relative_path(unwrapped, origin)
+    relative = _from_start(stamps, poses)
     label = FEEDBACK if json.loads(recording.metadata.get("feedback", "null")) else OPEN_LOOP
-    truth = "ground truth" if exact else "odometry"
-    return RecordedPath(label, desired, time, sample_poses(stamps, relative, time), stamps, relative, truth)
+    return RecordedPath(
+        label,
+        desired,
+        time,
+        sample_poses(stamps, relative, time),
+        stamps,
+        relative,
+        truth="ground truth" if exact else "odometry",
+        estimated=_estimated(recording, odometry, start, time) if exact and odometry else None,
+    )
+
+
+def _poses(recording: Recording, topic: str) -> tuple[Vector, Vector]:
+    """Moments (n,) [s] and poses (n, 3) of a topic."""
+    series = recording.poses(topic)
+    return series.stamp if np.all(np.isfinite(series.stamp)) else series.received, series.pose
+
+
+def _from_start(stamps: Vector, poses: Vector) -> Vector:
+    """Poses (n, 3) seen from the one at stamp 0, the yaw with its turns."""
+    unwrapped = np.array(poses)
+    unwrapped[:, 2] = np.unwrap(unwrapped[:, 2])
+    return relative_path(unwrapped, sample_poses(stamps, poses, [0.0])[0])
+
+
+def _estimated(recording: Recording, topic: str, start: float, time: Vector) -> Vector | None:
+    """Poses (n, 3) of the odometry at the times (n,) after `start` [s]; None where it does not last from 0 to the end.
+
+    Its last message may be one period older than the last true pose.
+    """
+    moments, poses = _poses(recording, topic)
+    stamps = moments - start
+    if stamps[0] > 0.0 or stamps[-1] < time[-1] - STEP:
+        return None
+    return sample_poses(stamps, _from_start(stamps, poses), time)
 
 
 def _trajectory(recording: Recording, chosen: Mapping[str, str]) -> tuple[Trajectory, float] | None:

@@ -34,6 +34,7 @@ PALETTE = {
     "vermillion": ("#d55e00", "#f5793a"),
     "green": ("#009e73", "#2fc79a"),
     "purple": ("#b0568c", "#dd92bd"),
+    "brown": ("#7a5230", "#cda67c"),
 }
 # [in] room for the words around the axes: the same in all plots, so that their axes stand in line.
 _LEFT, _BELOW, _RIGHT, _ABOVE = 0.7, 0.42, 0.22, 0.26
@@ -62,6 +63,7 @@ OPEN_LOOP = LineStyle("vermillion", (7.0, 2.0), 1.3, 3.0)
 RESTORED = LineStyle("purple", (1.0, 1.3), 1.6, 3.5)
 SIMULATED = LineStyle("green", (5.0, 1.5, 1.0, 1.5), 1.3, 3.8)
 FEEDBACK = LineStyle("blue", (), 2.0, 2.5)
+ESTIMATED = LineStyle("brown", (2.0, 1.0), 1.4, 4.0)
 MEASURED = LineStyle("blue", (), 1.4, 2.5)
 MODELLED = LineStyle("vermillion", (7.0, 2.0), 1.5, 3.0)
 
@@ -110,10 +112,14 @@ def legend(entries: Sequence[tuple[str, LineStyle]]) -> str:
 
 def swatch(style: LineStyle) -> str:
     """A short piece of a line for the legend, as an `<svg>` element hidden from screen readers."""
+    return f'<svg class="swatch" viewBox="0 0 30 8" aria-hidden="true"><path d="M1 4H29" {stroke(style)}/></svg>'
+
+
+def stroke(style: LineStyle) -> str:
+    """How SVG is told to draw a line, as attributes."""
     dashes = " ".join(f"{length * style.width:g}" for length in style.dashes)
     pattern = f' stroke-dasharray="{dashes}"' if dashes else ""
-    shape = f'fill="none" stroke="var(--{style.colour})" stroke-width="{style.width:g}"{pattern}'
-    return f'<svg class="swatch" viewBox="0 0 30 8" aria-hidden="true"><path d="M1 4H29" {shape}/></svg>'
+    return f'fill="none" stroke="var(--{style.colour})" stroke-width="{style.width:g}"{pattern}'
 
 
 def drawn(style: LineStyle) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
-from youbot_dynamics.identification.page.paths import statistics
+from youbot_dynamics.identification.page.error_table import statistics
 from youbot_dynamics.identification.page.verdicts import asked_and_beside
 from youbot_dynamics.identification.page.words import STAGE_TITLES, listed, minus, sentence, shown
 from youbot_dynamics.identification.result import Result
