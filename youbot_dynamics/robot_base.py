@@ -16,6 +16,7 @@ from youbot_dynamics.parameters import fact
 if TYPE_CHECKING:
     from youbot_dynamics.dynamics.driven_base import DrivenBase
     from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+    from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _IDENTIFIED = "youbot identify"
@@ -40,10 +41,37 @@ class BaseGeometry:
         high=1.1,
         source="sin(pi/n)/(pi/n) for n = 6 rollers a wheel; system 31",
     )
+    rollers: int = fact("Rollers of each wheel.", unit="1", low=4, high=100, source="pictures of the wheel; system 31")
+    roller_depth: float = fact(
+        "Axis of the roller on the floor below that of its wheel.",
+        unit="m",
+        low=0.0,
+        high=0.2,
+        source="derived: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
+    )
+    roller_phases: tuple[float, ...] = fact(
+        "Angle of a roller off the bottom of each wheel where its count is 0, any multiple of 2 pi / rollers added; "
+        "lost with the count, so when the driver is started anew.",
+        unit="rad",
+        low=-100.0,
+        high=100.0,
+        length=4,
+        source=_IDENTIFIED,
+    )
+    roller_phases_known: bool = fact(
+        "Whether roller_phases hold; else rows are constant, their mean.", source=_IDENTIFIED
+    )
 
     def mecanum(self) -> MecanumBase:
-        """Kinematics of this geometry."""
+        """Kinematics of this geometry, in the mean over the rollers."""
         return MecanumBase.rectangular(self.wheel_radius, self.half_length, self.half_width, self.lateral_factor)
+
+    def wheels(self) -> RollingWheels:
+        """Wheels with the rollers they stand on, at phases where these are known."""
+        from youbot_dynamics.kinematics.roller_phase import RollingWheels
+
+        phases = np.array(self.roller_phases) if self.roller_phases_known else None
+        return RollingWheels(self.mecanum(), self.rollers, self.roller_depth, phases)
 
 
 @dataclass(frozen=True)

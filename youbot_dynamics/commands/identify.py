@@ -35,7 +35,7 @@ def identify_command(given: argparse.Namespace) -> int:
         raise RecordingError(f"--out {given.out}", got="a file", expected="a folder")
     options = Options(_topics(given.topic), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file)
-    with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler) as worker:
+    with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler, step.count) as worker:
         found = identify(given.bags, robot, options, step, only=only, worker=worker)
         better = found.result.applied_to(robot)
         if found.paths:

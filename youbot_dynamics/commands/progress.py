@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 CONSOLE = Console(stderr=True)
 
 
+class Steps:
+    """Tells what a command is doing, with a bar while recordings are counted.
+
+    Args:
+        title: of the command.
+        progress: rich's, None where nobody watches.
+    """
+
+    def __init__(self, title: str, progress: Progress | None) -> None:
+        self._title = title
+        self._progress = progress
+        self._row = None if progress is None else progress.add_task(title, total=None, counted="")
+
+    def __call__(self, message: str) -> None:
+        """Name the step."""
+        if self._progress is not None and self._row is not None:
+            self._progress.update(self._row, description=f"{self._title}: {message}")
+
+    def count(self, finished: int, total: int) -> None:
+        """Move the bar."""
+        if self._progress is not None and self._row is not None:
+            self._progress.update(self._row, completed=finished, total=total, counted=f"{finished} of {total}")
+
+
 @contextmanager
-def steps(title: str) -> Iterator[Callable[[str], None]]:
-    """Show what is being done behind a spinner; yields the function that names the step."""
+def steps(title: str) -> Iterator[Steps]:
+    """Show what is being done; yields what names the step and moves the bar."""
     if not CONSOLE.is_terminal:
-        yield lambda message: None
+        yield Steps(title, None)
         return
-    with CONSOLE.status(title) as status:
-        yield lambda message: status.update(f"{title}: {message}")
+    texts = [TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[counted]}")]
+    columns = (SpinnerColumn(), texts[0], BarColumn(20), texts[1])
+    with Progress(*columns, console=CONSOLE, transient=True) as progress:
+        yield Steps(title, progress)
 
 
 def announce(message: str) -> None:

@@ -243,7 +243,7 @@ def _innovations(k: int, name: str, replay: ArmReplay) -> list[str]:
     test = whiteness(time, normal)
     if test.lags == 0:
         return figures
-    r1, r2, r3 = (number(value, 2) for value in test.correlations)
+    r1, r2, r3 = (number(value, 2) for value in test.correlations[:3])
     plot = autocorrelation_plot(test, label=f"{name}: autocorrelation of the innovation", key=f"a{k}", low=False)
     words = f"Ljung-Box Q = {number(test.q, 0)} over {test.lags} lags; r\u2081 = {r1}, r\u2082 = {r2}, r\u2083 = {r3}."
     verdict = "White." if test.white else "Not white: vibration, jitter of the stamps, or a model that lacks something."

@@ -112,7 +112,11 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
     """
     if options.columns and path.is_file() and path.suffix not in _BAG_FILES:
         return Opened(path, number, options, log=read_text_log(path, options.columns))
-    opened = Opened(path, number, options, recording=open_bag(path))
+    try:
+        recording = open_bag(path)
+    except OSError as problem:
+        raise RecordingError(str(path), got=str(problem.strerror), expected="a recording that can be read") from None
+    opened = Opened(path, number, options, recording=recording)
     if opened.robot_id and opened.robot_id != robot.robot_id:
         raise ParameterError(
             f"recording {path}",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from youbot_dynamics.identification.comparison import PathComparison
 from youbot_dynamics.identification.finding import StageResult
+from youbot_dynamics.identification.page.animation import can_be_animated
 from youbot_dynamics.identification.page.correlations import correlation_tables
 from youbot_dynamics.identification.page.fits import fit_figures, shown_curves
 from youbot_dynamics.identification.page.paths import path_article
@@ -23,6 +24,7 @@ _FEWEST_POINTS, _MOST_POINTS = 100, 2000  # of a line
 _PLOT_BUDGET, _EMPTY_PLOT, _POINT = 2_300_000, 15_000, 14
 _PLOTS_OF_CURVE, _LINES_OF_CURVE = 3, 11
 _PLOTS_OF_PATH, _LINES_OF_DRIVE = 2, 4
+_ANIMATION = 90_000  # bytes of a path's at most
 _MOST_ENTRIES = 200  # of a list; those of a fleet are in result.json
 
 
@@ -78,7 +80,8 @@ def render(report: Report) -> str:
         f'<section class="{key}" aria-labelledby="{key}"><h2 id="{key}">{title}</h2>{body}</section>'
         for key, (title, body) in sections.items()
     ]
-    page = document(text(report.title), "\n".join([header, *body]))
+    moving = any(can_be_animated(path) for path in report.paths)
+    page = document(text(report.title), "\n".join([header, *body]), moving=moving)
     # File names may hold what neither UTF-8 nor HTML can.
     return page.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
@@ -97,7 +100,7 @@ def _points_of_a_line(report: Report) -> int:
     curves = sum(len(curves) for _, curves, _ in shown_curves(report.stages))
     plots = _PLOTS_OF_CURVE * curves + _PLOTS_OF_PATH * len(report.paths)
     lines = _LINES_OF_CURVE * curves + sum(1 + _LINES_OF_DRIVE * len(path.actual) for path in report.paths)
-    points = (_PLOT_BUDGET - _EMPTY_PLOT * plots) // (_POINT * max(1, lines))
+    points = (_PLOT_BUDGET - _EMPTY_PLOT * plots - _ANIMATION * len(report.paths)) // (_POINT * max(1, lines))
     return max(_FEWEST_POINTS, min(_MOST_POINTS, points))
 
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from youbot_dynamics.identification.page.animation_script import SCRIPT, script_source
 from youbot_dynamics.identification.page.drawing import PALETTE
 
 
-def document(title: str, body: str) -> str:
+def document(title: str, body: str, *, moving: bool) -> str:
     """A whole HTML document.
 
     Args:
         title: of the window, safe in HTML.
         body: content of `<main>`, HTML.
+        moving: whether it holds animations and so needs their script, the only one that may run.
     """
     light, dark = (";".join(f"--{role}:{pair[k]}" for role, pair in PALETTE.items()) for k in (0, 1))
     style = _CSS.replace("@LIGHT@", light).replace("@DARK@", dark)
-    return _PAGE.format(title=title, style=style, body=body)
+    policy = "default-src 'none'; style-src 'unsafe-inline'" + (f"; script-src {script_source()}" if moving else "")
+    script = f"<script>{SCRIPT}</script>\n" if moving else ""
+    return _PAGE.format(title=title, policy=policy, style=style, body=body, script=script)
 
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
@@ -31,7 +35,7 @@ _PAGE = """<!DOCTYPE html>
 <main>
 {body}
 </main>
-</body>
+{script}</body>
 </html>
 """
 
@@ -52,7 +56,7 @@ p{margin:.6rem 0;max-width:46rem}
 ul{padding-left:1.2rem;max-width:46rem}
 li{overflow-wrap:anywhere}
 a{color:var(--blue)}
-:is(a,summary,.scroll):focus-visible{outline:2px solid var(--blue);outline-offset:2px}
+:is(a,summary,.scroll,button,input,select):focus-visible{outline:2px solid var(--blue);outline-offset:2px}
 article{margin-bottom:3rem}
 .robot,.note,figcaption{color:var(--axis)}
 .note,figcaption{font-size:.875rem}
@@ -76,6 +80,28 @@ max-width:none;font-size:.875rem}
 .legend li{display:flex;align-items:center;gap:.5rem}
 .swatch{width:30px;height:8px;flex:none}
 
+.stage{display:grid;grid-template-columns:minmax(0,3fr) minmax(15rem,1fr);gap:1rem 1.5rem;align-items:center}
+.stage .legend{flex-direction:column;gap:.5rem}
+.stage .legend li{align-items:baseline}
+.ground{display:block;width:100%;height:auto;border:1px solid var(--grid)}
+.ground *{vector-effect:non-scaling-stroke;stroke-linejoin:round}
+.ground .grid{fill:none;stroke:var(--grid)}
+.ground text{fill:var(--ink);stroke:var(--paper);stroke-width:3px;paint-order:stroke}
+.ground .faded{opacity:.5}
+.base.main{fill:var(--ink);fill-opacity:.07;stroke-width:1.5}
+.live{display:none}
+.off{display:block;color:var(--axis);font-variant-numeric:tabular-nums}
+.controls{display:grid;grid-template-columns:auto 1fr;gap:.6rem 1rem;align-items:center;margin-top:1rem;
+font-size:.875rem}
+.controls[hidden]{display:none}
+.controls :is(button,select){font:inherit;color:inherit;background:var(--paper);border:1px solid var(--axis);
+border-radius:4px;padding:.35rem .8rem;min-width:4.6rem;cursor:pointer}
+.controls select{padding:.25rem;min-width:0}
+.controls input{accent-color:var(--blue);margin:0}
+.controls [type=range]{grid-column:1/-1;width:100%;height:1.5rem}
+.controls label{display:flex;gap:.4rem;align-items:center;white-space:nowrap}
+.clock{font-variant-numeric:tabular-nums}
+
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums;width:100%}
 th,td{padding:.4rem .5rem;text-align:right;vertical-align:baseline;white-space:nowrap}
@@ -91,7 +117,7 @@ tr:first-child>th:first-child,tbody th{text-align:left}
 .verdicts :is(.words,.unit,th:nth-child(n+4)){text-align:left}
 .verdicts tbody th{overflow-wrap:anywhere}
 .verdicts .words{white-space:normal;min-width:16rem;width:100%}
-.verdicts .group{font-weight:500;color:var(--axis);padding-top:1rem}
+tbody .group{font-weight:500;color:var(--axis);padding-top:1rem}
 .verdicts .value{font-weight:600}
 .refused :is(.value,.interval,.unit){color:var(--axis);font-weight:400}
 .mark{font-family:"DejaVu Sans","Segoe UI Symbol",sans-serif}
@@ -115,11 +141,16 @@ dl div{display:flex;flex-wrap:wrap;gap:0 1rem;padding:.25rem 0}
 dt{flex:0 0 11rem;color:var(--axis)}
 dd{margin:0;flex:1 1 14rem;overflow-wrap:anywhere}
 
+@media screen{
+.moving .live{display:inline}
+.moving :is(.still,figcaption span){display:none}
+}
+
 @media screen and (max-width:44rem){
 main{padding:1.5rem 1rem 3rem}
 h1{font-size:1.5rem}
 .summary{font-size:1rem}
-.pair{grid-template-columns:minmax(0,1fr);gap:.75rem}
+:is(.pair,.stage){grid-template-columns:minmax(0,1fr);gap:.75rem}
 .scroll tbody th{position:sticky;left:0;background:var(--paper)}
 .verdicts,.verdicts tbody{display:block}
 .verdicts thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
@@ -139,7 +170,7 @@ h1{font-size:1.5rem}
 html{font-size:9.5pt}
 body{font-size:1rem}
 main{max-width:none;padding:0}
-nav{display:none}
+:is(nav,.controls,.off){display:none!important}
 h2{margin:1.5rem 0 .8rem}
 h2,h3,h4,.legend{break-after:avoid}
 tr,.legend,.heat,.fit,.warnings,article{break-inside:avoid}

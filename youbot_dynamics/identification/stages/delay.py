@@ -14,7 +14,7 @@ from youbot_dynamics.identification.delay import DelayEstimate, combine, estimat
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
 from youbot_dynamics.identification.held_command import HeldCommand
 from youbot_dynamics.identification.opened import Opened
-from youbot_dynamics.identification.stages.stage import Reopen, Taken
+from youbot_dynamics.identification.stages.stage import DRAWN, Reopen, Taken
 from youbot_dynamics.identification.topics import find_topic, find_wheel_states
 from youbot_dynamics.identification.verdict import Estimate
 from youbot_dynamics.recording.bag import Recording
@@ -67,7 +67,8 @@ def extract(opened: Opened, robot: Robot) -> DelayPart:
         channels=signals.channels,
         friction=signals.friction,
     )
-    fits = tuple(_curve(signals, k, one, opened.path.name) for k, one in enumerate(found) if one.identified)
+    shown = enumerate(found) if opened.number < DRAWN else ()
+    fits = tuple(_curve(signals, k, one, opened.path.name) for k, one in shown if one.identified)
     return DelayPart(found, fits, signals.clock, signals.source, warnings)
 
 

@@ -20,7 +20,7 @@ from youbot_dynamics.identification.response_fit import (
     identify_response,
     rolled_path,
 )
-from youbot_dynamics.identification.stages.stage import Reopen, Taken
+from youbot_dynamics.identification.stages.stage import DRAWN, Reopen, Taken
 from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
@@ -69,7 +69,7 @@ def extract(opened: Opened, robot: Robot) -> ResponsePart:
     drive = DriveSignals(sent, twists, stamps, rolled_path(signals.measured[inside]), opened.number)
     delays = robot.base.delay.effective()
     response = identify_response([drive], robot.base.dynamics(), np.where(delays > 0.0, delays, 0.15))
-    fits = () if response.base is None else _curves(response, drive, opened.path.name)
+    fits = () if response.base is None or opened.number >= DRAWN else _curves(response, drive, opened.path.name)
     return ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
 
 

@@ -9,6 +9,9 @@ from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.opened import Opened
 from youbot_dynamics.robot import Robot
 
+# Recordings of which a part holds curves for the report: a fleet's would fill memory and page.
+DRAWN = 12
+
 # Opens a recording once more by its number: for the rare fit that needs its rows again.
 Reopen = Callable[[int], Opened]
 
