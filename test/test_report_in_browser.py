@@ -5,16 +5,13 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import report_bags
+from browser import CHROMIUM, chromium, complaints
 
 from youbot_dynamics.identification.pipeline import write_outputs
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
 
@@ -44,20 +41,6 @@ window.onload = () => {
   document.querySelector("pre").textContent = JSON.stringify(found);
 };
 """
-
-
-def chromium(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Chromium without a window, a network or a profile of its own."""
-    offline = ["--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9", "--disable-background-networking"]
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    command += ["--enable-logging=stderr", "--no-first-run", f"--user-data-dir={folder / 'profile'}", *offline, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done
-
-
-def complaints(done: subprocess.CompletedProcess[str]) -> list[str]:
-    return [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
 @pytest.fixture(scope="module")

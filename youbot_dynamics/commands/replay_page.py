@@ -154,7 +154,7 @@ def _whole(replay: ArmReplay) -> str:
         "NIS of all joints together, averaged over windows; the green band holds 95 % of them where the filter knows "
         f"how far it is off and its innovations are white. Here: {100.0 * found.within:.0f} %."
     )
-    return f"<figure>{plot}<figcaption>{words}</figcaption></figure>"
+    return f'<div class="pair">{_figure(plot, words)}</div>'
 
 
 def _joint(k: int, replay: ArmReplay, robot: Robot) -> str:
@@ -226,7 +226,7 @@ def _warmth(k: int, name: str, replay: ArmReplay, robot: Robot) -> str:
     label = f"{name}: temperatures of winding and housing over time"
     return _figure(
         lines_plot(lines, "winding and housing [degC]", label=label, key=f"t{k}"),
-        f"The winding may have {limit:.0f} degC. Nothing senses these temperatures where no sensor was recorded.",
+        f"The winding may have {limit:.0f} degC.",
     )
 
 

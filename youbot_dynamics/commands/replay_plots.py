@@ -36,6 +36,8 @@ _MOST = 500  # samples a line
 _WINDOWS = 100  # of a log, over each of which NIS is averaged
 _FEWEST = 20  # messages in a window
 _PROBABILITY = 0.95
+_LEAST = 1e-3  # NIS below that is drawn there
+_FARTHEST = 0.005  # share of a line that may lie beyond a plot, at either end
 
 
 class Line(NamedTuple):
@@ -83,10 +85,6 @@ def position_plot(lines: Sequence[Line], innovation: Line, *, label: str, key: s
         _draw(upper, lines)
         name_axes(upper, "position [rad]")
         _draw(lower, [innovation])
-        reach = 1.5 * float(np.quantile(2.0 * innovation.deviation, 0.98)) if len(innovation.deviation) else 1.0
-        far = float(np.nanquantile(np.abs(innovation.values), 0.98)) if len(innovation.values) else 0.0
-        top = max(reach, 1.1 * far, 1e-9)
-        lower.set_ylim(-top, top)
         name_axes(lower, "innovation [mrad]", "time [s]")
         return svg(figure, label, key)
 
@@ -136,10 +134,10 @@ def nis_plot(found: Consistency, *, label: str, key: str) -> str:
         axes = figure.subplots()
         axes.fill_between(found.time, found.low, found.high, color=colour("green"), alpha=0.25, linewidth=0.0)
         axes.axhline(1.0, color=colour("axis"), linewidth=0.6)
-        axes.plot(found.time, np.maximum(found.nis, 1e-3), marker=".", markersize=3.0, **drawn(ESTIMATED))
+        axes.plot(found.time, np.maximum(found.nis, _LEAST), marker=".", markersize=3.0, **drawn(ESTIMATED))
         axes.set_yscale("log")
-        axes.set_ylim(min(0.1, 0.8 * float(np.min(found.nis, initial=0.2))), None)
-        axes.set_ylim(max(1e-3, axes.get_ylim()[0]), max(10.0, 1.3 * float(np.max(found.nis, initial=1.0))))
+        lowest, highest = float(np.min(found.nis, initial=0.2)), float(np.max(found.nis, initial=5.0))
+        axes.set_ylim(max(_LEAST, 0.5 * lowest), 2.0 * highest)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
         name_axes(axes, "NIS for each reading [1]", "time [s]")
@@ -155,6 +153,20 @@ def _draw(axes: Axes, lines: Sequence[Line]) -> None:
         if len(line.time):
             at, values = _broken(line.time, line.values)
             axes.plot(at, values, **drawn(line.style))
+    low, high = reach(lines)
+    axes.set_ylim(low, high)
+
+
+def reach(lines: Sequence[Line]) -> tuple[float, float]:
+    """From where to where a plot goes: all but the farthest of lines and bands, for a band is wide where all begins."""
+    parts = [line.values for line in lines]
+    parts += [line.middle + 2.0 * side * line.deviation for line in lines for side in (-1.0, 1.0)]
+    ends = [np.nanquantile(part, (_FARTHEST, 1.0 - _FARTHEST)) for part in parts if np.isfinite(part).any()]
+    if not ends:
+        return 0.0, 1.0
+    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
+    margin = 0.08 * (high - low) or max(1e-3, 0.1 * abs(low))
+    return low - margin, high + margin
 
 
 def _broken(time: Vector, *columns: Vector) -> list[Vector]:

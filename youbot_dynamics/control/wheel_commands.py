@@ -36,6 +36,13 @@ def limit_speed(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> Vect
     return values if fastest <= limits.wheel_speed else values * (limits.wheel_speed / fastest)
 
 
+def limit_wheels(wheel_speeds: ArrayLike, fastest: float) -> Vector:
+    """Scale wheel speeds (n,) [rad/s] as a whole so that none exceeds the fastest one: direction of motion kept."""
+    speeds = np.array(wheel_speeds, dtype=float)
+    most = float(np.max(np.abs(speeds)))
+    return speeds if most <= fastest else speeds * (fastest / most)
+
+
 def limit_acceleration(twist: ArrayLike, previous: ArrayLike, limits: BaseLimits, dt: float) -> Vector:
     """Twist (3,) reachable from `previous` within `dt` [s], on the straight line towards `twist`.
 

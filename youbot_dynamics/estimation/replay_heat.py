@@ -68,8 +68,8 @@ def replay_heat(log: ArmLog, track: ArmTrack, robot: Robot, hold_time: float, de
     times = [float(stamp[0])] if len(rows) else [float(log.stamp[0])]
     begun, first = 0.0, 0
     while first < len(rows):
-        end = int(np.searchsorted(passing, begun + PERIOD)) + 2
-        # A step uses the voltages that came before it.
+        # Up to the message that fills the period; where rounding lets it miss by a hair, one more at a time.
+        end = max(int(np.searchsorted(passing, begun + PERIOD)), first) + 1
         while next_volt < len(volts) and volts[next_volt][0] < end:
             row, volt = volts[next_volt]
             heat.add_voltage(volt, effort[row], track.speed[rows[row]])

@@ -259,10 +259,14 @@ def identify_heat(
         return np.concatenate([run.misfit(np.exp(logs), coefficient) for run in runs])
 
     limits = (np.log(_LOW), np.log(_HIGH))
-    solutions = [
-        optimize.least_squares(misfit, np.log(np.array(_START) * [spread, 1.0, 1.0, 1.0]), bounds=limits, x_scale=1.0)
-        for spread in _SPREADS
-    ]
+    # On its way the search meets constants with which the heat runs away; it turns back from them by itself.
+    with np.errstate(over="ignore", invalid="ignore"):
+        solutions = [
+            optimize.least_squares(
+                misfit, np.log(np.array(_START) * [spread, 1.0, 1.0, 1.0]), bounds=limits, x_scale=1.0
+            )
+            for spread in _SPREADS
+        ]
     best = min(solutions, key=lambda one: float(one.cost))
     found = _linear_fit(runs, misfit, best.x)
     values = np.exp(best.x)

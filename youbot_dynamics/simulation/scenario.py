@@ -8,21 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from youbot_dynamics.control.roller_preview import RollerPreview
 from youbot_dynamics.control.tracker import TrackerSettings, TrackerState
 from youbot_dynamics.control.trajectory import Trajectory
-from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_speed
+from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_speed, limit_wheels
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, OdometryState
+from youbot_dynamics.estimation.base_estimator import BaseEstimator
+from youbot_dynamics.estimation.gyro import GyroSettings
+from youbot_dynamics.estimation.odometry import OdometrySettings, OdometryState
+from youbot_dynamics.estimation.phase_guard import PhaseGuard
+from youbot_dynamics.estimation.slip import SlipSettings
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.base_only import BaseOnly
 from youbot_dynamics.simulation.base_truth import BaseTruth
 from youbot_dynamics.simulation.driver_reports import JointReport
 from youbot_dynamics.simulation.faults import BASE, Fault
+from youbot_dynamics.simulation.gyro import Gyro
 from youbot_dynamics.simulation.plant import ArmFace, Plant
 from youbot_dynamics.simulation.robot_driver import Report, RobotDriver
 
 Vector = NDArray[np.float64]
 
+INTERFACES = ("twist", "wheels")
 LEAD = 0.1  # [s] between taking a trajectory and its first command, besides the preview
 _REST = 0.5  # [s] of standstill after the end
 
@@ -62,7 +69,7 @@ class Sent:
     Args:
         stamp: [s].
         wheel_speeds: (4,) [rad/s], positive forward.
-        driver_twist: (3,) what the driver was sent [m/s, m/s, rad/s].
+        driver_twist: (3,) what of them a driver is sent that takes a twist [m/s, m/s, rad/s].
     """
 
     stamp: float
@@ -122,6 +129,7 @@ class Drive:
         true_pose: (m, 3) in the world [m, m, rad].
         true_twist: (m, 3) in the body frame [m/s, m/s, rad/s].
         odometry_pose: (m, 3) as estimated then; the first row is the origin.
+        complaints: of odometry at the end, one text each.
         arm: what the arm did; None on a robot without one.
         refusals: why the plant refused a command, one text a refusal.
     """
@@ -137,6 +145,7 @@ class Drive:
     true_pose: Vector
     true_twist: Vector
     odometry_pose: Vector
+    complaints: tuple[str, ...]
     arm: ArmTrace | None
     refusals: tuple[str, ...]
 
@@ -150,6 +159,11 @@ def drive(
     commander_settings: CommanderSettings | None = None,
     odometry_settings: OdometrySettings | None = None,
     *,
+    slip_settings: SlipSettings | None = None,
+    gyro_settings: GyroSettings | None = None,
+    gyro: Gyro | None = None,
+    interface: str = "twist",
+    rest: float = 0.0,
     arm_orders: Sequence[ArmOrder] = (),
     faults: tuple[Fault, ...] = (),
     listeners: Sequence[Callable[[Message], None]] = (),
@@ -169,13 +183,20 @@ def drive(
         tracker_settings: feedback and its gains, defaults if not given.
         commander_settings: rate and timeout, defaults if not given.
         odometry_settings: noise growth, defaults if not given.
+        slip_settings: of odometry, defaults if not given.
+        gyro_settings: what odometry expects of a gyro, defaults if not given.
+        gyro: on the robot, if it has one.
+        interface: what the driver takes: "twist", or "wheels" for their speeds.
+        rest: how much later the trajectory begins [s]: time in which a gyro's bias is seen.
         arm_orders: what the arm is told, in the order of time.
         faults: of the driver and the base.
         listeners: called with each message of the driver, in the order of reception; such as an estimator.
 
     Raises:
-        InputError: a plant that has been used before.
+        InputError: a plant that has been used before, or another interface.
     """
+    if interface not in INTERFACES:
+        raise InputError("interface", got=interface, expected=" or ".join(INTERFACES))
     if plant.time != 0.0:
         raise InputError("time of the plant", got=f"{plant.time:g} s", expected="0: a new one for each drive")
     commander_settings = commander_settings or CommanderSettings()
@@ -186,9 +207,9 @@ def drive(
     driver.set_faults(faults)
     commander = WheelCommander(robot.base.geometry.mecanum(), robot.base.limits, commander_settings.command_timeout)
     driver_base = robot.driver.mecanum()
-    reader = _OdometryOfMessages(robot, odometry_settings or OdometrySettings())
     model = robot.base.driven()
-    start = float(model.dead_times.max()) + LEAD
+    reader = _WheelReader(robot, BaseEstimator(robot, odometry_settings, slip_settings, gyro_settings), period)
+    start = rest + float(model.dead_times.max()) + LEAD
     tracker = tracker_settings.for_trajectory(trajectory, start, model, period)
     phase = reading_phase(seed, period)
     sent: list[Sent] = []
@@ -200,21 +221,32 @@ def drive(
     refusals: list[str] = []
     ticks = int(np.ceil((start + trajectory.duration + tracker_settings.settle + _REST) / period))
     commander.offer("tracker", np.zeros(3), 0.0)
+
+    def advance(until: float) -> None:
+        while gyro is not None and gyro.next_time <= until:
+            driver.advance(gyro.next_time)
+            reader.estimator.take_rate(*gyro.read(plant.time, float(plant.base.twist[2])))
+        driver.advance(until)
+
     for tick in range(ticks):
         now = tick * period
-        driver.advance(now)
+        advance(now)
         while orders and orders[0].time <= now:
             driver.command_arm(orders.pop(0).command, now)
         refusals += [driver.last_refusal] * (driver.refused - len(refusals))
         command = commander.step(now, period)
         if command is not None:
-            sent.append(Sent(now, command.wheel_speeds, driver_base.twist(command.wheel_speeds)))
-            driver.command_twist(sent[-1].driver_twist, now)
+            speeds = reader.wheel_speeds(now, command.twist, command.wheel_speeds, robot.base.limits.wheel_speed)
+            sent.append(Sent(now, speeds, driver_base.twist(speeds)))
+            if interface == "twist":
+                driver.command_twist(sent[-1].driver_twist, now)
+            else:
+                driver.command_wheels(speeds * np.array(robot.driver.command_sign), now)
             tracker.observe_sent(command.twist)
         state = tracker.step(now + period, reader.stamp, reader.pose)
         wishes.append(Wish(now, reader.stamp, limit_speed(state.twist, commander.base, robot.base.limits), state))
         commander.offer("tracker", wishes[-1].twist, now)
-        driver.advance(now + phase)
+        advance(now + phase)
         time = plant.time
         for channel, report in driver.read():
             messages.append(Message(time, channel, report))
@@ -239,6 +271,7 @@ def drive(
         true_pose=poses,
         true_twist=twists,
         odometry_pose=estimates,
+        complaints=reader.estimator.complaints(),
         arm=_arm_trace(arm_trace) if has_arm else None,
         refusals=tuple(refusals),
     )
@@ -254,26 +287,36 @@ def _arm_trace(rows: Sequence[Sequence[Vector]]) -> ArmTrace:
     return ArmTrace(position, speed, torque, winding, housing)
 
 
-class _OdometryOfMessages:
-    """Odometry as its node runs it: it picks the wheels out of the driver's messages."""
+class _WheelReader:
+    """What our nodes make of the driver's messages: odometry, and the base controller's rollers to come."""
 
-    def __init__(self, robot: Robot, settings: OdometrySettings) -> None:
+    def __init__(self, robot: Robot, estimator: BaseEstimator, period: float) -> None:
         self.states: list[OdometryState] = []
         self.pose, self.stamp = np.zeros(3), 0.0
-        self._odometry = Odometry(robot, settings)
+        self.estimator = estimator
+        self._rollers = RollerPreview(robot.base.geometry.wheels(), robot.base.driven(), period)
+        self._guard = PhaseGuard(robot)
         self._names = robot.driver.wheel_joints
-        self._signs = np.array(robot.driver.position_sign)
+        self._position_signs = np.array(robot.driver.position_sign)
+        self._velocity_signs = np.array(robot.driver.velocity_sign)
 
     def take(self, message: Message) -> None:
         """Take a message; those of other channels, or without all wheels, change nothing."""
         report = message.report
         if message.channel != BASE or not isinstance(report, JointReport) or not set(self._names) <= set(report.names):
             return
-        picked = [report.position[report.names.index(name)] for name in self._names]
-        estimate = self._odometry.update(report.stamp, self._signs * picked)
+        columns = [report.names.index(name) for name in self._names]
+        position = self._position_signs * report.position[columns]
+        estimate = self.estimator.take_wheels(report.stamp, position, self._velocity_signs * report.velocity[columns])
+        if not self._guard.update(report.stamp, position):
+            self._rollers.observe(report.stamp, position)
         if estimate is not None:
             self.states.append(estimate)
             self.pose, self.stamp = estimate.pose, estimate.stamp
+
+    def wheel_speeds(self, now: float, twist: Vector, mean: Vector, fastest: float) -> Vector:
+        """Wheel speeds (4,) [rad/s] of a twist (3,): those of the rollers to come where their phases are known."""
+        return mean if self._guard.lost else limit_wheels(self._rollers.wheel_speeds(now, twist), fastest)
 
 
 _MODEL_FLOOR_FRICTION = 0.8  # chosen: config/mock.yaml

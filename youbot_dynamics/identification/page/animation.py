@@ -26,6 +26,7 @@ _RATE = 25.0  # [Hz] of the samples a drive is shown with
 _MOST_SAMPLES = 1000  # of a line; a longer drive gets fewer a second
 _MAGNIFIED = 20  # times, on request
 _ASPECT = 4.0 / 3.0  # of the picture, width over height
+_LETTERS = 0.026  # size over the width of the picture
 _MOMENTS = 6  # at which the still picture shows the base
 _SPEEDS = ("0.25", "0.5", "1", "2", "4")
 # [m] The youBot's body is 0.58 m long and, with its wheels, 0.376 m wide, with axes 0.47 m and wheels 0.30 m apart.
@@ -77,8 +78,7 @@ def animation(path: PathComparison) -> str:
         "lines": [[steps(axis) for axis in line.T] for line in lines],
     }
     data = html.escape(json.dumps(run, separators=(",", ":")))
-    moments = np.linspace(0, count - 1, _MOMENTS).round().astype(int)
-    picture, grid = _picture(path, riders, lines, moments, duration)
+    picture, grid = _picture(path, riders, lines, at)
     every = f"{duration / (_MOMENTS - 1):.3g}"
     return (
         f'<figure class="ride" data-run="{data}"><div class="stage">{picture}'
@@ -131,32 +131,31 @@ def _riders(path: PathComparison) -> list[_Rider]:
     return riders
 
 
-def _picture(
-    path: PathComparison, riders: Sequence[_Rider], lines: Sequence[Vector], moments: NDArray[np.int64], duration: float
-) -> tuple[str, float]:
-    """The drawing, and how far its grid lines are apart [m]; lines of m samples (m, 3) in ticks."""
-    print_of_base = _footprint(path.footprint)
-    reach = math.hypot(path.footprint.half_length + _BODY_BEYOND_AXES, path.footprint.half_width + _WHEEL_WIDTH / 2.0)
+def _picture(path: PathComparison, riders: Sequence[_Rider], lines: Sequence[Vector], at: Vector) -> tuple[str, float]:
+    """The drawing of lines (m, 3) in ticks at the times (m,) [s], and how far its grid lines are apart [m]."""
+    base = path.footprint
+    shape = _footprint(base)
+    reach = math.hypot(base.half_length + _BODY_BEYOND_AXES, base.half_width + _WHEEL_WIDTH / 2.0) / _TICK
     seen = np.vstack([line[:, :2] for line in lines])
     middle = (np.nanmin(seen, axis=0) + np.nanmax(seen, axis=0)) / 2.0
-    half = np.nanmax(seen, axis=0) - middle + 1.1 * reach / _TICK
+    half = np.nanmax(seen, axis=0) - middle + 1.25 * reach
     half = np.maximum(half, half[::-1] * np.array([_ASPECT, 1.0 / _ASPECT]))
     low, high = middle - half, middle + half
-    grid, grid_lines = _grid(low, high)
+    step, grid = _grid(low, high)
+    moments = np.linspace(0, len(at) - 1, _MOMENTS).round().astype(int)
     main = next(k for k, rider in enumerate(riders) if rider.kind == "main")
-    still = "".join(
-        _path("trail", rider, _trail(line)) for rider, line in zip(riders[1:], lines[1:], strict=True)
-    ) + _outlines(riders[main], lines[main][moments], print_of_base, duration, 0.03 * float(high[0] - low[0]))
+    trails = [_path("trail", rider, _trail(line)) for rider, line in zip(riders, lines, strict=True)]
+    outlines = "".join(_outline(riders[main], pose, shape) for pose in lines[main][moments])
+    times = _times(lines[main][moments], at[moments] - at[0], 1.08 * reach, _LETTERS * 2.0 * float(half[0]))
     live = "".join(_path("trail", rider, "") for rider in riders)
-    live += "".join(_path("base", rider, print_of_base) for rider in riders)
+    live += "".join(_path("base", rider, shape) for rider in riders)
     label = f"Drive of {path.name} seen from above: paths and outlines of {', '.join(r.name for r in riders)}."
-    box = f"{low[0]:.0f} {-high[1]:.0f} {high[0] - low[0]:.0f} {high[1] - low[1]:.0f}"
-    return (
-        f'<svg class="ground" viewBox="{box}" role="img" aria-label="{text(label)}">'
-        f'<path class="grid" d="{grid_lines}"/>{_path("trail", riders[0], _trail(lines[0]))}'
-        f'<g class="still">{still}</g><g class="live">{live}</g></svg>',
-        grid,
+    box = f"{low[0]:.0f} {-high[1]:.0f} {2.0 * half[0]:.0f} {2.0 * half[1]:.0f}"
+    picture = (
+        f'<svg class="ground" viewBox="{box}" role="img" aria-label="{text(label)}"><path class="grid" d="{grid}"/>'
+        f'{trails[0]}<g class="still">{outlines}{"".join(trails[1:])}{times}</g><g class="live">{live}</g></svg>'
     )
+    return picture, step
 
 
 def _path(kind: str, rider: _Rider, shape: str) -> str:
@@ -177,24 +176,29 @@ def _trail(line: Vector) -> str:
     return "".join(words)
 
 
-def _outlines(rider: _Rider, poses: Vector, shape: str, duration: float, size: float) -> str:
-    """The base at poses (m, 3) in ticks that lie evenly in the drive, the time at its front."""
-    found = ""
-    for k, (x, y, yaw) in enumerate(poses.tolist()):
+def _outline(rider: _Rider, pose: Vector, shape: str) -> str:
+    """The base at a pose (3,) in ticks; "" where that is missing."""
+    x, y, yaw = pose.tolist()
+    if math.isnan(x):
+        return ""
+    place = f"translate({x:.0f} {-y:.0f}) rotate({math.degrees(-yaw * _TICK):.1f})"
+    return f'<g transform="{place}">{_path("base", rider, shape)}</g>'
+
+
+def _times(poses: Vector, times: Vector, ahead: float, size: float) -> str:
+    """Times (m,) [s] `ahead` of poses (m, 3), in letters of that size [tick], together where they would overlap."""
+    words: list[tuple[float, float, list[str]]] = []
+    for (x, y, yaw), time in zip(poses.tolist(), times.tolist(), strict=True):
         if math.isnan(x):
             continue
-        angle = -yaw * _TICK
-        found += (
-            f'<g transform="translate({x:.0f} {-y:.0f}) rotate({math.degrees(angle):.1f})">'
-            f"{_path('base', rider, shape)}</g>"
-        )
-        ahead = 3600.0 + size
-        time = f"{duration * k / (len(poses) - 1):.3g} s"
-        found += (
-            f'<text x="{x + ahead * math.cos(angle):.0f}" y="{-y + ahead * math.sin(angle):.0f}" '
-            f'font-size="{size:.0f}" text-anchor="middle" dominant-baseline="middle">{time}</text>'
-        )
-    return found
+        right, down = x + ahead * math.cos(yaw * _TICK), -y - ahead * math.sin(yaw * _TICK)
+        near = (told for at, below, told in words if math.hypot(at - right, below - down) < 2.0 * size)
+        together = next(near, None)
+        if together is None:
+            words.append((right, down, together := []))
+        together.append(f"{time:.3g}")
+    style = f'font-size="{size:.0f}" text-anchor="middle" dominant-baseline="middle"'
+    return "".join(f'<text x="{x:.0f}" y="{y:.0f}" {style}>{", ".join(told)} s</text>' for x, y, told in words)
 
 
 def _footprint(base: Footprint) -> str:

@@ -78,7 +78,7 @@ def _groups(path: PathComparison) -> list[_Group]:
 
 def _rows(group: _Group, decimals: int) -> str:
     """Rows under their heading, which "" leaves out."""
-    heading = f'<tr><th colspan="10" scope="rowgroup" class="group">{text(group.heading)}</th></tr>'
+    heading = f'<tr><th colspan="10" scope="rowgroup" class="group"><span>{text(group.heading)}</span></th></tr>'
     rows = ""
     for label, of_drive in group.rows.items():
         cells = (f"<td{_space(k)}>{number(value, decimals)}</td>" for k, value in enumerate(_numbers(of_drive)))

@@ -151,6 +151,7 @@ main{padding:1.5rem 1rem 3rem}
 h1{font-size:1.5rem}
 .summary{font-size:1rem}
 :is(.pair,.stage){grid-template-columns:minmax(0,1fr);gap:.75rem}
+.group span{display:inline-block;max-width:calc(100vw - 2rem);white-space:normal}
 .scroll tbody th{position:sticky;left:0;background:var(--paper)}
 .verdicts,.verdicts tbody{display:block}
 .verdicts thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}

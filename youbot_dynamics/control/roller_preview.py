@@ -1,0 +1,209 @@
+"""Wheel speeds for the rollers that will be on the floor when a command acts (systems 29 and 31).
+
+A body twist V takes wheel speeds J(phi) V, and J wanders with the rollers about its mean. Sent are the mean rows' J u
+of a wish u, which `driven_base` knows how to answer, and the ripple
+
+    d = (J(phi) - J) V
+
+besides, at the wheel angles and the twist that the model predicts for the moment the command acts: one dead time
+ahead, each axis with its own. The body carries its motion through the rollers by its own inertia, and all that the
+loops have to give it is the torque that the wheels' inertia takes. For loops that answer a command with `lag` and hold
+it against a disturbance with e'' + 2 rate e' + rate^2 e, an axis with the share k of its inertia in the wheels is asked
+
+    u = r + lag r',    r = k d + (1 - k) g,    g = d (2 rate s + rate^2) / (s + rate)^2
+
+k = 1 is what four wheels do that no motion explains, their part beside the three axes. With no rate the loops are
+stiff, and r = d.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.control.base_predictor import BasePredictor
+from youbot_dynamics.dynamics.driven_base import DrivenBase
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, write_row
+
+_STEP = 4e-3  # [s] of the prediction: a roller passes in 60 ms at the wheels' top speed
+_LONGEST_AHEAD = 2.0  # [s] from a reading to the end of what is predicted; older readings say nothing any more
+
+
+class _Loops(NamedTuple):
+    """What the axes make of a ripple.
+
+    Args:
+        shares: (4,) k of x, y, yaw and what is beside them [1].
+        rate: of the loops [1/s].
+        lag: [s].
+        forward: (3, n) twist of wheel speeds, mean rows.
+        mean: (n, 3) mean rows.
+    """
+
+    shares: Vector
+    rate: float
+    lag: float
+    forward: Vector
+    mean: Vector
+
+
+@compiled
+def _ripple(wheels: RowConstants, loops: _Loops, angles: Vector, twist: Vector, ripple: Vector) -> None:
+    """Write what a twist (3,) asks beside the mean rows at angles (n,): of x, y, yaw and the n wheels, (3 + n,)."""
+    n = len(angles)
+    row = np.zeros(3)
+    for i in range(n):
+        write_row(wheels, i, angles[i], row)
+        ripple[3 + i] = 0.0
+        for axis in range(3):
+            ripple[3 + i] += (row[axis] - loops.mean[i, axis]) * twist[axis]
+    for axis in range(3):
+        ripple[axis] = 0.0
+        for i in range(n):
+            ripple[axis] += loops.forward[axis, i] * ripple[3 + i]
+    for i in range(n):
+        for axis in range(3):
+            ripple[3 + i] -= loops.mean[i, axis] * ripple[axis]
+
+
+@compiled
+def _follow(
+    wheels: RowConstants,
+    loops: _Loops,
+    angles: Vector,
+    held: Vector,
+    steps: Vector,
+    dt: float,
+    asked: Vector,
+    answers: Vector,
+) -> None:
+    """Roll along displacements (k, 3) and write what is asked for in each, and the answers at their ends.
+
+    Args:
+        wheels: with their rollers.
+        loops: of the axes.
+        angles: (n,) of the wheels; changed.
+        held: (2, 3 + n) g and the integral of d - g; changed.
+        steps: (k, 3) body displacements [m, m, rad].
+        dt: of each [s].
+        asked: (k, 3 + n) mean r in each step.
+        answers: (k + 1, 3 + n) r where the steps meet.
+    """
+    n = len(angles)
+    twist, middle, ripple, row = np.zeros(3), np.zeros(n), np.zeros(3 + n), np.zeros(3)
+    for k in range(len(steps)):
+        for axis in range(3):
+            twist[axis] = steps[k, axis] / dt
+        # Angles half a step on, by the rows of its begin.
+        for i in range(n):
+            write_row(wheels, i, angles[i], row)
+            turned = row[0] * steps[k, 0] + row[1] * steps[k, 1] + row[2] * steps[k, 2]
+            middle[i] = angles[i] + 0.5 * turned
+        _ripple(wheels, loops, middle, twist, ripple)
+        for i in range(n):
+            write_row(wheels, i, middle[i], row)
+            angles[i] += row[0] * steps[k, 0] + row[1] * steps[k, 1] + row[2] * steps[k, 2]
+        for part in range(3 + n):
+            share = loops.shares[part] if part < 3 else loops.shares[3]
+            d = ripple[part]
+            g = d
+            if loops.rate > 0.0 and share < 1.0:
+                # Implicit in g and its integral over the step.
+                rate = loops.rate
+                g = held[0, part] + dt * rate * rate * held[1, part] + (2.0 * rate * dt + rate * rate * dt * dt) * d
+                g /= 1.0 + 2.0 * rate * dt + rate * rate * dt * dt
+                held[1, part] += dt * (d - g)
+                held[0, part] = g
+            asked[k, part] = share * d + (1.0 - share) * g
+            answers[k + 1, part] = asked[k, part]
+            if k == 0:
+                answers[0, part] = asked[k, part]
+            else:
+                answers[k, part] = 0.5 * (asked[k - 1, part] + asked[k, part])
+
+
+class RollerPreview:
+    """Turns limited twists into wheel speeds; without a reading of the wheels, into those of the mean rows.
+
+    Args:
+        wheels: with phases that are known.
+        base: how the base follows what it is sent.
+        hold: how long a command is held [s].
+    """
+
+    def __init__(self, wheels: RollingWheels, base: DrivenBase, hold: float) -> None:
+        self.wheels = wheels
+        self.base = base
+        self.hold = hold
+        mecanum, dynamics = wheels.base, base.dynamics
+        of_wheels = dynamics.wheel_inertia * np.sum(mecanum.inverse_matrix**2, axis=0)
+        self._loops = _Loops(
+            np.append(of_wheels / np.diag(dynamics.effective_inertia), 1.0),
+            base.rate,
+            base.lag,
+            np.ascontiguousarray(mecanum.forward_matrix),
+            np.ascontiguousarray(mecanum.inverse_matrix),
+        )
+        self._predictor = BasePredictor(base, 1.0)
+        self._reading: tuple[float, Vector] | None = None
+        self._held = np.zeros((2, 3 + len(mecanum.radii)))
+
+    def observe(self, stamp: float, wheel_angles: ArrayLike) -> None:
+        """Take a reading of the wheels, (n,) [rad] in our signs at its stamp [s]; one that is not newer is dropped."""
+        angles = np.array(wheel_angles, dtype=float)
+        if self._reading is not None:
+            before, old = self._reading
+            if stamp <= before:
+                return
+            moved = self.wheels.roll(old, angles).displacement
+            asked, answers = np.empty((1, len(angles) + 3)), np.empty((2, len(angles) + 3))
+            _follow(
+                self.wheels.constants, self._loops, old.copy(), self._held, moved[None, :], stamp - before, asked, answers
+            )
+        self._predictor.observe(stamp, np.zeros(3))
+        self._reading = (stamp, angles)
+
+    def wheel_speeds(self, send_time: float, twist: ArrayLike) -> Vector:
+        """Wheel speeds (n,) [rad/s] to be sent at `send_time` [s] for a twist (3,), which counts as sent from now on.
+
+        Args:
+            send_time: on the clock of the readings [s].
+            twist: (3,) within the limits [m/s, m/s, rad/s].
+        """
+        wish = np.asarray(twist, dtype=float)
+        mean: Vector = self._loops.mean @ wish
+        self._predictor.sent(send_time, wish)
+        dead = self.base.dead_times
+        last = send_time + float(np.max(dead)) + self.hold
+        if self._reading is None or not 0.0 < last - self._reading[0] < _LONGEST_AHEAD:
+            return mean
+        begin, angles = self._reading
+        count = max(2, int(np.ceil((last - begin) / _STEP)))
+        moments = np.linspace(begin, last, count + 1)
+        poses = self._predictor.poses(moments, np.zeros(0), np.zeros((0, 3)))
+        dt = float(moments[1] - moments[0])
+        steps = np.ascontiguousarray(planar.steps_of_path(poses))
+        asked, answers = np.empty((count, 3 + len(angles))), np.empty((count + 1, 3 + len(angles)))
+        _follow(self.wheels.constants, self._loops, angles.copy(), self._held.copy(), steps, dt, asked, answers)
+        sums = np.vstack([np.zeros(asked.shape[1]), np.cumsum(asked, axis=0) * dt])
+        found = mean
+        for axis in range(3):
+            begins = send_time + float(dead[axis])
+            found = found + self._loops.mean[:, axis] * self._held_mean(moments, sums, answers, begins)[axis]
+        beside = self._held_mean(moments, sums, answers, send_time + float(dead[0]))[3:]
+        speeds: Vector = found + beside
+        return speeds
+
+    def _held_mean(self, moments: Vector, sums: Vector, answers: Vector, begin: float) -> Vector:
+        """Mean (3 + n,) of r + lag r' over the hold from `begin` [s] on."""
+        ends = np.array([begin, begin + self.hold])
+        parts = [[np.interp(ends, moments, column) for column in table.T] for table in (sums, answers)]
+        change = np.diff(np.array(parts), axis=2)[:, :, 0]
+        mean: Vector = (change[0] + self.base.lag * change[1]) / self.hold
+        return mean
+
