@@ -127,9 +127,11 @@ class NumpyArm:
         return np.asarray(np.diag(self.joints[READING]) + self.jitter**2 * np.outer(v, v))
 
 
-def numpy_filter(arm: NumpyArm, stamps: Array, positions: Array, efforts: Array, start: Array) -> Array:
-    """Filter a log by numpy and Pinocchio's analytic derivatives; the means (t, 15); start (15, 15) covariance."""
-    x, p, a = np.concatenate([positions[0], np.zeros(10)]), start.copy(), np.zeros(5)
+def numpy_filter(
+    arm: NumpyArm, stamps: Array, positions: Array, efforts: Array, mean: Array, covariance: Array
+) -> Array:
+    """Filter a log by numpy and Pinocchio's analytic derivatives; the means (t, 15), the first as given."""
+    x, p, a = mean.copy(), covariance.copy(), np.zeros(5)
     h, out = np.eye(5, 15), np.empty((len(stamps), 15))
     out[0] = x
     for t in range(1, len(stamps)):
@@ -148,12 +150,14 @@ def numpy_filter(arm: NumpyArm, stamps: Array, positions: Array, efforts: Array,
     return out
 
 
-def filterpy_filter(arm: NumpyArm, stamps: Array, positions: Array, efforts: Array, start: Array) -> Array:
+def filterpy_filter(
+    arm: NumpyArm, stamps: Array, positions: Array, efforts: Array, mean: Array, covariance: Array
+) -> Array:
     """Filter a log by filterpy with a Jacobian from central differences; the means (t, 15)."""
     from filterpy.kalman import ExtendedKalmanFilter
 
     ekf = ExtendedKalmanFilter(15, 5)
-    ekf.x, ekf.P = np.concatenate([positions[0], np.zeros(10)]), start.copy()
+    ekf.x, ekf.P = mean.copy(), covariance.copy()
     a, h, out = np.zeros(5), np.eye(5, 15), np.empty((len(stamps), 15))
     out[0] = ekf.x
     for t in range(1, len(stamps)):

@@ -23,12 +23,13 @@ from youbot_dynamics.identification.recommended import base_program
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, ODOMETRY
 from youbot_dynamics.recording.serialize import joint_state_cdr, odometry_cdr
+from youbot_dynamics.simulation.arm_plant import ArmPlant
 from youbot_dynamics.simulation.arm_truth import ArmTruth
 from youbot_dynamics.simulation.base_plant import BasePlant
 from youbot_dynamics.simulation.base_truth import BaseTruth
 from youbot_dynamics.simulation.effective_delay import effective_delay
 from youbot_dynamics.simulation.plant import ArmFace, BaseFace
-from youbot_dynamics.simulation.truth import load_truth
+from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
 
 PERIOD = 0.02
 _POSE_NOISE = np.array([1e-3, 1e-3, 2e-3])  # of the camera system [m, m, rad]
@@ -48,12 +49,25 @@ def drawn_base(seed: int) -> BaseTruth:
     return load_truth(seed)
 
 
-def base_rows(base: BaseFace, advance: Advance, twists: np.ndarray, seed: int, effort: bool = True) -> list[Row]:
-    """Messages of a drive along twists (k, 3), read once a period at a phase of the seed's."""
+@dataclasses.dataclass
+class BaseRun:
+    """A drive of a base: its messages, and what only a simulation knows, true wheel angles (k, 4) at times (k,)."""
+
+    rows: list[Row]
+    times: np.ndarray
+    angles: np.ndarray
+
+
+def base_run(base: BaseFace, advance: Advance, twists: np.ndarray, seed: int, told: float | None = 1.0) -> BaseRun:
+    """Drive along twists (k, 3), read once a period at a phase of the seed's.
+
+    Of the efforts the share `told` is told: 0 is a driver that fills in zeros, None one that has none.
+    """
     random = np.random.default_rng([seed, 2])
     phase = PERIOD * float(random.random())
     driver, own = ROBOT.driver.mecanum(), BASE
     rows: list[Row] = []
+    angles: list[np.ndarray] = []
     for k, twist in enumerate(twists):
         sent = k * PERIOD
         advance(sent)
@@ -61,23 +75,25 @@ def base_rows(base: BaseFace, advance: Advance, twists: np.ndarray, seed: int, e
         base.command_twist(driver.twist(speeds))
         rows.append((sent, "/wheel_commands", JOINT_STATE, joint_state_cdr(nanoseconds(sent), WHEELS, velocity=speeds)))
         advance(sent + phase)
-        read, pulls = base.read(), base.read_efforts().effort if effort else ()
+        angles.append(base.wheel_angles)
+        read, efforts = base.read(), base.read_efforts().effort
+        pulls = () if told is None else told * efforts
         state = joint_state_cdr(nanoseconds(read.stamp), WHEELS, read.position, read.velocity, pulls)
         rows.append((read.stamp, "/driver/joint_states", JOINT_STATE, state))
         seen = base.pose + _POSE_NOISE * random.standard_normal(3)
         pose = odometry_cdr(nanoseconds(sent + phase), "odom", "base_footprint", seen, base.twist)
         rows.append((sent + phase, "/ground_truth", ODOMETRY, pose))
-    return rows
+    return BaseRun(rows, PERIOD * np.arange(len(twists)) + phase, np.array(angles))
 
 
-def arm_rows(arm: ArmFace, advance: Advance, motion: ArmExcitation, effort: bool = True) -> list[Row]:
-    """Messages of an arm that follows a motion."""
+def arm_rows(arm: ArmFace, advance: Advance, motion: ArmExcitation, told: float | None = 1.0) -> list[Row]:
+    """Messages of an arm that follows a motion; `told` as for the base."""
     arm.command_trajectory(motion.times, motion.positions, motion.velocities, motion.accelerations)
     rows: list[Row] = []
     for k in range(1, int(motion.times[-1] / PERIOD)):
         advance(PERIOD * k)
         read = arm.read()
-        pulls = read.effort[:5] if effort else ()
+        pulls = () if told is None else told * read.effort[:5]
         state = joint_state_cdr(nanoseconds(read.stamp), ARM, read.position[:5], read.velocity[:5], pulls)
         rows.append((read.stamp, "/driver/joint_states", JOINT_STATE, state))
     return rows
@@ -97,50 +113,69 @@ def arm_motion(seed: int = 0, duration: float = 60.0) -> ArmExcitation:
     return recommended(duration, seed)
 
 
+def bag_of_twin(folder: Path, seed: int, twists: np.ndarray, motion: ArmExcitation | None) -> Path:
+    """Bag of a drive of the twin's base, with its arm in motion at the same time if there is one."""
+    base = BasePlant(drawn_base(seed), ROBOT.driver, seed)
+    rows = base_run(base, base.advance, twists, seed).rows
+    if motion is not None:
+        arm = ArmPlant(load_arm_truth(seed), ROBOT, seed, position=motion.positions[0])
+        rows += arm_rows(arm, arm.advance, motion)
+    return write(folder, rows)
+
+
 # Which truth a number has
 
 
-def truths_of_base(truth: BaseTruth, twists: np.ndarray, seed: int) -> dict[str, float]:
-    """Truth of what is identified of the base, by the names of the findings.
+def told(truth: BaseTruth) -> float:
+    """Told over true force: efforts are currents times the torque constant of the sheets, the mean over the wheels."""
+    return float(np.mean(1.0 / np.array(truth.wheel_torque_constant)))
 
-    - Geometry: the mean wheel radius, the half lengths by their sum (the motion shows no more; each is the sheets' times
-      one factor), the mean lateral factor.
-    - Effective delay: the shift between command and noise-free motion of the same robot on the same drive.
-    - Friction: efforts are currents times the sheet's torque constant, so all forces are told over true ones as
-      1 / (true over nominal constant), the mean over the wheels; each wheel's Coulomb torque by its own.
-    - Response: friction over true inertia times the inertia the fit is given.
-    """
-    constants = np.array(truth.wheel_torque_constant)
-    told = float(np.mean(1.0 / constants))
+
+def truths_of_geometry(truth: BaseTruth) -> dict[str, float]:
+    """Mean wheel radius, mean lateral factor, and the half lengths: the sheets' times one factor, only the sum shows."""
     geometry = ROBOT.base.geometry
     size = (truth.half_length + truth.half_width) / (geometry.half_length + geometry.half_width)
-    true = {
+    return {
         "robot.base.geometry.wheel_radius": float(np.mean(truth.wheel_radii())),
         "robot.base.geometry.half_length": size * geometry.half_length,
         "robot.base.geometry.half_width": size * geometry.half_width,
         "robot.base.geometry.lateral_factor": truth.lateral_factor,
     }
-    true |= {f"robot.base.friction.{name}": told * getattr(truth, name) for name in COEFFICIENTS}
-    for wheel, constant in zip(("fl", "fr", "rl", "rr"), constants.tolist(), strict=True):
+
+
+def truths_of_friction(truth: BaseTruth) -> dict[str, float]:
+    """Coefficients as told by the torque constants: their mean, each wheel's Coulomb torque by its own."""
+    true = {f"robot.base.friction.{name}": told(truth) * getattr(truth, name) for name in COEFFICIENTS}
+    for wheel, constant in zip(("fl", "fr", "rl", "rr"), truth.wheel_torque_constant, strict=True):
         true[f"base.friction.wheel_coulomb_{wheel}"] = truth.wheel_coulomb / constant
-    true |= {f"robot.base.response.{name}": value for name, value in expected(truth).items()}
-    shifts = noise_free_shifts(truth, twists, seed)
-    true |= {f"robot.base.delay.effective_{a}": s for a, s in zip(("x", "y", "yaw"), shifts, strict=True)}
     return true
 
 
-def noise_free_shifts(truth: BaseTruth, twists: np.ndarray, seed: int) -> list[float]:
-    """Shift of the motion behind the command of x, y, yaw [s], by brute force on the robot without noise."""
-    plant = BasePlant(truth.without_noise(), ROBOT.driver, seed)
-    driver, times, angles = ROBOT.driver.mecanum(), [], []
-    for k, twist in enumerate(twists):
-        plant.advance(k * PERIOD)
-        plant.command_twist(driver.twist(BASE.wheel_speeds(twist)))
-        plant.advance(k * PERIOD + 0.5 * PERIOD)
-        times.append(plant.time)
-        angles.append(plant.wheel_angles)
-    moved, sent = np.array(angles) @ BASE.forward_matrix.T, PERIOD * np.arange(len(twists))
-    return [effective_delay(sent, twists[:, axis], times, moved[:, axis]) for axis in range(3)]
+def truths_of_response(truth: BaseTruth) -> dict[str, float]:
+    """Friction over true inertia, times the inertia the fit is given; dead times, lag and rate of the motor loop."""
+    return {f"robot.base.response.{name}": value for name, value in expected(truth).items()}
+
+
+def truths_of_delay(run: BaseRun, twists: np.ndarray) -> dict[str, float]:
+    """Shift of the true motion of a run without noise behind its command, by brute force [s]."""
+    moved, sent = run.angles @ BASE.forward_matrix.T, PERIOD * np.arange(len(twists))
+    return {
+        f"robot.base.delay.effective_{name}": effective_delay(sent, twists[:, axis], run.times, moved[:, axis])
+        for axis, name in enumerate(("x", "y", "yaw"))
+    }
+
+
+def truths_of_twin(seed: int, twists: np.ndarray) -> dict[str, float]:
+    """Truth of what is identified of the base and arm of the twin, by the names of the findings."""
+    truth = drawn_base(seed)
+    plain = BasePlant(truth.without_noise(), ROBOT.driver, seed)
+    return {
+        **truths_of_geometry(truth),
+        **truths_of_friction(truth),
+        **truths_of_response(truth),
+        **truths_of_delay(base_run(plain, plain.advance, twists, seed), twists),
+        **truths_of_arm(load_arm_truth(seed)),
+    }
 
 
 def truths_of_arm(truth: ArmTruth) -> dict[str, float]:
@@ -192,3 +227,19 @@ def judged(findings: tuple[Finding, ...], true: dict[str, float]) -> list[Judged
         error = one.value - value
         found.append(Judged(finding.name, error / one.standard_error, low <= value <= high, error / value))
     return found
+
+
+def force_errors(findings: tuple[Finding, ...], true: dict[str, float], speeds: tuple[float, ...]) -> np.ndarray:
+    """Errors (2, s) of the friction force forward and sideways at s speeds [m/s], over the true one.
+
+    Coefficients count as they came out, identified or not: a force may be known where its parts are not.
+    """
+    values = {finding.name: finding.estimate.value for finding in findings}
+    lever = 4.0 / ROBOT.base.geometry.wheel_radius
+    forces = []
+    for told_by in (values, true):
+        xi_x, xi_y, rollers, wheels = (told_by[f"robot.base.friction.{name}"] for name in COEFFICIENTS)
+        forward = [xi_x * speed + lever * wheels for speed in speeds]
+        sideways = [xi_y * speed + lever * wheels + 4.0 * np.sqrt(2.0) * rollers for speed in speeds]
+        forces.append([forward, sideways])
+    return np.array(forces[0]) / np.array(forces[1]) - 1.0

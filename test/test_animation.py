@@ -97,7 +97,7 @@ def test_what_was_not_measured_is_not_drawn() -> None:
     line = run_of(figure)["lines"][1]
     assert np.isnan(line[101:149]).all() and np.isfinite(line[:100]).all() and np.isfinite(line[151:]).all()
     trail = re.search(r'<g class="still">.*?<path class="trail main"[^>]* d="([^"]*)"', figure)[1]
-    assert trail.count("M") == 2 and "nan" not in figure.lower()
+    assert trail.count("M") == 2 and not re.search(r"\bnan\b", figure.lower())
 
 
 @pytest.mark.parametrize(
@@ -256,10 +256,12 @@ def test_an_odometry_that_does_not_cover_the_drive_is_no_estimate(
 TRY = """
 onload = () => setTimeout(() => {
   const page = document.querySelector("iframe").contentDocument, one = (what) => page.querySelector(what);
-  const view = frames[0], found = [];
+  const view = frames[0], found = [], waiting = [];
+  view.requestAnimationFrame = (draw) => waiting.push(draw);
   const look = () => found.push({
-    moving: one(".ride").classList.contains("moving"), hidden: one(".controls").hidden, clock: one(".clock").textContent,
-    said: one("[type=range]").getAttribute("aria-valuetext"), button: one("button").textContent,
+    moving: one(".ride").classList.contains("moving"), hidden: one(".controls").hidden,
+    clock: one(".clock").textContent, said: one("[type=range]").getAttribute("aria-valuetext"),
+    button: one("button").textContent,
     bases: [...page.querySelectorAll(".live .base")].map((base) => base.getAttribute("transform")),
     trails: [...page.querySelectorAll(".live .trail")].map((trail) => trail.getAttribute("d").split("L").length),
     offs: [...page.querySelectorAll(".off")].map((off) => off.textContent),
@@ -274,20 +276,20 @@ onload = () => setTimeout(() => {
   one("[type=checkbox]").click();
   one("select").value = "2";
   one("button").click();
-  setTimeout(() => {
-    look();
-    one("button").click();
-    look();
-    document.body.innerHTML = "<pre></pre>";
-    document.querySelector("pre").textContent = JSON.stringify(found);
-  }, 1000);
+  for (let now = 5000; now <= 6000; now += 50) waiting.splice(0).forEach((draw) => draw(now));
+  look();
+  one("button").click();
+  waiting.splice(0).forEach((draw) => draw(9000));
+  look();
+  document.body.innerHTML = "<pre></pre>";
+  document.querySelector("pre").textContent = JSON.stringify(found);
 }, 100);
 """
 
 
 @pytest.fixture(scope="module")
 def looks(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
-    """The page as it is loaded; with the slider at 7.5 s; magnified; playing for a second at twice the speed; paused."""
+    """The page as loaded; with the slider at 7.5 s; magnified; after a second played at twice the speed; paused."""
     folder = tmp_path_factory.mktemp("animation")
     frame = f'<iframe width="1280" height="3000" srcdoc="{html.escape(page(comparison()))}"></iframe>'
     (folder / "try.html").write_text(f"<!DOCTYPE html><body>{frame}<script>{TRY}</script>", encoding="utf-8")
@@ -338,8 +340,7 @@ def test_errors_are_magnified_on_request(looks: list[dict]) -> None:
 def test_it_plays_as_fast_as_asked_and_pauses(looks: list[dict]) -> None:
     playing, paused = looks[3:]
     assert playing["button"] == "Pause" and paused["button"] == "Play"
-    assert 8.0 < float(playing["clock"].split()[0]) <= 7.5 + 2.0 + 0.1
-    assert paused["clock"] == playing["clock"]
+    assert playing["clock"] == paused["clock"] == "9.50 s"
 
 
 @in_chromium

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from acceptance_bags import PERIOD, Row, arm_rows, base_rows, drawn_base, write
+from acceptance_bags import PERIOD, Row, arm_rows, base_run, drawn_base, write
 from arm_motions import truth_of
-from friction_runs import STRAIGHT, WAYS, stairs
-from stage_bags import ARM, ROBOT, WHEELS, nanoseconds
+from friction_runs import STRAIGHT, stairs
+from stage_bags import ROBOT
 from test_stages import UPRIGHT, swing
 
 from youbot_dynamics.commands.main import main
 from youbot_dynamics.identification.excitation import ArmExcitation
-from youbot_dynamics.recording.message_types import JOINT_STATE
-from youbot_dynamics.recording.serialize import joint_state_cdr
+from youbot_dynamics.identification.opened import Options
+from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.simulation.arm_plant import ArmPlant
 from youbot_dynamics.simulation.base_plant import BasePlant
 
@@ -43,14 +43,14 @@ class Case(NamedTuple):
     told: tuple[str, ...] = ()
 
 
-def drive(twists: np.ndarray, seed: int, effort: bool = True) -> list[Row]:
+def drive(twists: np.ndarray, seed: int, told: float | None = 1.0) -> list[Row]:
     plant = BasePlant(drawn_base(seed), ROBOT.driver, seed)
-    return base_rows(plant, plant.advance, twists, seed, effort)
+    return base_run(plant, plant.advance, twists, seed, told).rows
 
 
-def move(motion: ArmExcitation, seed: int, effort: bool = True) -> list[Row]:
+def move(motion: ArmExcitation, seed: int, told: float | None = 1.0) -> list[Row]:
     plant = ArmPlant(truth_of(seed), ROBOT, seed, position=motion.positions[0])
-    return arm_rows(plant, plant.advance, motion, effort)
+    return arm_rows(plant, plant.advance, motion, told)
 
 
 def from_then_on(rows: list[Row], begin: float) -> list[Row]:
@@ -58,25 +58,9 @@ def from_then_on(rows: list[Row], begin: float) -> list[Row]:
     return [row for row in rows if row[0] >= begin]
 
 
-def with_zero_efforts(rows: list[Row], joints: tuple[str, ...]) -> list[Row]:
-    """States with all efforts 0, as drivers write them that measure none; `rows` have none."""
-    return [
-        (time, topic, kind, _with_zeros(cdr, joints) if topic == "/driver/joint_states" else cdr)
-        for time, topic, kind, cdr in rows
-    ]
-
-
-def _with_zeros(cdr: bytes, joints: tuple[str, ...]) -> bytes:
-    from rosbags.typesys import Stores, get_typestore
-
-    state = get_typestore(Stores.ROS2_HUMBLE).deserialize_cdr(cdr, JOINT_STATE)
-    stamp = state.header.stamp.sec * 1_000_000_000 + state.header.stamp.nanosec
-    return joint_state_cdr(stamp, joints, state.position, state.velocity, np.zeros(len(joints)))
-
-
 def held(twist: tuple[float, float, float], seed: int) -> list[Row]:
     """A cruise, recorded once the robot follows."""
-    return from_then_on(drive(np.tile(twist, (1500, 1)), seed), STEADY)
+    return from_then_on(drive(np.tile(twist, (3000, 1)), seed), STEADY)
 
 
 def circling(seed: int) -> list[Row]:
@@ -114,21 +98,121 @@ def of_delay(words: str, *axes: str) -> dict[str, str]:
     return {f"{DELAY}.effective_{axis}": words for axis in axes or ("x", "y", "yaw")}
 
 
+ONE_SPEED = "it cannot be told from"
+STOOD = "the joint never slid"
+NO_EFFORT, ZERO_EFFORT = "holds no wheel effort", "every wheel effort in the recording is exactly 0"
 CASES = {
-    "cruise forward": Case(lambda seed: held((0.3, 0.0, 0.0), seed), "base_friction", of_base("")),
-    "cruise askew": Case(lambda seed: held((0.2, 0.15, 0.3), seed), "base_friction", of_base("")),
-    "delay of a cruise": Case(lambda seed: held((0.2, 0.15, 0.3), seed), "delay", of_delay("")),
-    "forward only": Case(lambda seed: drive(stairs(30.0, legs(0)), seed), "base_friction", of_base("", "viscous_y")),
-    "sideways only": Case(lambda seed: drive(stairs(30.0, legs(1)), seed), "base_friction", of_base("", "viscous_x")),
-    "turning only": Case(lambda seed: drive(stairs(30.0, legs(2)), seed), "base_friction", of_base("", "viscous_x")),
-    "delay of one axis": Case(lambda seed: drive(stairs(30.0, legs(0)), seed), "delay", of_delay("", "y", "yaw")),
-    "rest": Case(lambda seed: drive(np.zeros((1000, 3)), seed), "delay,base_friction", of_base("")),
-    "periodic": Case(circling, "delay", of_delay("")),
-    "no effort": Case(lambda seed: drive(stairs(30.0), seed, effort=False), "base_friction", of_base("")),
-    "zero effort": Case(lambda seed: with_zero_efforts(drive(stairs(30.0), seed, effort=False), WHEELS), "base_friction", of_base("")),
-    "arm at one speed": Case(one_speed, "arm_friction", of_arm("")),
-    "one joint only": Case(lambda seed: move(swing(30.0, (0, 0, 0, 1, 0)), seed), "arm_friction", of_arm("")),
-    "arm at rest": Case(lambda seed: move(swing(10.0, (0, 0, 0, 0, 0)), seed), "arm_friction", of_arm("")),
-    "arm without effort": Case(lambda seed: move(swing(20.0), seed, effort=False), "arm_friction", of_arm("")),
-    "arm with zero effort": Case(lambda seed: with_zero_efforts(move(swing(20.0), seed, effort=False), ARM), "arm_friction", of_arm("")),
+    "cruise forward": Case(
+        lambda seed: held((0.3, 0.0, 0.0), seed),
+        "base_friction",
+        {
+            **of_base("it cannot be told from wheel_coulomb", "viscous_x"),
+            **of_base("it cannot be told from viscous_x", "wheel_coulomb"),
+            **of_base("the robot never moved sideways", "viscous_y", "roller_coulomb"),
+        },
+    ),
+    "cruise askew": Case(lambda seed: held((0.2, 0.15, 0.3), seed), "base_friction", of_base(ONE_SPEED)),
+    "delay of a cruise": Case(
+        lambda seed: held((0.2, 0.15, 0.3), seed), "delay", of_delay("the command never changed")
+    ),
+    "forward only": Case(
+        lambda seed: drive(stairs(30.0, legs(0)), seed),
+        "base_friction",
+        of_base("the robot never moved sideways", "viscous_y", "roller_coulomb"),
+        (f"{BASE_FRICTION}.wheel_coulomb",),
+    ),
+    "sideways only": Case(
+        lambda seed: drive(stairs(30.0, legs(1)), seed),
+        "base_friction",
+        {
+            **of_base("the robot never moved forward", "viscous_x"),
+            **of_base("it cannot be told from wheel_coulomb", "roller_coulomb"),
+            **of_base("it cannot be told from roller_coulomb", "wheel_coulomb"),
+        },
+    ),
+    "turning only": Case(lambda seed: drive(stairs(30.0, legs(2)), seed), "base_friction", of_base(ONE_SPEED)),
+    "delay of one axis": Case(
+        lambda seed: drive(stairs(30.0, legs(0)), seed),
+        "delay",
+        of_delay("the command never changed", "y", "yaw"),
+        (f"{DELAY}.effective_x",),
+    ),
+    "rest": Case(
+        lambda seed: drive(np.zeros((1000, 3)), seed),
+        "delay,base_friction",
+        {**of_delay("the command never changed"), **of_base("0 blocks with usable rows in which every wheel keeps")},
+    ),
+    "periodic": Case(circling, "delay", of_delay("the motion repeats itself")),
+    "no effort": Case(lambda seed: drive(stairs(30.0), seed, None), "base_friction", of_base(NO_EFFORT)),
+    "zero effort": Case(lambda seed: drive(stairs(30.0), seed, 0.0), "base_friction", of_base(ZERO_EFFORT)),
+    "arm at one speed": Case(
+        one_speed,
+        "arm_friction",
+        {**of_arm("slid at one speed only", (1,)), **of_arm(STOOD, (2, 3, 4, 5))},
+    ),
+    "one joint only": Case(
+        lambda seed: move(swing(30.0, (0, 0, 0, 1, 0)), seed),
+        "arm_friction",
+        of_arm(STOOD, (1, 2, 3, 5)),
+        (f"{ARM_FRICTION.format(4)}.coulomb",),
+    ),
+    "arm at rest": Case(
+        lambda seed: move(swing(10.0, (0, 0, 0, 0, 0)), seed), "arm_friction", of_arm("the arm never moved")
+    ),
+    "arm without effort": Case(
+        lambda seed: move(swing(20.0), seed, None), "arm_friction", of_arm("the arm's states hold no efforts")
+    ),
+    "arm with zero effort": Case(
+        lambda seed: move(swing(20.0), seed, 0.0), "arm_friction", of_arm("every effort of the arm is exactly 0")
+    ),
 }
+
+
+def judge(name: str, seed: int, verdicts: dict[str, str]) -> None:
+    """Hold the verdicts, by the names of the findings, against what the case says."""
+    for parameter, words in CASES[name].refused.items():
+        verdict = verdicts[parameter]
+        assert verdict.startswith("not identifiable: ") and words in verdict, (name, seed, parameter, verdict)
+    for parameter in CASES[name].told:
+        assert verdicts[parameter] == "identified", (name, seed, parameter, verdicts[parameter])
+
+
+def check(name: str, seed: int, folder: Path) -> None:
+    """What the pipeline makes of the recording of one robot; incomplete is exit code 3."""
+    bag = write(folder, CASES[name].rows(seed))
+    result = identify([bag], ROBOT, Options(), only=CASES[name].stages.split(",")).result
+    assert not result.complete, (name, seed)
+    judge(name, seed, {finding.name: finding.estimate.verdict for finding in result.findings})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_recording_that_cannot_tell_is_refused_with_its_reason(name, tmp_path):
+    check(name, 0, tmp_path / "bag")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_the_recordings_of_twenty_robots_that_cannot_tell_are_all_refused(name, tmp_path):
+    for seed in range(20):
+        check(name, seed, tmp_path / str(seed))
+
+
+def check_the_program(name: str, folder: Path) -> None:
+    """What `youbot identify` says of a recording: exit code 3, and the reasons in result.json."""
+    bag = write(folder / "bag", CASES[name].rows(0))
+    with pytest.raises(SystemExit) as ended:
+        main(["identify", str(bag), "--out", str(folder / "found"), "--only", CASES[name].stages])
+    assert ended.value.code == 3
+    listed = json.loads((folder / "found" / "result.json").read_text())["parameters"]
+    judge(name, 0, {one["name"]: one["verdict"] for one in listed})
+
+
+@pytest.mark.parametrize("name", ["periodic", "arm at rest"])
+def test_the_program_ends_with_exit_code_3(name, tmp_path):
+    check_the_program(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("periodic", "arm at rest")])
+def test_the_program_ends_with_exit_code_3_on_each_of_them(name, tmp_path):
+    check_the_program(name, tmp_path)

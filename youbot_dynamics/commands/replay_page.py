@@ -81,7 +81,7 @@ def render(title: str, replay: ArmReplay, robot: Robot, provenance: Mapping[str,
         f'<section class="{key}" aria-labelledby="{key}"><h2 id="{key}">{name}</h2>{part}</section>'
         for key, (name, part) in sections.items()
     ]
-    page = document(text(title), "\n".join([header, *body]))
+    page = document(text(title), "\n".join([header, *body]), moving=False)
     # File names may hold what neither UTF-8 nor HTML can.
     return page.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 

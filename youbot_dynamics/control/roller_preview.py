@@ -163,7 +163,14 @@ class RollerPreview:
             moved = self.wheels.roll(old, angles).displacement
             asked, answers = np.empty((1, len(angles) + 3)), np.empty((2, len(angles) + 3))
             _follow(
-                self.wheels.constants, self._loops, old.copy(), self._held, moved[None, :], stamp - before, asked, answers
+                self.wheels.constants,
+                self._loops,
+                old.copy(),
+                self._held,
+                moved[None, :],
+                stamp - before,
+                asked,
+                answers,
             )
         self._predictor.observe(stamp, np.zeros(3))
         self._reading = (stamp, angles)
@@ -206,4 +213,3 @@ class RollerPreview:
         change = np.diff(np.array(parts), axis=2)[:, :, 0]
         mean: Vector = (change[0] + self.base.lag * change[1]) / self.hold
         return mean
-

@@ -29,6 +29,7 @@ from youbot_dynamics.estimation.arm_ekf_reading import (
     USED,
     VARIANCE,
 )
+from youbot_dynamics.estimation.arm_ekf_start import LAST, LOAD_PART, TAKEN, nothing_known
 from youbot_dynamics.estimation.arm_ekf_tuning import ArmEkfTuning, ArmSensors
 from youbot_dynamics.estimation.arm_friction import friction_deviations, friction_rows
 from youbot_dynamics.estimation.arm_process import BRISTLE, ERROR, JOINTS, POSITION, SPEED, Body, room_for
@@ -148,7 +149,7 @@ class ArmEkf:
         self._rules = self.tuning.rules(arm, sensors)
         self._body = body_of(arm)
         self._room, self._work = room_for(self._body), work_for(self._rules.size)
-        self._estimate = loop.nothing_known(self._rules.size)
+        self._estimate = nothing_known(self._rules.size)
         self._taken = False
 
     @property
@@ -172,13 +173,13 @@ class ArmEkf:
         estimate, rules = self._estimate, self._rules
         rows = [POSITION, SPEED] + [BRISTLE] * (rules.bristles > 0) + [ERROR] * (rules.errors > 0)
         mean = estimate.mean.copy()
-        if np.isnan(estimate.clock[loop.LAST]):
+        if np.isnan(estimate.clock[LAST]):
             mean[:] = np.nan
         own = np.square(rules.joints[FRICTION_ERROR])
-        part = mean[ERROR] * (own / np.maximum(own + estimate.memory[loop.LOAD_PART], _SMALLEST))
+        part = mean[ERROR] * (own / np.maximum(own + estimate.memory[LOAD_PART], _SMALLEST))
         friction = self._friction(mean[None, SPEED], mean[None, BRISTLE], part[None])[0]
         return ArmBelief(
-            float(estimate.clock[loop.LAST]),
+            float(estimate.clock[LAST]),
             read_only(np.concatenate([mean[row] for row in rows])),
             read_only(estimate.covariance[: rules.size, : rules.size].copy()),
             read_only(mean[POSITION]),
@@ -190,7 +191,7 @@ class ArmEkf:
 
     def reset(self) -> None:
         """Forget the state; counts stay."""
-        self._estimate.clock[loop.LAST] = np.nan
+        self._estimate.clock[LAST] = np.nan
 
     def predict(self, stamp: float, effort: ArrayLike) -> bool:
         """Move on to a message; the motors' torques run straight from the last effort to this one.
@@ -208,7 +209,7 @@ class ArmEkf:
         effort = _rows("effort", effort, (JOINTS,))
         reading = np.empty((1, READING_PLACES))
         self._follow(loop.PREDICT, np.array([float(stamp)]), _NO_READING, _NOTHING, effort[None], reading)
-        self._taken = bool(reading[0, FATE] == loop.TAKEN)
+        self._taken = bool(reading[0, FATE] == TAKEN)
         return self._taken
 
     def update(self, position: ArrayLike, velocity: ArrayLike | None = None) -> Innovation:
@@ -278,7 +279,7 @@ class ArmEkf:
             readings[:, SQUARES],
             readings[:, USED].astype(int),
             readings[:, REFUSED : REFUSED + JOINTS].astype(int),
-            readings[:, FATE] == loop.TAKEN,
+            readings[:, FATE] == TAKEN,
         )
 
     def friction_deviation(self) -> Vector:
@@ -291,10 +292,10 @@ class ArmEkf:
             rules.bristles,
             rules.errors,
             rules.joints[FRICTION_ERROR],
-            estimate.memory[loop.LOAD_PART],
+            estimate.memory[LOAD_PART],
             found,
         )
-        return np.full(JOINTS, np.nan) if np.isnan(estimate.clock[loop.LAST]) else found
+        return np.full(JOINTS, np.nan) if np.isnan(estimate.clock[LAST]) else found
 
     def _friction(self, speeds: Vector, bristles: Vector, parts: Vector) -> Vector:
         torques = np.empty(speeds.shape)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +12,6 @@ from youbot_dynamics.estimation.arm_ekf_model import (
     DRIVE,
     FRICTION_ERROR,
     LOAD_ERROR,
-    REACH,
-    READING,
     SWING,
     UNSEEN,
     Rules,
@@ -22,13 +19,34 @@ from youbot_dynamics.estimation.arm_ekf_model import (
     spread,
 )
 from youbot_dynamics.estimation.arm_ekf_reading import FATE, REFUSED, read_joints
+from youbot_dynamics.estimation.arm_ekf_start import (
+    ACCELERATION,
+    ANNOUNCED,
+    EFFORT,
+    FIRST,
+    FIRST_STAMP,
+    JOINT_RESTARTS,
+    LAST,
+    LATE,
+    LOAD_PART,
+    NO_EFFORT,
+    NO_POSITION,
+    REFUSALS,
+    REPEATED,
+    SHUT_OUT,
+    TAKEN,
+    UNSOLVED,
+    UNSTAMPED,
+    Estimate,
+    begin,
+    begin_joint,
+    find_second,
+    set_moving_joints,
+)
 from youbot_dynamics.estimation.arm_friction import friction_share
 from youbot_dynamics.estimation.arm_process import (
-    BRISTLE,
     ERROR,
     JOINTS,
-    POSITION,
-    SPEED,
     TORQUE,
     Body,
     Room,
@@ -39,89 +57,8 @@ from youbot_dynamics.estimation.arm_process import (
     total_slopes,
 )
 
-# What became of a message: taken in; or refused, since its stamp is before or equal to the last one's, or no time.
-TAKEN, LATE, REPEATED, UNSTAMPED = range(4)
-# The filter counts those four (10,), and besides: efforts and positions that were missing; readings shut out by the
-# gate; joints that began anew after too many of those; starts of all joints; steps without an answer.
-NO_EFFORT, NO_POSITION, SHUT_OUT, JOINT_RESTARTS, STARTS, UNSOLVED = range(4, 10)
-COUNTS = 10
 # What `follow` is to do.
 WHOLE, PREDICT, READ = range(3)
-# Rows of what the filter remembers beside its mean (4, 5): accelerations of the last step, last efforts, refusals in a
-# row, and the variance that the load's part of the torque error has by itself [N2 m2].
-ACCELERATION, EFFORT, REFUSALS, LOAD_PART = range(4)
-# Places of its clock (2,): stamp of the state [s], NaN where nothing is known; stamp of the message announced.
-LAST, ANNOUNCED = range(2)
-
-
-class Estimate(NamedTuple):
-    """All that a filter carries from message to message; every array is changed in place.
-
-    Args:
-        clock: (2,) see LAST.
-        mean: (4, 5), see `arm_process.POSITION`.
-        covariance: (m + 1, m + 1); its last row is room.
-        memory: (4, 5), see ACCELERATION.
-        counts: (10,) see TAKEN.
-    """
-
-    clock: Vector
-    mean: Vector
-    covariance: Vector
-    memory: Vector
-    counts: Vector
-
-
-def nothing_known(size: int) -> Estimate:
-    """Where a filter with `size` states begins."""
-    return Estimate(
-        np.full(2, np.nan),
-        np.zeros((4, JOINTS)),
-        np.zeros((size + 1, size + 1)),
-        np.zeros((4, JOINTS)),
-        np.zeros(COUNTS, dtype=np.int64),
-    )
-
-
-@compiled
-def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: Estimate) -> None:
-    """Let the filter know nothing of joint i but a position reading [rad] and an effort [N m]."""
-    joints, covariance = rules.joints, estimate.covariance
-    for row in range(4):
-        estimate.mean[row, i] = 0.0
-    estimate.mean[POSITION, i] = position
-    load_error = joints[LOAD_ERROR, i] * effort
-    for block in range(4):
-        if block == POSITION:
-            place, variance = i, joints[READING, i]
-        elif block == SPEED:
-            place, variance = JOINTS + i, rules.start_speed**2
-        elif block == BRISTLE:
-            place, variance = rules.bristles + i, joints[REACH, i] ** 2 / 3.0  # evenly spread
-            if rules.bristles == 0:
-                continue
-        else:
-            place, variance = rules.errors + i, joints[FRICTION_ERROR, i] ** 2 + load_error**2
-            if rules.errors == 0:
-                continue
-        covariance[place, :] = 0.0
-        covariance[:, place] = 0.0
-        covariance[place, place] = variance
-    estimate.memory[ACCELERATION, i] = 0.0
-    estimate.memory[REFUSALS, i] = 0.0
-    estimate.memory[LOAD_PART, i] = load_error**2
-
-
-@compiled
-def begin(position: Vector, rules: Rules, estimate: Estimate) -> bool:
-    """Begin with position readings (5,) [rad]; False where one is missing."""
-    for i in range(JOINTS):
-        if math.isnan(position[i]):
-            return False
-    for i in range(JOINTS):
-        begin_joint(i, position[i], estimate.memory[EFFORT, i], rules, estimate)
-    estimate.counts[STARTS] += 1
-    return True
 
 
 @compiled
@@ -267,7 +204,8 @@ def follow(
     rotors, frictions = body.rotors, body.frictions
     a, before, load_part = estimate.memory[ACCELERATION], estimate.memory[EFFORT], estimate.memory[LOAD_PART]
     refusals = estimate.memory[REFUSALS]
-    velocity = np.full(JOINTS, np.nan)
+    firsts, first_stamps = estimate.memory[FIRST], estimate.memory[FIRST_STAMP]
+    velocity, seen = np.full(JOINTS, np.nan), np.empty(JOINTS)
     for t in range(len(stamps)):
         position, effort, reading = positions[t], efforts[t], readings[t]
         if len(velocities) > 0:
@@ -343,6 +281,7 @@ def follow(
                 if begin(position, rules, estimate):
                     clock[LAST] = clock[ANNOUNCED]
             else:
+                starting = find_second(firsts, first_stamps, clock[ANNOUNCED], position, seen)
                 read_joints(
                     joints,
                     rules.jitter,
@@ -352,7 +291,7 @@ def follow(
                     errors,
                     mean,
                     a,
-                    position,
+                    seen,
                     velocity,
                     covariance,
                     shift,
@@ -364,7 +303,9 @@ def follow(
                 for i in range(JOINTS):
                     refused += reading[REFUSED + i] + refusals[i]
                 if refused > 0.0:
-                    look_at_refusals(position, reading, rules, estimate)
+                    look_at_refusals(seen, reading, rules, estimate)
+                if starting:
+                    set_moving_joints(position, seen, rules, estimate, reading[REFUSED : REFUSED + JOINTS])
         if len(means) > 0:
             known = not math.isnan(clock[LAST])
             for i in range(JOINTS):

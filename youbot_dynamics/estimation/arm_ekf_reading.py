@@ -7,6 +7,7 @@ import math
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.estimation.arm_ekf_model import REACH, READING, TOLD
+from youbot_dynamics.estimation.arm_ekf_start import wrapped
 from youbot_dynamics.estimation.arm_process import BRISTLE, ERROR, JOINTS, POSITION, SPEED
 from youbot_dynamics.estimation.kalman_step import correct_sparsely, even_out
 
@@ -60,15 +61,6 @@ def take_in(
         correction[i] += gain[i] * innovation
     correct_sparsely(covariance, place, weight, last, variance, shift, gain)
     return distance
-
-
-@compiled
-def wrapped(angle: float) -> float:
-    """Angle [rad] within -pi to pi; NaN stays."""
-    if not math.isfinite(angle):
-        return math.nan
-    rest: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
-    return rest
 
 
 @compiled

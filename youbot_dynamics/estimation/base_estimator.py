@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
 from youbot_dynamics.estimation.gyro import GyroSettings, GyroYaw
 from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, OdometryState, SignCheck
 from youbot_dynamics.estimation.slip import SlipSettings
@@ -27,6 +26,7 @@ class BaseEstimator:
         odometry: of the wheels.
         gyro: its rates and its bias.
         gyro_used: whether the newest step turned by the gyro.
+        gyro_missed: steps without it although its bias was known: its stamps are too old, or of another clock.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class BaseEstimator:
         wheels = robot.base.geometry.wheels()
         self.odometry = Odometry(robot, odometry or OdometrySettings(), wheels, slip)
         self.gyro = GyroYaw(gyro or GyroSettings())
-        self.gyro_used = False
+        self.gyro_used, self.gyro_missed = False, 0
         self._joints = robot.driver.wheel_joints
         self._signs = SignCheck(self._joints)
         self._speeds = SpeedChannelCheck(self._joints)
@@ -60,7 +60,13 @@ class BaseEstimator:
         state = self.odometry.update(stamp, position, turn)
         if state is not None:
             self.gyro_used = turn is not None
+            self.gyro_missed += turn is None and self.gyro.bias is not None
         return state
+
+    def retune(self, odometry: OdometrySettings, slip: SlipSettings, gyro: GyroSettings) -> None:
+        """Take other settings, keeping the pose, the bias of the gyro and what was learned of the channels."""
+        self.odometry.retune(odometry, slip)
+        self.gyro.settings = gyro
 
     def take_rate(self, stamp: float, rate: float) -> None:
         """Take a yaw rate [rad/s] of the gyro, positive to the left, at its stamp [s] on the clock of the wheels."""
@@ -80,13 +86,9 @@ class BaseEstimator:
                 " and identify them again"
             )
         found.extend(self._speeds.complaints())
-        if gyro.gaps or gyro.late or gyro.refused:
+        if self.gyro_missed or gyro.gaps or gyro.late:
             found.append(
-                f"gyro: {gyro.gaps} gaps, {gyro.late} late rates, {gyro.refused} at standstill that were no bias"
+                f"gyro: {self.gyro_missed} steps without its turn, {gyro.gaps} gaps, {gyro.late} late rates: are its"
+                " stamps on the clock of the wheels, and does it keep its rate?"
             )
         return tuple(found)
-
-    @property
-    def covariance(self) -> Vector:
-        """Covariance (3, 3) of the pose now, in the odometry frame."""
-        return self.odometry.covariance

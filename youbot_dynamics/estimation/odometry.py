@@ -147,6 +147,13 @@ class Odometry:
         """Stamp of the reading the next step begins at [s], for the gyro's turn; None where none begins."""
         return None if self._angles is None else self._stamp
 
+    def retune(self, settings: OdometrySettings, slip: SlipSettings) -> None:
+        """Take other settings; those of the test for slip make it begin anew where they changed."""
+        self.settings = settings
+        if slip != self._slip_settings:
+            self._slip_settings = slip
+            self._test = self._new_test()
+
     def reset(self) -> None:
         """Put the pose back to the origin with certainty; the next reading continues from there."""
         self._pose = np.zeros(3)

@@ -46,7 +46,7 @@ def findings_of_log(
         last_heard = now
         stamp = float(log.stamp[row])
         health.hear(JointReading(stamp, log.position[row], log.velocity[row], log.effort[row]), now, now)
-        effort = np.nan_to_num(log.effort[row])
+        effort = np.where(np.isfinite(log.effort[row]), log.effort[row], 0.0)
         health.compare(effort, track.torque_error[row], track.speed[row])
         if not 0.0 <= now - last_look < _LOOK:
             last_look = now

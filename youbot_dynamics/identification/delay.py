@@ -243,7 +243,7 @@ def _estimate_channel(
     if not reason:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
         reason = _too_wide(value, reach)
-    colour = whiteness(time, residual, parameters=columns.shape[1])
+    colour = whiteness(time, residual)
     verdict = refusal(reason) if reason else IDENTIFIED
     return DelayEstimate(name, value, error, interval, gain, rms, len(time), fastest, verdict, dead_time, lag, colour)
 

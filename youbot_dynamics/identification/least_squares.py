@@ -20,7 +20,7 @@ from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification import verdict
 from youbot_dynamics.identification.block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.chunked_qr import triangular_factor
-from youbot_dynamics.identification.scaled_model import ScaledModel, scaled_model, solve_triangular
+from youbot_dynamics.identification.scaled_model import scaled_model, solve_triangular
 from youbot_dynamics.identification.verdict import CONFIDENCE, Estimate, Unknown
 
 Vector = NDArray[np.float64]
@@ -172,7 +172,12 @@ def fit(
     values[used] = np.where(solution.tied, np.nan, solution.values / lengths[used])
     covariance[np.ix_(used, used)] = model.jackknife(weights, solution) / np.outer(lengths[used], lengths[used])
     freedom = max(1, len(sums) - len(used))
-    estimates, limited = _estimates(unknowns, values, covariance, freedom, excited, model, weights, lengths)
+    low = np.array([unknowns[j].low for j in used]) * lengths[used]
+    high = np.array([unknowns[j].high for j in used]) * lengths[used]
+    limited, scaled = model.solve_within(weights, solution.values, low, high)
+    asked = np.full(p, np.nan)
+    asked[used] = scaled / lengths[used]
+    estimates = _estimates(unknowns, np.where(np.isfinite(values), asked, np.nan), covariance, freedom, excited)
     power, target = model.power(limited, weights)
     return Fit(
         tuple(unknowns),
@@ -191,36 +196,31 @@ def fit(
 
 
 def _estimates(
-    unknowns: Sequence[Unknown],
-    values: Vector,
-    covariance: Vector,
-    freedom: int,
-    excited: NDArray[np.bool_],
-    model: ScaledModel,
-    weights: Vector,
-    lengths: Vector,
-) -> tuple[tuple[Estimate, ...], Vector]:
-    """Judged estimates of all p unknowns, and the scaled values (q,) of those in the model, within their bounds."""
-    used = [int(j) for j in np.flatnonzero(excited)]
-    low = np.array([unknowns[j].low for j in used]) * lengths[used]
-    high = np.array([unknowns[j].high for j in used]) * lengths[used]
-    limited, asked = model.solve_within(weights, low, high)
+    unknowns: Sequence[Unknown], asked: Vector, covariance: Vector, freedom: int, excited: NDArray[np.bool_]
+) -> tuple[Estimate, ...]:
+    """Judged estimates of all p unknowns.
+
+    Args:
+        unknowns: p of them.
+        asked: (p,) what the data ask for, others within their bounds; NaN where they do not determine it.
+        covariance: (p, p).
+        freedom: of the intervals.
+        excited: (p,) whether the data depend on each.
+    """
     multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
     relatives = verdict.alike([unknown.name for unknown in unknowns], correlation(covariance))
-    mixed = [unknowns[j].name for j in used if not np.isfinite(values[j])]
+    mixed = [unknown.name for j, unknown in enumerate(unknowns) if excited[j] and not np.isfinite(asked[j])]
     found = []
-    place = {j: k for k, j in enumerate(used)}
     for j, unknown in enumerate(unknowns):
         if not excited[j]:
             found.append(verdict.undetermined(unknown, unknown.unexcited))
-        elif not np.isfinite(values[j]):
+        elif not np.isfinite(asked[j]):
             others = ", ".join(name for name in mixed if name != unknown.name)
             found.append(verdict.undetermined(unknown, f"it cannot be told from {others} in these data"))
         else:
             error = math.sqrt(float(covariance[j, j]))
-            value = float(asked[place[j]] / lengths[j])
-            found.append(verdict.judge(unknown, value, error, multiple * error, relatives[j]))
-    return tuple(found), limited
+            found.append(verdict.judge(unknown, float(asked[j]), error, multiple * error, relatives[j]))
+    return tuple(found)
 
 
 def correlation(covariance: Vector) -> Vector:

@@ -27,6 +27,7 @@ Vector = NDArray[np.float64]
 
 SLOWEST_RATE = 500.0  # [1/s] of readings below which sigma1 is not looked for
 _STEEPEST, _FLATTEST = 3e5, 30.0  # [1/rad] sigma0 / coulomb that are tried
+_END = 1.01  # of the softest that are tried: the search stopped there, not at a least misfit
 _FEWEST_IN_TRANSITION = 2.0  # readings, on average over the reversals, while the bristles bend over
 _TRANSITION = 3.0  # lengths coulomb / sigma0 that this takes
 _SMOOTHING = 0.05
@@ -83,6 +84,11 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     seen = near.readings_within(_TRANSITION / steepness)
     if seen < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
         reason = f"the bristles bend over within {seen:.1f} readings: turn round more slowly, or read faster"
+        return _refused(reason, near.count, seen)
+    if not _solved(_columns(near, steepness), near.torque)[0] > 0.0:
+        return _refused("the torque at the reversals shows no friction, or its sign is wrong", near.count, seen)
+    if steepness < _FLATTEST * _END:
+        reason = f"they are softer than {_FLATTEST:g} times the Coulomb torque a radian, the end of the search"
         return _refused(reason, near.count, seen)
     try:
         return _about(near, steepness, seen)

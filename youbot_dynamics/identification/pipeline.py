@@ -17,6 +17,7 @@ from youbot_dynamics.identification.comparison import (
     OPEN_LOOP,
     RESTORED,
     SIMULATED,
+    Footprint,
     PathComparison,
     relative_path,
     sample_poses,
@@ -232,7 +233,10 @@ def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComp
     poses = relative_path(simulated.true_pose, origin)
     actual[SIMULATED] = sample_poses(simulated.reading_time - simulated.start, poses, time)
     ordered = {label: actual[label] for label in (OPEN_LOOP, RESTORED, SIMULATED, FEEDBACK) if label in actual}
-    return PathComparison(name, time, desired, ordered, shortest.truth)
+    estimated = {path.label: path.estimated[: len(time)] for path in drives if path.estimated is not None}
+    base = robot.base.geometry
+    footprint = Footprint(base.half_length, base.half_width, base.wheel_radius)
+    return PathComparison(name, time, desired, ordered, shortest.truth, estimated, footprint)
 
 
 def write_outputs(

@@ -17,15 +17,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
+from scipy.linalg import solve_triangular
+from scipy.optimize import lsq_linear
 
 from youbot_dynamics.arrays import array, read_only
 from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.block_sums import Rows
 from youbot_dynamics.identification.least_squares import Fit, least_squares
-from youbot_dynamics.identification.verdict import CONFIDENCE, Estimate, Unknown, judge, undetermined
+from youbot_dynamics.identification.verdict import Estimate, Unknown, judge, refusal, undetermined
 from youbot_dynamics.kinematics import planar
 
 Vector = NDArray[np.float64]
@@ -70,6 +71,9 @@ class DriveSignals:
         stamps: (m,) of the poses, on the same clock [s].
         poses: (m, 3) in any fixed frame [m, m, rad]: ground truth, or what the wheels have rolled.
         recording: number of the recording, another one for each.
+
+    Raises:
+        InputError: commands and their times that differ in number.
     """
 
     sent: Vector
@@ -81,7 +85,12 @@ class DriveSignals:
     def __post_init__(self) -> None:
         """Check the shapes, leave out what is not finite or not newer, and keep the arrays read-only."""
         sent = np.asarray(self.sent, dtype=float)
-        twists = array("twists", np.nan_to_num(np.asarray(self.twists, dtype=float)), (len(sent), 3))
+        twists = np.asarray(self.twists, dtype=float)
+        if twists.shape != (len(sent), 3):
+            raise InputError("twists", got=f"shape {twists.shape}", expected=f"({len(sent)}, 3), one a command")
+        # A command that cannot be read is not one to stop: the one before it is taken to hold.
+        told = np.isfinite(sent) & np.all(np.isfinite(twists), axis=1)
+        sent, twists = sent[told], twists[told]
         stamps, poses = np.asarray(self.stamps, dtype=float), np.asarray(self.poses, dtype=float)
         sound = np.isfinite(stamps) & np.all(np.isfinite(poses), axis=1)
         stamps, poses = stamps[sound], poses[sound].copy()
@@ -172,16 +181,9 @@ class _Problem:
         self.free = np.flatnonzero(free)
         self.spans = [max(1, round(_SPAN / float(np.median(np.diff(one.stamps))))) for one in drives]
 
-    def base(self, x: Vector) -> DrivenBase:
-        """Model (13,) of numbers."""
-        friction = dataclasses.replace(
-            self.dynamics, wheel_coulomb=x[5], roller_coulomb=x[6], viscous_x=x[7], viscous_y=x[8]
-        )
-        return DrivenBase(friction, x[:3], float(x[3]), float(x[4]), float(x[9]))
-
     def residuals(self, x: Vector) -> list[Vector]:
         """Measured less modelled displacement (k, 3) of each drive in the body frame, the yaw as a length."""
-        base = self.base(x)
+        base = _base_of(x, self.dynamics)
         return [self._residual(base, x[_GAINS], one, span) for one, span in zip(self.drives, self.spans, strict=True)]
 
     def stacked(self, x: Vector) -> Vector:
@@ -194,6 +196,12 @@ class _Problem:
         begin, end, state = float(one.sent[0]), float(one.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
         follow(base.constants, state, begin, end, _STEP, one.sent, twists, one.stamps, poses)
         return displacements(one.poses, span) - displacements(poses, span)
+
+
+def _base_of(x: Vector, dynamics: MecanumDynamics) -> DrivenBase:
+    """Model with the numbers (13,)."""
+    friction = dataclasses.replace(dynamics, wheel_coulomb=x[5], roller_coulomb=x[6], viscous_x=x[7], viscous_y=x[8])
+    return DrivenBase(friction, x[:3], float(x[3]), float(x[4]), float(x[9]))
 
 
 def displacements(poses: Vector, span: int) -> Vector:
@@ -250,7 +258,8 @@ def _judged(problem: _Problem, x: Vector) -> Response:
     """Estimates with intervals about a solution (13,)."""
     residual = problem.stacked(x)
     slopes = _slopes(problem, x, residual)
-    unknowns = [dataclasses.replace(_UNKNOWNS[k], resolution=math.inf) for k in problem.free]
+    # Of their changes about the solution, which know no bounds.
+    unknowns = [Unknown(_NAMES[k], _UNKNOWNS[k].unit, resolution=math.inf) for k in problem.free]
     pieces, row = [], 0
     power = 0.0
     duration = sum(float(np.ptp(one.stamps)) for one in problem.drives)
@@ -279,48 +288,138 @@ def _judged(problem: _Problem, x: Vector) -> Response:
         if not math.isfinite(error):
             estimates.append(undetermined(unknown, "these drives do not tell it from the others"))
         else:
-            estimates.append(judge(unknown, float(x[k]), error, linear.reach(error)))
+            estimates.append(_within_search(k, judge(unknown, float(x[k]), error, linear.reach(error))))
     rms = np.sqrt(np.mean(np.concatenate(problem.residuals(x)) ** 2, axis=0)) / np.array([1.0, 1.0, _ARM])
     doubt = float(np.sum((slopes.T @ slopes) * linear.covariance))
-    return Response(tuple(estimates), problem.base(x), linear, rms, usable=doubt < float(residual @ residual))
+    return Response(
+        tuple(estimates), _base_of(x, problem.dynamics), linear, rms, usable=doubt < float(residual @ residual)
+    )
 
 
 def combined_response(responses: Sequence[Response]) -> Response:
     """One response from those of several recordings: each weighs by what it tells, its inverse covariance.
 
-    Recordings that leave open what others tell are left out; one alone stands as it is.
+    What one recording leaves open the others tell. Where they disagree by more than their covariances explain
+    (chi-square per degree of freedom above 1), the combined one grows by it. One recording alone stands as it is.
 
     Args:
         responses: of one robot, at least one.
     """
-    told = [one for one in responses if one.fit is not None and one.base is not None]
+    told = [_Told(one.fit, one.base, one) for one in responses if one.fit is not None and one.base is not None]
     if len(told) <= 1:
-        return told[0] if told else responses[0]
-    most = max(len(one.fit.unknowns) for one in told if one.fit is not None)
-    told = [one for one in told if one.fit is not None and len(one.fit.unknowns) == most]
-    if len(told) == 1:
-        return told[0]
-    names = [unknown.name for unknown in told[0].fit.unknowns] if told[0].fit is not None else []
-    information, moment = np.zeros((most, most)), np.zeros(most)
-    freedom = 0
+        return told[0].response if told else responses[0]
+    size = len(_NAMES)
+    information, moment, power = np.zeros((size, size)), np.zeros(size), 0.0
     for one in told:
-        assert one.fit is not None
-        weight = np.linalg.pinv(one.fit.covariance)
-        information += weight
-        moment += weight @ np.array([one[name].value for name in names])
-        freedom += one.fit.freedom
-    covariance = np.linalg.pinv(information)
-    values = dict(zip(names, covariance @ moment, strict=True))
-    errors = dict(zip(names, np.sqrt(np.diag(covariance)), strict=True))
-    multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
-    estimates = tuple(
-        judge(unknown, float(values[unknown.name]), float(errors[unknown.name]), multiple * float(errors[unknown.name]))
-        if unknown.name in values
-        else undetermined(unknown, unknown.unexcited)
-        for unknown in _UNKNOWNS
+        weight = np.linalg.inv(one.covariance)
+        information[np.ix_(one.places, one.places)] += weight
+        moment[one.places] += weight @ one.values
+        power += float(one.values @ weight @ one.values)
+    free = np.flatnonzero(np.diag(information) > 0.0)
+    scale = 1.0 / np.sqrt(np.diag(information)[free])
+    # Lower triangle L of the scaled information: |L' x - L^-1 moment|^2 is the misfit, up to a constant.
+    factor = np.linalg.cholesky(information[np.ix_(free, free)] * np.outer(scale, scale))
+    target = solve_triangular(factor, moment[free] * scale, lower=True)
+    best = lsq_linear(factor.T, target, (_LOW[free] / scale, _HIGH[free] / scale)).x * scale
+    freedom = sum(len(one.places) for one in told) - len(free)
+    disagreement = (power - float(target @ target)) / freedom if freedom > 0 else 1.0
+    inverse = solve_triangular(factor, np.diag(scale), lower=True)
+    covariance = max(1.0, disagreement) * (inverse.T @ inverse)
+    fit = _combined_fit(told, free, best, covariance, float(np.linalg.cond(factor)))
+    x = told[0].numbers()
+    x[free] = best
+    estimates = [undetermined(unknown, _missing(told, unknown.name)) for unknown in _UNKNOWNS]
+    for k, value, error in zip(free.tolist(), best, np.sqrt(np.diag(covariance)), strict=True):
+        estimates[k] = _within_search(k, judge(_UNKNOWNS[k], float(value), float(error), fit.reach(float(error))))
+    residual = np.sqrt(np.mean([one.response.residual**2 for one in told], axis=0))
+    base = _base_of(x, told[0].base.dynamics)
+    return Response(tuple(estimates), base, fit, residual, all(one.response.usable for one in told))
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What one recording tells of the unknowns it determines.
+
+    Args:
+        fit: linear about its solution.
+        base: the model with its values.
+        response: both.
+    """
+
+    fit: Fit
+    base: DrivenBase
+    response: Response
+
+    @property
+    def _known(self) -> NDArray[np.bool_]:
+        """Which unknowns (f,) of the fit are determined."""
+        return np.isfinite(np.diag(self.fit.covariance))
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """Where they stand among all unknowns (k,)."""
+        names = [unknown.name for unknown in self.fit.unknowns]
+        return np.array([_NAMES.index(name) for name in names], dtype=np.intp)[self._known]
+
+    @property
+    def covariance(self) -> Vector:
+        """Their covariance (k, k)."""
+        return self.fit.covariance[np.ix_(self._known, self._known)]
+
+    @property
+    def values(self) -> Vector:
+        """Their values (k,) were there no bounds: one put at its bound would pull the others' bounds with it."""
+        found = np.array([self.response[_NAMES[k]].value for k in self.places])
+        free: Vector = found + self.fit.values[self._known]
+        return free
+
+    def numbers(self) -> Vector:
+        """All numbers (13,) of its model."""
+        own = self.base.dynamics
+        friction = (own.wheel_coulomb, own.roller_coulomb, own.viscous_x, own.viscous_y)
+        return np.array(
+            [*self.base.dead_times, self.base.lag, self.base.rate, *friction, self.base.turn_factor, *[1.0] * 3]
+        )
+
+
+def _missing(told: Sequence[_Told], name: str) -> str:
+    """Why no recording tells an unknown."""
+    return next(one.response[name].verdict.removeprefix(refusal("")) for one in told)
+
+
+def _combined_fit(
+    told: Sequence[_Told], free: NDArray[np.intp], values: Vector, covariance: Vector, condition: float
+) -> Fit:
+    """Fit of all recordings: values (f,), their covariance (f, f) and correlation, what is left over in common."""
+    fits = [one.fit for one in told]
+    rows = sum(fit.rows for fit in fits)
+    unknowns = tuple(_UNKNOWNS[k] for k in free)
+    return Fit(
+        unknowns,
+        (),
+        read_only(values),
+        read_only(covariance),
+        condition,
+        math.sqrt(sum(fit.rows * fit.residual**2 for fit in fits) / rows),
+        math.nan,
+        rows,
+        np.concatenate([fit.weights for fit in fits]),
+        np.concatenate([fit.keys for fit in fits]),
+        sum(fit.freedom for fit in fits),
+        "recordings by their covariances",
     )
-    residual = np.sqrt(np.mean([one.residual**2 for one in told], axis=0))
-    return Response(estimates, told[0].base, told[0].fit, residual, all(one.usable for one in told))
+
+
+def _within_search(k: int, estimate: Estimate) -> Estimate:
+    """Estimate of the k-th unknown, refused where the search ended at one of its ends instead of at a least misfit.
+
+    At 0, and at the shortest lag, a physical end is meant: what lies beyond is none.
+    """
+    ends = [_HIGH[k]] if _LOW[k] <= _UNKNOWNS[k].resolution else [_LOW[k], _HIGH[k]]
+    if not np.any(np.isclose(estimate.value, ends, rtol=1e-6, atol=0.0)):
+        return estimate
+    reason = f"the best value lies at the end of the search, {estimate.value:g} {estimate.unit}"
+    return dataclasses.replace(estimate, verdict=refusal(reason))
 
 
 def _refused(reason: str) -> Response:

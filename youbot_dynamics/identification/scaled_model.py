@@ -124,15 +124,20 @@ class ScaledModel:
         covariance[solution.tied, :] = covariance[:, solution.tied] = math.nan
         return covariance
 
-    def solve_within(self, weights: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """Solve with bounds low (q,) and high (q,), weights (k,): values beyond are put there, worst first.
+    def solve_within(self, weights: Vector, free_values: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        """Solve with bounds: values beyond are put there, worst first, and the others solved again by the products.
+
+        Args:
+            weights: (k,).
+            free_values: (q,) the solution without bounds, by products or QR: it stands where nothing is beyond.
+            low: (q,).
+            high: (q,).
 
         Returns:
             Values (q,) within the bounds, and (q,) what the data asked for when each was put there.
         """
         total = self.total(weights)
-        values = self.solve(weights).values.copy()
-        asked = values.copy()
+        values, asked = free_values.copy(), free_values.copy()
         free = np.ones(len(values), dtype=bool)
         while True:
             beyond = np.where(free, np.maximum(low - values, values - high), 0.0)

@@ -14,7 +14,7 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.block_sums import Rows
 from youbot_dynamics.identification.held_command import HeldCommand
 from youbot_dynamics.identification.least_squares import Fit, least_squares
-from youbot_dynamics.identification.verdict import Estimate, Unknown, judge
+from youbot_dynamics.identification.verdict import Estimate, Unknown, judge, undetermined
 
 Vector = NDArray[np.float64]
 
@@ -24,6 +24,9 @@ _BLOCK = 0.1  # [s] at most
 _SPARE_BLOCKS = 10
 _GAP = 0.03  # [s] between readings ends a start: what was asked meanwhile is not known
 _REST = 0.01  # share of the fastest speed
+_DELAY, _INERTIA = Unknown("delay", "s", low=0.0, resolution=2e-3), Unknown("inertia", "kg m2", low=0.0)
+
+AGAINST = "the joint speeds up against the torque asked of it: check the signs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,22 +91,18 @@ def estimate_torque_delay(
 
     grid = np.arange(0.0, longest + _GRID, _GRID)
     best = float(grid[int(np.argmin([solve(float(d))[1] for d in grid]))])
-    bounds = (max(0.0, best - _GRID), best + _GRID)
+    bounds = (max(0.0, best - _GRID), min(best + _GRID, longest))
     best = float(minimize_scalar(lambda d: solve(d)[1], bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
     values, _ = solve(best)
     found = _linear_fit(starts, best, values)
-    step = found["delay"]
-    delay = Estimate("delay", "s", best, step.standard_error, _moved(step.interval, best), _verdict(step, best))
-    gain, error = found["mobility"].value, found["mobility"].standard_error
-    reach = found.reach(error) / gain**2
-    inertia = Estimate(
-        "inertia",
-        "kg m2",
-        1.0 / gain,
-        error / gain**2,
-        (1.0 / gain - reach, 1.0 / gain + reach),
-        found["mobility"].verdict,
-    )
+    if values[0] <= 0.0:
+        return TorqueDelay(*(undetermined(unknown, AGAINST) for unknown in (_DELAY, _INERTIA)), found, len(starts))
+    error = found["delay"].standard_error
+    delay = judge(_DELAY, best, error, found.reach(error))
+    if best > longest - _GRID:
+        delay = undetermined(_DELAY, f"the best delay lies at the end of the search, {1e3 * longest:g} ms")
+    gain, error = float(values[0]), found["mobility"].standard_error / float(values[0]) ** 2
+    inertia = judge(_INERTIA, 1.0 / gain, error, found.reach(error))
     return TorqueDelay(delay, inertia, found, len(starts))
 
 
@@ -139,7 +138,7 @@ def _table(starts: Sequence[_Start], delay: float) -> Vector:
 
 def _linear_fit(starts: Sequence[_Start], delay: float, values: Vector) -> Fit:
     """The fit about its solution, with the delay as one more unknown: its change, its interval."""
-    unknowns = [Unknown("mobility", "1/(kg m2)"), Unknown("coulomb", "rad/s2"), Unknown("viscous", "1/s")]
+    unknowns = [Unknown("mobility", "1/(kg m2)", low=0.0), Unknown("coulomb", "rad/s2"), Unknown("viscous", "1/s")]
     unknowns += [Unknown(f"offset_{k + 1}", "rad/s") for k in range(len(starts))]
     unknowns.append(Unknown("delay", "s"))
     table, pieces, row = _table(starts, delay), [], 0
@@ -151,12 +150,3 @@ def _linear_fit(starts: Sequence[_Start], delay: float, values: Vector) -> Fit:
         slope = np.where(late > 0.0, -values[0] * start.torque.held(np.maximum(late, 0.0)) + values[1], 0.0)
         pieces.append(Rows(start.time, np.column_stack([part, slope]), start.speed, recording=k, block=block))
     return least_squares(pieces, unknowns, robust=False)
-
-
-def _moved(interval: tuple[float, float], by: float) -> tuple[float, float]:
-    return max(0.0, interval[0] + by), interval[1] + by
-
-
-def _verdict(step: Estimate, delay: float) -> str:
-    reach = 0.5 * (step.interval[1] - step.interval[0])
-    return judge(Unknown("delay", "s", resolution=2e-3), delay, step.standard_error, reach).verdict

@@ -80,7 +80,7 @@ def undetermined(unknown: Unknown, reason: str) -> Estimate:
 
 
 def judge(unknown: Unknown, value: float, standard_error: float, reach: float, alike: Sequence[str] = ()) -> Estimate:
-    """Estimate with its verdict: identified where the interval value +-reach is at most half the value wide.
+    """Estimate with its verdict: identified where the half-width of value +-reach is at most half the value.
 
     Args:
         unknown: what it is.

@@ -53,12 +53,13 @@ class Whiteness:
         return self.uneven_p_value > _LEVEL
 
 
-def whiteness(time: ArrayLike, residual: ArrayLike, *, parameters: int = 0, lags: int = _LAGS) -> Whiteness:
-    """Test a residual: Q = n (n + 2) sum_k r_k^2 / n_k, chi-square of lags - parameters degrees for white noise.
+def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whiteness:
+    """Test a residual: Q = n (n + 2) sum_k r_k^2 / n_k, chi-square of as many degrees as lags for white noise.
 
     Readings go to the nearest of even times, the median step apart; times without a reading stay empty, and n_k counts
     the pairs that are there. Interpolating instead would colour the residual it is to judge. Q takes the noise as
     equally strong throughout; sum_k (sum_t e_t e_t-k)^2 / sum_t e_t^2 e_t-k^2 does not (Lobato, Nankervis, Savin 2001).
+    Fitted parameters take no degrees away: those of a noise model would, a gain or a delay of the motion does not.
 
     Intervals of a fit whose residual is not white need blocks; they have them. What a residual that is not white says
     is that the model lacks something that moves slower than the readings.
@@ -66,7 +67,6 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, parameters: int = 0, lags
     Args:
         time: (m,) [s], not decreasing.
         residual: (m,) any unit.
-        parameters: fitted ones, taken from the degrees of freedom.
         lags: largest lag, fewer for short residuals.
 
     Raises:
@@ -96,7 +96,7 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, parameters: int = 0, lags
     r = sums / (np.maximum(pairs, 1) * variance)
     q = float(np.sum(n * (n + 2.0) * r**2 * pairs / n**2))
     uneven = float(np.sum(sums[squares > 0.0] ** 2 / squares[squares > 0.0]))
-    p_value, uneven_p = (float(gammaincc(0.5 * max(1, used - parameters), 0.5 * each)) for each in (q, uneven))
+    p_value, uneven_p = (float(gammaincc(0.5 * used, 0.5 * each)) for each in (q, uneven))
     runs, expected, runs_p = _runs(even[there])
     correlations = tuple(float(value) for value in r)
     return Whiteness(q, p_value, uneven_p, used, correlations, runs, expected, runs_p, step, n)

@@ -11,10 +11,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander
+from youbot_dynamics.control.roller_preview import RollerPreview
+from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_wheels
+from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
-from youbot_dynamics.nodes.messages import joint_message, twist_vector
+from youbot_dynamics.nodes.messages import joint_message, joint_positions, seconds, twist_vector
 from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
 from youbot_dynamics.parameters import Parameter, settings_table
@@ -50,6 +52,12 @@ class BaseController(Node):
         self._config.on_change(self._retune)
         self._output = DriverOutput(self, self._robot, self._config["command_interface"])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
+        self._guard = PhaseGuard(self._robot)
+        self._rollers: RollerPreview | None = None
+        if not self._guard.lost:
+            base = self._robot.base
+            self._rollers = RollerPreview(base.geometry.wheels(), base.driven(), self._period)
+            self.create_subscription(JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
         self._sent = 0
         self._limited = 0
         self._source = "none"
@@ -85,16 +93,33 @@ class BaseController(Node):
         command = self._commander.step(time.monotonic(), self._period)
         if command is None:
             return
-        self._send(command.wheel_speeds)
+        self._send(command.twist, command.wheel_speeds)
         self._sent += 1
         self._limited += command.limited
         if command.source != self._source:
             self.get_logger().info(f"driven by: {command.source}")
             self._source = command.source
 
-    def _send(self, wheel_speeds: np.ndarray) -> None:
+    def _on_joint_states(self, message: JointState) -> None:
+        """Follow the wheels for the rollers they stand on, as long as their phases hold."""
+        driver = self._robot.driver
+        picked = joint_positions(message, driver.wheel_joints)
+        if picked is None or self._rollers is None:
+            return
+        stamp, angles = seconds(message.header.stamp), picked[0] * np.array(driver.position_sign)
+        if self._guard.update(stamp, angles):
+            self.get_logger().warning(f"roller phases are lost: {self._guard.lost}; mean rows from now on")
+            self._rollers = None
+        else:
+            self._rollers.observe(stamp, angles)
+
+    def _send(self, twist: np.ndarray, wheel_speeds: np.ndarray) -> None:
+        """Send a twist (3,): to the driver for the rollers to come; wheel_commands say it in mean wheel speeds."""
         stamp = 1e-9 * self.get_clock().now().nanoseconds
-        self._output.send(wheel_speeds, stamp)
+        rolling = wheel_speeds
+        if self._rollers is not None:
+            rolling = limit_wheels(self._rollers.wheel_speeds(stamp, twist), self._robot.base.limits.wheel_speed)
+        self._output.send(rolling, stamp)
         names = self._robot.driver.wheel_joints
         self._wheel_commands.publish(joint_message(stamp, names, velocity=wheel_speeds))
 
@@ -113,11 +138,15 @@ class BaseController(Node):
             "limited": str(self._limited),
             "refused": str(self._commander.refused),
             "command_age_s": f"{age:.2f}",
+            "roller_phases": self._guard.lost or "used",
         }
         if self._sent and self._output.publisher.get_subscription_count() == 0:
             return {"commands": Status(ERROR, f"no driver listens on {self._output.publisher.topic_name}", values)}
         if self._commander.refused:
             return {"commands": Status(WARN, self._last_refusal[0], values)}
+        if self._guard.lost and self._robot.base.geometry.roller_phases_known:
+            text = f"roller phases are lost: {self._guard.lost}; identify them again"
+            return {"commands": Status(WARN, text, values)}
         state = "waiting for a first command" if self._sent == 0 else "sending"
         return {"commands": Status(OK, state if self._commander.enabled else "disabled", values)}
 
@@ -125,7 +154,8 @@ class BaseController(Node):
         """Send zero, if anything was ever sent, and wait until it has arrived."""
         if self._sent == 0:
             return
-        self._send(np.zeros(len(self._robot.driver.wheel_joints)))
+        self._rollers = None
+        self._send(np.zeros(3), np.zeros(len(self._robot.driver.wheel_joints)))
         if not acknowledged([self._output.publisher]):
             self.get_logger().error("nobody confirmed the last zero command: is the driver still alive?")
 

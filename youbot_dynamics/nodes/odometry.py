@@ -1,4 +1,4 @@
-"""Node odometry: wheel states to odom and joint_states; its executable also runs the trajectory_tracker."""
+"""Node odometry: wheel states and a gyro to odom and joint_states; its executable also runs the trajectory_tracker."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import numpy as np
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry as OdometryMessage
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
-from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, OdometryState, SignCheck
+from youbot_dynamics.estimation.base_estimator import BaseEstimator
+from youbot_dynamics.estimation.gyro import GyroSettings
+from youbot_dynamics.estimation.odometry import OdometrySettings, OdometryState
+from youbot_dynamics.estimation.slip import SlipSettings
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.messages import joint_positions, odometry_message, seconds
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
@@ -30,11 +34,16 @@ STABILIZE = Parameter(
 )
 TABLE = (
     *settings_table(OdometrySettings),
+    *settings_table(SlipSettings),
+    *settings_table(GyroSettings),
     *FRAME_TABLE,
     Parameter("publish_tf", True, "Whether the transform odom -> base goes out on /tf.", read_only=True),
     STABILIZE,
 )
 
+# Best effort, as drivers of IMUs publish: such a subscription also hears a reliable one. A second of 200 Hz is kept.
+IMU_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
+_NO_RATES = -1.0  # first element of the covariance in a message without them, by the definition of sensor_msgs/Imu
 _SILENCE = 0.5  # [s] without a message after which the topic counts as silent
 
 
@@ -49,9 +58,9 @@ class OdometryNode(Node):
         self._names = driver.wheel_joints
         self._position_sign = np.array(driver.position_sign)
         self._velocity_sign = np.array(driver.velocity_sign)
-        self._odometry = Odometry(self._robot, self.config.settings(OdometrySettings))
-        self.config.on_change(self._retune)
-        self._signs = SignCheck(self._names)
+        self._estimator = BaseEstimator(self._robot, *self._settings())
+        self.config.on_change(lambda: self._estimator.retune(*self._settings()))
+        self._told: tuple[str, ...] = ()
         self._frame, self._child = self.config.frames()
         self._last_message = -np.inf
         self._last_tracking = -np.inf
@@ -61,6 +70,7 @@ class OdometryNode(Node):
         self.create_service(Trigger, "~/reset_odometry", self._on_reset)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
         self.create_subscription(JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
+        self.create_subscription(Imu, "imu", self._on_imu, IMU_QOS)
         Diagnostics(self, self._report)
 
     def _make_tf(self):
@@ -73,8 +83,9 @@ class OdometryNode(Node):
 
         return self.create_publisher(TFMessage, "/tf", TF_QOS)
 
-    def _retune(self) -> None:
-        self._odometry.settings = self.config.settings(OdometrySettings)
+    def _settings(self) -> tuple[OdometrySettings, SlipSettings, GyroSettings]:
+        settings = self.config.settings
+        return settings(OdometrySettings), settings(SlipSettings), settings(GyroSettings)
 
     def _on_tracking(self, message: JointState) -> None:
         self._last_tracking = time.monotonic()
@@ -87,10 +98,14 @@ class OdometryNode(Node):
         self._last_message = time.monotonic()
         stamp = seconds(message.header.stamp)
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
-        self._signs.update(stamp, position, velocity)
-        state = self._odometry.update(stamp, position)
+        state = self._estimator.take_wheels(stamp, position, velocity)
         if state is not None:
             self._publish(state)
+
+    def _on_imu(self, message: Imu) -> None:
+        """Take the yaw rate: angular_velocity.z, of an IMU that is mounted upright."""
+        if message.angular_velocity_covariance[0] != _NO_RATES:
+            self._estimator.take_rate(seconds(message.header.stamp), message.angular_velocity.z)
 
     def _with_our_signs(self, message: JointState) -> JointState:
         """Copy of the driver's message in which every wheel turns positive when it rolls forward."""
@@ -128,28 +143,53 @@ class OdometryNode(Node):
             response.success = False
             response.message = "a trajectory is being followed: cancel it first (trajectory_tracker/cancel)"
             return response
-        self._odometry.reset()
+        self._estimator.odometry.reset()
         response.success = True
         response.message = f"the base is at the origin of {self._frame}"
         return response
 
     def _report(self) -> dict[str, Status]:
-        silent = time.monotonic() - self._last_message
+        return {"wheels": self._wheels_status(), "pattern": self._pattern_status()}
+
+    def _wheels_status(self) -> Status:
+        silent, odometry = time.monotonic() - self._last_message, self._estimator.odometry
         values = {
-            "encoder_jumps": str(self._odometry.jumps),
-            "late_messages": str(self._odometry.late),
+            "encoder_jumps": str(odometry.jumps),
+            "late_messages": str(odometry.late),
             "silent_for_s": f"{silent:.2f}",
         }
-        contradicting = self._signs.contradicting()
+        contradicting = self._estimator.contradictions()
         if silent > _SILENCE:
             text = f"no wheel states of {', '.join(self._names)} on {self.resolve_topic_name('driver/joint_states')}"
-            return {"wheels": Status(ERROR, f"{text}: is the driver running and remapped?", values)}
+            return Status(ERROR, f"{text}: is the driver running and remapped?", values)
         if contradicting:
             text = f"position and velocity of {', '.join(contradicting)} move in opposite directions"
-            return {"wheels": Status(ERROR, f"{text}: check robot.driver.position_sign, velocity_sign", values)}
-        if self._odometry.jumps:
-            return {"wheels": Status(WARN, "encoders or stamps jumped: the pose is off by the jump", values)}
-        return {"wheels": Status(OK, "integrating", values)}
+            return Status(ERROR, f"{text}: check robot.driver.position_sign, velocity_sign", values)
+        if odometry.jumps:
+            return Status(WARN, "encoders or stamps jumped: the pose is off by the jump", values)
+        return Status(OK, "integrating", values)
+
+    def _pattern_status(self) -> Status:
+        """Whether the wheels keep the pattern of one moving body, and what beside them is used."""
+        estimator = self._estimator
+        odometry, bias = estimator.odometry, estimator.gyro.bias
+        lost = "lost" if odometry.phases_lost else "not known"
+        values = {
+            "slips": str(odometry.slips),
+            "residual_of_bound": f"{odometry.slip.level:.2f}",
+            "roller_phases": lost if odometry.wheels.phases is None else "used",
+            "gyro": "used" if estimator.gyro_used else "not used",
+            "gyro_bias_rad_s": "not known" if bias is None else f"{bias[0]:.5f} +- {bias[1]:.5f}",
+        }
+        complaints = estimator.complaints()
+        for text in complaints:
+            # Levels move all the time; what is wrong is logged once.
+            if text.split(":")[0] not in self._told:
+                self.get_logger().warning(text)
+        self._told = tuple(text.split(":")[0] for text in complaints)
+        if complaints:
+            return Status(WARN, "; ".join(complaints), values)
+        return Status(OK, "the wheels keep the pattern of one body", values)
 
 
 def main() -> None:

@@ -68,12 +68,14 @@ class Sent:
 
     Args:
         stamp: [s].
-        wheel_speeds: (4,) [rad/s], positive forward.
+        wheel_speeds: (4,) [rad/s], positive forward, of the mean rows.
+        rolling_speeds: (4,) the same for the rollers to come, where these are known: what the driver should do.
         driver_twist: (3,) what of them a driver is sent that takes a twist [m/s, m/s, rad/s].
     """
 
     stamp: float
     wheel_speeds: Vector
+    rolling_speeds: Vector
     driver_twist: Vector
 
 
@@ -237,7 +239,7 @@ def drive(
         command = commander.step(now, period)
         if command is not None:
             speeds = reader.wheel_speeds(now, command.twist, command.wheel_speeds, robot.base.limits.wheel_speed)
-            sent.append(Sent(now, speeds, driver_base.twist(speeds)))
+            sent.append(Sent(now, command.wheel_speeds, speeds, driver_base.twist(speeds)))
             if interface == "twist":
                 driver.command_twist(sent[-1].driver_twist, now)
             else:

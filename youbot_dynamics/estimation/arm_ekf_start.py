@@ -1,0 +1,197 @@
+"""What the arm's filter carries from message to message, and how it begins: compiled code for `arm_ekf`."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.estimation.arm_ekf_model import FRICTION_ERROR, LOAD_ERROR, REACH, READING, Rules
+from youbot_dynamics.estimation.arm_process import BRISTLE, JOINTS, POSITION, SPEED
+
+# What became of a message: taken in; or refused, since its stamp is before or equal to the last one's, or no time.
+TAKEN, LATE, REPEATED, UNSTAMPED = range(4)
+# The filter counts those four (10,), and besides: efforts and positions that were missing; readings shut out by the
+# gate; joints that began anew after too many of those; starts of all joints; steps without an answer.
+NO_EFFORT, NO_POSITION, SHUT_OUT, JOINT_RESTARTS, STARTS, UNSOLVED = range(4, 10)
+COUNTS = 10
+# Rows of what the filter remembers beside its mean (6, 5): accelerations of the last step, last efforts, refusals in a
+# row, the variance that the load's part of the torque error has by itself [N2 m2]; of a joint that began with the
+# last message, whose speed is not known yet, position [rad] and stamp [s] of that message, NaN for all others.
+ACCELERATION, EFFORT, REFUSALS, LOAD_PART, FIRST, FIRST_STAMP = range(6)
+# Places of its clock (2,): stamp of the state [s], NaN where nothing is known; stamp of the message announced.
+LAST, ANNOUNCED = range(2)
+START_TIME = 0.1  # [s] in which a joint may gain the first speed's standard deviation
+LEAST_LEFT = 1e-6  # share of a bristle's first variance that is left, however far the joint went
+
+
+class Estimate(NamedTuple):
+    """All that a filter carries from message to message; every array is changed in place.
+
+    Args:
+        clock: (2,) see LAST.
+        mean: (4, 5), see `arm_process.POSITION`.
+        covariance: (m + 1, m + 1); its last row is room.
+        memory: (6, 5), see ACCELERATION.
+        counts: (10,) see TAKEN.
+    """
+
+    clock: Vector
+    mean: Vector
+    covariance: Vector
+    memory: Vector
+    counts: Vector
+
+
+def nothing_known(size: int) -> Estimate:
+    """Where a filter with `size` states begins."""
+    return Estimate(
+        np.full(2, np.nan),
+        np.zeros((4, JOINTS)),
+        np.zeros((size + 1, size + 1)),
+        np.vstack([np.zeros((4, JOINTS)), np.full((2, JOINTS), np.nan)]),
+        np.zeros(COUNTS, dtype=np.int64),
+    )
+
+
+@compiled
+def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: Estimate) -> None:
+    """Let the filter know nothing of joint i but a position reading [rad] and an effort [N m]."""
+    joints, covariance = rules.joints, estimate.covariance
+    for row in range(4):
+        estimate.mean[row, i] = 0.0
+    estimate.mean[POSITION, i] = position
+    load_error = joints[LOAD_ERROR, i] * effort
+    for block in range(4):
+        if block == POSITION:
+            place, variance = i, joints[READING, i]
+        elif block == SPEED:
+            place, variance = JOINTS + i, rules.start_speed**2
+        elif block == BRISTLE:
+            place, variance = rules.bristles + i, joints[REACH, i] ** 2 / 3.0  # evenly spread
+            if rules.bristles == 0:
+                continue
+        else:
+            place, variance = rules.errors + i, joints[FRICTION_ERROR, i] ** 2 + load_error**2
+            if rules.errors == 0:
+                continue
+        covariance[place, :] = 0.0
+        covariance[:, place] = 0.0
+        covariance[place, place] = variance
+    estimate.memory[ACCELERATION, i] = 0.0
+    estimate.memory[REFUSALS, i] = 0.0
+    estimate.memory[LOAD_PART, i] = load_error**2
+    estimate.memory[FIRST, i] = position
+    estimate.memory[FIRST_STAMP, i] = estimate.clock[ANNOUNCED]
+
+
+@compiled
+def begin(position: Vector, rules: Rules, estimate: Estimate) -> bool:
+    """Begin with position readings (5,) [rad]; False where one is missing."""
+    for i in range(JOINTS):
+        if math.isnan(position[i]):
+            return False
+    for i in range(JOINTS):
+        begin_joint(i, position[i], estimate.memory[EFFORT, i], rules, estimate)
+    estimate.counts[STARTS] += 1
+    return True
+
+
+@compiled
+def find_second(firsts: Vector, first_stamps: Vector, announced: float, position: Vector, seen: Vector) -> bool:
+    """Look for joints that began with the message before this one; their readings are not for the filter as it is.
+
+    Args:
+        firsts: (5,) see FIRST; where a second reading is missing, the joint goes on without.
+        first_stamps: (5,) [s].
+        announced: stamp of this message [s].
+        position: (5,) readings [rad].
+        seen: (5,) written: the readings of all other joints.
+
+    Returns:
+        Whether there are any.
+    """
+    there = False
+    for i in range(JOINTS):
+        seen[i] = position[i]
+        if not math.isnan(firsts[i]) and first_stamps[i] < announced:
+            if math.isnan(position[i]):
+                firsts[i] = math.nan
+            else:
+                seen[i] = math.nan
+                there = True
+    return there
+
+
+@compiled
+def wrapped(angle: float) -> float:
+    """Angle [rad] within -pi to pi; NaN stays."""
+    if not math.isfinite(angle):
+        return math.nan
+    rest: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
+    return rest
+
+
+@compiled
+def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> bool:
+    """Take the speed of joint i, of which only its first reading was known, from the second one.
+
+    From a speed of 0 the model would step with its bristles still stuck, and be sure of the wrong speed. So
+
+        v = (q2 - q1) / dt,    variances of r = READING + (jitter v)^2 in each position, and of an acceleration a:
+        var(q) = r,  cov(q, v) = r / dt,  var(v) = 2 r / dt^2 + (a dt / 2)^2
+
+    and the bristle has gone along the path |q2 - q1| from anywhere within its reach.
+
+    Args:
+        i: the joint.
+        position: its second reading [rad].
+        rules: of the filter.
+        estimate: changed; its clock tells when that reading was.
+
+    Returns:
+        False where no arm is so fast: the joint begins anew with this reading.
+    """
+    joints, mean, covariance = rules.joints, estimate.mean, estimate.covariance
+    dt = estimate.clock[ANNOUNCED] - estimate.memory[FIRST_STAMP, i]
+    travel = wrapped(position - estimate.memory[FIRST, i])
+    begin_joint(i, position, estimate.memory[EFFORT, i], rules, estimate)
+    v = travel / dt
+    reading = joints[READING, i] + (rules.jitter * v) ** 2
+    bend = 0.5 * dt * rules.start_speed / START_TIME
+    variance = 2.0 * reading / (dt * dt) + bend * bend
+    if v * v > rules.gate * (rules.start_speed**2 + variance):
+        return False
+    estimate.memory[FIRST, i] = math.nan
+    mean[SPEED, i] = v
+    covariance[i, i] = reading
+    covariance[i, JOINTS + i] = covariance[JOINTS + i, i] = reading / dt
+    covariance[JOINTS + i, JOINTS + i] = variance
+    reach = joints[REACH, i]
+    left = math.exp(-abs(travel) / reach)
+    mean[BRISTLE, i] = math.copysign(reach * (1.0 - left), travel)
+    if rules.bristles > 0:
+        place = rules.bristles + i
+        covariance[place, place] *= max(left * left, LEAST_LEFT)
+    return True
+
+
+@compiled
+def set_moving_joints(position: Vector, seen: Vector, rules: Rules, estimate: Estimate, refused: Vector) -> None:
+    """Take the speeds of the joints that `find_second` has found.
+
+    Args:
+        position: (5,) readings [rad].
+        seen: (5,) NaN for those joints.
+        rules: of the filter.
+        estimate: changed.
+        refused: (5,) number of refused readings, changed.
+    """
+    for i in range(JOINTS):
+        second = math.isnan(seen[i]) and not math.isnan(position[i])
+        if second and not set_moving(i, position[i], rules, estimate):
+            estimate.counts[SHUT_OUT] += 1
+            refused[i] += 1.0
