@@ -66,7 +66,7 @@ class Log:
         return NumpyArm(model, ekf._body, ekf._rules.joints, self.sensors.stamp_jitter)
 
     def after_two(self) -> tuple[Array, Array, Array, Array, Array]:
-        """The log from its second message on, our mean (15,) and covariance (15, 15) there: speeds are known by then."""
+        """The log from its second message on, our mean (15,) and covariance (15, 15) there: speeds are known now."""
         ekf, _ = self.ours(KNOWN)
         for k in range(2):
             ekf.predict(self.stamps[k], self.efforts[k])

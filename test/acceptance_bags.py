@@ -132,7 +132,7 @@ def told(truth: BaseTruth) -> float:
 
 
 def truths_of_geometry(truth: BaseTruth) -> dict[str, float]:
-    """Mean wheel radius, mean lateral factor, and the half lengths: the sheets' times one factor, only the sum shows."""
+    """Mean wheel radius, mean lateral factor, and the half lengths: only their sum shows, each is its sheet's share."""
     geometry = ROBOT.base.geometry
     size = (truth.half_length + truth.half_width) / (geometry.half_length + geometry.half_width)
     return {
@@ -229,17 +229,17 @@ def judged(findings: tuple[Finding, ...], true: dict[str, float]) -> list[Judged
     return found
 
 
-def force_errors(findings: tuple[Finding, ...], true: dict[str, float], speeds: tuple[float, ...]) -> np.ndarray:
-    """Errors (2, s) of the friction force forward and sideways at s speeds [m/s], over the true one.
+def found_values(findings: tuple[Finding, ...]) -> dict[str, float]:
+    """Values as they came out, identified or not: a force may be known where its parts are not."""
+    return {finding.name: finding.estimate.value for finding in findings}
 
-    Coefficients count as they came out, identified or not: a force may be known where its parts are not.
+
+def forces(values: dict[str, float], speeds: tuple[float, ...]) -> np.ndarray:
+    """Friction forces (2, s) forward and sideways at s speeds [m/s], of values by the names of the findings.
+
+    xi V + 4 F1 / R, sideways over the lateral factor, and there 4 sqrt(2) F2 / r.
     """
-    values = {finding.name: finding.estimate.value for finding in findings}
-    lever = 4.0 / ROBOT.base.geometry.wheel_radius
-    forces = []
-    for told_by in (values, true):
-        xi_x, xi_y, rollers, wheels = (told_by[f"robot.base.friction.{name}"] for name in COEFFICIENTS)
-        forward = [xi_x * speed + lever * wheels for speed in speeds]
-        sideways = [xi_y * speed + lever * wheels + 4.0 * np.sqrt(2.0) * rollers for speed in speeds]
-        forces.append([forward, sideways])
-    return np.array(forces[0]) / np.array(forces[1]) - 1.0
+    xi_x, xi_y, rollers, wheels = (values[f"robot.base.friction.{name}"] for name in COEFFICIENTS)
+    radius, lateral = (values[f"robot.base.geometry.{name}"] for name in ("wheel_radius", "lateral_factor"))
+    pull, over = 4.0 * wheels / radius, np.array(speeds)
+    return np.array([xi_x * over + pull, xi_y * over + pull / lateral + 4.0 * np.sqrt(2.0) * rollers])

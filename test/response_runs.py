@@ -36,7 +36,7 @@ def response_of(program: Program, truth: BaseTruth, seed: int) -> tuple[Response
     """Response and effective delays (3,) identified from one open-loop drive, by the wheels."""
     run = drive_open_loop(program, ROBOT, truth, seed)
     delays = np.array([one.value if one.identified else 0.0 for one in estimates(run, ROBOT)])
-    signals = DriveSignals(run.command_time, run.twist, run.stamps, rolled_path(run.positions))
+    signals = DriveSignals(run.command_time, run.twist, run.stamps, rolled_path(run.positions), recording=seed)
     return identify_response([signals], ROBOT.base.dynamics(), delays), delays
 
 

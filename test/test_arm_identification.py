@@ -38,6 +38,7 @@ from youbot_dynamics.identification.arm_rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_windows import ArmSignals, arm_windows, turning_points
 from youbot_dynamics.identification.even_stamps import even_stamps
 from youbot_dynamics.identification.lugre_fit import fit_bristles
+from youbot_dynamics.identification.reversals import bend
 from youbot_dynamics.identification.stribeck import with_stribeck
 from youbot_dynamics.identification.torque_delay import estimate_torque_delay
 
@@ -323,6 +324,53 @@ def test_a_joint_that_never_turns_tells_nothing_of_its_bristles():
     signals = pendulum(lambda t: 0.5 + 0.3 * np.sin(t), weight=0.0)
     found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
     assert "never turned round" in fit_bristles([signals], found, "joint").sigma0.verdict
+
+
+@pytest.mark.parametrize("friction", [(0.3, 0.05), (0.0, 0.0)])
+def test_reversals_without_friction_or_with_its_sign_wrong_are_refused(friction):
+    model = ArmFrictionModel(("joint",))
+    for number in range(4):
+        moving = pendulum(wave, friction, rate=200.0, number=number)
+        signals = dataclasses.replace(moving, torque=-moving.torque) if friction[0] else moving
+        found = fit_bristles([signals], identify_arm_friction([signals], model), "joint")
+        assert not found.sigma0.identified and not found.sigma1.identified
+        if friction[0]:
+            assert "its sign is wrong" in found.sigma0.verdict
+
+
+def test_bristles_softer_than_the_search_are_refused():
+    time, fine = np.arange(0.0, 60.0, 5e-3), np.arange(0.0, 60.0, 1e-3)
+    path = np.cumsum(wave(fine)) * 1e-3
+    share = np.empty(len(path))
+    bend(path, 20.0, share)
+    torque = 0.1 * np.gradient(wave(time), time) + 0.3 * np.interp(time, fine, share) + 0.05 * wave(time)
+    torque += 0.01 * np.random.default_rng(0).standard_normal(len(time))
+    signals = ArmSignals(time, np.interp(time, fine, path)[:, None], torque[:, None])
+    found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
+    assert "end of the search" in fit_bristles([signals], found, "joint").sigma0.verdict
+
+
+def pushed(delay: float, sign: float = 1.0) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Two starts out of rest under a torque that acts `delay` later [s]."""
+    random, runs = np.random.default_rng(0), []
+    time = np.arange(0.0, 1.5, 2e-3)
+    asked = np.where(time > 0.05, np.where(time > 0.4, 0.5, 1.0), 0.0)
+    late = np.concatenate([np.zeros(round(delay / 2e-3)), asked])[: len(time)]
+    for _ in range(2):
+        speed = np.zeros(len(time))
+        for k in range(len(time) - 1):
+            speed[k + 1] = max(0.0, speed[k] + 2e-3 * (late[k] - 0.2 - 0.3 * speed[k]) / 0.5)
+        noise = 1e-3 * random.standard_normal(len(time)) * (speed > 0.0)
+        runs.append((time, sign * asked, speed + noise))
+    return runs
+
+
+def test_a_delay_beyond_the_search_and_a_torque_of_the_wrong_sign_are_refused():
+    found = estimate_torque_delay(pushed(0.01)).delay
+    assert found.identified and found.interval[0] <= 0.01 <= found.interval[1]
+    assert "end of the search, 50 ms" in estimate_torque_delay(pushed(0.08)).delay.verdict
+    against = estimate_torque_delay(pushed(0.01, -1.0))
+    assert "check the signs" in against.delay.verdict and "check the signs" in against.inertia.verdict
 
 
 def test_the_delay_of_a_torque_is_found_again_under_feedback():

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.base_signals import MotionSignals
 from youbot_dynamics.identification.delay import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.held_command import HeldCommand
+from youbot_dynamics.identification.stages.delay import _curve
 
 PERIOD = 0.02
 
@@ -142,3 +144,17 @@ def test_damaged_rows_are_left_out(damage):
     command[700], motion[900] = damage, damage
     found = estimate_delay(time, command, time, motion, measured_is="position")[0]
     assert found.identified and found.value == pytest.approx(0.15, abs=2e-3)
+
+
+@pytest.mark.parametrize("duration", [60.0, 4000.0])
+def test_the_curve_of_a_channel_keeps_the_window_of_the_fit_and_survives_a_reading_that_is_no_number(duration):
+    time = np.arange(0.0, duration, PERIOD)
+    asked = np.sin(time) + 0.5 * np.sin(2.3 * time)
+    motion = HeldCommand(time, asked, 0.5 * PERIOD).motion(time - 0.2)
+    motion[500] = np.nan
+    (found,) = estimate_delay(time[:3000], asked[:3000], time[:3000], motion[:3000], channels=["a"])
+    table = asked[:, None], time, motion[:, None]
+    curve = _curve(MotionSignals(("a",), ("m",), time, *table, "velocity", None, "stamps", "log"), 0, found, "log")
+    later = curve.time > 1.0
+    assert np.all(np.isfinite(curve.measured)) and found.value == pytest.approx(0.2, abs=1e-3)
+    np.testing.assert_allclose(curve.modelled[later], curve.measured[later], atol=0.01)

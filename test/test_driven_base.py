@@ -128,6 +128,27 @@ def test_the_prediction_is_the_model_run_on_and_a_reading_moves_it_by_its_share(
     np.testing.assert_allclose(moved, [0.0025, -0.005, 0.0075], atol=1e-5)
 
 
+@pytest.mark.parametrize(("apart", "silence"), [(1.0, 2.0), (HOLD, 1.5)])
+def test_a_command_acts_until_the_next_one_does_however_long_ago_the_last_pose(apart: float, silence: float) -> None:
+    base = DrivenBase(BASE.dynamics(), (0.1, 0.2, 0.15), 0.03, 0.0)
+    sent = np.arange(0.0, silence + 1e-9, apart)
+    twists = np.column_stack([np.full(len(sent), 0.2), 0.1 * np.cos(sent), np.zeros(len(sent))])
+    predictor = BasePredictor(base, 0.25)
+    predictor.observe(0.0, np.zeros(3))
+    for time, twist in zip(sent, twists, strict=True):
+        predictor.sent(float(time), twist)
+    ahead = predictor.poses([silence], [], [])
+    np.testing.assert_allclose(ahead, base.path(sent, twists, [silence]), atol=1e-5)
+
+
+def test_a_predictor_keeps_no_more_commands_than_still_act() -> None:
+    predictor = BasePredictor(DrivenBase(BASE.dynamics(), (0.1, 0.1, 0.1), 0.03, 15.0), 0.25)
+    for k in range(500):
+        predictor.observe(HOLD * k, np.zeros(3))
+        predictor.sent(HOLD * k, np.zeros(3))
+    assert len(predictor._sent) < 12
+
+
 def test_poses_at_many_moments_are_those_at_each() -> None:
     program = read_program(program_path("combined"), HOLD).trajectory()
     rough = Trajectory(program.times[::40], program.poses[::40], np.gradient(program.poses[::40], 0.8, axis=0))

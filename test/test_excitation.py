@@ -93,3 +93,16 @@ def test_the_base_program_tells_all_coefficients_of_friction_apart():
     condition = np.linalg.cond(rows / np.linalg.norm(rows, axis=0))
     print(f"scaled condition {condition:.1f}")
     assert condition < 6.0  # a multi-sine by hand: 4.4; a trapezoid: 13 to 24; a cruise: 152 (system 36)
+
+
+def test_another_seed_is_another_motion_that_keeps_the_limits_and_teaches_as_much():
+    """What is measured on one motion must not rest on it: the acceptance takes others."""
+    first, second = recommended(20.0, 0, 10), recommended(20.0, 1, 10)
+    assert np.abs(first.positions - second.positions).max() > 0.2
+    assert second.information > first.at_random
+    fastest = np.array([limit.velocity for limit in TREE.limits])
+    assert np.all(np.abs(second.velocities) <= 0.8 * fastest + 1e-9)
+    programs = [base_excitation(ROBOT.base, base_model(), duration=30.0, tries=10, seed=seed) for seed in (0, 1)]
+    assert np.abs(programs[0].twists - programs[1].twists).max() > 0.1
+    for program in programs:
+        program.check(ROBOT.base)

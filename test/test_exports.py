@@ -18,6 +18,7 @@ from youbot_dynamics.identification.arm_inertia import ConsistentInertia
 from youbot_dynamics.identification.arm_regressors import inertial_parameters, with_inertial_parameters
 from youbot_dynamics.identification.export.files import BODIES, export_all
 from youbot_dynamics.identification.export.mujoco import one_node
+from youbot_dynamics.identification.export.nav2 import nav2_parameters
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.opened import Source
 from youbot_dynamics.identification.result import Result, Skipped, write_result
@@ -116,6 +117,15 @@ def test_a_dead_time_of_the_response_serves_where_no_other_is_known(tmp_path: Pa
     export_all(tmp_path, result_of({**found, "robot.base.delay.dead_time_x": 0.09}, ()), ROBOT, {})
     read = read_parameters(tmp_path / "exports" / "nav2.yaml", "controller_server")
     assert read == {"FollowPath.model_delay_vx": 0.09, "FollowPath.model_delay_wz": 0.07}
+
+
+def test_a_dead_time_that_only_the_whole_response_makes_useful_is_not_for_nav2(tmp_path: Path) -> None:
+    known = finding("robot.base.response.dead_time_x", 0.08)
+    part = finding("robot.base.response.dead_time_y", 0.09, refusal("the interval is too wide"))
+    result = dataclasses.replace(
+        result_of({}, ()), findings=(known, dataclasses.replace(part, part_of="the response of the base"))
+    )
+    assert nav2_parameters(result) == {"FollowPath.model_delay_vx": 0.08}
 
 
 def friction_in_urdf() -> dict[str, tuple[float, float]]:

@@ -375,6 +375,18 @@ def test_links_that_lead_in_a_circle_end_and_nothing_is_taken_twice(tmp_path: Pa
     assert found == ["day/run", "zero.bag"]
 
 
+def test_a_recording_that_is_named_twice_is_taken_once(tmp_path: Path) -> None:
+    for name in ("a/a_0.mcap", "b/b_0.mcap", "alone.bag"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "empty").mkdir()
+    a, alone, empty = tmp_path / "a", tmp_path / "alone.bag", tmp_path / "empty"
+    assert expand([a, a]) == [a]
+    assert expand([alone, alone, a / ".." / "a", a]) == [alone, a / ".." / "a"]
+    assert expand([a, tmp_path]) == [a, alone, tmp_path / "b", empty]
+    assert expand([empty, empty]) == [empty]
+
+
 def test_a_folder_that_cannot_be_looked_into_is_kept_for_its_error(tmp_path: Path, monkeypatch) -> None:
     for name in ("locked", "open"):
         (tmp_path / name).mkdir()

@@ -23,16 +23,15 @@ from acceptance_bags import (
     base_motion,
     base_run,
     drawn_base,
-    force_errors,
+    forces,
+    found_values,
     judged,
     truths_of_arm,
     truths_of_delay,
-    truths_of_friction,
     truths_of_geometry,
     truths_of_twin,
     write,
 )
-from arm_motions import truth_of
 from friction_runs import COEFFICIENTS, ROBOT, friction_model
 from mujoco_arms import mujoco_arm
 
@@ -41,6 +40,9 @@ from youbot_dynamics.identification.opened import Options
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.simulation.arm_plant import ArmPlant
 from youbot_dynamics.simulation.base_truth import BaseTruth
+from youbot_dynamics.simulation.mujoco_base import MujocoBase
+from youbot_dynamics.simulation.mujoco_model import ContactBase
+from youbot_dynamics.simulation.mujoco_plant import MujocoPlant
 from youbot_dynamics.simulation.truth import load_arm_truth
 
 # Beside `response`, half of whose time it would take; that has a test of its own.
@@ -51,10 +53,10 @@ ROBOTS = 200
 
 
 class OfRobot(NamedTuple):
-    """One robot identified: its values that were called identified, and errors (2, 3) of the friction force."""
+    """One robot identified: its values that were called identified, and errors (2, 3) of its friction force."""
 
     values: list[Judged]
-    forces: np.ndarray
+    force_errors: np.ndarray
 
 
 def findings_of(bag: Path, stages: tuple[str, ...]) -> tuple[Finding, ...]:
@@ -67,7 +69,7 @@ def identified_twin(seed: int) -> OfRobot:
     with TemporaryDirectory() as folder:
         found = findings_of(bag_of_twin(Path(folder) / "bag", seed, twists, arm_motion()), STAGES)
     true = truths_of_twin(seed, twists)
-    return OfRobot(judged(found, true), force_errors(found, true, SPEEDS))
+    return OfRobot(judged(found, true), forces(found_values(found), SPEEDS) / forces(true, SPEEDS) - 1.0)
 
 
 @cache
@@ -97,7 +99,7 @@ def test_a_few_robots_are_identified_through_a_bag():
     near, held = shares([value for robot in found for value in robot.values], "2 robots")
     assert near >= 0.97 and held >= 0.85
     assert all(len(robot.values) >= 38 for robot in found)
-    assert max(np.abs(robot.forces).max() for robot in found) < 0.05
+    assert max(np.abs(robot.force_errors).max() for robot in found) < 0.05
 
 
 @pytest.mark.slow
@@ -114,23 +116,23 @@ def test_two_hundred_robots_are_within_their_own_intervals():
     near, held = shares([value for robot in found for value in robot.values], f"{len(found)} robots")
     assert near >= 0.97
     assert 0.90 <= held <= 0.99
-    forces = np.abs([robot.forces for robot in found])
+    off = np.abs([robot.force_errors for robot in found])
     print(
         f"friction force at {SPEEDS} m/s, forward and sideways, of {len(found)} robots: rms"
-        f" {100 * np.sqrt(np.mean(forces**2, axis=0)).round(4)} %, within 5 %: {np.mean(forces < 0.05, axis=0).round(3)}"
-        f" all: {np.mean(forces < 0.05):.4f}, worst {100 * forces.max():.1f} %"
+        f" {100 * np.sqrt(np.mean(off**2, axis=0)).round(4)} %, within 5 % {np.mean(off < 0.05, axis=0).round(3)},"
+        f" of all {np.mean(off < 0.05):.4f}, worst {100 * off.max():.1f} %"
     )
-    assert np.mean(forces < 0.05) >= 0.97
+    assert np.mean(off < 0.05) >= 0.97
 
 
 @pytest.mark.slow
 def test_the_response_of_robots_is_within_its_own_intervals(tmp_path):
     twists, values = base_motion(60.0), []
-    for seed in range(1, 31):
+    for seed in range(1, 21):
         found = findings_of(bag_of_twin(tmp_path / str(seed), seed, twists, None), ("calibration", "response"))
         response = tuple(finding for finding in found if ".response." in finding.name)
         values += judged(response, truths_of_twin(seed, twists))
-    near, held = shares(values, "response of 30 robots")
+    near, held = shares(values, "response of 20 robots")
     assert near >= 0.95 and 0.90 <= held <= 0.99
 
 
@@ -160,7 +162,7 @@ def information_bound(truth: BaseTruth, twists: np.ndarray) -> np.ndarray:
 @pytest.mark.slow
 def test_five_minutes_tell_each_coefficient_about_as_well_as_the_wandering_torque_allows(tmp_path):
     twists, errors, bounds, own, values = base_motion(300.0), [], [], [], []
-    for seed in range(1, 31):
+    for seed in range(1, 17):
         found = findings_of(bag_of_twin(tmp_path / str(seed), seed, twists, None), STAGES[:3])
         true, estimates = truths_of_twin(seed, twists), {finding.name: finding.estimate for finding in found}
         ones = [(estimates[f"robot.base.friction.{n}"], true[f"robot.base.friction.{n}"]) for n in COEFFICIENTS]
@@ -169,7 +171,7 @@ def test_five_minutes_tell_each_coefficient_about_as_well_as_the_wandering_torqu
         bounds.append(information_bound(drawn_base(seed), twists))
         values += judged(tuple(f for f in found if ".friction." in f.name), true)
     error, told, bound = np.abs(errors), np.array(own), np.array(bounds)
-    near, held = shares(values, "friction of 30 robots, 300 s")
+    near, held = shares(values, "friction of 16 robots, 300 s")
     print(
         f"{COEFFICIENTS}: within 5 % {np.mean(error < 0.05, axis=0).round(3)},"
         f" median error {100 * np.median(error, axis=0).round(4)} %, own standard error (median)"
@@ -189,7 +191,7 @@ def test_five_minutes_tell_each_coefficient_about_as_well_as_the_wandering_torqu
 @pytest.mark.slow
 def test_a_fresh_motion_and_fresh_arms_are_told_as_well(tmp_path):
     values, totals = [], []
-    for motion_seed, seeds in ((1, range(301, 326)), (2, range(326, 351))):
+    for motion_seed, seeds in ((1, range(301, 313)), (2, range(313, 325))):
         motion = arm_motion(motion_seed)
         for seed in seeds:
             truth = load_arm_truth(seed)
@@ -198,7 +200,62 @@ def test_a_fresh_motion_and_fresh_arms_are_told_as_well(tmp_path):
             ones = judged(findings_of(bag, ("arm_friction",)), truths_of_arm(truth))
             values += ones
             totals += [abs(one.relative) for one in ones if "total_at" in one.name]
-    near, held = shares(values, "50 fresh arms on 2 fresh motions")
+    near, held = shares(values, "24 fresh arms on 2 fresh motions")
     print(f"total friction: {100 * np.mean(np.array(totals) < 0.05):.1f} % within 5 %, worst {100 * max(totals):.1f} %")
     assert near >= 0.97 and 0.90 <= held <= 0.99
     assert np.mean(np.array(totals) < 0.05) >= 0.97
+
+
+# MuJoCo: wheels of free rollers on a floor, joints of another engine
+
+
+def steady_forces(truth: BaseTruth) -> np.ndarray:
+    """Forces (2, 3) forward and sideways that hold a base in MuJoCo at SPEEDS, of its exact torques, as told [N].
+
+    What a contact of rollers loses beyond the coefficients given is in them: sideways each roller that comes to the
+    floor takes a blow. They are the truth for a force; for a coefficient there is none, since what is lost so depends
+    on the motion.
+    """
+    contact = ContactBase.of_truth(truth)
+    base, forces = contact.mecanum(), np.zeros((2, len(SPEEDS)))
+    for axis, k in np.ndindex(*forces.shape):
+        wheels = base.wheel_speeds(SPEEDS[k] * np.eye(3)[axis])
+        plant = MujocoPlant(contact, ROBOT.arm.model(), with_arm=False)
+        plant.advance(np.linspace(0.0, 1.0, 500)[:, None] * wheels)
+        plant.advance(np.tile(wheels, (1000, 1)))
+        torques = []
+        for _ in range(3000):
+            plant.advance(wheels[None])
+            torques.append(plant.wheel_torques)
+        told = np.mean(torques, axis=0) / np.array(truth.wheel_torque_constant)
+        forces[axis, k] = (told @ base.inverse_matrix)[axis]
+    return forces
+
+
+def identified_contact(seed: int, folder: Path) -> tuple[list[Judged], np.ndarray]:
+    """One robot in MuJoCo through a bag: judged values, and errors (2, 3) of the friction force over the steady one."""
+    truth, arm_truth, twists, motion = drawn_base(seed), load_arm_truth(seed), base_motion(60.0), arm_motion()
+    contact = ContactBase.of_truth(truth)
+    plant = MujocoPlant(contact, ROBOT.arm.model(), with_arm=False, speed_lag=truth.speed_lag)
+    base = MujocoBase(plant, truth, ROBOT.driver, seed)
+    run = base_run(base, base.advance, twists, seed)
+    arm = mujoco_arm(arm_truth, motion.positions[0], seed=seed)
+    found = findings_of(write(folder, run.rows + arm_rows(arm, arm.advance, motion)), STAGES)
+    true = {**truths_of_geometry(truth), **truths_of_delay(run, twists), **truths_of_arm(arm_truth)}
+    true["robot.base.geometry.lateral_factor"] = contact.mecanum().lateral_factor
+    return judged(found, true), forces(found_values(found), SPEEDS) / steady_forces(truth) - 1.0
+
+
+@pytest.mark.slow
+def test_robots_in_mujoco_are_identified_through_a_bag(tmp_path):
+    values, errors = [], []
+    for seed in (1, 2, 3):
+        ones, error = identified_contact(seed, tmp_path / str(seed))
+        values += ones
+        errors.append(error)
+        print(seed, (100 * error).round(2).tolist(), [one for one in ones if abs(one.sigmas) > 3.0])
+    near, held = shares(values, "3 robots in MuJoCo")
+    off = np.abs(errors)
+    print(f"friction force: {100 * np.mean(off < 0.05):.1f} % within 5 %, worst {100 * off.max():.1f} %")
+    assert near >= 0.97 and 0.88 <= held
+    assert np.mean(off < 0.05) >= 0.9

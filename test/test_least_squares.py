@@ -161,6 +161,7 @@ def test_above_a_scaled_condition_of_1e3_qr_takes_over_and_keeps_the_digits():
     scaled = hard.regressors / np.linalg.norm(hard.regressors, axis=0)
     assert by_qr.condition == pytest.approx(np.linalg.cond(scaled), rel=1e-3)
     assert np.abs(by_qr.values - TRUTH).max() < 1e-9
+    assert np.abs(np.array([one.value for one in by_qr.estimates]) - TRUTH).max() < 1e-9
     assert np.abs(by_sums.values - TRUTH).max() > 1e-7
 
 

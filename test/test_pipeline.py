@@ -138,6 +138,18 @@ def test_warnings_reach_the_result_the_terminal_and_the_report(folder, tmp_path,
     assert "revolutions a minute" in (tmp_path / "report.html").read_text()
 
 
+def test_a_hole_in_a_recording_is_told_once_and_a_first_message_at_zero_has_a_stamp(folder, tmp_path):
+    rows = []
+    for t in [t for t in np.arange(0.0, 30.0, 0.02).tolist() if not 12.0 < t < 13.0]:
+        speed, sign = np.full(4, np.sin(1.3 * t)), np.array(ROBOT.driver.velocity_sign)
+        state = joint_state_cdr(nanoseconds(t + 0.1), WHEELS, np.full(4, (1.0 - np.cos(1.3 * t)) / 1.3), speed * sign)
+        wish = joint_state_cdr(nanoseconds(t), WHEELS, velocity=speed)
+        rows += [(t + 0.1, "/driver/joint_states", state), (t, "/wheel_commands", wish)]
+    assert run("identify", write_rows(folder / "hole", rows), "--out", tmp_path, "--only", "delay") in (0, 3)
+    told = json.loads((tmp_path / "result.json").read_text())["warnings"]
+    assert len(told) == 2 and all("49 messages are missing" in one for one in told), told
+
+
 @pytest.mark.parametrize(
     ("stages", "code"), [("delay", 0), ("base_friction,delay", 0), ("arm_friction", 3), ("thermal", 1), ("heat", 1)]
 )

@@ -43,6 +43,30 @@ def test_a_written_program_is_read_back_and_within_limits(tmp_path):
     assert np.all(np.abs(poses[-1] - poses[0]) < 0.6), "it comes back to where it began, but for its turning"
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("excitation", "--dt", "0"), "--dt: got 0 s; expected 0.001 to 0.1 s"),
+        (("excitation", "--dt", "5"), "--dt: got 5 s"),
+        (("excitation", "--time-scale", "0"), "--time-scale: got 0;"),
+        (("excitation", "--time-scale", "-1"), "--time-scale: got -1;"),
+        (("excitation", "--time-scale", "nan"), "--time-scale: got nan;"),
+        (("excitation", "--time-scale", "0.1", "--duration", "20"), "wheel speed"),
+        (("arm_excitation", "--time-scale", "3"), "--time-scale with arm_excitation"),
+    ],
+)
+def test_numbers_that_make_no_motion_write_no_file(tmp_path, capsys, words, told):
+    assert run("play", *words, "--write", tmp_path / "drive.txt") == 1
+    assert told in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path, capsys):
+    wanted = tmp_path / "nowhere" / "drive.txt"
+    assert run("play", "excitation", "--duration", "20", "--write", wanted) == 1
+    assert f"--write {wanted}: got No such file or directory" in capsys.readouterr().err
+
+
 def test_the_way_to_the_start_is_slow_smooth_and_from_rest():
     motion, here = swing(), UPRIGHT + np.array([1.0, -0.5, 0.2, 0.0, -1.5])
     whole = from_here(motion, here, np.full(5, 1.57))

@@ -155,6 +155,31 @@ def test_whatever_is_wrong_with_messages_is_counted_and_told(run: Run) -> None:
     assert found.track.refused.sum() == 1 and np.flatnonzero(~found.track.taken).tolist() == [40, 60]
 
 
+@pytest.mark.parametrize("every", [1, 10])
+def test_a_filter_that_begins_while_the_arm_moves_knows_its_speeds_soon(every: int) -> None:
+    """One that first steps from a speed of 0 believes that bristles hold the joints, and is off for seconds."""
+    log = swing(3, drawn_truth(3, travel=1e-3), seconds=8.0).every(every)
+    rows = slice(3000 // every, None)
+    ekf = ArmEkf(SHEETS, ArmSensors.of_robot(ROBOT, 0.02, ROBOT.driver.stamp_jitter))
+    track = ekf.replay(log.stamp[rows], log.position[rows], log.effort[rows])
+    assert np.abs(log.true_speed[rows][0]).max() > 0.5
+    assert ekf.counts["readings beyond the gate"] == 0 and ekf.counts["joints begun anew"] == 0
+    error = np.abs(track.speed - log.true_speed[rows])
+    soon = log.stamp[rows] - log.stamp[rows][0] > 0.1
+    assert error[soon].max() < 0.06
+    within = error[1:] < 3.0 * np.sqrt(track.variance[1:, 5:10])
+    assert within.mean() > 0.97
+
+
+def test_a_first_reading_that_is_wild_is_not_taken_for_a_speed(run: Run) -> None:
+    position = run.position[:50].copy()
+    position[0, 2] += 1.0
+    ekf = ArmEkf(SHEETS, sensors())
+    track = ekf.replay(run.stamp[:50], position, run.effort[:50])
+    assert ekf.counts["readings beyond the gate"] == 1 and track.refused[1, 2] == 1
+    assert np.abs(track.speed[6:, 2] - run.true_speed[6:50, 2]).max() < 0.1
+
+
 def test_an_effort_of_the_wrong_sign_and_one_that_is_dead_are_found(run: Run) -> None:
     effort = run.effort.copy()
     effort[:, 1] *= -1.0

@@ -9,8 +9,10 @@ from response_runs import ROBOT, excitation, response_of
 
 from youbot_dynamics.control.program import Program
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.response_fit import (
     DriveSignals,
+    Response,
     combined_response,
     displacements,
     identify_response,
@@ -111,14 +113,59 @@ def test_readings_that_are_damaged_or_go_back_are_left_out() -> None:
     np.testing.assert_array_equal(signals.stamps, [0.0, 0.02, 0.06])
 
 
-def test_two_drives_tell_more_than_one_and_one_stands_alone() -> None:
-    truth = calibrated_truth(4)
-    first, second = (response_of(excitation(30.0), truth, seed)[0] for seed in (4, 5))
-    both = combined_response([first, second])
+@pytest.fixture(scope="module")
+def two() -> list[Response]:
+    return [response_of(excitation(30.0), calibrated_truth(4), seed)[0] for seed in (4, 5)]
+
+
+def test_two_drives_tell_more_than_one_and_one_stands_alone(two: list[Response]) -> None:
+    first, second = two
+    both = combined_response(two)
     assert combined_response([first]) is first
     assert both["rate"].standard_error < min(first["rate"].standard_error, second["rate"].standard_error)
     low, high = sorted((first["rate"].value, second["rate"].value))
     assert low - 0.1 * high <= both["rate"].value <= 1.1 * high
+    assert both.base is not None and both.base.rate == both["rate"].value and both.usable
+
+
+def test_recordings_together_are_no_surer_than_their_noise_lets_them(two: list[Response]) -> None:
+    """Weighted by inverse covariances two recordings came out up to three times as sure as each, not sqrt(2) times."""
+    both = combined_response(two)
+    for name in ("gain_x", "rate", "turn_factor", "dead_time_x"):
+        alone = min(one[name].standard_error for one in two)
+        assert 0.4 * alone < both[name].standard_error < 1.1 * alone, name
+
+
+def test_drives_on_different_axes_tell_of_both_together() -> None:
+    truth = calibrated_truth(4)
+    x, yaw = (response_of(still_and_moving(axis), truth, seed)[0] for axis, seed in ((0, 4), (2, 5)))
+    both = combined_response([x, yaw])
+    for name, true in expected(truth).items():
+        if name in ("dead_time_y", "viscous_y", "turn_factor", "roller_coulomb"):
+            continue
+        one = both[name]
+        assert abs(one.value - true) < 3.0 * one.standard_error, name
+    assert both["dead_time_x"].identified and both["dead_time_yaw"].identified and both.usable
+    assert "hardly moved on this axis" in both["dead_time_y"].verdict
+
+
+def test_a_value_at_the_end_of_the_search_is_not_identified() -> None:
+    run = drive_open_loop(still_and_moving(0), ROBOT, calibrated_truth(3), 3)
+    path = rolled_path(run.positions) * [1.55, 1.55, 1.0]
+    found = identify_response(
+        [DriveSignals(run.command_time, run.twist, run.stamps, path)], ROBOT.base.dynamics(), np.full(3, 0.1)
+    )
+    assert "end of the search, 1.5" in found["gain_x"].verdict
+
+
+def test_a_command_that_cannot_be_read_is_no_command_to_stop() -> None:
+    twists = np.full((3, 3), 0.2)
+    twists[1, 2] = np.nan
+    signals = DriveSignals(np.array([0.0, 0.1, 0.2]), twists, np.array([0.0, 0.1]), np.zeros((2, 3)))
+    np.testing.assert_array_equal(signals.sent, [0.0, 0.2])
+    np.testing.assert_array_equal(signals.twists, np.full((2, 3), 0.2))
+    with pytest.raises(InputError, match="one a command"):
+        DriveSignals(np.array([0.0, 0.1]), twists, np.array([0.0, 0.1]), np.zeros((2, 3)))
 
 
 def test_displacements_know_no_fixed_frame() -> None:

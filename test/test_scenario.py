@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tracking_runs import knowing
 
 from youbot_dynamics.control.program import read_program
+from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.pipeline import Options, identify
 from youbot_dynamics.recording.bag import open_bag
@@ -17,6 +20,7 @@ from youbot_dynamics.robot import load_robot, robot_from_values, robot_table, va
 from youbot_dynamics.simulation.arm_driver import FOLDED
 from youbot_dynamics.simulation.base_only import BaseOnly
 from youbot_dynamics.simulation.faults import parse_faults
+from youbot_dynamics.simulation.gyro import Gyro
 from youbot_dynamics.simulation.scenario import ArmOrder, Drive, drive
 from youbot_dynamics.simulation.scenario_bag import EPOCH, write_bag
 from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
@@ -117,7 +121,8 @@ def test_the_bag_has_the_topics_and_numbers_of_a_live_one(run, bag):
 
 
 def test_identification_reads_the_bag_as_a_live_one(bag):
-    found = {delay.channel: delay for delay in identify([bag], ROBOT, Options()).result.delays}
+    result = identify([bag], ROBOT, Options()).result
+    found = {axis: result[f"robot.base.delay.effective_{axis}"].estimate for axis in ("x", "yaw")}
     assert found["x"].identified and found["yaw"].identified
     assert 0.02 < found["x"].value < 0.5
 
@@ -169,3 +174,56 @@ def test_orders_the_arm_refuses_are_told():
     run = drive(program, ROBOT, whole_robot(), 1, arm_orders=orders)
     assert len(run.refusals) == 1
     assert "position[0]: got 9" in run.refusals[0]
+
+
+def test_another_command_interface_is_refused_and_both_move_alike():
+    program = read_program(program_path("combined"), 0.02).trajectory()
+    with pytest.raises(InputError, match="interface: got serial"):
+        drive(program, ROBOT, BaseOnly(TRUTH, ROBOT.driver, 1), 1, interface="serial")
+    twist, wheels = (
+        drive(program, ROBOT, BaseOnly(TRUTH, ROBOT.driver, 1), 1, interface=one).true_pose[-1]
+        for one in ("twist", "wheels")
+    )
+    np.testing.assert_allclose(twist, wheels, atol=1e-3)
+
+
+def test_a_gyro_tells_the_turn_once_its_bias_was_seen():
+    """A wheel that counts a tenth too much turns odometry, but not with a gyro."""
+    program = read_program(program_path("translation"), 0.02).trajectory()
+    truth = TRUTH.with_geometry(ROBOT.base.geometry)
+    small = dataclasses.replace(truth, wheel_radius_error=(0.03, 0.0, 0.03, 0.0))
+    plain, helped = (
+        drive(program, ROBOT, BaseOnly(small, ROBOT.driver, 1), 1, gyro=gyro, rest=5.0) for gyro in (None, Gyro(1))
+    )
+    drift = [np.max(np.abs(run.true_pose[:, 2] - run.odometry_pose[:, 2])) for run in (plain, helped)]
+    assert drift[0] > 0.01
+    assert drift[1] < 0.004
+
+
+def test_what_is_beyond_the_limits_is_cut_and_made_up_for_without_swinging():
+    """0.5 m in half a second: the base does what it can, and comes to rest where it should be."""
+    leap = Trajectory([0.0, 1.0, 1.5, 12.0], [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.45, 0.1, 0.3], [0.45, 0.1, 0.3]])
+    run = drive(leap, knowing(ROBOT, TRUTH), BaseOnly(TRUTH, ROBOT.driver, 1), 1)
+    assert run.given_up == ""
+    speeds = np.array([sent.wheel_speeds for sent in run.sent])
+    assert np.max(np.abs(speeds)) <= ROBOT.base.limits.wheel_speed + 1e-9
+    path = run.true_pose[:, 0]
+    assert np.max(path) < 0.45 + 0.1
+    np.testing.assert_allclose(run.true_pose[-1], [0.45, 0.1, 0.3], atol=5e-3)
+
+
+@pytest.mark.parametrize(
+    "fault, reason",
+    [
+        ("lost share=1.0 of=base after=5", "s old"),
+        ("clock_jump size=2 after=5", "-1.9"),
+        ("clock_jump size=-2 after=5", "s old"),
+    ],
+)
+def test_without_odometry_or_with_a_clock_that_jumps_the_base_is_stopped(fault, reason):
+    program = read_program(program_path("combined"), 0.02).trajectory()
+    faults = parse_faults(fault, ROBOT.driver)
+    run = drive(program, ROBOT, BaseOnly(TRUTH, ROBOT.driver, 1), 1, faults=faults)
+    assert reason in run.given_up
+    at = np.searchsorted(run.reading_time, 8.0)
+    assert np.max(np.abs(run.true_twist[at:])) < 1e-3

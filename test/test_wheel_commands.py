@@ -13,6 +13,7 @@ from youbot_dynamics.control.wheel_commands import (
     WheelCommander,
     limit_acceleration,
     limit_speed,
+    limit_wheels,
     refusal,
 )
 from youbot_dynamics.robot import load_robot
@@ -45,6 +46,17 @@ def run(
         if command is not None:
             commands.append(command)
     return commands
+
+
+@given(speeds=st.lists(st.floats(-40.0, 40.0), min_size=4, max_size=4))
+def test_wheel_speeds_beyond_the_limit_are_scaled_as_a_whole(speeds: list) -> None:
+    wish = np.array(speeds)
+    limited = limit_wheels(wish, LIMITS.wheel_speed)
+    if np.max(np.abs(wish)) <= LIMITS.wheel_speed:
+        assert np.array_equal(limited, wish)
+    else:
+        assert np.max(np.abs(limited)) == pytest.approx(LIMITS.wheel_speed)
+        np.testing.assert_allclose(limited * np.max(np.abs(wish)), wish * LIMITS.wheel_speed, atol=1e-9)
 
 
 @given(twist=TWIST)

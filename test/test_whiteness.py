@@ -23,6 +23,15 @@ def test_white_noise_is_refused_as_often_as_the_level_says():
     assert 0.01 < np.mean([one.runs_p_value < 0.05 for one in found]) < 0.1
 
 
+def test_what_a_regression_leaves_of_white_noise_is_refused_as_often_as_the_level_says():
+    """Parameters of the motion take no degrees of freedom away: with them taken, level 1 % was 4 %."""
+    table = np.column_stack([np.ones(len(TIME)), np.sin(TIME), np.cos(0.7 * TIME)])
+    left = [noise(seed) - table @ np.linalg.lstsq(table, noise(seed), rcond=None)[0] for seed in range(600)]
+    found = [whiteness(TIME, each) for each in left]
+    assert stats.kstest([one.uneven_p_value for one in found], "uniform").pvalue > 1e-3
+    assert np.mean([not one.white for one in found]) < 0.025
+
+
 def test_noise_that_swells_and_fades_is_white_by_the_test_that_allows_for_it():
     strength = 1.0 + 0.95 * np.sin(TIME)
     found = [whiteness(TIME, strength * noise(seed)) for seed in range(400)]

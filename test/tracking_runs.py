@@ -13,13 +13,15 @@ from roller_drives import phases_of
 
 from youbot_dynamics.control.program import read_program
 from youbot_dynamics.control.tracker import TrackerSettings
-from youbot_dynamics.identification.calibration import calibrate
+from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.identification.calibration import WHEELS
 from youbot_dynamics.identification.calibration_poses import calibration_signals
 from youbot_dynamics.identification.calibration_result import named_estimates
 from youbot_dynamics.identification.comparison import path_errors, sample_poses
 from youbot_dynamics.identification.response_fit import DriveSignals, identify_response, rolled_path
-from youbot_dynamics.identification.roller_phase_fit import RollerPhaseFit, fit_roller_phases
-from youbot_dynamics.kinematics.roller_phase import ideal_depth
+from youbot_dynamics.identification.roller_calibration import calibrate_with_rollers
+from youbot_dynamics.identification.roller_phase_fit import RollerPhaseFit
+from youbot_dynamics.kinematics.roller_phase import ideal_depth, mean_factor
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.base_only import BaseOnly
@@ -55,11 +57,11 @@ class Identified:
     """Our robot with what one drive told, and the fit of its rollers."""
 
     robot: Robot
-    phases: RollerPhaseFit
+    phases: RollerPhaseFit | None
 
     def without_phases(self) -> Robot:
         """Same robot whose rollers stand anywhere."""
-        return with_geometry(self.robot, roller_phases_known=False)
+        return with_geometry(self.robot, roller_phase_error=0.0)
 
 
 def with_geometry(robot: Robot, **changes: object) -> Robot:
@@ -90,15 +92,23 @@ def excited(base: BasePlant | MujocoBase, seed: int) -> tuple[Run, np.ndarray]:
 
 def identify_from(run: Run, poses: np.ndarray, rollers: int) -> Identified:
     """All that a drive with true poses tells, in the order of `youbot identify`."""
-    geometry = ROBOT.base.geometry
-    found = calibrate([calibration_signals(run.stamps, run.positions, run.time, poses)], geometry.mecanum())
+    depth = ideal_depth(ROBOT.base.geometry.wheel_radius, np.pi / 4.0, rollers)
+    robot = with_geometry(ROBOT, rollers=float(rollers), roller_depth=depth)
+    geometry = robot.base.geometry
+    signals = calibration_signals(run.stamps, run.positions, run.time, poses)
+    found = calibrate_with_rollers([signals], geometry.wheels())
     values = {
         name.removeprefix("robot.base.geometry."): one.value
-        for name, one in named_estimates(found, geometry).items()
+        for name, one in named_estimates(found.calibration, geometry).items()
         if name.startswith("robot.") and one.identified
     }
-    depth = ideal_depth(geometry.wheel_radius, np.pi / 4.0, rollers)
-    robot = with_geometry(ROBOT, rollers=rollers, roller_depth=depth, **values)
+    phases = found.phases
+    if phases is not None and phases.identified:
+        values |= {
+            f"roller_phase_{wheel}": estimate.value for wheel, estimate in zip(WHEELS, phases.estimates, strict=True)
+        }
+        values["roller_phase_error"] = max(estimate.standard_error for estimate in phases.estimates)
+    robot = with_geometry(robot, **values)
     mecanum = robot.base.geometry.mecanum()
     # The twist that was sent moves a robot that is not of the sheets' geometry otherwise.
     twists = run.wheel_speeds @ mecanum.forward_matrix.T
@@ -121,11 +131,41 @@ def identify_from(run: Run, poses: np.ndarray, rollers: int) -> Identified:
         response=dataclasses.replace(robot.base.response, **felt),
     )
     robot = dataclasses.replace(robot, base=base)
-    phases = fit_roller_phases(run.stamps, run.motion, run.time, poses, robot.base.geometry.wheels())
-    if phases.identified:
-        at = tuple(estimate.value for estimate in phases.estimates)
-        robot = with_geometry(robot, roller_phases=at, roller_phases_known=True)
     return Identified(robot, phases)
+
+
+def informed(seed: int, rollers: int) -> Robot:
+    """Our robot that knows its rollers and its response as they are in the truth: quick, nothing is identified."""
+    truth = rolling_truth(seed, rollers)
+    phases = dict(zip([f"roller_phase_{wheel}" for wheel in WHEELS], phases_of(seed), strict=True))
+    pitch = 2.0 * np.pi / rollers
+    robot = with_geometry(
+        ROBOT,
+        rollers=float(rollers),
+        roller_depth=ideal_depth(truth.wheel_radius, np.pi / 4.0, rollers),
+        lateral_factor=mean_factor(rollers),
+        roller_phase_error=1e-3,
+        **{name: pitch * share for name, share in phases.items()},
+    )
+    return knowing(robot, truth)
+
+
+def knowing(robot: Robot, truth: BaseTruth) -> Robot:
+    """Robot that knows how a truth answers its commands."""
+    felt = dataclasses.replace(
+        robot.base.response,
+        dead_time_x=truth.dead_time_x,
+        dead_time_y=truth.dead_time_y,
+        dead_time_yaw=truth.dead_time_yaw,
+        lag=truth.lag,
+        rate=0.5 / truth.lag,
+        wheel_coulomb=truth.wheel_coulomb,
+        roller_coulomb=truth.roller_coulomb,
+        viscous_x=truth.viscous_x,
+        viscous_y=truth.viscous_y,
+    )
+    base = dataclasses.replace(robot.base, response=felt, mass=truth.mass, yaw_inertia=truth.yaw_inertia)
+    return dataclasses.replace(robot, base=base)
 
 
 @cache
@@ -144,9 +184,11 @@ def drive_in_mujoco(
     gyro: bool = False,
     settings: TrackerSettings | None = None,
     interface: str = "twist",
+    trajectory: Trajectory | None = None,
 ) -> Drive:
-    """Drive one of the three programs in MuJoCo, with other noise than the drive that identified it."""
-    trajectory = read_program(program_path(name), PERIOD).trajectory()
+    """Drive one of the three programs (or a trajectory) in MuJoCo, with other noise than the drive before it."""
+    if trajectory is None:
+        trajectory = read_program(program_path(name), PERIOD).trajectory()
     plant = ContactBaseOnly(rolling_truth(seed, rollers), seed + 1000)
     sensor = Gyro(seed + 1000) if gyro else None
     rest = STANDING if gyro else 0.0

@@ -41,7 +41,7 @@ class BaseGeometry:
         high=1.1,
         source="sin(pi/n)/(pi/n) for n = 6 rollers a wheel; system 31",
     )
-    rollers: int = fact("Rollers of each wheel.", unit="1", low=4, high=100, source="pictures of the wheel; system 31")
+    rollers: float = fact("Rollers of each wheel.", unit="1", low=4.0, high=100.0, source="pictures of the wheel; system 31")
     roller_depth: float = fact(
         "Axis of the roller on the floor below that of its wheel.",
         unit="m",
@@ -49,18 +49,48 @@ class BaseGeometry:
         high=0.2,
         source="derived: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
     )
-    roller_phases: tuple[float, ...] = fact(
-        "Angle of a roller off the bottom of each wheel where its count is 0, any multiple of 2 pi / rollers added; "
-        "lost with the count, so when the driver is started anew.",
+    roller_phase_fl: float = fact(
+        "Angle of a roller of the front left wheel off the bottom at count 0, any multiple of 2 pi / rollers added.",
         unit="rad",
         low=-100.0,
         high=100.0,
-        length=4,
         source=_IDENTIFIED,
     )
-    roller_phases_known: bool = fact(
-        "Whether roller_phases hold; else rows are constant, their mean.", source=_IDENTIFIED
+    roller_phase_fr: float = fact(
+        "Angle of a roller of the front right wheel off the bottom at count 0, any multiple of 2 pi / rollers added.",
+        unit="rad",
+        low=-100.0,
+        high=100.0,
+        source=_IDENTIFIED,
     )
+    roller_phase_rl: float = fact(
+        "Angle of a roller of the rear left wheel off the bottom at count 0, any multiple of 2 pi / rollers added.",
+        unit="rad",
+        low=-100.0,
+        high=100.0,
+        source=_IDENTIFIED,
+    )
+    roller_phase_rr: float = fact(
+        "Angle of a roller of the rear right wheel off the bottom at count 0, any multiple of 2 pi / rollers added.",
+        unit="rad",
+        low=-100.0,
+        high=100.0,
+        source=_IDENTIFIED,
+    )
+    roller_phase_error: float = fact(
+        "Largest standard error of the four phases; 0 where they are not known. They are lost with the driver's count.",
+        unit="rad",
+        low=0.0,
+        high=1.0,
+        source=_IDENTIFIED,
+    )
+
+    @property
+    def roller_phases(self) -> NDArray[np.float64] | None:
+        """Phases (4,) of FL, FR, RL, RR [rad]; None where they are not known."""
+        if self.roller_phase_error == 0.0:
+            return None
+        return np.array([self.roller_phase_fl, self.roller_phase_fr, self.roller_phase_rl, self.roller_phase_rr])
 
     def mecanum(self) -> MecanumBase:
         """Kinematics of this geometry, in the mean over the rollers."""
@@ -70,8 +100,7 @@ class BaseGeometry:
         """Wheels with the rollers they stand on, at phases where these are known."""
         from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
-        phases = np.array(self.roller_phases) if self.roller_phases_known else None
-        return RollingWheels(self.mecanum(), self.rollers, self.roller_depth, phases)
+        return RollingWheels(self.mecanum(), self.rollers, self.roller_depth, self.roller_phases)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ _CAPTIONS = {
     "base_friction": "all values scale with the torque constant behind the efforts, which the intervals do not contain",
 }
 _MILLI = 1.0  # [s] below which times are told in milliseconds
+_HUGE = 1e7  # from which digits before the point would only fill the table
 _PIPED = 160  # columns where the output is no terminal
 
 
@@ -77,6 +78,6 @@ def _digits(value: float, half: float) -> str:
     """A value with two digits of its half-width; three where that is not known, a dash where the value is not."""
     if not isfinite(value):
         return "-"
-    if not isfinite(half) or half <= 0.0:
+    if not isfinite(half) or half <= 0.0 or abs(value) >= _HUGE:
         return f"{value:.3g}"
     return f"{value:.{max(0, 1 - floor(log10(half)))}f}"

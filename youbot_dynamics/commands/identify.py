@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from youbot_dynamics.commands.findings import print_findings
 from youbot_dynamics.commands.progress import announce, steps
@@ -27,12 +29,12 @@ def identify_command(given: argparse.Namespace) -> int:
     Raises:
         YoubotDynamicsError: a recording, option or folder that cannot be used.
     """
-    only = tuple(given.only.split(",")) if given.only else ()
+    only = tuple(stage.strip() for stage in given.only.split(",")) if given.only else ()
     for stage in only:
         if stage not in STAGES:
-            raise IdentificationError("--only", got=repr(stage), expected=f"of {', '.join(STAGES)}")
-    if given.out.exists() and not given.out.is_dir():
-        raise RecordingError(f"--out {given.out}", got="a file", expected="a folder")
+            names = ", ".join(STAGES)
+            raise IdentificationError("--only", got=repr(stage), expected=f"names from {names}, separated by commas")
+    _check_out(given.out)
     options = Options(_topics(given.topic), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file)
     with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler, step.count) as worker:
@@ -54,6 +56,25 @@ def identify_command(given: argparse.Namespace) -> int:
             announce(f"note: {note}")
         announce(f"wrote {given.out / 'result.yaml'}, result.json and report.html")
     return _DONE if found.result.complete else _NOT_IDENTIFIABLE
+
+
+def _check_out(folder: Path) -> None:
+    """Refuse a folder that cannot be made before anything is worked out for it.
+
+    Raises:
+        RecordingError: a file is where it, or a folder above it, should be; or one that must not be written.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        got = "a file" if there == folder else f"a file, {there}, in place of a folder above it"
+        raise RecordingError(f"--out {folder}", got=got, expected="a folder", remedy="name another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise RecordingError(
+            f"--out {folder}",
+            got=f"a folder that must not be written: {there}",
+            expected="a folder to write into",
+            remedy="change its permissions, or name another one",
+        )
 
 
 def _topics(given: Sequence[str]) -> dict[str, str]:

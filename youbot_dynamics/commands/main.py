@@ -275,10 +275,12 @@ def _run(given: argparse.Namespace) -> int:
         from youbot_dynamics.commands.demo import demo
 
         return demo(given.out, given.seed)
-    if given.verb == "play" and given.write is not None:
-        from youbot_dynamics.commands.excitation import write_excitation
+    if given.verb == "play":
+        from youbot_dynamics.commands.excitation import check_numbers, write_excitation
 
-        return write_excitation(given)
+        check_numbers(given)
+        if given.write is not None:
+            return write_excitation(given)
     ros = _ros_arguments(given)
     _need_ros()
     if given.verb == "record":

@@ -153,8 +153,7 @@ def _draw(axes: Axes, lines: Sequence[Line]) -> None:
         if len(line.time):
             at, values = _broken(line.time, line.values)
             axes.plot(at, values, **drawn(line.style))
-    low, high = reach(lines)
-    axes.set_ylim(low, high)
+    axes.set_ylim(*reach(lines))
 
 
 def reach(lines: Sequence[Line]) -> tuple[float, float]:

@@ -10,13 +10,10 @@ from youbot_dynamics.kinematics import planar
 
 Vector = NDArray[np.float64]
 
-_MEMORY = 0.5  # [s] of commands kept beyond what the dead times need
-
-
 class BasePredictor:
     """State of a `DrivenBase` under the commands that were sent.
 
-    Each pose that is measured moves the state's pose by a share of how far it is off, in the body frame. The share
+    Each pose that is measured moves the state's pose by a share of how far it is off. The share
     weighs readings, whose stamps jitter by a millisecond, against a model that is a fraction of a millimetre off.
 
     Args:
@@ -35,10 +32,12 @@ class BasePredictor:
     def sent(self, time: float, twist: ArrayLike) -> None:
         """Keep a twist (3,) that left at `time` [s]; one that is not newer than the last replaces it."""
         values = np.asarray(twist, dtype=float)[None, :]
-        old = self._sent < time
-        old &= self._sent > time - float(np.max(self.base.dead_times)) - _MEMORY
-        self._sent = np.append(self._sent[old], time)
-        self._twists = np.concatenate([self._twists[old], values])
+        old = int(np.searchsorted(self._sent, time))
+        # The last reading may be long ago, and each command acts until the next one does.
+        acting = min(time, self._time) - float(np.max(self.base.dead_times))
+        first = max(0, int(np.searchsorted(self._sent[:old], acting, side="right")) - 1)
+        self._sent = np.append(self._sent[first:old], time)
+        self._twists = np.concatenate([self._twists[first:old], values])
 
     def observe(self, stamp: float, pose: ArrayLike) -> None:
         """Take a measured pose (3,) [m, m, rad] at its stamp [s]; one that is not newer than the last changes nothing.

@@ -149,9 +149,13 @@ class RollerPreview:
             np.ascontiguousarray(mecanum.forward_matrix),
             np.ascontiguousarray(mecanum.inverse_matrix),
         )
-        self._predictor = BasePredictor(base, 1.0)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew, at rest: a driver that fell silent or a clock that jumped."""
+        self._predictor = BasePredictor(self.base, 1.0)
         self._reading: tuple[float, Vector] | None = None
-        self._held = np.zeros((2, 3 + len(mecanum.radii)))
+        self._held = np.zeros((2, 3 + len(self.wheels.base.radii)))
 
     def observe(self, stamp: float, wheel_angles: ArrayLike) -> None:
         """Take a reading of the wheels, (n,) [rad] in our signs at its stamp [s]; one that is not newer is dropped."""
@@ -184,11 +188,12 @@ class RollerPreview:
         """
         wish = np.asarray(twist, dtype=float)
         mean: Vector = self._loops.mean @ wish
-        self._predictor.sent(send_time, wish)
         dead = self.base.dead_times
         last = send_time + float(np.max(dead)) + self.hold
         if self._reading is None or not 0.0 < last - self._reading[0] < _LONGEST_AHEAD:
+            self._forget()
             return mean
+        self._predictor.sent(send_time, wish)
         begin, angles = self._reading
         count = max(2, int(np.ceil((last - begin) / _STEP)))
         moments = np.linspace(begin, last, count + 1)

@@ -79,7 +79,7 @@ class Innovation:
     """How a message's positions differ from those expected.
 
     Args:
-        difference: (5,) [rad], NaN where a position is missing.
+        difference: (5,) [rad], NaN where a position is missing, or the second of a joint: that gives its first speed.
         variance: (5,) [rad2] expected of it.
         refused: (5,) bool: shut out by the gate.
         nis: normalised innovation squared of the readings taken in.
@@ -104,7 +104,7 @@ class ArmTrack:
         torque_error: (t, 5) [N m].
         friction_torque: (t, 5) [N m].
         variance: (t, m) diagonal of the covariance, m as in `ArmBelief`.
-        innovation: (t, 5) [rad].
+        innovation: (t, 5) [rad], NaN as in `Innovation`.
         innovation_variance: (t, 5) [rad2].
         nis: (t,) normalised innovation squared.
         readings: (t,) number of readings behind it.
@@ -129,8 +129,8 @@ class ArmTrack:
 class ArmEkf:
     """Filter of an arm of five joints. For each message: `predict` to its stamp, then `update` by its readings.
 
-    The first message with all positions starts it. Messages whose stamps are late or repeated change nothing; missing
-    efforts and readings are NaN. All of these are counted.
+    The first message with all positions starts it, the second gives speeds. Messages whose stamps are late or repeated
+    change nothing; missing efforts and readings are NaN. All of these are counted.
 
     Args:
         arm: model of the arm.

@@ -126,9 +126,12 @@ def apply_step(
     dt: float,
     x: Vector,
     size: int,
+    upper: bool,
     y: Vector,
 ) -> None:
     """Write Y = (F X)' for the Jacobian F of a step; see the head of this file.
+
+    Where F X is symmetric, its blocks on and above the diagonal are enough.
 
     Args:
         slopes: (4, 5, 5) of the acceleration.
@@ -139,36 +142,40 @@ def apply_step(
         dt: [s].
         x: X, its leading (m, m) are read.
         size: m.
+        upper: whether only those blocks are wanted.
         y: (m, m) written.
     """
-    row = np.empty((4, size))
+    row = np.empty((2, size))
     n = JOINTS
+    end_q, end_v, end_z = (n, 2 * n, bristles + n) if upper else (size, size, size)
+    # Columns of which the change of speed is needed.
+    wide = max(end_v, end_z)
     for i in range(n):
-        for c in range(size):
+        for c in range(wide):
             row[0, c] = 0.0
         for k in range(n):
             by_q, by_v = slopes[OVER_POSITION, i, k], slopes[OVER_SPEED, i, k]
-            for c in range(size):
+            for c in range(wide):
                 row[0, c] += by_q * x[k, c] + by_v * x[n + k, c]
         if bristles > 0:
             for k in range(n):
                 by_z = slopes[OVER_BRISTLE, i, k]
-                for c in range(size):
+                for c in range(wide):
                     row[0, c] += by_z * x[bristles + k, c]
         if errors > 0:
             for k in range(n):
                 by_w = slopes[OVER_TORQUE, i, k]
-                for c in range(size):
+                for c in range(wide):
                     row[0, c] += by_w * x[errors + k, c]
-        for c in range(size):
+        for c in range(wide):
             row[1, c] = x[n + i, c] + dt * row[0, c]
-            row[0, c] = x[i, c] + 0.5 * dt * (x[n + i, c] + row[1, c])
-        for c in range(size):
-            y[c, i] = row[0, c]
+        for c in range(end_q):
+            y[c, i] = x[i, c] + 0.5 * dt * (x[n + i, c] + row[1, c])
+        for c in range(end_v):
             y[c, n + i] = row[1, c]
         if bristles > 0:
             over_z, over_start, over_end = friction[AFTER_Z, i], friction[AFTER_START, i], friction[AFTER_END, i]
-            for c in range(size):
+            for c in range(end_z):
                 y[c, bristles + i] = over_z * x[bristles + i, c] + over_start * x[n + i, c] + over_end * row[1, c]
         if errors > 0:
             for c in range(size):
@@ -212,8 +219,9 @@ def spread(
         second: (m, m) room.
     """
     n, size = JOINTS, len(first)
-    apply_step(slopes, friction, bristles, errors, left, dt, covariance, size, first)
-    apply_step(slopes, friction, bristles, errors, left, dt, first, size, second)
+    apply_step(slopes, friction, bristles, errors, left, dt, covariance, size, False, first)
+    # Below the diagonal blocks nothing is written: F P F' is symmetric.
+    apply_step(slopes, friction, bristles, errors, left, dt, first, size, True, second)
     # Torque noise as a speed's: its share in every block follows the speed's.
     by_torque = slopes[OVER_TORQUE]
     for i in range(n):
@@ -230,15 +238,12 @@ def spread(
             shared = first[i, j]
             second[i, j] += half * half * shared
             second[i, n + j] += half * shared
-            second[n + i, j] += half * shared
             second[n + i, n + j] += shared
     if bristles > 0:
         for i in range(n):
             over_end = friction[AFTER_END, i]
             for j in range(n):
                 bent = over_end * first[i, j]
-                second[bristles + i, j] += half * bent
-                second[bristles + i, n + j] += bent
                 second[j, bristles + i] += half * bent
                 second[n + j, bristles + i] += bent
                 second[bristles + i, bristles + j] += bent * friction[AFTER_END, j]
@@ -255,6 +260,5 @@ def spread(
             second[errors + i, errors + i] += (joints[FRICTION_ERROR, i] ** 2 + of_load) * (1.0 - left * left)
     for i in range(size):
         for j in range(i + 1):
-            even = 0.5 * (second[i, j] + second[j, i])
-            covariance[i, j] = even
-            covariance[j, i] = even
+            covariance[i, j] = second[j, i]
+            covariance[j, i] = second[j, i]

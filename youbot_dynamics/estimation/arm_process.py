@@ -41,7 +41,7 @@ AFTER, AFTER_Z, AFTER_START, AFTER_END, TORQUE, TORQUE_Z, TORQUE_START, TORQUE_E
 OVER_POSITION, OVER_SPEED, OVER_BRISTLE, OVER_TORQUE = range(4)
 
 _ITERATIONS = 8
-_NEAR = 2e-4  # [rad/s] an iteration that starts from so small a change is likely the last
+_NEAR = 1e-2  # [rad/s] an iteration that starts from so small a change is likely the last
 _FASTEST = 1e3  # [rad/s] no joint turns so fast
 _SMALLEST_PIVOT = 1e-6
 _CONVERGED = 1e-6  # [rad/s] change of a speed in the last iteration; the error left is about its square

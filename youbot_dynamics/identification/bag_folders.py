@@ -16,7 +16,8 @@ def expand(paths: Sequence[Path]) -> list[Path]:
     """Replace a folder that holds recordings, at any depth, by them, in the order of their names.
 
     A folder is a recording itself if it has a metadata.yaml, or else no folders but files NAME_0.mcap, NAME_1.mcap ...
-    of one NAME: the parts of a split bag. What links lead to twice is taken once, or its data would count twice.
+    of one NAME: the parts of a split bag. What is named twice, or links lead to twice, is taken once, or its data would
+    count twice.
     Folders inside that are empty, or cannot be looked into, are kept as recordings: whoever opens them tells what is
     wrong with them.
 
@@ -27,11 +28,18 @@ def expand(paths: Sequence[Path]) -> list[Path]:
         RecordingError: a path that does not exist.
     """
     found: list[Path] = []
+    seen: set[Path] = set()
     for path in paths:
         if not path.exists():
             raise RecordingError(str(path), got="no such file or folder", remedy="check the path of the recording")
-        inside = list(_inside(path, set())) if path.is_dir() else []
-        found.extend(inside or [path])
+        if path.is_dir():
+            before = len(seen)
+            inside = list(_inside(path, seen))
+            # Nothing new in it: no recording at all, which whoever opens it tells, or those that were named before.
+            found.extend(inside or ([path] if len(seen) > before else []))
+        elif (real := Path(os.path.realpath(path))) not in seen:
+            seen.add(real)
+            found.append(path)
     return found
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
 from youbot_dynamics.identification.data_quality import look_at
 from youbot_dynamics.identification.opened import Opened, Options, open_recording
 from youbot_dynamics.identification.stages.stage import Stage
@@ -97,8 +98,21 @@ def extract(task: Task, opened: Opened | None = None) -> Extracted:
             parts[name] = stage_of(name).extract(known, task.robot)
         except YoubotDynamicsError as problem:
             lacking[name] = problem
+        except (ArithmeticError, ValueError, IndexError) as unforeseen:  # numbers nobody thought of; others go on
+            lacking[name] = unforeseen_error(f"{name} of {task.path}", unforeseen)
     warnings = look_at(known, task.robot) if task.inspect else ()
     return Extracted(task.number, str(task.path), sha256, known.robot_id, known.lost, parts, lacking, None, warnings)
+
+
+def unforeseen_error(what: str, problem: Exception) -> IdentificationError:
+    """An error that is a mistake of ours, or numbers nobody thought of, as one of a stage: the others go on."""
+    where = traceback.extract_tb(problem.__traceback__)[-1]
+    return IdentificationError(
+        what,
+        got=f"an error nobody foresaw ({type(problem).__name__} in {where.name}: {problem})",
+        expected="numbers it can work with",
+        remedy="look at the values of the recording, and please report this",
+    )
 
 
 class HereWorker:

@@ -172,8 +172,8 @@ def fit(
     values[used] = np.where(solution.tied, np.nan, solution.values / lengths[used])
     covariance[np.ix_(used, used)] = model.jackknife(weights, solution) / np.outer(lengths[used], lengths[used])
     freedom = max(1, len(sums) - len(used))
-    low = np.array([unknowns[j].low for j in used]) * lengths[used]
-    high = np.array([unknowns[j].high for j in used]) * lengths[used]
+    low = np.array([unknown.low for unknown in unknowns])[used] * lengths[used]
+    high = np.array([unknown.high for unknown in unknowns])[used] * lengths[used]
     limited, scaled = model.solve_within(weights, solution.values, low, high)
     asked = np.full(p, np.nan)
     asked[used] = scaled / lengths[used]

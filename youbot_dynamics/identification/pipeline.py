@@ -23,7 +23,7 @@ from youbot_dynamics.identification.comparison import (
     sample_poses,
 )
 from youbot_dynamics.identification.export.files import export_all
-from youbot_dynamics.identification.extraction import Extracted, HereWorker, Task, Worker, stage_of
+from youbot_dynamics.identification.extraction import Extracted, HereWorker, Task, Worker, stage_of, unforeseen_error
 from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.opened import Opened, Options, Source, open_recording
 from youbot_dynamics.identification.recorded_path import RecordedPath, recorded_path
@@ -37,6 +37,7 @@ from youbot_dynamics.simulation.scenario import drive, identified_model
 
 # Stages that look at a recording together; each phase uses what the ones before it found.
 PHASES = (("calibration",), ("delay",), ("response",), ("base_friction", "arm_friction", "thermal"))
+_MOST_TOLD = 4  # things that are wrong with the data, in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; a fleet's would fill the report
 
 
@@ -129,11 +130,11 @@ def identify(
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     for name in only:
         if name in lacking:
-            raise lacking[name]
+            raise _explained(lacking[name], extracted)
     if not only and not any(finding.identified for stage in stages for finding in stage.findings):
         # The delay is what every drive should tell: why it cannot be looked for is what to mend first.
         if "delay" in lacking:
-            raise lacking["delay"]
+            raise _explained(lacking["delay"], extracted)
         if all(stage.missing for stage in stages):
             raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
     missing = {name: str(problem) for name, problem in lacking.items()}
@@ -165,8 +166,21 @@ def _finish(
         result = stage_of(name).finish(taken, robot, reopen)
     except YoubotDynamicsError as too_little:
         return too_little
+    except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the other stages go on
+        return unforeseen_error(name, unforeseen)
     left_out = tuple(f"{Path(one.path).name} left out: {one.lacking[name]}" for one in found if name in one.lacking)
     return dataclasses.replace(result, notes=(*result.notes, *left_out))
+
+
+def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> YoubotDynamicsError:
+    """The reason of a refusal with what is wrong with the recordings, which may be why: a refusal writes no report."""
+    lost = dict.fromkeys(f"{Path(one.path).name} is damaged: {one.lost}" for one in extracted if one.lost)
+    told = [*lost, *dict.fromkeys(warning for one in extracted for warning in one.warnings)]
+    if not told:
+        return problem
+    more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+    remedy = "; ".join(part for part in (problem.remedy, f"beside this, {'; '.join(told[:_MOST_TOLD])}{more}") if part)
+    return type(problem)(problem.thing, got=problem.got, expected=problem.expected, remedy=remedy)
 
 
 def _result(

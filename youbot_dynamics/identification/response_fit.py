@@ -17,15 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
-from scipy.optimize import lsq_linear
 
 from youbot_dynamics.arrays import array, read_only
 from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.block_sums import Rows
-from youbot_dynamics.identification.least_squares import Fit, least_squares
+from youbot_dynamics.identification.block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.least_squares import Fit, fit
 from youbot_dynamics.identification.verdict import Estimate, Unknown, judge, refusal, undetermined
 from youbot_dynamics.kinematics import planar
 
@@ -56,6 +54,11 @@ _LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.5, 0.5, 0.
 _HIGH = np.array([1.0, 1.0, 1.0, 0.5, 500.0, 5.0, 20.0, 500.0, 500.0, 10.0, 1.5, 1.5, 1.5])
 _STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 1e-3, 1e-3, 1e-3])
 _GAINS = slice(10, 13)
+# The same as values within the search, whose intervals are judged later.
+_VALUES = tuple(
+    Unknown(one.name, one.unit, low, high, math.inf, _STILL)
+    for one, low, high in zip(_UNKNOWNS, _LOW.tolist(), _HIGH.tolist(), strict=True)
+)
 _LAGS = (0.01, 0.03, 0.06)  # [s] the search starts from
 _DRIVEN = 0.05  # [m, m, rad] way of the commands on an axis below which nothing is asked of it
 _WORST_MISFIT = 0.1  # of the displacements, as a share of them, above which the model is not believed
@@ -112,10 +115,11 @@ class Response:
     Args:
         estimates: dead times, lag, rate, friction as the loops feel it, gains.
         base: the model with these values; None where they were not found.
-        fit: linear about the solution: intervals, correlation; None where there was nothing to fit.
+        fit: linear about the solution, of all unknowns: intervals, correlation; None where there was nothing to fit.
         residual: root mean square of the displacements over half a second that are left (3,) [m, m, rad].
         usable: whether all values together say how the base moves: what their covariance adds to a displacement is
             less than what the model leaves over anyway.
+        sums: of the linear problem, for `combined_response`.
     """
 
     estimates: tuple[Estimate, ...]
@@ -123,6 +127,7 @@ class Response:
     fit: Fit | None = None
     residual: Vector = dataclasses.field(default_factory=lambda: np.full(3, math.nan))
     usable: bool = False
+    sums: BlockSums | None = None
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate by its name."""
@@ -257,9 +262,8 @@ def _slopes(problem: _Problem, x: Vector, residual: Vector) -> Vector:
 def _judged(problem: _Problem, x: Vector) -> Response:
     """Estimates with intervals about a solution (13,)."""
     residual = problem.stacked(x)
-    slopes = _slopes(problem, x, residual)
-    # Of their changes about the solution, which know no bounds.
-    unknowns = [Unknown(_NAMES[k], _UNKNOWNS[k].unit, resolution=math.inf) for k in problem.free]
+    slopes = np.zeros((len(residual), len(_NAMES)))
+    slopes[:, problem.free] = -_slopes(problem, x, residual)
     pieces, row = [], 0
     power = 0.0
     duration = sum(float(np.ptp(one.stamps)) for one in problem.drives)
@@ -268,146 +272,71 @@ def _judged(problem: _Problem, x: Vector) -> Response:
         moments = np.repeat(one.stamps[span:], 3)
         part = slice(row, row + len(moments))
         row += len(moments)
-        pieces.append(Rows(moments, -slopes[part], residual[part], recording=one.recording, block=block))
+        # Linear in the values themselves, not in their changes: so recordings add up, each about its own solution.
+        target = residual[part] + slopes[part] @ x
+        pieces.append(Rows(moments, slopes[part], target, recording=one.recording, block=block))
         moved = displacements(one.poses, span)
         power += float(np.sum(moved * moved))
     if float(residual @ residual) > _WORST_MISFIT**2 * power:
         share = math.sqrt(float(residual @ residual) / power)
         return _refused(f"the model leaves {share:.0%} of the motion unexplained: moved by others, or slipping")
+    sums = merge([accumulate(piece) for piece in pieces])
     try:
-        linear = least_squares(pieces, unknowns)
+        linear = fit(sums, _VALUES)
     except IdentificationError as too_little:
         return _refused(too_little.got)
-    places = {int(k): j for j, k in enumerate(problem.free)}
+    rms = np.sqrt(np.mean(np.concatenate(problem.residuals(x)) ** 2, axis=0)) / np.array([1.0, 1.0, _ARM])
+    return _response(x, linear, sums, problem.dynamics, rms)
+
+
+def _response(x: Vector, linear: Fit, sums: BlockSums, dynamics: MecanumDynamics, residual: Vector) -> Response:
+    """Response with the values (13,), their intervals by the linear fit of `sums`; residual (3,) as in `Response`."""
     estimates = []
     for k, unknown in enumerate(_UNKNOWNS):
-        if k not in places:
+        error = math.sqrt(float(linear.covariance[k, k]))
+        if linear.estimates[k].verdict == refusal(_STILL):
             estimates.append(undetermined(unknown, unknown.unexcited))
-            continue
-        error = math.sqrt(float(linear.covariance[places[k], places[k]]))
-        if not math.isfinite(error):
+        elif not math.isfinite(error):
             estimates.append(undetermined(unknown, "these drives do not tell it from the others"))
         else:
             estimates.append(_within_search(k, judge(unknown, float(x[k]), error, linear.reach(error))))
-    rms = np.sqrt(np.mean(np.concatenate(problem.residuals(x)) ** 2, axis=0)) / np.array([1.0, 1.0, _ARM])
-    doubt = float(np.sum((slopes.T @ slopes) * linear.covariance))
+    squares = sums.squares().sum(axis=0)
+    against = np.append(-x, 1.0)
+    told = np.array([one.verdict != refusal(_STILL) for one in linear.estimates])
+    doubt = float(np.sum(squares[:-1, :-1][np.ix_(told, told)] * linear.covariance[np.ix_(told, told)]))
     return Response(
-        tuple(estimates), _base_of(x, problem.dynamics), linear, rms, usable=doubt < float(residual @ residual)
+        tuple(estimates), _base_of(x, dynamics), linear, residual, doubt < float(against @ squares @ against), sums
     )
 
 
 def combined_response(responses: Sequence[Response]) -> Response:
-    """One response from those of several recordings: each weighs by what it tells, its inverse covariance.
+    """One response from those of several recordings: the fit of all of them together, each linear about its solution.
 
-    What one recording leaves open the others tell. Where they disagree by more than their covariances explain
-    (chi-square per degree of freedom above 1), the combined one grows by it. One recording alone stands as it is.
+    Sums of their squares add up, so what one recording leaves open the others tell; intervals come from the blocks of
+    all. (Weights by inverse covariances would make intervals three times too narrow: the directions that a recording
+    hardly tells differ from one to the next by chance, and each would seem to tell what the other leaves open.)
 
     Args:
-        responses: of one robot, at least one.
+        responses: of one robot, at least one, each of a recording with another number.
     """
-    told = [_Told(one.fit, one.base, one) for one in responses if one.fit is not None and one.base is not None]
+    told = [one for one in responses if one.sums is not None]
     if len(told) <= 1:
-        return told[0].response if told else responses[0]
-    size = len(_NAMES)
-    information, moment, power = np.zeros((size, size)), np.zeros(size), 0.0
-    for one in told:
-        weight = np.linalg.inv(one.covariance)
-        information[np.ix_(one.places, one.places)] += weight
-        moment[one.places] += weight @ one.values
-        power += float(one.values @ weight @ one.values)
-    free = np.flatnonzero(np.diag(information) > 0.0)
-    scale = 1.0 / np.sqrt(np.diag(information)[free])
-    # Lower triangle L of the scaled information: |L' x - L^-1 moment|^2 is the misfit, up to a constant.
-    factor = np.linalg.cholesky(information[np.ix_(free, free)] * np.outer(scale, scale))
-    target = solve_triangular(factor, moment[free] * scale, lower=True)
-    best = lsq_linear(factor.T, target, (_LOW[free] / scale, _HIGH[free] / scale)).x * scale
-    freedom = sum(len(one.places) for one in told) - len(free)
-    disagreement = (power - float(target @ target)) / freedom if freedom > 0 else 1.0
-    inverse = solve_triangular(factor, np.diag(scale), lower=True)
-    covariance = max(1.0, disagreement) * (inverse.T @ inverse)
-    fit = _combined_fit(told, free, best, covariance, float(np.linalg.cond(factor)))
-    x = told[0].numbers()
-    x[free] = best
-    estimates = [undetermined(unknown, _missing(told, unknown.name)) for unknown in _UNKNOWNS]
-    for k, value, error in zip(free.tolist(), best, np.sqrt(np.diag(covariance)), strict=True):
-        estimates[k] = _within_search(k, judge(_UNKNOWNS[k], float(value), float(error), fit.reach(float(error))))
-    residual = np.sqrt(np.mean([one.response.residual**2 for one in told], axis=0))
-    base = _base_of(x, told[0].base.dynamics)
-    return Response(tuple(estimates), base, fit, residual, all(one.response.usable for one in told))
+        return told[0] if told else responses[0]
+    sums = merge([one.sums for one in told if one.sums is not None])
+    linear = fit(sums, _VALUES)
+    first = told[0].base
+    assert first is not None  # it has sums
+    found = np.array([estimate.value for estimate in linear.estimates])
+    x = np.where(np.isfinite(found), found, _numbers(first))
+    residual = np.sqrt(np.mean([one.residual**2 for one in told], axis=0))
+    return _response(x, linear, sums, first.dynamics, residual)
 
 
-@dataclass(frozen=True, eq=False)
-class _Told:
-    """What one recording tells of the unknowns it determines.
-
-    Args:
-        fit: linear about its solution.
-        base: the model with its values.
-        response: both.
-    """
-
-    fit: Fit
-    base: DrivenBase
-    response: Response
-
-    @property
-    def _known(self) -> NDArray[np.bool_]:
-        """Which unknowns (f,) of the fit are determined."""
-        return np.isfinite(np.diag(self.fit.covariance))
-
-    @property
-    def places(self) -> NDArray[np.intp]:
-        """Where they stand among all unknowns (k,)."""
-        names = [unknown.name for unknown in self.fit.unknowns]
-        return np.array([_NAMES.index(name) for name in names], dtype=np.intp)[self._known]
-
-    @property
-    def covariance(self) -> Vector:
-        """Their covariance (k, k)."""
-        return self.fit.covariance[np.ix_(self._known, self._known)]
-
-    @property
-    def values(self) -> Vector:
-        """Their values (k,) were there no bounds: one put at its bound would pull the others' bounds with it."""
-        found = np.array([self.response[_NAMES[k]].value for k in self.places])
-        free: Vector = found + self.fit.values[self._known]
-        return free
-
-    def numbers(self) -> Vector:
-        """All numbers (13,) of its model."""
-        own = self.base.dynamics
-        friction = (own.wheel_coulomb, own.roller_coulomb, own.viscous_x, own.viscous_y)
-        return np.array(
-            [*self.base.dead_times, self.base.lag, self.base.rate, *friction, self.base.turn_factor, *[1.0] * 3]
-        )
-
-
-def _missing(told: Sequence[_Told], name: str) -> str:
-    """Why no recording tells an unknown."""
-    return next(one.response[name].verdict.removeprefix(refusal("")) for one in told)
-
-
-def _combined_fit(
-    told: Sequence[_Told], free: NDArray[np.intp], values: Vector, covariance: Vector, condition: float
-) -> Fit:
-    """Fit of all recordings: values (f,), their covariance (f, f) and correlation, what is left over in common."""
-    fits = [one.fit for one in told]
-    rows = sum(fit.rows for fit in fits)
-    unknowns = tuple(_UNKNOWNS[k] for k in free)
-    return Fit(
-        unknowns,
-        (),
-        read_only(values),
-        read_only(covariance),
-        condition,
-        math.sqrt(sum(fit.rows * fit.residual**2 for fit in fits) / rows),
-        math.nan,
-        rows,
-        np.concatenate([fit.weights for fit in fits]),
-        np.concatenate([fit.keys for fit in fits]),
-        sum(fit.freedom for fit in fits),
-        "recordings by their covariances",
-    )
+def _numbers(base: DrivenBase) -> Vector:
+    """Values (13,) of a model, gains of 1 beside them."""
+    own = base.dynamics
+    friction = (own.wheel_coulomb, own.roller_coulomb, own.viscous_x, own.viscous_y)
+    return np.array([*base.dead_times, base.lag, base.rate, *friction, base.turn_factor, 1.0, 1.0, 1.0])
 
 
 def _within_search(k: int, estimate: Estimate) -> Estimate:

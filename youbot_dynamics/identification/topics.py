@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bag import Recording
@@ -38,6 +38,7 @@ _NOT_MEANT = {
 }
 # What names the arm's joints and is no reading of them: commands, estimates, and what only a simulation knows.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
+_MOST_TOLD = 12  # topics in a message
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
 
 
@@ -101,7 +102,7 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
             return name
     raise RecordingError(
         f"{recording.path}",
-        got=f"no states of {', '.join(joints)} (JointState topics: {', '.join(candidates) or 'none'})",
+        got=f"no states of {', '.join(joints)} ({_told(recording, candidates)})",
         expected="a topic driver/joint_states",
         remedy="record it, or name another one with --topic wheel_states=NAME",
     )
@@ -134,10 +135,21 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
         return found[0]
     raise RecordingError(
         f"{recording.path}",
-        got=f"no states of {', '.join(joints)} (JointState topics: {', '.join(_readings(recording)) or 'none'})",
+        got=f"no states of {', '.join(joints)} ({_told(recording, list(_readings(recording)))})",
         expected="a topic driver/joint_states with messages of the arm",
         remedy="record it, or name another one with --topic arm_states=NAME",
     )
+
+
+def _told(recording: Recording, candidates: Sequence[str]) -> str:
+    """What there is instead: topics of the type, else topics of any type with messages, at most a dozen."""
+    if candidates:
+        return f"JointState topics: {', '.join(candidates)}"
+    heard = [info.name for info in recording.topics.values() if info.count > 0]
+    if not heard:
+        return "no messages at all"
+    more = f" and {len(heard) - _MOST_TOLD} more" if len(heard) > _MOST_TOLD else ""
+    return f"no JointState topic; topics: {', '.join(heard[:_MOST_TOLD])}{more}"
 
 
 def _readings(recording: Recording) -> Iterator[str]:

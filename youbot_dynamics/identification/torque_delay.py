@@ -96,7 +96,7 @@ def estimate_torque_delay(
     values, _ = solve(best)
     found = _linear_fit(starts, best, values)
     if values[0] <= 0.0:
-        return TorqueDelay(*(undetermined(unknown, AGAINST) for unknown in (_DELAY, _INERTIA)), found, len(starts))
+        return TorqueDelay(undetermined(_DELAY, AGAINST), undetermined(_INERTIA, AGAINST), found, len(starts))
     error = found["delay"].standard_error
     delay = judge(_DELAY, best, error, found.reach(error))
     if best > longest - _GRID:

@@ -35,17 +35,17 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.finite_vector import finite_vector
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
-YOUBOT_ROLLERS = 6  # a wheel, by pictures
+YOUBOT_ROLLERS = 6.0  # a wheel, by pictures
 _FEWEST_ROLLERS = 4  # with fewer the barrels end in a point
 _LONGEST_PIECE = 0.3  # [rad] of the fastest wheel between two looks at the rows: two Gauss points leave 1e-6 of it
 
 
-def mean_factor(rollers: int) -> float:
+def mean_factor(rollers: float) -> float:
     """True over kinematic sideways speed of an ideal wheel of n rollers in the mean, sin(pi/n) / (pi/n) (system 31)."""
     return sin(pi / rollers) / (pi / rollers)
 
 
-def ideal_depth(wheel_radius: float, roller_angle: float, rollers: int) -> float:
+def ideal_depth(wheel_radius: float, roller_angle: float, rollers: float) -> float:
     """Depth b [m] of the roller axes in a wheel whose n rollers just clear each other: R / (1 + sin(pi/n) |sin(d)|).
 
     A roller of radius R - b in its middle and its neighbour, 2 b sin(pi/n) away along the wheel, are
@@ -220,7 +220,7 @@ class RollingWheels(MadeOfArguments):
 
     Args:
         base: places, radii, roller angles and lateral factor of the wheels.
-        rollers: n, of each wheel.
+        rollers: n, of each wheel, a whole number.
         depth: b, of the axis of the roller on the floor below the wheel's [m].
         phases: (n,) angle of a roller off the bottom of each wheel at wheel angle 0 [rad], any multiple of the pitch
             more or less; None where they are not known.
@@ -230,7 +230,7 @@ class RollingWheels(MadeOfArguments):
     """
 
     base: MecanumBase
-    rollers: int
+    rollers: float
     depth: float
     phases: Vector | None = None
     _constants: RowConstants = field(init=False, repr=False)
@@ -240,7 +240,7 @@ class RollingWheels(MadeOfArguments):
         base, n = self.base, len(self.base.radii)
         if self.rollers != round(self.rollers) or self.rollers < _FEWEST_ROLLERS:
             raise ModelError(
-                "rollers a wheel", got=str(self.rollers), expected=f"a whole number from {_FEWEST_ROLLERS}"
+                "rollers a wheel", got=f"{self.rollers:g}", expected=f"a whole number from {_FEWEST_ROLLERS}"
             )
         depth = number("depth of the roller axes", self.depth, "m", low=0.0, high=float(base.radii.min()))
         if self.phases is not None:
@@ -274,7 +274,7 @@ class RollingWheels(MadeOfArguments):
         return self._constants
 
     @classmethod
-    def ideal(cls, base: MecanumBase, rollers: int = YOUBOT_ROLLERS, phases: ArrayLike | None = None) -> RollingWheels:
+    def ideal(cls, base: MecanumBase, rollers: float = YOUBOT_ROLLERS, phases: ArrayLike | None = None) -> RollingWheels:
         """Wheels whose rollers just clear each other (`ideal_depth`), at phases (n,) [rad] where they are known.
 
         Raises:

@@ -144,7 +144,7 @@ class BaseController(Node):
             return {"commands": Status(ERROR, f"no driver listens on {self._output.publisher.topic_name}", values)}
         if self._commander.refused:
             return {"commands": Status(WARN, self._last_refusal[0], values)}
-        if self._guard.lost and self._robot.base.geometry.roller_phases_known:
+        if self._guard.lost and self._robot.base.geometry.roller_phases is not None:
             text = f"roller phases are lost: {self._guard.lost}; identify them again"
             return {"commands": Status(WARN, text, values)}
         state = "waiting for a first command" if self._sent == 0 else "sending"

@@ -57,6 +57,7 @@ TOPICS = (
     "arm_1/housing_temperature",
 )
 
+_REPEATS = ("", *(f"_{k}" for k in range(2, 100)))  # behind a name that is taken
 _LOOK = 0.2  # [s] between looks at the child
 
 
@@ -100,7 +101,9 @@ class IdentificationNode(Node):
         if self._writer is not None:
             return _answer(response, False, f"recording into {self._bag} already: call ~/stop first")
         folder = Path(self._config["output_folder"]).expanduser().absolute()
-        bag = folder / time.strftime("recording_%Y%m%d_%H%M%S")
+        name = time.strftime("recording_%Y%m%d_%H%M%S")
+        # Twice within a second is no reason to refuse.
+        bag = next(bag for bag in (folder / f"{name}{more}" for more in _REPEATS) if not bag.exists())
         metadata = {
             "robot_id": str(self._config[f"{PREFIX}.robot_id"]),
             "youbot_dynamics": __version__,

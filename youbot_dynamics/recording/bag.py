@@ -40,7 +40,7 @@ from youbot_dynamics.recording.message_types import (
     TWIST,
     TWIST_STAMPED,
 )
-from youbot_dynamics.recording.series import JointSeries, PoseSeries, TrajectoryMessage, TwistSeries
+from youbot_dynamics.recording.series import FloatArray, JointSeries, PoseSeries, TrajectoryMessage, TwistSeries
 from youbot_dynamics.recording.source import DamagedError, Decoder, TopicInfo, collect_topics, reading
 from youbot_dynamics.recording.stamps import ordered_rows, seconds, stamp_seconds
 
@@ -138,7 +138,7 @@ class Recording:
         Args:
             topic: of type sensor_msgs/msg/JointState.
             joints: names in the order wanted; messages that lack one of them are skipped and counted. None:
-                every joint any message names, NaN where a message lacks it.
+                every joint any message names, NaN where a message lacks it. Infinite values become NaN as well.
 
         Raises:
             RecordingError: no such topic, another type, no messages, or none with these joints.
@@ -160,7 +160,7 @@ class Recording:
         blocks = [layout.columns(names) for layout in chosen]
         order = np.argsort(received, kind="stable")
         rows = order[ordered_rows(stamp[order])]
-        position, velocity, effort = (np.concatenate(block)[rows] for block in zip(*blocks, strict=True))
+        position, velocity, effort = (_numbers(np.concatenate(block)[rows]) for block in zip(*blocks, strict=True))
         return JointSeries(
             topic,
             names,
@@ -190,7 +190,7 @@ class Recording:
                 topic,
                 seconds(stamp[rows], self._origin) if np.any(stamp) else None,
                 seconds(received[rows], self._origin),
-                twist[rows],
+                _numbers(twist[rows]),
                 rejected=received.size - rows.size,
             )
         return self._twists[topic]
@@ -207,15 +207,15 @@ class Recording:
                 topic, type_name, lambda messages: pose_columns(messages, type_name)
             )
             order = np.argsort(received, kind="stable")
-            turned = order[~np.isnan(pose[order, 2])]
-            rows = turned[ordered_rows(stamp[turned])]
+            sound = order[np.all(np.isfinite(pose[order]), axis=1)]
+            rows = sound[ordered_rows(stamp[sound])]
             self._poses[topic] = PoseSeries(
                 topic,
                 frame,
                 stamp_seconds(stamp[rows], self._origin),
                 seconds(received[rows], self._origin),
                 pose[rows],
-                twist[rows] if type_name == ODOMETRY else None,
+                _numbers(twist[rows]) if type_name == ODOMETRY else None,
                 rejected=received.size - rows.size,
             )
         return self._poses[topic]
@@ -314,3 +314,8 @@ class Recording:
             if file.suffix == ".mcap":
                 found.update(read_metadata_record(file))
         return found
+
+
+def _numbers(values: FloatArray) -> FloatArray:
+    """The same table with NaN in place of infinities, (n, k): neither was measured, and NaN is what readers expect."""
+    return np.where(np.isfinite(values), values, np.nan)

@@ -3,7 +3,7 @@
 All times are seconds relative to ``Recording.origin`` (nanoseconds, a whole second): a float64 then resolves
 them far below a nanosecond over hours, which it would not do with seconds since 1970.
 Rows are sorted by receive time and their stamps never decrease: rows that would break this are kept out and
-counted in ``rejected``. Values of the messages are passed on as they are, NaN included.
+counted in ``rejected``. Values of the messages are passed on as they are, NaN included; infinite ones become NaN.
 Arrays are read-only.
 """
 
@@ -84,7 +84,7 @@ class PoseSeries(_ReadOnlyArrays):
         received: shape (n,), receive time [s].
         pose: shape (n, 3), x, y [m], yaw [rad] in (-pi, pi].
         twist: shape (n, 3), vx, vy [m/s], wz [rad/s] in the body frame (Odometry); None for other types.
-        rejected: messages kept out: a stamp that decreases or is missing, a quaternion that is no rotation.
+        rejected: messages kept out: a stamp that decreases or is missing, a place or quaternion that is none.
     """
 
     topic: str

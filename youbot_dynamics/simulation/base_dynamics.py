@@ -20,7 +20,7 @@ and the contact takes the blow without a bounce.
 
 from __future__ import annotations
 
-from math import copysign, cos, exp, floor, pi, sin, sqrt, tan, tanh
+from math import copysign, cos, exp, floor, pi, sin, sqrt, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics import mecanum_dynamics
 from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE, friction_forces
+from youbot_dynamics.kinematics.roller_phase import RowConstants, write_row
 from youbot_dynamics.simulation.base_truth import BaseTruth
 from youbot_dynamics.simulation.wheel_motors import WheelLoop, drive_wheels, loop_of
 
@@ -67,14 +68,9 @@ class BaseConstants(NamedTuple):
         loop: the motors. Their loops reckon with the effective inertia and know nothing of what the wheels do beside a
             motion of the base.
         grips: G (4,), largest torques the wheels pass to the floor [N m].
-        positions: (4, 2) wheel centres [m].
-        radii: (4,) of the wheels [m].
-        slants: (4,) tan(d) of the rollers over the lateral factor; of an ideal roller in its middle where they wander.
+        rows: of the wheels with their rollers; a pitch of 0 where the contact does not wander.
         mean_rows: (4, 3) rows J of the mean kinematics [rad/m, rad/m, 1].
         twist_of_wheels: (3, 4) least-squares inverse of the mean rows.
-        pitch: angle from roller to roller [rad]; 0 where the contact does not wander.
-        depth: b with the sign of tan(d), (4,): axis of the roller on the floor below the wheel's [m].
-        phases: (4,) angle of the roller on the floor off the bottom at the start [rad].
         speed_lag: time constant of the told speeds [s].
         torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1.
         wheel_coulomb: F1 [N m].
@@ -87,14 +83,9 @@ class BaseConstants(NamedTuple):
     wheel_inertia: float
     loop: WheelLoop
     grips: Vector
-    positions: Vector
-    radii: Vector
-    slants: Vector
+    rows: RowConstants
     mean_rows: Vector
     twist_of_wheels: Vector
-    pitch: float
-    depth: Vector
-    phases: Vector
     speed_lag: float
     torque_noise: float
     wheel_coulomb: float
@@ -122,14 +113,16 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
         wheel_inertia=float(truth.wheel_inertia),
         loop=loop_of(spread.T @ effective_inertia(truth) @ spread, truth.lag, truth.wheel_torque_constant),
         grips=grips if truth.wheel_inertia > 0.0 else np.full(4, np.inf),
-        positions=base.positions.copy(),
-        radii=base.radii.copy(),
-        slants=tangents * truth.wander_scale(),
+        rows=RowConstants(
+            positions=base.positions.copy(),
+            radii=base.radii.copy(),
+            slants=tangents * truth.wander_scale(),
+            depths=truth.roller_depth * tangents,
+            pitch=pitch,
+            phases=pitch * np.array(truth.roller_phase),
+        ),
         mean_rows=base.inverse_matrix.copy(),
         twist_of_wheels=base.forward_matrix.copy(),
-        pitch=pitch,
-        depth=truth.roller_depth * tangents,
-        phases=pitch * np.array(truth.roller_phase),
         speed_lag=float(truth.speed_lag),
         torque_noise=float(truth.torque_noise),
         wheel_coulomb=float(truth.wheel_coulomb),
@@ -140,10 +133,11 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
 
 def roller_angles(base: BaseConstants, wheel_angles: Vector) -> Vector:
     """Angles (4,) off the bottom of the rollers on the floor [rad] at wheel angles (4,) [rad]; 0 where none wander."""
-    if base.pitch == 0.0:
+    pitch = base.rows.pitch
+    if pitch == 0.0:
         return np.zeros(4)
-    angles = wheel_angles + base.phases
-    off: Vector = angles - base.pitch * np.floor(angles / base.pitch + 0.5)
+    angles = wheel_angles + base.rows.phases
+    off: Vector = angles - pitch * np.floor(angles / pitch + 0.5)
     return off
 
 
@@ -151,13 +145,8 @@ def roller_angles(base: BaseConstants, wheel_angles: Vector) -> Vector:
 def write_rows(base: BaseConstants, wheel_angles: Vector, rows: Vector, rollers: Vector) -> None:
     """Write the rows (4, 3) [rad/m, rad/m, 1] and the rollers (4,) on the floor, counted, at angles (4,) [rad]."""
     for i in range(4):
-        angle = wheel_angles[i] + base.phases[i]
-        rollers[i] = floor(angle / base.pitch + 0.5)
-        phi = angle - base.pitch * rollers[i]
-        t = base.slants[i] / cos(phi)
-        rows[i, 0] = 1.0 / base.radii[i]
-        rows[i, 1] = t / base.radii[i]
-        rows[i, 2] = (base.positions[i, 0] * t - base.positions[i, 1] - base.depth[i] * tan(phi)) / base.radii[i]
+        rollers[i] = floor((wheel_angles[i] + base.rows.phases[i]) / base.rows.pitch + 0.5)
+        write_row(base.rows, i, wheel_angles[i], rows[i])
 
 
 @compiled
@@ -209,7 +198,7 @@ def advance(
     """
     told = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
     mass, yaw_inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
-    wanders = base.pitch > 0.0
+    wanders = base.rows.pitch > 0.0
     before, after, middle = base.mean_rows.copy(), base.mean_rows.copy(), base.mean_rows.copy()
     rollers, others = np.zeros(4), np.zeros(4)
     reference, lagging, wheels, bumps = state[6:10], state[10:14], state[14:18], state[18:22]
@@ -227,7 +216,17 @@ def advance(
         else:
             motors[:] = 0.0
         friction_forces(
-            vx, vy, wz, no_wheels, base.positions, roller_gains, 0.0, base.roller_coulomb, base.viscous, smooth, ground
+            vx,
+            vy,
+            wz,
+            no_wheels,
+            base.rows.positions,
+            roller_gains,
+            0.0,
+            base.roller_coulomb,
+            base.viscous,
+            smooth,
+            ground,
         )
         for i in range(4):
             memory = exp(-abs(speeds[i]) * dt / _BUMP_ANGLE)

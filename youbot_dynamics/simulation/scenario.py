@@ -30,6 +30,7 @@ from youbot_dynamics.simulation.robot_driver import Report, RobotDriver
 Vector = NDArray[np.float64]
 
 INTERFACES = ("twist", "wheels")
+ODOM_TIMEOUT = 0.5  # [s] off the age of odometry at which a trajectory is given up, as by the node trajectory_tracker
 LEAD = 0.1  # [s] between taking a trajectory and its first command, besides the preview
 _REST = 0.5  # [s] of standstill after the end
 
@@ -132,6 +133,7 @@ class Drive:
         true_twist: (m, 3) in the body frame [m/s, m/s, rad/s].
         odometry_pose: (m, 3) as estimated then; the first row is the origin.
         complaints: of odometry at the end, one text each.
+        given_up: why the trajectory was given up and the base stopped; "" where it was followed to its end.
         arm: what the arm did; None on a robot without one.
         refusals: why the plant refused a command, one text a refusal.
     """
@@ -148,6 +150,7 @@ class Drive:
     true_twist: Vector
     odometry_pose: Vector
     complaints: tuple[str, ...]
+    given_up: str
     arm: ArmTrace | None
     refusals: tuple[str, ...]
 
@@ -221,6 +224,7 @@ def drive(
     arm_trace: list[tuple[Vector, ...]] = []
     orders = list(arm_orders)
     refusals: list[str] = []
+    given_up = ""
     ticks = int(np.ceil((start + trajectory.duration + tracker_settings.settle + _REST) / period))
     commander.offer("tracker", np.zeros(3), 0.0)
 
@@ -246,7 +250,9 @@ def drive(
                 driver.command_wheels(speeds * np.array(robot.driver.command_sign), now)
             tracker.observe_sent(command.twist)
         state = tracker.step(now + period, reader.stamp, reader.pose)
-        wishes.append(Wish(now, reader.stamp, limit_speed(state.twist, commander.base, robot.base.limits), state))
+        given_up = given_up or _reason_to_stop(now, reader.stamp, state, tracker_settings)
+        wish = np.zeros(3) if given_up else limit_speed(state.twist, commander.base, robot.base.limits)
+        wishes.append(Wish(now, reader.stamp, wish, state))
         commander.offer("tracker", wishes[-1].twist, now)
         advance(now + phase)
         time = plant.time
@@ -274,9 +280,19 @@ def drive(
         true_twist=twists,
         odometry_pose=estimates,
         complaints=reader.estimator.complaints(),
+        given_up=given_up,
         arm=_arm_trace(arm_trace) if has_arm else None,
         refusals=tuple(refusals),
     )
+
+
+def _reason_to_stop(now: float, stamp: float, state: TrackerState, settings: TrackerSettings) -> str:
+    """Why a trajectory is given up, as by its node: odometry that fell silent or jumped, a base that is far off."""
+    if abs(now - stamp) > ODOM_TIMEOUT:
+        return f"odometry is {now - stamp:.2f} s old"
+    if not settings.tolerates(state.error):
+        return f"the base is {np.hypot(*state.error[:2]):.2f} m and {abs(state.error[2]):.2f} rad off"
+    return ""
 
 
 def reading_phase(seed: int, period: float = 0.02) -> float:

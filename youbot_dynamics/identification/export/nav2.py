@@ -22,8 +22,12 @@ _GROUPS = ("robot.base.delay", "robot.base.response")
 
 
 def nav2_parameters(result: Result) -> dict[str, Value]:
-    """Parameters of the controller server, names with the plugin's; only of the dead times that were identified [s]."""
-    found = result.parameters()
+    """Parameters of the controller server, names with the plugin's; only of the dead times that were identified [s].
+
+    One that is of use only as part of the whole response is not among them: Nav2 takes it without the rest.
+    """
+    alone = {finding.name for finding in result.findings if finding.identified}
+    found = {name: value for name, value in result.parameters().items() if name in alone}
     delays: dict[str, Value] = {}
     for ours, theirs in _DELAYS:
         known = [name for group in _GROUPS if (name := f"{group}.dead_time_{ours}") in found]

@@ -200,7 +200,7 @@ def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[Fit
                 band=half[shown],
                 whiteness=whiteness(time[shown], target[shown] - modelled[shown]),
                 caption="Wheel torques less what body and wheels take to speed up, where all wheels turn one way: "
-                f"what is left is friction. All rows together: R2 {fit.explained:.3f}.",
+                f"what is left is friction. The model explains {fit.explained:.1%} of its squares, all rows together.",
             )
         )
     return tuple(curves)

@@ -1,22 +1,28 @@
-"""Stage `calibration`: geometry of the base, from its wheels and any topic that tells where the robot is."""
+"""Stage `calibration`: geometry and roller phases of the base, from wheels and a topic that tells where it is."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
-from youbot_dynamics.identification.calibration import LATERAL_FACTOR, RADIUS, SIZE, Calibration, calibrate
+from youbot_dynamics.identification.calibration import SIZE, WHEELS, Calibration
 from youbot_dynamics.identification.calibration_poses import CalibrationSignals, recorded_calibration_signals
+from youbot_dynamics.identification.calibration_result import named_estimates
 from youbot_dynamics.identification.finding import Correlation, Finding, StageResult
 from youbot_dynamics.identification.opened import Opened
+from youbot_dynamics.identification.roller_calibration import calibrate_with_rollers
+from youbot_dynamics.identification.roller_phase_fit import RollerPhaseFit
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
-from youbot_dynamics.identification.verdict import Estimate
+from youbot_dynamics.identification.verdict import IDENTIFIED, Estimate
 from youbot_dynamics.robot import Robot
 
 STAGE = "calibration"
-_PREFIX = "robot.base.geometry"
+_PREFIX = "base.geometry"
 _LONGEST = 3600.0  # [s] of recordings that are fitted together
 _RATIO = "of half_length and half_width only the sum shows in the motion: both are the configured ones times one factor"
+_COUNTING = (
+    "roller phases are those of the newest recording, and hold until the driver counts its wheels anew; odometry sees"
+    " it when they are lost"
+)
 
 
 def extract(opened: Opened, robot: Robot) -> CalibrationSignals:
@@ -41,45 +47,34 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
             used.append(one)
         else:
             notes.append(f"{one.name} left out: an hour of readings is fitted together")
-    found = calibrate([one.part for one in used], robot.base.geometry.mecanum())
-    if found[SIZE].identified:
-        notes.append(_RATIO)
-    return StageResult(
-        STAGE,
-        _findings(found, robot, sum(len(one.part.poses) for one in used)),
-        correlations=_correlations(found),
-        notes=tuple(notes),
-    )
-
-
-def _findings(found: Calibration, robot: Robot, samples: int) -> tuple[Finding, ...]:
-    """Parameters of the robot first; then what it has none for: each wheel's radius, the sensor, clocks."""
     geometry = robot.base.geometry
-    configured = geometry.half_length + geometry.half_width
-    named: list[tuple[str, Estimate]] = []
-    for estimate in found.estimates:
-        if estimate.name in (RADIUS, LATERAL_FACTOR):
-            named.append((f"{_PREFIX}.{estimate.name}", estimate))
-        elif estimate.name == SIZE:
-            for half in ("half_length", "half_width"):
-                share = getattr(geometry, half) / configured
-                named.append((f"{_PREFIX}.{half}", _times(estimate, half, share)))
-            named.append((f"base.geometry.{SIZE}", estimate))
-        else:
-            named.append((f"base.geometry.{estimate.name}", estimate))
-    return tuple(Finding(name, estimate, samples) for name, estimate in named)
+    found = calibrate_with_rollers([one.part for one in used], geometry.wheels())
+    if found.calibration[SIZE].identified:
+        notes.append(_RATIO)
+    samples = sum(len(one.part.poses) for one in used)
+    named = named_estimates(found.calibration, geometry)
+    findings = [Finding(name, estimate, samples) for name, estimate in named.items()]
+    if found.phases is None:
+        notes.append(f"roller phases: {found.reason}")
+    else:
+        findings += _of_rollers(found.phases, len(used[-1].part.wheel_time))
+        if found.phases.identified:
+            notes.append(_COUNTING)
+    return StageResult(STAGE, tuple(findings), correlations=_correlations(found.calibration), notes=tuple(notes))
 
 
-def _times(estimate: Estimate, name: str, factor: float) -> Estimate:
-    """An estimate of a share of a length."""
-    low, high = estimate.interval
-    return dataclasses.replace(
-        estimate,
-        name=name,
-        value=factor * estimate.value,
-        standard_error=factor * estimate.standard_error,
-        interval=(factor * low, factor * high),
-    )
+def _of_rollers(found: RollerPhaseFit, samples: int) -> list[Finding]:
+    """Phases as parameters where all are identified; else beside them: a robot is complete without phases."""
+    prefix = f"robot.{_PREFIX}" if found.identified else _PREFIX
+    phases = [
+        Finding(f"{prefix}.roller_phase_{wheel}", estimate, samples)
+        for wheel, estimate in zip(WHEELS, found.estimates, strict=True)
+    ]
+    if not found.identified:
+        return phases
+    error = max(estimate.standard_error for estimate in found.estimates)
+    largest = Estimate("roller_phase_error", "rad", error, 0.0, (error, error), IDENTIFIED)
+    return [*phases, Finding(f"{prefix}.roller_phase_error", largest, samples)]
 
 
 def _correlations(found: Calibration) -> tuple[Correlation, ...]:

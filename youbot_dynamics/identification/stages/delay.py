@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from youbot_dynamics.identification.base_signals import MotionSignals, base_signals, text_signals
-from youbot_dynamics.identification.clock import ONE_WAY, check_clock
+from youbot_dynamics.identification.clock import ONE_WAY
 from youbot_dynamics.identification.delay import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
 from youbot_dynamics.identification.held_command import HeldCommand
 from youbot_dynamics.identification.opened import Opened
 from youbot_dynamics.identification.stages.stage import DRAWN, Reopen, Taken
-from youbot_dynamics.identification.topics import find_topic, find_wheel_states
 from youbot_dynamics.identification.verdict import Estimate
-from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
 # Channels of the base: the robot has parameters for their delays.
@@ -36,14 +34,12 @@ class DelayPart:
         fits: curves of the identified ones.
         clock: which clock the times are of.
         signals: what was compared.
-        warnings: what is wrong with its clocks.
     """
 
     estimates: tuple[DelayEstimate, ...]
     fits: tuple[FitCurve, ...]
     clock: str
     signals: str
-    warnings: tuple[str, ...] = ()
 
 
 def extract(opened: Opened, robot: Robot) -> DelayPart:
@@ -56,7 +52,6 @@ def extract(opened: Opened, robot: Robot) -> DelayPart:
     signals = (
         text_signals(opened.log) if opened.log is not None else base_signals(opened.bag(), robot, opened.options.topics)
     )
-    warnings = () if opened.log is not None else _clock_warnings(opened.bag(), robot, opened.options.topics)
     found = estimate_delay(
         signals.command_time,
         signals.command,
@@ -69,22 +64,7 @@ def extract(opened: Opened, robot: Robot) -> DelayPart:
     )
     shown = enumerate(found) if opened.number < DRAWN else ()
     fits = tuple(_curve(signals, k, one, opened.path.name) for k, one in shown if one.identified)
-    return DelayPart(found, fits, signals.clock, signals.source, warnings)
-
-
-def _clock_warnings(recording: Recording, robot: Robot, topics: Mapping[str, str]) -> tuple[str, ...]:
-    """What is wrong with the clocks of the wheels' readings and of their commands."""
-    joints = robot.driver.wheel_joints
-    found = []
-    for topic in (find_wheel_states(recording, joints, topics), find_topic(recording, "wheel_commands", topics)):
-        if topic is None:
-            continue
-        series = recording.joint_states(topic, joints)
-        if len(series.received) and np.any(np.isfinite(series.stamp)):
-            found += [f"{topic}: {warning}" for warning in check_clock(series.stamp, series.received).warnings]
-        if series.rejected:
-            found.append(f"{topic}: {series.rejected} messages left out: their stamps go back, or fields are missing")
-    return tuple(found)
+    return DelayPart(found, fits, signals.clock, signals.source)
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
@@ -104,7 +84,6 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
         "delay",
         findings,
         fits=tuple(fit for one in taken for fit in one.part.fits),
-        warnings=tuple(f"{one.name}: {warning}" for one in taken for warning in one.part.warnings),
         notes=(*notes, ONE_WAY),
     )
 
@@ -130,9 +109,10 @@ def _findings(delay: DelayEstimate) -> list[Finding]:
 def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -> FitCurve:
     """Commanded, shifted and measured motion of one channel, about the same mean."""
     inside = (signals.measured_time > signals.command_time[0]) & (signals.measured_time <= signals.command_time[-1])
+    inside &= np.isfinite(signals.measured[:, k])
+    half = 0.5 * float(np.median(np.diff(signals.measured_time[inside]))) if signals.measured_is == "velocity" else 0.0
     every = max(1, int(np.count_nonzero(inside) / _MOST_POINTS))
     time, motion = signals.measured_time[inside][::every], signals.measured[inside, k][::every]
-    half = 0.5 * float(np.median(np.diff(time))) if signals.measured_is == "velocity" else 0.0
     command = HeldCommand(signals.command_time, signals.command[:, k], half)
     commanded, shifted = command.motion(time), estimate.gain * command.motion(time - estimate.value)
     level = float(np.mean(motion - shifted))

@@ -98,8 +98,10 @@ def _correlations(found: Response) -> tuple[Correlation, ...]:
     fit = found.fit
     if fit is None:
         return ()
-    names = tuple(unknown.name for unknown in fit.unknowns)
-    return (Correlation("Response of the base", names, fit.correlation, fit.condition, fit.method),)
+    told = [k for k in range(len(fit.unknowns)) if math.isfinite(fit.covariance[k, k])]
+    names = tuple(fit.unknowns[k].name for k in told)
+    matrix = fit.correlation[np.ix_(told, told)]
+    return (Correlation("Response of the base", names, matrix, fit.condition, fit.method),)
 
 
 def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:

@@ -21,6 +21,7 @@ from youbot_dynamics.identification.thermal import (
     identify_heat,
     winding_from_voltage,
 )
+from youbot_dynamics.identification.verdict import Estimate, Unknown, judge
 from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
@@ -35,7 +36,10 @@ _PARAMETERS = (
     "housing_time_constant",
 )
 _COLD = 0.02  # share by which a cold resistance may be off that was had from the first windows
+_UNREAD = 0.05  # the same where nothing tells how warm the winding was: 12 K
+_AIR = 5.0  # [K] by which air of unknown temperature may differ from the reference
 _WARM = 5.0  # [K] above the coldest recording: the housing may be anything between
+_REACH = 1.96  # standard errors to either side of a 95 % interval; these errors are known, not measured
 _BETWEEN = 10.0  # [s] put between two recordings
 _MOST_POINTS = 3000  # of a curve
 _ONLY_RATIOS = (
@@ -61,6 +65,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
     """Motors of all recordings, joint by joint."""
     parts: list[MotorSignals] = [one.part for one in taken]
     measured = any(part.electric is not None for part in parts)
+    unread = any(part.winding is None for part in parts if part.electric is not None)
+    growth = robot.arm.temperature_coefficient
     warm = any(part.winding is not None or part.housing is not None for part in parts)
     began = [_first(part) for part in parts]
     ambient = min((one for one in began if math.isfinite(one)), default=math.nan)
@@ -74,14 +80,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
     for k, joint in enumerate(robot.arm.joints):
         name = f"joint_{k + 1}"
         armature = _armature(parts, k, robot)
-        findings += _of_armature(armature, name)
-        growth = robot.arm.temperature_coefficient
         at_ambient = 1.0 + growth * (ambient - robot.arm.reference_temperature) if math.isfinite(ambient) else 1.0
         told = armature.resistance
         resistance = (told.value * at_ambient, told.standard_error * at_ambient) if told.identified else None
         runs = [part.run(k) for part in cold]
-        if not warm and armature.constant.identified:
-            runs, resistance = _by_resistance(cold, k, armature.constant.value, growth / at_ambient)
+        if unread and told.identified and armature.constant.identified:
+            by_resistance, resistance = _by_resistance(cold, k, armature.constant.value, growth / at_ambient)
+            runs = runs if warm else by_resistance
+            told = _at_reference(told, resistance, at_ambient, 0.0 if math.isfinite(ambient) else growth * _AIR)
+            armature = dataclasses.replace(armature, resistance=told)
+        findings += _of_armature(armature, name)
         heat = identify_heat(runs, coefficient=growth / at_ambient, resistance=resistance)
         findings += _of_heat(heat, name)
         fits += _curves(runs, name, heat)
@@ -90,8 +98,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
             notes.append(f"{name}: winding {told.value:.3g} Ohm, {100.0 * change:+.0f} % of the sheet's")
     if measured:
         notes.append(_CONSTANT)
-        if not all(part.winding is not None for part in parts if part.electric is not None):
-            notes.append("resistances are those at the temperature the windings had: it was not recorded")
+        if unread:
+            notes.append("temperatures of windings were not recorded: resistances are those that the cold start shows")
     if warm and not measured:
         notes.append(_ONLY_RATIOS)
     if measured and not warm:
@@ -142,6 +150,24 @@ def _by_resistance(
         colds += [cold] if math.isfinite(cold) else []
     mean = float(np.mean(colds)) if colds else math.nan
     return runs, (mean, _COLD * mean) if colds else None
+
+
+def _at_reference(told: Estimate, cold: tuple[float, float] | None, at_ambient: float, air: float) -> Estimate:
+    """Resistance at the reference temperature of a winding whose own was not read.
+
+    The fit over a whole recording has it as warm as it was on average: 10 % and more above the cold one.
+
+    Args:
+        told: by that fit [Ohm].
+        cold: resistance at the start, as cold as the air, and its error [Ohm]; None where the start does not show it.
+        at_ambient: growth of the resistance from the reference temperature to that of the air [1].
+        air: share by which that may be off.
+    """
+    value, error = told.value, math.hypot(told.standard_error, _UNREAD * told.value)
+    if cold is not None:
+        value, error = cold[0] / at_ambient, cold[1] / at_ambient
+    error = math.hypot(error, air * value)
+    return judge(Unknown(told.name, told.unit, low=0.0), value, error, _REACH * error)
 
 
 def _of_armature(armature: Armature, joint: str) -> list[Finding]:
