@@ -40,6 +40,7 @@ def expected(truth: BaseTruth) -> dict[str, float]:
         "viscous_x": truth.viscous_x * heavier,
         "viscous_y": truth.viscous_y * heavier,
         "turn_factor": stiffer / heavier,
+        "centre_x": 0.0,
     }
 
 

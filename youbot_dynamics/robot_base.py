@@ -41,7 +41,9 @@ class BaseGeometry:
         high=1.1,
         source="sin(pi/n)/(pi/n) for n = 6 rollers a wheel; system 31",
     )
-    rollers: float = fact("Rollers of each wheel.", unit="1", low=4.0, high=100.0, source="pictures of the wheel; system 31")
+    rollers: float = fact(
+        "Rollers of each wheel.", unit="1", low=4.0, high=100.0, source="pictures of the wheel; system 31"
+    )
     roller_depth: float = fact(
         "Axis of the roller on the floor below that of its wheel.",
         unit="m",
@@ -212,6 +214,14 @@ class BaseResponse:
         source=_IDENTIFIED,
     )
 
+    centre_x: float = fact(
+        "How far ahead of the middle the centre of mass lies, as the loops feel it.",
+        unit="m",
+        low=-0.5,
+        high=0.5,
+        source=_IDENTIFIED,
+    )
+
     def dead_times(self) -> NDArray[np.float64]:
         """Dead times (3,) of x, y, yaw [s]."""
         return np.array([self.dead_time_x, self.dead_time_y, self.dead_time_yaw])
@@ -303,6 +313,7 @@ class Base:
             roller_coulomb=felt.roller_coulomb,
             viscous_x=felt.viscous_x,
             viscous_y=felt.viscous_y,
+            centre_of_mass=(felt.centre_x, self.centre_of_mass[1]),
         )
         return DrivenBase(dynamics, felt.dead_times(), felt.lag, felt.rate, felt.turn_factor)
 

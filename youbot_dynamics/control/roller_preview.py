@@ -149,6 +149,11 @@ class RollerPreview:
             np.ascontiguousarray(mecanum.forward_matrix),
             np.ascontiguousarray(mecanum.inverse_matrix),
         )
+        # Compiled now: a node that compiles at its first message would not answer for seconds.
+        self._forget()
+        for k in range(2):
+            self.observe(k * hold, np.zeros(len(mecanum.radii)))
+            self.wheel_speeds(k * hold, np.zeros(3))
         self._forget()
 
     def _forget(self) -> None:

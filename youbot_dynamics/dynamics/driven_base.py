@@ -163,7 +163,7 @@ def follow(
     count = len(sent)
     none = np.zeros(max(3, len(constants.positions)))
     forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
-    command = np.zeros(3)
+    command, last, between = np.zeros(3), np.zeros(3), np.zeros(3)
     place = np.zeros(3, np.int64)
     for axis in range(3):
         place[axis] = np.searchsorted(sent, begin - constants.dead_times[axis], side="right") - 1
@@ -185,7 +185,11 @@ def follow(
             twist[axis] = state[3 + axis] + state[9 + axis]
             before[axis] = state[axis]
         if constants.rate > 0.0:
-            resistance(constants, twist, forces, none, pull)
+            # At the middle of the step, where its twist would be if it went on as in the last one.
+            for axis in range(3):
+                between[axis] = twist[axis] + 0.5 * (twist[axis] - last[axis]) if step > 0 else twist[axis]
+                last[axis] = twist[axis]
+            resistance(constants, between, forces, none, pull)
         for axis in range(3):
             # Mean over the step of the answer, and of the droop's rate.
             away = state[3 + axis] - command[axis]

@@ -47,13 +47,14 @@ _UNKNOWNS = (
     Unknown("viscous_x", "N s/m", low=0.0, resolution=5.0, unexcited=_STILL),
     Unknown("viscous_y", "N s/m", low=0.0, resolution=5.0, unexcited=_STILL),
     Unknown("turn_factor", "1", low=0.0, resolution=0.3, unexcited="the robot hardly turned"),
+    Unknown("centre_x", "m", resolution=0.05, unexcited="the robot never moved sideways and turned"),
     *(Unknown(f"gain_{axis}", "1", unexcited=_STILL) for axis in _AXES),
 )
 _NAMES = tuple(unknown.name for unknown in _UNKNOWNS)
-_LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.5, 0.5, 0.5])
-_HIGH = np.array([1.0, 1.0, 1.0, 0.5, 500.0, 5.0, 20.0, 500.0, 500.0, 10.0, 1.5, 1.5, 1.5])
-_STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 1e-3, 1e-3, 1e-3])
-_GAINS = slice(10, 13)
+_LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5])
+_HIGH = np.array([1.0, 1.0, 1.0, 0.5, 500.0, 5.0, 20.0, 500.0, 500.0, 10.0, 0.3, 1.5, 1.5, 1.5])
+_STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 5e-3, 1e-3, 1e-3, 1e-3])
+_GAINS = slice(11, 14)
 # The same as values within the search, whose intervals are judged later.
 _VALUES = tuple(
     Unknown(one.name, one.unit, low, high, math.inf, _STILL)
@@ -157,9 +158,11 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     if not np.any(way > _DRIVEN):
         return _refused("the robot was never asked to move")
     problem = _Problem(useful, dynamics, np.asarray(way > _DRIVEN))
+    centre = dynamics.centre_of_mass[0]
     friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
     starts = [
-        np.array([*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *friction, 1.0, 1.0, 1.0, 1.0]) for lag in _LAGS
+        np.array([*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *friction, 1.0, centre, 1.0, 1.0, 1.0])
+        for lag in _LAGS
     ]
     begun = [_search(problem, start, _FIRST_ROUNDS) for start in starts]
     found = _search(problem, min(begun, key=lambda one: one[0])[1], _ROUNDS)[1]
@@ -183,6 +186,7 @@ class _Problem:
         free[_NAMES.index("viscous_x")] = bool(driven[0])
         free[_NAMES.index("viscous_y")] = bool(driven[1])
         free[_NAMES.index("turn_factor")] = bool(driven[2] and (driven[0] or driven[1]))
+        free[_NAMES.index("centre_x")] = bool(driven[2] and driven[1])
         self.free = np.flatnonzero(free)
         self.spans = [max(1, round(_SPAN / float(np.median(np.diff(one.stamps))))) for one in drives]
 
@@ -204,9 +208,16 @@ class _Problem:
 
 
 def _base_of(x: Vector, dynamics: MecanumDynamics) -> DrivenBase:
-    """Model with the numbers (13,)."""
-    friction = dataclasses.replace(dynamics, wheel_coulomb=x[5], roller_coulomb=x[6], viscous_x=x[7], viscous_y=x[8])
-    return DrivenBase(friction, x[:3], float(x[3]), float(x[4]), float(x[9]))
+    """Model with the numbers (14,)."""
+    felt = dataclasses.replace(
+        dynamics,
+        wheel_coulomb=x[5],
+        roller_coulomb=x[6],
+        viscous_x=x[7],
+        viscous_y=x[8],
+        centre_of_mass=(float(x[10]), dynamics.centre_of_mass[1]),
+    )
+    return DrivenBase(felt, x[:3], float(x[3]), float(x[4]), float(x[9]))
 
 
 def displacements(poses: Vector, span: int) -> Vector:
@@ -218,7 +229,7 @@ def displacements(poses: Vector, span: int) -> Vector:
 
 
 def _search(problem: _Problem, start: Vector, rounds: int) -> tuple[float, Vector]:
-    """Misfit and solution (13,) of Levenberg and Marquardt within the bounds."""
+    """Misfit and solution (14,) of Levenberg and Marquardt within the bounds."""
     x = start.copy()
     x[problem.free] = np.clip(start[problem.free], _LOW[problem.free], _HIGH[problem.free])
     residual = problem.stacked(x)
@@ -260,7 +271,7 @@ def _slopes(problem: _Problem, x: Vector, residual: Vector) -> Vector:
 
 
 def _judged(problem: _Problem, x: Vector) -> Response:
-    """Estimates with intervals about a solution (13,)."""
+    """Estimates with intervals about a solution (14,)."""
     residual = problem.stacked(x)
     slopes = np.zeros((len(residual), len(_NAMES)))
     slopes[:, problem.free] = -_slopes(problem, x, residual)
@@ -290,7 +301,7 @@ def _judged(problem: _Problem, x: Vector) -> Response:
 
 
 def _response(x: Vector, linear: Fit, sums: BlockSums, dynamics: MecanumDynamics, residual: Vector) -> Response:
-    """Response with the values (13,), their intervals by the linear fit of `sums`; residual (3,) as in `Response`."""
+    """Response with the values (14,), their intervals by the linear fit of `sums`; residual (3,) as in `Response`."""
     estimates = []
     for k, unknown in enumerate(_UNKNOWNS):
         error = math.sqrt(float(linear.covariance[k, k]))
@@ -333,10 +344,12 @@ def combined_response(responses: Sequence[Response]) -> Response:
 
 
 def _numbers(base: DrivenBase) -> Vector:
-    """Values (13,) of a model, gains of 1 beside them."""
+    """Values (14,) of a model, gains of 1 beside them."""
     own = base.dynamics
     friction = (own.wheel_coulomb, own.roller_coulomb, own.viscous_x, own.viscous_y)
-    return np.array([*base.dead_times, base.lag, base.rate, *friction, base.turn_factor, 1.0, 1.0, 1.0])
+    return np.array(
+        [*base.dead_times, base.lag, base.rate, *friction, base.turn_factor, own.centre_of_mass[0], 1.0, 1.0, 1.0]
+    )
 
 
 def _within_search(k: int, estimate: Estimate) -> Estimate:

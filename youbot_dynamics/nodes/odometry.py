@@ -59,6 +59,10 @@ class OdometryNode(Node):
         self._position_sign = np.array(driver.position_sign)
         self._velocity_sign = np.array(driver.velocity_sign)
         self._estimator = BaseEstimator(self._robot, *self._settings())
+        # Another one, for the compiler: it would keep the node from answering for seconds at its first messages.
+        trial = BaseEstimator(self._robot)
+        for k in range(2):
+            trial.take_wheels(0.02 * k, np.zeros(len(self._names)))
         self.config.on_change(lambda: self._estimator.retune(*self._settings()))
         self._told: tuple[str, ...] = ()
         self._frame, self._child = self.config.frames()
