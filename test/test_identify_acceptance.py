@@ -179,10 +179,9 @@ def test_five_minutes_tell_each_coefficient_about_as_well_as_the_wandering_torqu
         f" robots whose bound allows 5 % at 95 %: {np.mean(1.96 * bound < 0.05, axis=0).round(3)}"
     )
     assert near >= 0.97 and held >= 0.90
-    # Within 5 % as often as a perfect estimate of twice the least standard error would be.
+    # What was asked for is all of them within 5 %; the bound leaves that to viscous_x and wheel_coulomb alone.
+    assert np.all(np.mean(error < 0.05, axis=0) >= [0.95, 0.85, 0.75, 0.95])
     assert np.all(np.median(told / bound, axis=0) < 2.0)
-    assert np.mean(error[:, 3] < 0.05) >= 0.95
-    assert np.all(np.median(error, axis=0) < 0.05)
 
 
 # The arm on a motion it was never tuned on

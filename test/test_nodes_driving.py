@@ -15,6 +15,8 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
+from rcl_interfaces.srv import SetParameters  # noqa: E402
 from ros_processes import Observer, Processes, end, environment  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty, Trigger  # noqa: E402
@@ -74,7 +76,7 @@ def test_twin_speaks_like_the_driver_quirks_included():
 
 def test_odometry_follows_the_truth_and_its_covariance_grows():
     with Processes() as processes, Observer() as observer:
-        processes.node("mock_youbot", "-p", "seed:=3")
+        processes.node("mock_youbot", "-p", "seed:=3", "-p", "geometry:=known")
         processes.node("base_controller")
         processes.node("odometry", "-p", "stabilize:=false")
         for kind, topic in ((Odometry, "odom"), (Odometry, "ground_truth"), (JointState, "joint_states")):
@@ -156,6 +158,30 @@ def test_trajectory_is_refused_cancelled_by_the_operator_and_by_service():
         observer.spin(1.5)
         assert not tracking()
         assert "empty trajectory" in status()
+
+
+@pytest.mark.parametrize("fault", ["lost share=1.0 of=base", "clock_jump size=-3"])
+def test_a_trajectory_is_given_up_where_odometry_falls_silent_or_its_clock_jumps_back(fault):
+    with Processes() as processes, Observer() as observer:
+        for name in ("mock_youbot", "base_controller", "odometry"):
+            processes.node(name)
+        observer.listen(JointState, "trajectory_tracker/error")
+        observer.listen(DiagnosticArray, "/diagnostics")
+        observer.listen(Twist, "driver/cmd_vel")
+        observer.wait(lambda: observer.node.count_publishers("trajectory_tracker/error") > 0, "the tracker")
+        processes.youbot("play", "combined")
+        observer.wait(lambda: len(observer.received["trajectory_tracker/error"]) > 100, "a tracked trajectory", 30.0)
+        assert observer.received["driver/cmd_vel"][-1] != Twist()
+        value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=fault)
+        request = SetParameters.Request(parameters=[Parameter(name="fault", value=value)])
+        assert observer.call(SetParameters, "mock_youbot/set_parameters", request).results[0].successful
+
+        def told() -> bool:
+            entries = [s for array in observer.received["/diagnostics"] for s in array.status]
+            return any("given up" in s.message and "fell silent" in s.message for s in entries)
+
+        observer.wait(told, "the tracker to give up", 5.0)
+        observer.wait(lambda: observer.received["driver/cmd_vel"][-1] == Twist(), "a base at rest", 3.0)
 
 
 def test_a_killed_recording_reopens_and_identifies(tmp_path):

@@ -20,7 +20,8 @@ Vector = NDArray[np.float64]
 
 _LATE_MEANS_RESTART = 10  # readings in a row
 _STEP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings: 4 standard deviations of each
-_STANDS_AFTER = 0.5  # [s] without a count
+_STANDS_AFTER = 0.5  # [s] without a turn of more than
+_STANDS_WITHIN = 2.5  # counts: a wheel at rest on the edge of one flickers, and creeps while its motor holds it
 _LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _LEFT_OF_A_REPAIR = 1.0 / 3.0  # standard deviation of what was put right, over what was put right
 
@@ -133,13 +134,14 @@ class Odometry:
         self._late_in_a_row = 0
         self._angles: Vector | None = None
         self._stamp, self._moved_at = 0.0, 0.0
+        self._rest: Vector = np.zeros(len(self.base.radii))  # where the wheels were when they last moved
         self._pose: Vector = np.zeros(3)
         self._body_covariance: Vector = np.zeros((3, 3))
         self._coherent = CoherentErrors(count + 1)  # one a wheel, one of the gyro's bias
 
     @property
     def standing(self) -> bool:
-        """Whether the wheels have not moved for half a second: the time to look at the bias of a gyro."""
+        """Whether the wheels have hardly moved for half a second: the time to look at the bias of a gyro."""
         return self._angles is not None and self._stamp - self._moved_at >= _STANDS_AFTER
 
     @property
@@ -177,6 +179,7 @@ class Odometry:
         if self._angles is None:
             if np.all(np.isfinite(angles)):
                 self._angles, self._stamp = angles, stamp
+                self._moved_at, self._rest = stamp, angles
             return None
         dt = stamp - self._stamp
         if dt <= 0.0:
@@ -201,8 +204,8 @@ class Odometry:
         if self._watch.lost:
             self._lose_phases("the residual of the wheels does not follow the rollers")
         self._pose = np.array([pose[0], pose[1], planar.wrap(pose[2])])
-        if np.max(np.abs(step)) > 0.0:
-            self._moved_at = stamp
+        if np.max(np.abs(angles - self._rest)) > _STANDS_WITHIN * self._position_quantum:
+            self._moved_at, self._rest = stamp, angles
         self._angles, self._stamp = angles, stamp
         twist = displacement / dt
         return OdometryState(stamp, self._pose.copy(), twist, self._covariance(), self._twist_covariance(twist, dt))
@@ -211,6 +214,8 @@ class Odometry:
         """Go on from here; counts may have begun anew, and roller phases with them."""
         self._angles, self._stamp, self._late_in_a_row = angles, stamp, 0
         self._moved_at = stamp
+        if angles is not None:
+            self._rest = angles
         self._test.clear()
         self._lose_phases(reason)
 

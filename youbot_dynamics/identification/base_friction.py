@@ -145,7 +145,7 @@ def fit_friction(
     try:
         found = fit(sums, unknowns, rows)
     except IdentificationError as too_little:
-        reason = f"{too_little.got} in which every wheel keeps turning one way"
+        reason = f"{too_little.got} in which every wheel keeps turning one way; needed: {too_little.expected}"
         return no_friction(model, reason)
     extra = _wheel_viscous(found, model) if model.each_wheel else ()
     return BaseFriction(model, found.estimates[: model.coefficients] + extra, found)

@@ -227,10 +227,10 @@ def _estimate_channel(
     elif depth > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
         share = 1.0 - depth / float(centred @ centred)
         reason = f"the command explains only {share:.0%} of the motion: the axis was hardly driven, or moved by others"
-    elif interval[1] < 0.0:
-        reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
     elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):
         reason = "the motion repeats itself: the delay and the delay plus one period fit alike"
+    elif interval[1] < 0.0:
+        reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
     elif value >= longest - _GRID:
         reason = f"the best shift lies at the end of the search, {longest:g} s"
     dead_time: Estimate | None = None

@@ -20,6 +20,7 @@ Vector = NDArray[np.float64]
 
 BASE, ARM = "excitation", "arm_excitation"  # names to play them by
 _SHORTEST, _LONGEST = 20.0, 600.0  # [s]
+_SHORTEST_HOLD, _LONGEST_HOLD = 0.001, 0.1  # [s] of a line
 _SMALLEST_ROOM, _LARGEST_ROOM = 0.3, 10.0  # [m]
 _APPROACH = 0.2  # share of the joints' largest speeds on the way to the start
 _KNOT = 0.1  # [s]
@@ -39,6 +40,7 @@ def base_program(robot: Robot, duration: float, room: float, dt: float) -> Progr
     """
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
     _check("--room", room, _SMALLEST_ROOM, _LARGEST_ROOM, "m")
+    _check("--dt", dt, _SHORTEST_HOLD, _LONGEST_HOLD, "s")
     base = robot.base
     model = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
     return base_excitation(base, model, duration=duration, room=room, dt=dt)

@@ -288,6 +288,8 @@ def _judged(problem: _Problem, x: Vector) -> Response:
         pieces.append(Rows(moments, slopes[part], target, recording=one.recording, block=block))
         moved = displacements(one.poses, span)
         power += float(np.sum(moved * moved))
+    if power == 0.0:
+        return _refused("the base never moved")
     if float(residual @ residual) > _WORST_MISFIT**2 * power:
         share = math.sqrt(float(residual @ residual) / power)
         return _refused(f"the model leaves {share:.0%} of the motion unexplained: moved by others, or slipping")

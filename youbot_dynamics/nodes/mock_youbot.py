@@ -54,7 +54,7 @@ TABLE = (
     ),
     Parameter(
         "geometry",
-        "known",
+        "drawn",
         "Wheel radii, wheel places and lateral factor: those of config/youbot.yaml, or others that have to be found.",
         read_only=True,
         choices=("known", "drawn"),

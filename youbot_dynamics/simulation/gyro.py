@@ -15,7 +15,7 @@ class Gyro:
     Args:
         seed: of the noise and the bias; equal seeds give equal bits.
         rate: readings per second [Hz].
-        noise: density [rad/s/sqrt(Hz)].
+        noise: density [rad/s/sqrt(Hz)]; 0.006 deg/s/sqrt(Hz) by default, as small MEMS gyros have.
         bias: standard deviation of the constant bias that is drawn [rad/s].
 
     Attributes:
@@ -25,7 +25,7 @@ class Gyro:
         ModelError: a rate that is not positive, negative noise or bias.
     """
 
-    def __init__(self, seed: int, rate: float = 200.0, noise: float = 2e-4, bias: float = 0.02) -> None:
+    def __init__(self, seed: int, rate: float = 200.0, noise: float = 1e-4, bias: float = 0.02) -> None:
         self._random = np.random.default_rng([seed, 11])
         self._period = 1.0 / number("rate of the gyro", rate, "Hz", above=0.0)
         self._noise = number("noise of the gyro", noise, "rad/s/sqrt(Hz)", low=0.0) / sqrt(self._period)
