@@ -173,6 +173,7 @@ def test_an_unforeseen_error_breaks_one_recording_only(folder: Path, local: Dask
     assert "ZeroDivisionError: one by nothing" in str(found[2].broken)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_breaks_only_the_recording_it_died_of(folder: Path, local: DaskWorker) -> None:
     tasks = tasks_of(folder)
     tasks[3] = tasks_of(folder, Strange(deadly=True))[3]
@@ -199,6 +200,7 @@ def test_an_address_nobody_answers_is_told_within_seconds(folder: Path, address:
     assert time.monotonic() - began < 20.0
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_workers_is_told(folder: Path, monkeypatch) -> None:
     from distributed import LocalCluster
 
@@ -212,6 +214,7 @@ def test_a_scheduler_without_workers_is_told(folder: Path, monkeypatch) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_workers_with_another_version_are_refused(folder: Path, cluster, monkeypatch) -> None:
     monkeypatch.setattr(fleet, "__version__", "0.0.1")
     with (
@@ -221,6 +224,7 @@ def test_workers_with_another_version_are_refused(folder: Path, cluster, monkeyp
         pass
 
 
+@pytest.mark.slow
 def test_a_cluster_that_goes_away_is_told(folder: Path, monkeypatch) -> None:
     from distributed import Client, LocalCluster
 
@@ -297,7 +301,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="data folder of processes, /proc, is missing")
-@pytest.mark.parametrize("how", ["interrupted", "killed"])
+@pytest.mark.parametrize("how", ["interrupted", pytest.param("killed", marks=pytest.mark.slow)])
 def test_no_process_outlives_the_command(folder: Path, how: str, tmp_path: Path) -> None:
     script = tmp_path / "fleet_script.py"
     script.write_text(FLEET)

@@ -7,8 +7,12 @@ from roller_drives import ROBOT, twin_drive
 
 from youbot_dynamics.identification.calibration import SIZE, calibrate
 from youbot_dynamics.identification.calibration_poses import CalibrationSignals, calibration_signals
+from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.roller_calibration import calibrate_with_rollers, without_ripple
+from youbot_dynamics.identification.stages.calibration import finish
+from youbot_dynamics.identification.stages.stage import Taken
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.robot import robot_from_values, robot_table, values_of
 
 BELIEVED = ROBOT.base.geometry.wheels()
 SIZE_OF_TRUTH = ROBOT.base.geometry.half_length + ROBOT.base.geometry.half_width
@@ -77,3 +81,25 @@ class RollingPath:
 
     def off(self, angles: np.ndarray, poses: np.ndarray) -> float:
         return float(np.max(np.abs(self.mean.path(angles) - poses)))
+
+
+def findings_of(one: CalibrationSignals) -> dict[str, Finding]:
+    return {finding.name: finding for finding in finish([Taken(0, "drive", one)], ROBOT, lambda number: None).findings}
+
+
+def test_the_stage_tells_phases_as_parameters_only_where_all_are_found() -> None:
+    found = findings_of(signals(1))
+    table = {parameter.name: parameter for parameter in robot_table()}
+    values = {
+        name: table[name].check(float(finding.estimate.value))
+        for name, finding in found.items()
+        if finding.usable and name in table
+    }
+    robot = robot_from_values({**values_of(ROBOT), **values})
+    phases = robot.base.geometry.roller_phases
+    assert phases is not None
+    off = phases - np.array(twin_drive("combined", 1, repeats=2).wheels.phases)
+    assert np.max(np.abs((off + BELIEVED.pitch / 2) % BELIEVED.pitch - BELIEVED.pitch / 2)) < 0.05
+    smooth = findings_of(signals(1, rollers=0))
+    assert "robot.base.geometry.roller_phase_fl" not in smooth
+    assert not smooth["base.geometry.roller_phase_fl"].usable

@@ -13,15 +13,16 @@ from youbot_dynamics.robot import Robot
 pytest.importorskip("mujoco")
 
 PROGRAMS = ("translation", "rotation", "combined")
-# Standard deviations held: [m, m, rad]. Issue 7 asks for 0.4 mrad in the first cell; slow loops (seed 1) reach 0.86.
+# Standard deviations held [m, m, rad]. Issue 7 asks for 0.4 mrad in the first cell, which slow loops (seed 1) miss by
+# 0.16; and for 1 mrad with a gyro, where rollers that nobody knows rock the heading within the dead time.
 KNOWN = {
-    "translation": [0.0005, 0.0005, 0.0010],
-    "rotation": [0.0003, 0.0004, 0.0008],
+    "translation": [0.0005, 0.0005, 0.0006],
+    "rotation": [0.0003, 0.0003, 0.0008],
     "combined": [0.0008, 0.0008, 0.0008],
 }
 WITH_GYRO = {
-    "translation": [0.003, 0.003, 0.0015],
-    "rotation": [0.0006, 0.0006, 0.0015],
+    "translation": [0.003, 0.003, 0.0022],
+    "rotation": [0.0005, 0.0005, 0.001],
     "combined": [0.003, 0.003, 0.0015],
 }
 
@@ -74,7 +75,7 @@ def test_phases_identified_from_one_drive_hold_the_next_one_to_half_a_millimetre
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_gyro_holds_the_heading_where_phases_are_unknown(name: str, rollers: int, seed: int) -> None:
     robot = identified_in_mujoco(seed, rollers).without_phases()
-    check(run(name, robot, seed, rollers, gyro=True), WITH_GYRO[name], 0.005)
+    check(run(name, robot, seed, rollers, gyro=True), WITH_GYRO[name], 0.003)
 
 
 @pytest.mark.slow

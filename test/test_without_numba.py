@@ -12,9 +12,10 @@ import pytest
 
 HERE = Path(__file__).parent
 CORE = (
-    "arm featherstone lugre lugre_energy mecanum mecanum_dynamics normal_forces planar rigid_body rotations se3 "
-    "straight_line thermal_motor tree tree_against_pinocchio tree_bad_input tree_derivatives tree_laws urdf_reading "
-    "wheeled_base wheeled_base_simulation wheeled_base_stepping wheeled_base_tipping"
+    "arm driven_base featherstone gyro lugre lugre_energy mecanum mecanum_dynamics normal_forces planar rigid_body "
+    "roller_phase rotations se3 straight_line thermal_motor tracker tree tree_against_pinocchio tree_bad_input "
+    "tree_derivatives tree_laws urdf_reading wheeled_base wheeled_base_simulation wheeled_base_stepping "
+    "wheeled_base_tipping"
 ).split()
 
 

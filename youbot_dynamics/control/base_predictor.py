@@ -10,6 +10,7 @@ from youbot_dynamics.kinematics import planar
 
 Vector = NDArray[np.float64]
 
+
 class BasePredictor:
     """State of a `DrivenBase` under the commands that were sent.
 

@@ -12,12 +12,14 @@ it against a disturbance with e'' + 2 rate e' + rate^2 e, an axis with the share
 
     u = r + lag r',    r = k d + (1 - k) g,    g = d (2 rate s + rate^2) / (s + rate)^2
 
+and less by the rate of the droop that the friction of wheels makes which roll the other way than the mean rows say.
 k = 1 is what four wheels do that no motion explains, their part beside the three axes. With no rate the loops are
 stiff, and r = d.
 """
 
 from __future__ import annotations
 
+from math import tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +28,8 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.base_predictor import BasePredictor
-from youbot_dynamics.dynamics.driven_base import DrivenBase
+from youbot_dynamics.dynamics.driven_base import DrivenBase, droop
+from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, write_row
 
@@ -43,6 +46,8 @@ class _Loops(NamedTuple):
         lag: [s].
         forward: (3, n) twist of wheel speeds, mean rows.
         mean: (n, 3) mean rows.
+        coulomb: F1 of a wheel as the loops feel it [N m].
+        pulls: (3, n) accelerations of the base by torques of the wheels [1/(kg m), 1/(kg m), 1/(kg m2)].
     """
 
     shares: Vector
@@ -50,6 +55,8 @@ class _Loops(NamedTuple):
     lag: float
     forward: Vector
     mean: Vector
+    coulomb: float
+    pulls: Vector
 
 
 @compiled
@@ -88,7 +95,7 @@ def _follow(
         wheels: with their rollers.
         loops: of the axes.
         angles: (n,) of the wheels; changed.
-        held: (2, 3 + n) g and the integral of d - g; changed.
+        held: (4, 3 + n) g, the integral of d - g, droop and its rate; changed.
         steps: (k, 3) body displacements [m, m, rad].
         dt: of each [s].
         asked: (k, 3 + n) mean r in each step.
@@ -120,6 +127,18 @@ def _follow(
                 held[1, part] += dt * (d - g)
                 held[0, part] = g
             asked[k, part] = share * d + (1.0 - share) * g
+            if part < 3 and loops.rate > 0.0:
+                # A wheel that rolls the other way than the mean rows say rubs the other way.
+                pull = 0.0
+                for i in range(n):
+                    write_row(wheels, i, middle[i], row)
+                    rolling = row[0] * twist[0] + row[1] * twist[1] + row[2] * twist[2]
+                    told = loops.mean[i, 0] * twist[0] + loops.mean[i, 1] * twist[1] + loops.mean[i, 2] * twist[2]
+                    rub = tanh(rolling / WHEEL_SPEED_SCALE) - tanh(told / WHEEL_SPEED_SCALE)
+                    pull += loops.coulomb * rub * loops.pulls[part, i]
+                old = held[2, part]
+                held[2, part], held[3, part] = droop(loops.rate, pull, dt, old, held[3, part])
+                asked[k, part] -= (held[2, part] - old) / dt
             answers[k + 1, part] = asked[k, part]
             if k == 0:
                 answers[0, part] = asked[k, part]
@@ -148,6 +167,8 @@ class RollerPreview:
             base.lag,
             np.ascontiguousarray(mecanum.forward_matrix),
             np.ascontiguousarray(mecanum.inverse_matrix),
+            dynamics.wheel_coulomb,
+            np.ascontiguousarray(base.constants.inverse_inertia @ mecanum.inverse_matrix.T),
         )
         # Compiled now: a node that compiles at its first message would not answer for seconds.
         self._forget()
@@ -160,7 +181,7 @@ class RollerPreview:
         """Begin anew, at rest: a driver that fell silent or a clock that jumped."""
         self._predictor = BasePredictor(self.base, 1.0)
         self._reading: tuple[float, Vector] | None = None
-        self._held = np.zeros((2, 3 + len(self.wheels.base.radii)))
+        self._held = np.zeros((4, 3 + len(self.wheels.base.radii)))
 
     def observe(self, stamp: float, wheel_angles: ArrayLike) -> None:
         """Take a reading of the wheels, (n,) [rad] in our signs at its stamp [s]; one that is not newer is dropped."""

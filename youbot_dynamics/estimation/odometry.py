@@ -20,8 +20,8 @@ Vector = NDArray[np.float64]
 
 _LATE_MEANS_RESTART = 10  # readings in a row
 _STEP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings: 4 standard deviations of each
-_STANDS_AFTER = 0.5  # [s] without a turn of more than
-_STANDS_WITHIN = 2.5  # counts: a wheel at rest on the edge of one flickers, and creeps while its motor holds it
+_STANDS_AFTER = 0.5  # [s] without a turn of any wheel by more than
+_STANDS_WITHIN = 1e-3  # [rad] 50 um of travel: wheels that motors hold against each other creep, and counts flicker
 _LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _LEFT_OF_A_REPAIR = 1.0 / 3.0  # standard deviation of what was put right, over what was put right
 
@@ -204,7 +204,7 @@ class Odometry:
         if self._watch.lost:
             self._lose_phases("the residual of the wheels does not follow the rollers")
         self._pose = np.array([pose[0], pose[1], planar.wrap(pose[2])])
-        if np.max(np.abs(angles - self._rest)) > _STANDS_WITHIN * self._position_quantum:
+        if np.max(np.abs(angles - self._rest)) > _STANDS_WITHIN:
             self._moved_at, self._rest = stamp, angles
         self._angles, self._stamp = angles, stamp
         twist = displacement / dt

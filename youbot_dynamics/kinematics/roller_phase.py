@@ -274,7 +274,9 @@ class RollingWheels(MadeOfArguments):
         return self._constants
 
     @classmethod
-    def ideal(cls, base: MecanumBase, rollers: float = YOUBOT_ROLLERS, phases: ArrayLike | None = None) -> RollingWheels:
+    def ideal(
+        cls, base: MecanumBase, rollers: float = YOUBOT_ROLLERS, phases: ArrayLike | None = None
+    ) -> RollingWheels:
         """Wheels whose rollers just clear each other (`ideal_depth`), at phases (n,) [rad] where they are known.
 
         Raises:

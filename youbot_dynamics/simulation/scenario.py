@@ -249,11 +249,15 @@ def drive(
             else:
                 driver.command_wheels(speeds * np.array(robot.driver.command_sign), now)
             tracker.observe_sent(command.twist)
-        state = tracker.step(now + period, reader.stamp, reader.pose)
-        given_up = given_up or _reason_to_stop(now, reader.stamp, state, tracker_settings)
-        wish = np.zeros(3) if given_up else limit_speed(state.twist, commander.base, robot.base.limits)
-        wishes.append(Wish(now, reader.stamp, wish, state))
-        commander.offer("tracker", wishes[-1].twist, now)
+        wish = np.zeros(3)
+        # As the node: before that it waits, and takes no pose yet.
+        if now + period >= start - float(model.dead_times.max()) - period:
+            state = tracker.step(now + period, reader.stamp, reader.pose)
+            given_up = given_up or _reason_to_stop(now, reader.stamp, state, tracker_settings)
+            if not given_up:
+                wish = limit_speed(state.twist, commander.base, robot.base.limits)
+            wishes.append(Wish(now, reader.stamp, wish, state))
+        commander.offer("tracker", wish, now)
         advance(now + phase)
         time = plant.time
         for channel, report in driver.read():
