@@ -200,7 +200,7 @@ class TrajectoryTracker(Node):
     def _step(self, send_time: float) -> None:
         if not self._active():
             return
-        if send_time - self._pose_stamp > self._config["odom_timeout"] + self._period:
+        if abs(send_time - self._pose_stamp) > self._config["odom_timeout"] + self._period:
             self._give_up(f"{self.resolve_topic_name('odom')} fell silent")
             return
         if self._waiting is not None:
