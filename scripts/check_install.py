@@ -15,6 +15,7 @@ EXECUTABLES = {
     "base_controller",
     "odometry",
     "trajectory_tracker",
+    "arm_ekf",
     "mock_youbot",
     "identification",
     "recorder",
