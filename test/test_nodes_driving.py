@@ -209,7 +209,7 @@ def test_a_killed_recording_reopens_and_identifies(tmp_path):
     print(done.stdout)
     assert done.returncode == 0, done.stderr
     assert "note:" in done.stderr  # what was lost
-    assert {p.name for p in (tmp_path / "found").iterdir()} == {"result.yaml", "result.json", "report.html"}
+    assert {p.name for p in (tmp_path / "found").iterdir()} == {"result.yaml", "result.json", "report.html", "exports"}
 
 
 def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):

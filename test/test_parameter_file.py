@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from youbot_dynamics import parameter_file
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.identification.delay import DelayEstimate
+from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.result import Result, write_result
+from youbot_dynamics.identification.verdict import IDENTIFIED, Estimate
 from youbot_dynamics.parameter_file import format_value, read_parameters, read_sections, write_parameters
 
 ROOT = Path(__file__).parents[1]
@@ -221,11 +222,11 @@ for k, (text, name, namespace) in enumerate(json.loads((folder / "corpus.json").
 
 def own_corpus(folder: Path) -> list[tuple[str, str, str]]:
     """Every file of ours, as each of its nodes would read it."""
+    values = {f"robot.base.delay.effective_{axis}": v for axis, v in (("x", 0.15), ("y", 1e-5), ("yaw", 1 / 3))}
     delays = tuple(
-        DelayEstimate(name, value, 1e-3, (0.1, 0.2), 1.0, 1e-3, 900, 0.2, "identified")
-        for name, value in (("x", 0.15), ("y", 1e-5), ("yaw", 1 / 3))
+        Finding(name, Estimate(name, "s", value, 1e-3, (0.1, 0.2), IDENTIFIED)) for name, value in values.items()
     )
-    write_result(folder, Result("it's a 'youBot'", delays, ()))
+    write_result(folder, Result("it's a 'youBot'", delays, ("delay",), {}, dict.fromkeys(values, "delay"), ()))
     texts = [
         path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "config").glob("*.yaml")), folder / "result.yaml"]
     ]
