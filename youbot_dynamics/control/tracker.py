@@ -14,6 +14,7 @@ from youbot_dynamics.control.feed_forward import FeedForward
 from youbot_dynamics.control.pid import Pid, PidGains, gains_for_delay
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.dynamics.driven_base import DrivenBase
+from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.parameters import setting
 
@@ -269,6 +270,20 @@ class Tracker:
         poses = self._predictor.poses(moments, times, np.array([first, *later]))
         errors = [_error(pose, self.desired_pose(float(time))) for pose, time in zip(poses, moments, strict=True)]
         return np.array([errors[axis][axis] for axis in range(3)])
+
+
+def compile_tracker(dynamics: MecanumDynamics) -> None:
+    """Compile what a tracker runs on: in the middle of a drive that would keep it silent for seconds.
+
+    Args:
+        dynamics: of the base; any will do.
+    """
+    base = DrivenBase(dynamics, np.full(3, 0.1), 0.02, 20.0)
+    trajectory = Trajectory(np.array([0.0, 0.1]), np.array([[0.0, 0.0, 0.0], [0.01, 0.0, 0.0]]))
+    for law in ("pid", "lq"):
+        tracker = TrackerSettings(tracker=law).for_trajectory(trajectory, 0.2, base, 0.02)
+        for step in range(3):
+            tracker.step(0.02 * (step + 1), 0.02 * step, np.zeros(3))
 
 
 def _error(actual: Vector, desired: Vector) -> Vector:

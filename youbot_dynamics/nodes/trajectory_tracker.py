@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from youbot_dynamics.control.tracker import Tracker, TrackerSettings
+from youbot_dynamics.control.tracker import Tracker, TrackerSettings, compile_tracker
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.errors import TrajectoryError
@@ -64,6 +64,7 @@ class TrajectoryTracker(Node):
         self._robot = self._config.robot()
         self._base = self._robot.base.geometry.mecanum()
         self._model = self._robot.base.driven()
+        compile_tracker(self._robot.base.dynamics())
         self._period = 1.0 / self._config["rate"]
         self._frame, self._child = self._config.frames()
         self._tracker: Tracker | None = None
