@@ -57,6 +57,11 @@ class BaseController(Node):
         if not self._guard.lost:
             base = self._robot.base
             self._rollers = RollerPreview(base.geometry.wheels(), base.driven(), self._period)
+            # Another one, for the compiler: it would keep the node from commanding for seconds.
+            other = RollerPreview(base.geometry.wheels(), base.driven(), self._period)
+            for reading in range(2):
+                other.observe(self._period * reading, np.zeros(len(base.geometry.wheels().base.radii)))
+                other.wheel_speeds(self._period * (reading + 1), np.zeros(3))
             self.create_subscription(JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
         self._sent = 0
         self._limited = 0
