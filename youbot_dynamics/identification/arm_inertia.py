@@ -28,6 +28,8 @@ from youbot_dynamics.identification.arm_regressors import (
 Vector = NDArray[np.float64]
 
 _LOWER = np.tril_indices(4)
+_DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # places of the logarithms among a body's ten unknowns
+_FARTHEST = 12.0  # of a logarithm from the drawing's
 _FLAT = 1e-6  # of the second moments, added where a drawing has a rod or a point: those have no logarithm
 _SMALLEST = 1e-12  # [kg m2] of the same, for a body without inertia
 
@@ -103,6 +105,10 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
     steady = lower[width:].reshape(-1, 4)
     steady[:, :3] = 0.0
     start[width:] = np.maximum(start[width:], lower[width:] + 1e-6)
+    # Logarithms may not run away on a long stride: e^12 times the drawing's is no body of this arm.
+    upper = np.full(len(start), np.inf)
+    logarithms = np.concatenate([_DIAGONAL + OF_BODY * body for body in range(n)] + [np.arange(bodies, width)])
+    lower[logarithms], upper[logarithms] = start[logarithms] - _FARTHEST, start[logarithms] + _FARTHEST
 
     def parameters(x: Vector) -> Vector:
         spread = [_from_logarithms(row)[0] for row in x[:bodies].reshape(n, OF_BODY)]
@@ -121,7 +127,7 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
         inner[range(width, len(x)), range(width, len(x))] = 1.0
         return np.vstack([factor @ inner, inner[:width] / known[:, None]])
 
-    best = least_squares(residual, start, slope, bounds=(lower, np.inf), x_scale="jac", ftol=1e-5, xtol=1e-6)
+    best = least_squares(residual, start, slope, bounds=(lower, upper), x_scale="jac", ftol=1e-5, xtol=1e-6)
     at = parameters(best.x)
     change = ((at[:width] - nominal) / known)[:bodies].reshape(n, OF_BODY)
     return ConsistentInertia(
