@@ -16,13 +16,12 @@ from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.dynamics.urdf import read_urdf
 from youbot_dynamics.identification.arm_inertia import ConsistentInertia
 from youbot_dynamics.identification.arm_regressors import inertial_parameters, with_inertial_parameters
-from youbot_dynamics.identification.export.files import BODIES, export_all
+from youbot_dynamics.identification.export.files import export_all
 from youbot_dynamics.identification.export.mujoco import one_node
 from youbot_dynamics.identification.export.nav2 import nav2_parameters
-from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.finding import BODIES, Finding
 from youbot_dynamics.identification.opened import Source
 from youbot_dynamics.identification.result import Result, Skipped, write_result
-from youbot_dynamics.identification.stages import arm_friction
 from youbot_dynamics.identification.verdict import Estimate, refusal
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.resources import urdf_path
@@ -95,10 +94,6 @@ def test_our_own_parameters_come_back(tmp_path: Path) -> None:
     assert {name: values_of(read)[name] for name in FOUND} == FOUND
 
 
-def test_the_name_of_the_product_is_that_of_the_stage() -> None:
-    assert BODIES == arm_friction.BODIES
-
-
 def test_nav2_gets_the_dead_times_and_no_others(exports: Path) -> None:
     expected = {"FollowPath.model_delay_vx": 0.093, "FollowPath.model_delay_vy": 0.097}
     for namespace in ("", "robot_7"):
@@ -117,6 +112,15 @@ def test_a_dead_time_of_the_response_serves_where_no_other_is_known(tmp_path: Pa
     export_all(tmp_path, result_of({**found, "robot.base.delay.dead_time_x": 0.09}, ()), ROBOT, {})
     read = read_parameters(tmp_path / "exports" / "nav2.yaml", "controller_server")
     assert read == {"FollowPath.model_delay_vx": 0.09, "FollowPath.model_delay_wz": 0.07}
+
+
+def test_of_two_dead_times_nav2_gets_the_surer() -> None:
+    vague, sure = finding("robot.base.delay.dead_time_y", 0.24), finding("robot.base.response.dead_time_y", 0.287)
+    vague = dataclasses.replace(vague, estimate=dataclasses.replace(vague.estimate, standard_error=0.05))
+    result = dataclasses.replace(
+        result_of({}, ()), findings=(vague, sure), stage_of={vague.name: "delay", sure.name: "response"}
+    )
+    assert nav2_parameters(result) == {"FollowPath.model_delay_vy": 0.287}
 
 
 def test_a_dead_time_that_only_the_whole_response_makes_useful_is_not_for_nav2(tmp_path: Path) -> None:

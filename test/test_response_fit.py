@@ -142,6 +142,9 @@ def test_recordings_together_are_no_surer_than_their_noise_lets_them(two: list[R
     for name, true in expected(calibrated_truth(4)).items():
         assert abs(both[name].value - true) < 3.0 * both[name].standard_error, name
         assert both[name].standard_error < 1.1 * min(one[name].standard_error for one in two), name
+    # What each tells by itself already must come out about sqrt(2) times as sure, not three times.
+    for name in ("gain_x", "gain_y", "gain_yaw", "turn_factor", "roller_coulomb"):
+        assert both[name].standard_error > 0.4 * min(one[name].standard_error for one in two), name
 
 
 def test_drives_on_different_axes_tell_of_both_together() -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
+BODIES = "arm_bodies"  # name of a product: the ConsistentInertia of the arm
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -10,11 +10,11 @@ from youbot_dynamics.identification.arm_inertia import ConsistentInertia
 from youbot_dynamics.identification.export.mujoco import write_mujoco
 from youbot_dynamics.identification.export.nav2 import write_nav2
 from youbot_dynamics.identification.export.urdf import write_urdf
+from youbot_dynamics.identification.finding import BODIES
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result
 from youbot_dynamics.robot import Robot
 
 FOLDER = "exports"
-BODIES = "arm_bodies"  # name of the product of the stage arm_friction
 
 
 def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str, object]) -> tuple[Path, ...]:

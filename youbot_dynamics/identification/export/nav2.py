@@ -16,7 +16,7 @@ from youbot_dynamics.parameters import Value
 
 SECTION = "/**/controller_server"
 PLUGIN = "FollowPath"
-# Where dead time and lag of an axis were not told apart by themselves, the response of the base may hold a dead time.
+# Two stages look for dead times: the delay axis by axis, the response with friction taken into account.
 _DELAYS = (("x", "vx"), ("y", "vy"), ("yaw", "wz"))
 _GROUPS = ("robot.base.delay", "robot.base.response")
 
@@ -24,15 +24,16 @@ _GROUPS = ("robot.base.delay", "robot.base.response")
 def nav2_parameters(result: Result) -> dict[str, Value]:
     """Parameters of the controller server, names with the plugin's; only of the dead times that were identified [s].
 
-    One that is of use only as part of the whole response is not among them: Nav2 takes it without the rest.
+    Of two for one axis the surer one counts. One that is of use only as part of the whole response is not among them:
+    Nav2 takes it without the rest.
     """
-    alone = {finding.name for finding in result.findings if finding.identified}
-    found = {name: value for name, value in result.parameters().items() if name in alone}
+    errors = {one.name: one.estimate.standard_error for one in result.findings if one.identified}
+    found = {name: value for name, value in result.parameters().items() if name in errors}
     delays: dict[str, Value] = {}
     for ours, theirs in _DELAYS:
         known = [name for group in _GROUPS if (name := f"{group}.dead_time_{ours}") in found]
         if known:
-            delays[f"{PLUGIN}.model_delay_{theirs}"] = found[known[0]]
+            delays[f"{PLUGIN}.model_delay_{theirs}"] = found[min(known, key=errors.__getitem__)]
     return delays
 
 

@@ -25,6 +25,7 @@ STAGE_REMARKS = {
 }
 NOT_AVAILABLE = "\u2013"
 PLUS_MINUS = "\u00b1"
+_HUGE = 1e7  # from which digits before the point would only fill the table
 _MILLI = 1.0  # [s] below which times are told in milliseconds
 
 
@@ -62,7 +63,7 @@ def rounded(value: float, half: float) -> str:
         return ""
     if math.isinf(value):
         return "inf" if value > 0.0 else "-inf"
-    if not math.isfinite(half) or half <= 0.0:
+    if not math.isfinite(half) or half <= 0.0 or abs(value) >= _HUGE:
         return f"{value:.3g}"
     return _unsigned_zero(f"{value:.{max(0, 1 - math.floor(math.log10(half)))}f}")
 

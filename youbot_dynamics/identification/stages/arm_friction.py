@@ -13,7 +13,7 @@ from youbot_dynamics.identification.arm_friction import ArmFriction, JointFit, i
 from youbot_dynamics.identification.arm_inertia import ConsistentInertia, consistent_inertia
 from youbot_dynamics.identification.arm_rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_signals import RecordedArm, recorded_arm, torque_starts
-from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
+from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.lugre_fit import fit_bristles
 from youbot_dynamics.identification.opened import Opened
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
@@ -24,7 +24,6 @@ from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
 STAGE = "arm_friction"
-BODIES = "arm_bodies"  # of the products: a ConsistentInertia
 
 _PARAMETERS = ("coulomb", "viscous")  # of those fitted with the bodies; sigma0 and sigma1 come from reversals
 _LONGEST = 3600.0  # [s] of readings that are fitted together: more teaches little and fills the memory
