@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds
 
-from youbot_dynamics.commands.findings import _digits
 from youbot_dynamics.commands.main import main
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification import extraction
 from youbot_dynamics.identification.data_quality import look_at
 from youbot_dynamics.identification.opened import Options, open_recording
+from youbot_dynamics.identification.page.words import rounded
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
@@ -169,5 +169,5 @@ def test_stages_may_be_named_with_blanks(tmp_path: Path, capsys) -> None:
 
 
 def test_huge_values_do_not_fill_the_table() -> None:
-    assert _digits(2.996e29, 1e28) == "3e+29"
-    assert _digits(1234567.0, 10.0) == "1234567"
+    assert rounded(2.996e29, 1e28) == "3e+29"
+    assert rounded(1234567.0, 10.0) == "1234567"
