@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from youbot_dynamics.identification.arm_regressors import inertial_parameters
-from youbot_dynamics.identification.arm_windows import ArmSignals
+from youbot_dynamics.identification.arm.arm_regressors import inertial_parameters
+from youbot_dynamics.identification.arm.arm_windows import ArmSignals
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_excitation
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.arm_plant import ArmPlant

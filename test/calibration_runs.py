@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from friction_runs import PERIOD, ROBOT, multi_sine
 
+from youbot_dynamics.identification.base.calibration_poses import CalibrationSignals, calibration_signals
 from youbot_dynamics.identification.calibration import Calibration, calibrate
-from youbot_dynamics.identification.calibration_poses import CalibrationSignals, calibration_signals
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.simulation.base_plant import BasePlant
 from youbot_dynamics.simulation.base_truth import BaseTruth

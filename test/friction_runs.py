@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from youbot_dynamics.identification.base.friction_rows import FrictionModel
+from youbot_dynamics.identification.base.friction_signals import wheel_signals
 from youbot_dynamics.identification.base_friction import FrictionSignals
-from youbot_dynamics.identification.friction_rows import FrictionModel
-from youbot_dynamics.identification.friction_signals import wheel_signals
 from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.base_plant import BasePlant
 from youbot_dynamics.simulation.base_truth import BaseTruth

@@ -10,8 +10,8 @@ import numpy as np
 from youbot_dynamics.control.program import read_program
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.identification.comparison import PathComparison
-from youbot_dynamics.identification.opened import Options
 from youbot_dynamics.identification.pipeline import Identification, compare, identify
+from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE
 from youbot_dynamics.recording.serialize import joint_state_cdr

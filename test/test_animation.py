@@ -15,7 +15,7 @@ import pytest
 import report_bags
 from browser import CHROMIUM, chromium, complaints
 
-from youbot_dynamics.identification.base_signals import base_signals
+from youbot_dynamics.identification.base.base_signals import base_signals
 from youbot_dynamics.identification.comparison import (
     FEEDBACK,
     OPEN_LOOP,

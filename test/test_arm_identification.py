@@ -20,27 +20,27 @@ from arm_motions import (
 )
 
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.arm_friction import identify_arm_friction
-from youbot_dynamics.identification.arm_inertia import (
+from youbot_dynamics.identification.arm.arm_inertia import (
     body_parameters,
     consistent_inertia,
     is_consistent,
     pseudo_inertia,
 )
-from youbot_dynamics.identification.arm_regressors import (
+from youbot_dynamics.identification.arm.arm_regressors import (
     base_parameters,
     felt_parameters,
     inertial_parameters,
     regressor,
     with_inertial_parameters,
 )
-from youbot_dynamics.identification.arm_rows import ArmFrictionModel
-from youbot_dynamics.identification.arm_windows import ArmSignals, arm_windows, turning_points
-from youbot_dynamics.identification.even_stamps import even_stamps
-from youbot_dynamics.identification.lugre_fit import fit_bristles
-from youbot_dynamics.identification.reversals import bend
-from youbot_dynamics.identification.stribeck import with_stribeck
-from youbot_dynamics.identification.torque_delay import estimate_torque_delay
+from youbot_dynamics.identification.arm.arm_rows import ArmFrictionModel
+from youbot_dynamics.identification.arm.arm_windows import ArmSignals, arm_windows, turning_points
+from youbot_dynamics.identification.arm.lugre_fit import fit_bristles
+from youbot_dynamics.identification.arm.reversals import bend
+from youbot_dynamics.identification.arm.stribeck import with_stribeck
+from youbot_dynamics.identification.arm_friction import identify_arm_friction
+from youbot_dynamics.identification.timing.even_stamps import even_stamps
+from youbot_dynamics.identification.timing.torque_delay import estimate_torque_delay
 
 MODEL = ArmFrictionModel(JOINTS, TREE)
 SEEDS = (1, 2, 3, 4)

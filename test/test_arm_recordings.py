@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from youbot_dynamics.identification.arm.arm_inertia import consistent_inertia, is_consistent
+from youbot_dynamics.identification.arm.arm_rows import ArmFrictionModel
+from youbot_dynamics.identification.arm.arm_windows import ArmSignals
+from youbot_dynamics.identification.arm.lugre_fit import fit_bristles
+from youbot_dynamics.identification.arm.stribeck import with_stribeck
 from youbot_dynamics.identification.arm_friction import identify_arm_friction
-from youbot_dynamics.identification.arm_inertia import consistent_inertia, is_consistent
-from youbot_dynamics.identification.arm_rows import ArmFrictionModel
-from youbot_dynamics.identification.arm_windows import ArmSignals
-from youbot_dynamics.identification.lugre_fit import fit_bristles
-from youbot_dynamics.identification.stribeck import with_stribeck
-from youbot_dynamics.identification.torque_delay import estimate_torque_delay
+from youbot_dynamics.identification.timing.torque_delay import estimate_torque_delay
 from youbot_dynamics.robot import load_robot
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -23,7 +23,9 @@ from friction_runs import (
 
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError, RecordingError
-from youbot_dynamics.identification import half_windows
+from youbot_dynamics.identification.base.coast_down import estimate_coast_down
+from youbot_dynamics.identification.base.friction_rows import friction_rows
+from youbot_dynamics.identification.base.friction_signals import recorded_wheel_signals
 from youbot_dynamics.identification.base_friction import (
     AGAINST,
     NO_EFFORT,
@@ -34,10 +36,8 @@ from youbot_dynamics.identification.base_friction import (
     fit_friction,
     friction_sums,
 )
-from youbot_dynamics.identification.block_sums import merge
-from youbot_dynamics.identification.coast_down import estimate_coast_down
-from youbot_dynamics.identification.friction_rows import friction_rows
-from youbot_dynamics.identification.friction_signals import recorded_wheel_signals
+from youbot_dynamics.identification.fitting import half_windows
+from youbot_dynamics.identification.fitting.block_sums import merge
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST

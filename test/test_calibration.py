@@ -11,16 +11,16 @@ from calibration_runs import BASE, Tracker, calibrated, drawn_run, drawn_tracker
 from friction_runs import ROBOT, multi_sine
 
 from youbot_dynamics.errors import InputError, RecordingError
-from youbot_dynamics.identification.calibration import Calibration, calibrate
-from youbot_dynamics.identification.calibration_poses import (
+from youbot_dynamics.identification.base.calibration_poses import (
     CalibrationSignals,
     calibration_signals,
     find_pose_topic,
     recorded_calibration_signals,
 )
-from youbot_dynamics.identification.calibration_result import named_estimates
-from youbot_dynamics.identification.calibration_start import NO_FORWARD, NO_SIDEWAYS, NO_TURN, ONLY_TURN, RESTING
-from youbot_dynamics.identification.odometry_error import odometry_errors
+from youbot_dynamics.identification.base.calibration_result import named_estimates
+from youbot_dynamics.identification.base.calibration_start import NO_FORWARD, NO_SIDEWAYS, NO_TURN, ONLY_TURN, RESTING
+from youbot_dynamics.identification.base.odometry_error import odometry_errors
+from youbot_dynamics.identification.calibration import Calibration, calibrate
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.recording.bag import Recording, open_bag

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from youbot_dynamics.identification.calibration import Calibration, calibrate
-from youbot_dynamics.identification.calibration_poses import (
+from youbot_dynamics.identification.base.calibration_poses import (
     CalibrationSignals,
     calibration_signals,
     recorded_calibration_signals,
 )
-from youbot_dynamics.identification.odometry_error import odometry_errors
+from youbot_dynamics.identification.base.odometry_error import odometry_errors
+from youbot_dynamics.identification.calibration import Calibration, calibrate
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.robot import Robot, load_robot

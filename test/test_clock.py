@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.identification.clock import ONE_WAY, ClockCheck, check_clock
+from youbot_dynamics.identification.timing.clock import ONE_WAY, ClockCheck, check_clock
 
 PERIOD = 0.02
 

@@ -17,8 +17,8 @@ from test_stages import UPRIGHT, swing
 
 from youbot_dynamics.commands.main import main
 from youbot_dynamics.identification.excitation import ArmExcitation
-from youbot_dynamics.identification.opened import Options
 from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.simulation.arm_plant import ArmPlant
 from youbot_dynamics.simulation.base_plant import BasePlant
 

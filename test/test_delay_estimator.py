@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.base_signals import MotionSignals
+from youbot_dynamics.identification.base.base_signals import MotionSignals
 from youbot_dynamics.identification.delay import DelayEstimate, combine, estimate_delay
-from youbot_dynamics.identification.held_command import HeldCommand
 from youbot_dynamics.identification.stages.delay import _curve
+from youbot_dynamics.identification.timing.held_command import HeldCommand
 
 PERIOD = 0.02
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from youbot_dynamics.identification.base_signals import text_signals
+from youbot_dynamics.identification.base.base_signals import text_signals
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
 from youbot_dynamics.recording.text_log import read_text_log
 

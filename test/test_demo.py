@@ -15,7 +15,7 @@ from delay_runs import calibrated_truth, drive_open_loop, true_delays  # noqa: E
 from ros_processes import environment  # noqa: E402
 
 from youbot_dynamics.control.program import read_program  # noqa: E402
-from youbot_dynamics.identification.base_signals import base_signals  # noqa: E402
+from youbot_dynamics.identification.base.base_signals import base_signals  # noqa: E402
 from youbot_dynamics.identification.comparison import error_statistics, path_errors  # noqa: E402
 from youbot_dynamics.identification.recorded_path import recorded_path  # noqa: E402
 from youbot_dynamics.parameter_file import read_parameters  # noqa: E402

@@ -7,8 +7,8 @@ import pytest
 from arm_motions import ROBOT, TREE, expected_friction, recommended, torque_limits
 
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.base.friction_rows import FrictionModel
 from youbot_dynamics.identification.excitation import MultiSine, arm_excitation, base_excitation
-from youbot_dynamics.identification.friction_rows import FrictionModel
 
 CENTRE = np.array([2.95, 1.13, -2.55, 1.79, 2.92])
 

@@ -14,15 +14,15 @@ import pytest
 
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.dynamics.urdf import read_urdf
-from youbot_dynamics.identification.arm_inertia import ConsistentInertia
-from youbot_dynamics.identification.arm_regressors import inertial_parameters, with_inertial_parameters
+from youbot_dynamics.identification.arm.arm_inertia import ConsistentInertia
+from youbot_dynamics.identification.arm.arm_regressors import inertial_parameters, with_inertial_parameters
 from youbot_dynamics.identification.export.files import export_all
 from youbot_dynamics.identification.export.mujoco import one_node
 from youbot_dynamics.identification.export.nav2 import nav2_parameters
 from youbot_dynamics.identification.finding import BODIES, Finding
-from youbot_dynamics.identification.opened import Source
+from youbot_dynamics.identification.fitting.verdict import Estimate, refusal
+from youbot_dynamics.identification.reading.opened import Source
 from youbot_dynamics.identification.result import Result, Skipped, write_result
-from youbot_dynamics.identification.verdict import Estimate, refusal
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.robot import Robot, load_robot, values_of

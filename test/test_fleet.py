@@ -18,13 +18,13 @@ import pytest
 from fleet_bags import write_drives
 
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
-from youbot_dynamics.identification import fleet
-from youbot_dynamics.identification.bag_folders import expand
 from youbot_dynamics.identification.base_friction import FrictionSignals, friction_sums
-from youbot_dynamics.identification.extraction import HereWorker, Task
-from youbot_dynamics.identification.fleet import DaskWorker, fleet_worker
-from youbot_dynamics.identification.opened import Options
 from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading import fleet
+from youbot_dynamics.identification.reading.bag_folders import expand
+from youbot_dynamics.identification.reading.extraction import HereWorker, Task
+from youbot_dynamics.identification.reading.fleet import DaskWorker, fleet_worker
+from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.identification.stages.base_friction import friction_model
 from youbot_dynamics.robot import load_robot
 
@@ -280,9 +280,9 @@ FLEET = """
 import os, sys
 os.sched_getaffinity = lambda pid: {0, 1}
 from pathlib import Path
-from youbot_dynamics.identification import fleet
-from youbot_dynamics.identification.extraction import Task
-from youbot_dynamics.identification.opened import Options
+from youbot_dynamics.identification.reading import fleet
+from youbot_dynamics.identification.reading.extraction import Task
+from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.robot import load_robot
 def main():
     folder, robot = Path(sys.argv[1]), load_robot()

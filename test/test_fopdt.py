@@ -7,8 +7,8 @@ import pytest
 from scipy import signal
 
 from youbot_dynamics.identification.delay import DelayEstimate, combine, estimate_delay
-from youbot_dynamics.identification.held_command import HeldCommand
-from youbot_dynamics.identification.lagged_command import LaggedCommand
+from youbot_dynamics.identification.timing.held_command import HeldCommand
+from youbot_dynamics.identification.timing.lagged_command import LaggedCommand
 
 PERIOD = 0.02
 

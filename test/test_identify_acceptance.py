@@ -36,8 +36,8 @@ from friction_runs import COEFFICIENTS, ROBOT, friction_model
 from mujoco_arms import mujoco_arm
 
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.opened import Options
 from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.simulation.arm_plant import ArmPlant
 from youbot_dynamics.simulation.base_truth import BaseTruth
 from youbot_dynamics.simulation.mujoco_base import MujocoBase

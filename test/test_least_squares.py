@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.fitting.block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.fitting.verdict import Unknown
 from youbot_dynamics.identification.least_squares import fit, least_squares
-from youbot_dynamics.identification.verdict import Unknown
 
 RATE = 50.0
 TRUTH = np.array([2.0, 1.0, 0.5])
@@ -272,7 +272,7 @@ def test_too_little_data_and_wrong_shapes_are_refused():
 PLAIN = """
 import sys, numpy as np
 from youbot_dynamics.compiled import HAVE_NUMBA
-from youbot_dynamics.identification.block_sums import Rows, accumulate
+from youbot_dynamics.identification.fitting.block_sums import Rows, accumulate
 assert not HAVE_NUMBA
 data = np.load(sys.argv[1])
 sums = accumulate(Rows(data["time"], data["H"], data["b"], data["Z"]))

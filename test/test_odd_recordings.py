@@ -11,11 +11,11 @@ from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds
 
 from youbot_dynamics.commands.main import main
 from youbot_dynamics.errors import IdentificationError, RecordingError
-from youbot_dynamics.identification import extraction
-from youbot_dynamics.identification.data_quality import look_at
-from youbot_dynamics.identification.opened import Options, open_recording
 from youbot_dynamics.identification.page.words import rounded
 from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading import extraction
+from youbot_dynamics.identification.reading.data_quality import look_at
+from youbot_dynamics.identification.reading.opened import Options, open_recording
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import ODOMETRY, TWIST

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from youbot_dynamics import parameter_file
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.fitting.verdict import IDENTIFIED, Estimate
 from youbot_dynamics.identification.result import Result, write_result
-from youbot_dynamics.identification.verdict import IDENTIFIED, Estimate
 from youbot_dynamics.parameter_file import format_value, read_parameters, read_sections, write_parameters
 
 ROOT = Path(__file__).parents[1]

@@ -14,8 +14,8 @@ from test_stages import swing
 
 from youbot_dynamics.commands.main import main
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
-from youbot_dynamics.identification.opened import Options
 from youbot_dynamics.identification.pipeline import Identification, identify, write_outputs
+from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.robot import load_robot
 
 FRICTION = "robot.base.friction"

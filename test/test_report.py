@@ -15,11 +15,11 @@ import pytest
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
+from youbot_dynamics.identification.fitting.verdict import IDENTIFIED, Estimate, Unknown, judge, refusal
+from youbot_dynamics.identification.fitting.whiteness import whiteness
 from youbot_dynamics.identification.page import curve_plots, drawing, words
 from youbot_dynamics.identification.report import Report, render, write_report
 from youbot_dynamics.identification.result import Result
-from youbot_dynamics.identification.verdict import IDENTIFIED, Estimate, Unknown, judge, refusal
-from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.identification_stages import STAGES
 
 NAN = float("nan")

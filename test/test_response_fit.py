@@ -10,7 +10,7 @@ from response_runs import ROBOT, excitation, response_of
 from youbot_dynamics.control.program import Program
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.identification.response_fit import (
+from youbot_dynamics.identification.timing.response_fit import (
     DriveSignals,
     Response,
     combined_response,

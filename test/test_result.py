@@ -11,9 +11,9 @@ import pytest
 from youbot_dynamics import __version__, parameter_file
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.opened import Source
+from youbot_dynamics.identification.fitting.verdict import IDENTIFIED, Estimate, Unknown, undetermined
+from youbot_dynamics.identification.reading.opened import Source
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result, Skipped, write_result
-from youbot_dynamics.identification.verdict import IDENTIFIED, Estimate, Unknown, undetermined
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.robot import load_robot
 

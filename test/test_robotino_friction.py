@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from youbot_dynamics.identification.block_sums import Rows
+from youbot_dynamics.identification.fitting.block_sums import Rows
+from youbot_dynamics.identification.fitting.verdict import Unknown
 from youbot_dynamics.identification.least_squares import Fit, least_squares
-from youbot_dynamics.identification.verdict import Unknown
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "robotino2_brylev" / "one_surface_type"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from roller_drives import ROBOT, twin_drive
 
+from youbot_dynamics.identification.base.calibration_poses import CalibrationSignals, calibration_signals
+from youbot_dynamics.identification.base.roller_calibration import calibrate_with_rollers, without_ripple
 from youbot_dynamics.identification.calibration import SIZE, calibrate
-from youbot_dynamics.identification.calibration_poses import CalibrationSignals, calibration_signals
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.roller_calibration import calibrate_with_rollers, without_ripple
 from youbot_dynamics.identification.stages.calibration import finish
 from youbot_dynamics.identification.stages.stage import Taken
 from youbot_dynamics.kinematics import planar

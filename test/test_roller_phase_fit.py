@@ -12,7 +12,7 @@ from roller_drives import PERIOD, ROBOT, RollerDrive, mujoco_drive, twin_drive, 
 from youbot_dynamics.control.program import Program
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings
-from youbot_dynamics.identification.roller_phase_fit import RollerPhaseFit, fit_roller_phases, roller_phases_of_bag
+from youbot_dynamics.identification.base.roller_phase_fit import RollerPhaseFit, fit_roller_phases, roller_phases_of_bag
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, mean_factor
 from youbot_dynamics.recording.bag import open_bag

@@ -15,13 +15,13 @@ from stage_bags import arm_rows, base_rows, heat_rows, torque_rows, write_rows
 
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.arm_inertia import ConsistentInertia, is_consistent
-from youbot_dynamics.identification.arm_regressors import inertial_parameters
-from youbot_dynamics.identification.data_quality import look_at
+from youbot_dynamics.identification.arm.arm_inertia import ConsistentInertia, is_consistent
+from youbot_dynamics.identification.arm.arm_regressors import inertial_parameters
 from youbot_dynamics.identification.excitation import ArmExcitation, MultiSine
-from youbot_dynamics.identification.extraction import stage_of
 from youbot_dynamics.identification.finding import StageResult
-from youbot_dynamics.identification.opened import Options, open_recording
+from youbot_dynamics.identification.reading.data_quality import look_at
+from youbot_dynamics.identification.reading.extraction import stage_of
+from youbot_dynamics.identification.reading.opened import Options, open_recording
 from youbot_dynamics.identification.stages.arm_friction import BODIES
 from youbot_dynamics.identification.stages.stage import Taken
 

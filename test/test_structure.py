@@ -130,7 +130,7 @@ def test_the_plant_never_sees_what_is_tried_on_it(plant: str) -> None:
 
 
 def test_identification_never_sees_the_truth() -> None:
-    for path in (PACKAGE / "identification").glob("*.py"):
+    for path in (PACKAGE / "identification").rglob("*.py"):
         names = [name for name, _ in imports(path)]
         assert not [name for name in names if name.startswith("youbot_dynamics.simulation.truth")], relative(path)
 

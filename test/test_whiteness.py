@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.identification.whiteness import whiteness
+from youbot_dynamics.identification.fitting.whiteness import whiteness
 
 TIME = np.arange(0.0, 20.0, 0.02)
 

@@ -14,13 +14,13 @@ from roller_drives import phases_of
 from youbot_dynamics.control.program import read_program
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.identification.base.calibration_poses import calibration_signals
+from youbot_dynamics.identification.base.calibration_result import named_estimates
+from youbot_dynamics.identification.base.roller_calibration import calibrate_with_rollers
+from youbot_dynamics.identification.base.roller_phase_fit import RollerPhaseFit
 from youbot_dynamics.identification.calibration import WHEELS
-from youbot_dynamics.identification.calibration_poses import calibration_signals
-from youbot_dynamics.identification.calibration_result import named_estimates
 from youbot_dynamics.identification.comparison import path_errors, sample_poses
-from youbot_dynamics.identification.response_fit import DriveSignals, identify_response, rolled_path
-from youbot_dynamics.identification.roller_calibration import calibrate_with_rollers
-from youbot_dynamics.identification.roller_phase_fit import RollerPhaseFit
+from youbot_dynamics.identification.timing.response_fit import DriveSignals, identify_response, rolled_path
 from youbot_dynamics.kinematics.roller_phase import ideal_depth, mean_factor
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot

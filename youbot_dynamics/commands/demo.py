@@ -20,10 +20,10 @@ from rich.table import Table
 from youbot_dynamics.commands.findings import print_findings
 from youbot_dynamics.commands.progress import announce, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
-from youbot_dynamics.identification.base_signals import base_signals
+from youbot_dynamics.identification.base.base_signals import base_signals
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
-from youbot_dynamics.identification.opened import Options
 from youbot_dynamics.identification.pipeline import compare, identify, write_outputs
+from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.identification.recorded_path import RecordedPath, recorded_path
 from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters

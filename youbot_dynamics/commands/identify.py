@@ -12,11 +12,11 @@ from pathlib import Path
 from youbot_dynamics.commands.findings import print_findings
 from youbot_dynamics.commands.progress import announce, steps
 from youbot_dynamics.errors import IdentificationError, ParameterError, RecordingError
-from youbot_dynamics.identification.fleet import fleet_worker
-from youbot_dynamics.identification.opened import Options
 from youbot_dynamics.identification.pipeline import compare, identify, write_outputs
+from youbot_dynamics.identification.reading.fleet import fleet_worker
+from youbot_dynamics.identification.reading.opened import Options
+from youbot_dynamics.identification.reading.topics import ROLES
 from youbot_dynamics.identification.result import result_json
-from youbot_dynamics.identification.topics import ROLES
 from youbot_dynamics.identification_stages import STAGES
 from youbot_dynamics.robot import load_robot
 

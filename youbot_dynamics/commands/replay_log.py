@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.arm_log import ArmLog, MotorReadings
-from youbot_dynamics.identification.arm_signals import joint_limits, times_of
-from youbot_dynamics.identification.topics import find_arm_states, find_topic
-from youbot_dynamics.identification.units import angles_beyond
+from youbot_dynamics.identification.arm.arm_signals import joint_limits, times_of
+from youbot_dynamics.identification.reading.topics import find_arm_states, find_topic
+from youbot_dynamics.identification.reading.units import angles_beyond
 from youbot_dynamics.recording.bag import Recording, open_bag
 from youbot_dynamics.recording.text_log import TextLog, read_text_log
 from youbot_dynamics.robot import Robot

@@ -20,11 +20,11 @@ from youbot_dynamics.commands.replay_plots import (
     position_plot,
 )
 from youbot_dynamics.estimation.replay import ArmReplay, JointSummary, sound_innovations
+from youbot_dynamics.identification.fitting.whiteness import whiteness
 from youbot_dynamics.identification.page.curve_plots import autocorrelation_plot
 from youbot_dynamics.identification.page.drawing import LineStyle, legend
 from youbot_dynamics.identification.page.style import document
 from youbot_dynamics.identification.page.words import NOT_AVAILABLE, PLUS_MINUS, minus, number, scroller, text
-from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]

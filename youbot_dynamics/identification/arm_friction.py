@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_regressors import (
+from youbot_dynamics.identification.arm.arm_regressors import (
     BaseParameters,
     felt_parameters,
     inertial_parameters,
     named_after,
     uncertainty,
 )
-from youbot_dynamics.identification.arm_rows import ArmFrictionModel, JointRows, joint_rows, refusal_of
-from youbot_dynamics.identification.arm_windows import ArmSignals
-from youbot_dynamics.identification.block_sums import Rows
+from youbot_dynamics.identification.arm.arm_rows import ArmFrictionModel, JointRows, joint_rows, refusal_of
+from youbot_dynamics.identification.arm.arm_windows import ArmSignals
+from youbot_dynamics.identification.fitting.block_sums import Rows
+from youbot_dynamics.identification.fitting.verdict import Estimate, Unknown, judge, refusal, undetermined
 from youbot_dynamics.identification.least_squares import Fit, least_squares
-from youbot_dynamics.identification.verdict import Estimate, Unknown, judge, refusal, undetermined
 
 Vector = NDArray[np.float64]
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.block_sums import BlockSums, Rows, accumulate, merge
-from youbot_dynamics.identification.friction_rows import FrictionModel, friction_rows
+from youbot_dynamics.identification.base.friction_rows import FrictionModel, friction_rows
+from youbot_dynamics.identification.fitting.block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.fitting.verdict import Estimate, Unknown, undetermined
 from youbot_dynamics.identification.least_squares import Fit, fit
-from youbot_dynamics.identification.verdict import Estimate, Unknown, undetermined
 
 Vector = NDArray[np.float64]
 

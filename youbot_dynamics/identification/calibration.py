@@ -17,10 +17,9 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.block_sums import Rows, accumulate, merge
-from youbot_dynamics.identification.calibration_model import Guess, Integers, Windows, residuals, slopes
-from youbot_dynamics.identification.calibration_poses import CalibrationSignals
-from youbot_dynamics.identification.calibration_start import (
+from youbot_dynamics.identification.base.calibration_model import Guess, Integers, Windows, residuals, slopes
+from youbot_dynamics.identification.base.calibration_poses import CalibrationSignals
+from youbot_dynamics.identification.base.calibration_start import (
     RESTING,
     TURNING_RADIUS,
     cut_windows,
@@ -28,8 +27,9 @@ from youbot_dynamics.identification.calibration_start import (
     first_guess,
     tracked_over_rolled,
 )
+from youbot_dynamics.identification.fitting.block_sums import Rows, accumulate, merge
+from youbot_dynamics.identification.fitting.verdict import Estimate, Unknown, alike, judge, refusal, undetermined
 from youbot_dynamics.identification.least_squares import Fit, fit
-from youbot_dynamics.identification.verdict import Estimate, Unknown, alike, judge, refusal, undetermined
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 WHEELS = ("fl", "fr", "rl", "rr")

@@ -11,11 +11,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.block_jackknife import BLOCK, block_jackknife
-from youbot_dynamics.identification.fopdt import RESOLUTION, fit_fopdt, refused
-from youbot_dynamics.identification.held_command import HeldCommand
-from youbot_dynamics.identification.verdict import CONFIDENCE, IDENTIFIED, WIDEST_SHARE, Estimate, refusal
-from youbot_dynamics.identification.whiteness import Whiteness, whiteness
+from youbot_dynamics.identification.fitting.block_jackknife import BLOCK, block_jackknife
+from youbot_dynamics.identification.fitting.verdict import CONFIDENCE, IDENTIFIED, WIDEST_SHARE, Estimate, refusal
+from youbot_dynamics.identification.fitting.whiteness import Whiteness, whiteness
+from youbot_dynamics.identification.timing.fopdt import RESOLUTION, fit_fopdt, refused
+from youbot_dynamics.identification.timing.held_command import HeldCommand
 
 Vector = NDArray[np.float64]
 

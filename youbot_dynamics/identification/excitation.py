@@ -20,9 +20,14 @@ from youbot_dynamics.arrays import array
 from youbot_dynamics.control.program import Program
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_regressors import felt_parameters, inertial_parameters, regressor, uncertainty
-from youbot_dynamics.identification.arm_windows import SLOWEST
-from youbot_dynamics.identification.friction_rows import ROLLER_DEADBAND, WHEEL_DEADBAND, FrictionModel
+from youbot_dynamics.identification.arm.arm_regressors import (
+    felt_parameters,
+    inertial_parameters,
+    regressor,
+    uncertainty,
+)
+from youbot_dynamics.identification.arm.arm_windows import SLOWEST
+from youbot_dynamics.identification.base.friction_rows import ROLLER_DEADBAND, WHEEL_DEADBAND, FrictionModel
 from youbot_dynamics.robot_base import Base
 
 Vector = NDArray[np.float64]

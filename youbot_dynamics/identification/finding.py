@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import read_only
-from youbot_dynamics.identification.verdict import Estimate
+from youbot_dynamics.identification.fitting.verdict import Estimate
 from youbot_dynamics.robot import PREFIX
 
 if TYPE_CHECKING:
-    from youbot_dynamics.identification.whiteness import Whiteness
+    from youbot_dynamics.identification.fitting.whiteness import Whiteness
 
 Vector = NDArray[np.float64]
 

@@ -17,11 +17,11 @@ from scipy.special import stdtrit
 
 from youbot_dynamics.arrays import array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification import verdict
-from youbot_dynamics.identification.block_sums import BlockSums, Rows, accumulate, merge
-from youbot_dynamics.identification.chunked_qr import triangular_factor
-from youbot_dynamics.identification.scaled_model import scaled_model, solve_triangular
-from youbot_dynamics.identification.verdict import CONFIDENCE, Estimate, Unknown
+from youbot_dynamics.identification.fitting import verdict
+from youbot_dynamics.identification.fitting.block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.fitting.chunked_qr import triangular_factor
+from youbot_dynamics.identification.fitting.scaled_model import scaled_model, solve_triangular
+from youbot_dynamics.identification.fitting.verdict import CONFIDENCE, Estimate, Unknown
 
 Vector = NDArray[np.float64]
 

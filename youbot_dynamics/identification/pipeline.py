@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
-from youbot_dynamics.identification.bag_folders import expand
-from youbot_dynamics.identification.base_signals import base_signals
+from youbot_dynamics.identification.base.base_signals import base_signals
 from youbot_dynamics.identification.comparison import (
     FEEDBACK,
     OPEN_LOOP,
@@ -23,9 +22,17 @@ from youbot_dynamics.identification.comparison import (
     sample_poses,
 )
 from youbot_dynamics.identification.export.files import export_all
-from youbot_dynamics.identification.extraction import Extracted, HereWorker, Task, Worker, stage_of, unforeseen_error
 from youbot_dynamics.identification.finding import StageResult
-from youbot_dynamics.identification.opened import Opened, Options, Source, open_recording
+from youbot_dynamics.identification.reading.bag_folders import expand
+from youbot_dynamics.identification.reading.extraction import (
+    Extracted,
+    HereWorker,
+    Task,
+    Worker,
+    stage_of,
+    unforeseen_error,
+)
+from youbot_dynamics.identification.reading.opened import Opened, Options, Source, open_recording
 from youbot_dynamics.identification.recorded_path import RecordedPath, recorded_path
 from youbot_dynamics.identification.report import Report, write_report
 from youbot_dynamics.identification.result import Result, Skipped, versions, write_result

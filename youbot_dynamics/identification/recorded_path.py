@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.base_signals import MotionSignals
+from youbot_dynamics.identification.base.base_signals import MotionSignals
 from youbot_dynamics.identification.comparison import (
     FEEDBACK,
     OPEN_LOOP,
@@ -19,7 +19,7 @@ from youbot_dynamics.identification.comparison import (
     restored_path,
     sample_poses,
 )
-from youbot_dynamics.identification.topics import find_topic
+from youbot_dynamics.identification.reading.topics import find_topic
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import Recording
 

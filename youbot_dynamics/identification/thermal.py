@@ -22,9 +22,9 @@ from scipy import optimize
 from youbot_dynamics.arrays import array
 from youbot_dynamics.dynamics.heat_network import heat_history
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.block_sums import Rows
+from youbot_dynamics.identification.fitting.block_sums import Rows
+from youbot_dynamics.identification.fitting.verdict import Estimate, Unknown, judge, undetermined
 from youbot_dynamics.identification.least_squares import Fit, least_squares
-from youbot_dynamics.identification.verdict import Estimate, Unknown, judge, undetermined
 
 Vector = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from youbot_dynamics import __version__
-from youbot_dynamics.identification.arm_inertia import ConsistentInertia
+from youbot_dynamics.identification.arm.arm_inertia import ConsistentInertia
 from youbot_dynamics.identification.export.mujoco import write_mujoco
 from youbot_dynamics.identification.export.nav2 import write_nav2
 from youbot_dynamics.identification.export.urdf import write_urdf

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.identification.finding import FitCurve
+from youbot_dynamics.identification.fitting.whiteness import Whiteness
 from youbot_dynamics.identification.page.drawing import (
     COMMANDED,
     MEASURED,
@@ -20,7 +21,6 @@ from youbot_dynamics.identification.page.drawing import (
     svg,
     thin,
 )
-from youbot_dynamics.identification.whiteness import Whiteness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.identification.finding import FitCurve, StageResult
+from youbot_dynamics.identification.fitting.whiteness import Whiteness, whiteness
 from youbot_dynamics.identification.page import drawing
 from youbot_dynamics.identification.page.curve_plots import (
     autocorrelation_plot,
@@ -17,7 +18,6 @@ from youbot_dynamics.identification.page.curve_plots import (
     whole_plot,
 )
 from youbot_dynamics.identification.page.words import PLUS_MINUS, STAGE_TITLES, number, sentence, significant, text
-from youbot_dynamics.identification.whiteness import Whiteness, whiteness
 
 Vector = NDArray[np.float64]
 

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm.arm_inertia import ConsistentInertia, consistent_inertia
+from youbot_dynamics.identification.arm.arm_rows import ArmFrictionModel
+from youbot_dynamics.identification.arm.arm_signals import RecordedArm, recorded_arm, torque_starts
+from youbot_dynamics.identification.arm.lugre_fit import fit_bristles
+from youbot_dynamics.identification.arm.stribeck import with_stribeck
 from youbot_dynamics.identification.arm_friction import ArmFriction, JointFit, identify_arm_friction
-from youbot_dynamics.identification.arm_inertia import ConsistentInertia, consistent_inertia
-from youbot_dynamics.identification.arm_rows import ArmFrictionModel
-from youbot_dynamics.identification.arm_signals import RecordedArm, recorded_arm, torque_starts
 from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.lugre_fit import fit_bristles
-from youbot_dynamics.identification.opened import Opened
+from youbot_dynamics.identification.fitting.verdict import Unknown, refusal, undetermined
+from youbot_dynamics.identification.fitting.whiteness import whiteness
+from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
-from youbot_dynamics.identification.stribeck import with_stribeck
-from youbot_dynamics.identification.torque_delay import estimate_torque_delay
-from youbot_dynamics.identification.verdict import Unknown, refusal, undetermined
-from youbot_dynamics.identification.whiteness import whiteness
+from youbot_dynamics.identification.timing.torque_delay import estimate_torque_delay
 from youbot_dynamics.robot import Robot
 
 STAGE = "arm_friction"

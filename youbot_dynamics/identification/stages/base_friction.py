@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.identification.base.coast_down import coast_sums, fit_coast_down
+from youbot_dynamics.identification.base.friction_rows import FrictionModel
+from youbot_dynamics.identification.base.friction_signals import recorded_wheel_signals
 from youbot_dynamics.identification.base_friction import (
     BaseFriction,
     FrictionSignals,
@@ -17,14 +20,11 @@ from youbot_dynamics.identification.base_friction import (
     friction_sums,
     no_friction,
 )
-from youbot_dynamics.identification.block_sums import BlockSums, Rows, merge
-from youbot_dynamics.identification.coast_down import coast_sums, fit_coast_down
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.friction_rows import FrictionModel
-from youbot_dynamics.identification.friction_signals import recorded_wheel_signals
-from youbot_dynamics.identification.opened import Opened
+from youbot_dynamics.identification.fitting.block_sums import BlockSums, Rows, merge
+from youbot_dynamics.identification.fitting.whiteness import whiteness
+from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
-from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
 STAGE = "base_friction"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from youbot_dynamics.identification.base.calibration_poses import CalibrationSignals, recorded_calibration_signals
+from youbot_dynamics.identification.base.calibration_result import named_estimates
+from youbot_dynamics.identification.base.roller_calibration import calibrate_with_rollers
+from youbot_dynamics.identification.base.roller_phase_fit import RollerPhaseFit
 from youbot_dynamics.identification.calibration import SIZE, WHEELS, Calibration
-from youbot_dynamics.identification.calibration_poses import CalibrationSignals, recorded_calibration_signals
-from youbot_dynamics.identification.calibration_result import named_estimates
 from youbot_dynamics.identification.finding import Correlation, Finding, StageResult
-from youbot_dynamics.identification.opened import Opened
-from youbot_dynamics.identification.roller_calibration import calibrate_with_rollers
-from youbot_dynamics.identification.roller_phase_fit import RollerPhaseFit
+from youbot_dynamics.identification.fitting.verdict import IDENTIFIED, Estimate
+from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
-from youbot_dynamics.identification.verdict import IDENTIFIED, Estimate
 from youbot_dynamics.robot import Robot
 
 STAGE = "calibration"

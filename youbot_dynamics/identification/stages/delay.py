@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from youbot_dynamics.identification.base_signals import MotionSignals, base_signals, text_signals
-from youbot_dynamics.identification.clock import ONE_WAY
+from youbot_dynamics.identification.base.base_signals import MotionSignals, base_signals, text_signals
 from youbot_dynamics.identification.delay import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
-from youbot_dynamics.identification.held_command import HeldCommand
-from youbot_dynamics.identification.opened import Opened
+from youbot_dynamics.identification.fitting.verdict import Estimate
+from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.identification.stages.stage import DRAWN, Reopen, Taken
-from youbot_dynamics.identification.verdict import Estimate
+from youbot_dynamics.identification.timing.clock import ONE_WAY
+from youbot_dynamics.identification.timing.held_command import HeldCommand
 from youbot_dynamics.robot import Robot
 
 # Channels of the base: the robot has parameters for their delays.

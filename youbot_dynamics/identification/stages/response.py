@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.base_signals import base_signals
+from youbot_dynamics.identification.base.base_signals import base_signals
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.opened import Opened
-from youbot_dynamics.identification.response_fit import (
+from youbot_dynamics.identification.fitting.whiteness import whiteness
+from youbot_dynamics.identification.reading.opened import Opened
+from youbot_dynamics.identification.stages.stage import DRAWN, Reopen, Taken
+from youbot_dynamics.identification.timing.response_fit import (
     DriveSignals,
     Response,
     combined_response,
     identify_response,
     rolled_path,
 )
-from youbot_dynamics.identification.stages.stage import DRAWN, Reopen, Taken
-from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from youbot_dynamics.identification.finding import StageResult
-from youbot_dynamics.identification.opened import Opened
+from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.robot import Robot
 
 # Recordings of which a part holds curves for the report: a fleet's would fill memory and page.

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from youbot_dynamics.identification.arm.motor_signals import MEAN, MotorSignals, recorded_motors
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
-from youbot_dynamics.identification.motor_signals import MEAN, MotorSignals, recorded_motors
-from youbot_dynamics.identification.opened import Opened
+from youbot_dynamics.identification.fitting.verdict import Estimate, Unknown, judge
+from youbot_dynamics.identification.fitting.whiteness import whiteness
+from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
 from youbot_dynamics.identification.thermal import (
     Armature,
@@ -21,8 +23,6 @@ from youbot_dynamics.identification.thermal import (
     identify_heat,
     winding_from_voltage,
 )
-from youbot_dynamics.identification.verdict import Estimate, Unknown, judge
-from youbot_dynamics.identification.whiteness import whiteness
 from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]

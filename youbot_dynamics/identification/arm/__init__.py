@@ -1,0 +1,1 @@
+"""Signals and rows of the arm: windows, regressors, bodies, Stribeck and bristles."""

@@ -1,0 +1,1 @@
+"""Signals and rows of the base: friction, coast-down, calibration of wheels and rollers."""
