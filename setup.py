@@ -23,6 +23,7 @@ NODES = (
     "recorder",
     "program_player",
     "stop_base",
+    "check_driver",
 )
 
 
@@ -73,7 +74,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (f"share/{PACKAGE}", ["package.xml"]),
         *shared("launch", "*.launch.py"),
-        *shared("config", "*.yaml", "*.txt"),
+        *shared("config", "*.yaml", "*.txt", "*.rviz", "*.json", "*.xml", "*.sdf"),
         *shared("urdf", "*.urdf", "*.xacro"),
     ],
     zip_safe=False,
