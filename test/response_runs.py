@@ -13,7 +13,8 @@ from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.identification.base.friction_rows import FrictionModel
 from youbot_dynamics.identification.comparison import path_errors, sample_poses
 from youbot_dynamics.identification.excitation import base_excitation
-from youbot_dynamics.identification.timing.response_fit import DriveSignals, Response, identify_response, rolled_path
+from youbot_dynamics.identification.timing.drive_signals import DriveSignals, rolled_path
+from youbot_dynamics.identification.timing.response_fit import Response, identify_response
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.base_only import BaseOnly

@@ -11,6 +11,7 @@ from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds
 
 from youbot_dynamics.commands.main import main
 from youbot_dynamics.errors import IdentificationError, RecordingError
+from youbot_dynamics.identification.base.friction_signals import wheel_signals
 from youbot_dynamics.identification.page.words import rounded
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import extraction
@@ -89,6 +90,27 @@ def test_a_sound_recording_has_nothing_wrong(tmp_path: Path) -> None:
     held = rows()
     assert "leap" not in warnings_of(bag(tmp_path / "gap", held[:900] + held[1100:]))
     assert "leap" not in warnings_of(bag(tmp_path / "twice", rows(stamps=np.floor(TIME / 0.04) * 0.04)))
+
+
+def test_a_second_of_lost_messages_does_not_spoil_the_delays(tmp_path: Path) -> None:
+    held = rows()
+    bag(tmp_path / "bag", held[:1000] + held[1100:])
+    found = identify([tmp_path / "bag"], ROBOT, Options(), only=("delay",)).result
+    for axis in ("x", "y", "yaw"):
+        one = found[f"robot.base.delay.effective_{axis}"].estimate
+        assert one.identified and one.value == pytest.approx(0.12, abs=1e-3)
+
+
+def test_commands_that_are_no_numbers_leave_friction_its_instruments() -> None:
+    twists = np.column_stack([np.sin(TIME), np.zeros((len(TIME), 2))])
+    whole, holed = twists, twists.copy()
+    holed[1::7] = np.nan
+    base = ROBOT.base.geometry.mecanum()
+    one, other = (wheel_signals(TIME, ANGLE, None, (TIME, t), np.full(3, 0.12), base).commanded for t in (whole, holed))
+    assert one is not None and other is not None
+    assert np.array_equal(np.isfinite(one), np.isfinite(other)) and np.nanmax(np.abs(one - other)) < 0.5
+    with pytest.raises(IdentificationError, match="none that can be read"):
+        wheel_signals(TIME, ANGLE, None, (TIME, np.nan * twists), np.full(3, 0.12), base)
 
 
 def test_infinite_values_are_read_as_none(tmp_path: Path) -> None:

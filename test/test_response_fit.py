@@ -10,13 +10,12 @@ from response_runs import ROBOT, excitation, response_of
 from youbot_dynamics.control.program import Program
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.identification.timing.drive_signals import DriveSignals, rolled_path
 from youbot_dynamics.identification.timing.response_fit import (
-    DriveSignals,
     Response,
     combined_response,
     displacements,
     identify_response,
-    rolled_path,
 )
 from youbot_dynamics.simulation.base_truth import BaseTruth
 
@@ -177,6 +176,26 @@ def test_a_command_that_cannot_be_read_is_no_command_to_stop() -> None:
     np.testing.assert_array_equal(signals.twists, np.full((2, 3), 0.2))
     with pytest.raises(InputError, match="one a command"):
         DriveSignals(np.array([0.0, 0.1]), twists, np.array([0.0, 0.1]), np.zeros((2, 3)))
+
+
+def test_commands_missing_from_a_stream_are_not_taken_for_held() -> None:
+    run = drive_open_loop(excitation(30.0), ROBOT, calibrated_truth(4), 4)
+    whole = DriveSignals(run.command_time, run.twist, run.stamps, rolled_path(run.positions))
+    lost = (whole.sent - whole.sent[0] > 8.0) & (whole.sent - whole.sent[0] < 9.0)
+    holed = DriveSignals(whole.sent[~lost], whole.twists[~lost], whole.stamps, whole.poses)
+    known = holed.commands_known(25)
+    assert 1.0 < (1.0 - known).sum() * np.median(np.diff(whole.stamps)) < 2.5
+    assert np.all(whole.commands_known(25) == 1.0)
+    found, before = (identify_response([one], ROBOT.base.dynamics(), [0.15] * 3) for one in (holed, whole))
+    assert found.usable
+    for name in ("dead_time_x", "dead_time_y", "lag"):
+        assert found[name].value == pytest.approx(before[name].value, abs=3.0 * before[name].standard_error)
+
+
+def test_commands_sent_only_when_they_change_are_held() -> None:
+    sent = np.cumsum([0.02, 0.4, 0.1, 3.0, 0.05, 0.7])
+    stamps = np.linspace(0.0, sent[-1], 300)
+    assert np.all(DriveSignals(sent, np.zeros((6, 3)), stamps, np.zeros((300, 3))).commands_known(10) == 1.0)
 
 
 def test_displacements_know_no_fixed_frame() -> None:

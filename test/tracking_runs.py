@@ -20,7 +20,8 @@ from youbot_dynamics.identification.base.roller_calibration import calibrate_wit
 from youbot_dynamics.identification.base.roller_phase_fit import RollerPhaseFit
 from youbot_dynamics.identification.calibration import WHEELS
 from youbot_dynamics.identification.comparison import path_errors, sample_poses
-from youbot_dynamics.identification.timing.response_fit import DriveSignals, identify_response, rolled_path
+from youbot_dynamics.identification.timing.drive_signals import DriveSignals, rolled_path
+from youbot_dynamics.identification.timing.response_fit import identify_response
 from youbot_dynamics.kinematics.roller_phase import ideal_depth, mean_factor
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot

@@ -181,10 +181,11 @@ def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic:
         if name in recording.topics and recording.topics[name].type in POSE_TYPES:
             return name
         got = recording.topics[name].type if name in recording.topics else "no such topic"
+        there = [info.name for info in recording.topics.values() if info.type in POSE_TYPES and info.count]
         raise RecordingError(
             f"topic {name} in {recording.path}",
             got=got,
-            expected=" or ".join(POSE_TYPES),
+            expected=f"one of {', '.join(there)}" if there else " or ".join(POSE_TYPES),
             remedy="name the topic of the poses with --pose-topic NAME",
         )
     exact = find_topic(recording, "ground_truth", chosen)

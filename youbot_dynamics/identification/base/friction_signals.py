@@ -102,7 +102,7 @@ def wheel_signals(
         recording: number of the recording.
 
     Raises:
-        IdentificationError: hardly any readings.
+        IdentificationError: hardly any readings, or commands of which none can be read.
     """
     keep = np.concatenate([[True], np.diff(time) > 0.0]) if len(time) else np.zeros(0, dtype=bool)
     time, positions = time[keep], positions[keep]
@@ -117,7 +117,16 @@ def wheel_signals(
     mean = None if torques is None else 0.5 * (torques[:-1] + torques[1:])
     commanded = None
     if command is not None:
-        sent, twists = command
+        # One that cannot be read is not one to stop: the one before it is taken to hold.
+        told = np.isfinite(command[0]) & np.all(np.isfinite(command[1]), axis=1)
+        sent, twists = command[0][told], command[1][told]
+        if not len(sent):
+            raise IdentificationError(
+                "commands of the wheels",
+                got="none that can be read",
+                expected="finite velocities",
+                remedy="look at what sends them, or leave their topic out of the recording",
+            )
         asked = np.empty((len(middle), 3))
         for axis in range(3):
             moved = HeldCommand(sent, twists[:, axis], 0.0).integral(time - delays[axis])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from youbot_dynamics.identification.base.calibration_poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.base.calibration_result import named_estimates
+from youbot_dynamics.identification.base.odometry_error import odometry_errors
 from youbot_dynamics.identification.base.roller_calibration import calibrate_with_rollers
 from youbot_dynamics.identification.base.roller_phase_fit import RollerPhaseFit
 from youbot_dynamics.identification.calibration import SIZE, WHEELS, Calibration
@@ -13,6 +16,7 @@ from youbot_dynamics.identification.finding import Correlation, Finding, StageRe
 from youbot_dynamics.identification.fitting.verdict import IDENTIFIED, Estimate
 from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.identification.stages.stage import Reopen, Taken
+from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot import Robot
 
 STAGE = "calibration"
@@ -51,6 +55,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
     found = calibrate_with_rollers([one.part for one in used], geometry.wheels())
     if found.calibration[SIZE].identified:
         notes.append(_RATIO)
+        notes.append(_worth([one.part for one in used], found.calibration, geometry.mecanum()))
     samples = sum(len(one.part.poses) for one in used)
     named = named_estimates(found.calibration, geometry)
     findings = [Finding(name, estimate, samples) for name, estimate in named.items()]
@@ -61,6 +66,20 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:
         if found.phases.identified:
             notes.append(_COUNTING)
     return StageResult(STAGE, tuple(findings), correlations=_correlations(found.calibration), notes=tuple(notes))
+
+
+def _worth(recordings: Sequence[CalibrationSignals], found: Calibration, configured: MecanumBase) -> str:
+    """How far free odometry is off over two seconds of these recordings, before and after."""
+    told = []
+    for base in (configured, found.base):
+        pairs = zip(recordings, found.offsets.tolist(), strict=True)
+        off = np.vstack([odometry_errors(one, base, found.sensor, offset) for one, offset in pairs])
+        x, y, yaw = 1e3 * np.sqrt(np.mean(off**2, axis=0)) if len(off) else np.full(3, np.nan)
+        told.append(f"{x:.1f} mm forward, {y:.1f} mm sideways, {yaw:.1f} mrad")
+    return (
+        f"odometry over 2 s is off by {told[0]} (root mean square) with the configured geometry, by {told[1]} with the"
+        " identified one; the noise of the poses is in both"
+    )
 
 
 def _of_rollers(found: RollerPhaseFit, samples: int) -> list[Finding]:

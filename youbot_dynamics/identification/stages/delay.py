@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,11 +17,13 @@ from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.identification.stages.stage import DRAWN, Reopen, Taken
 from youbot_dynamics.identification.timing.clock import ONE_WAY
 from youbot_dynamics.identification.timing.held_command import HeldCommand
+from youbot_dynamics.identification.timing.stream_gaps import stream_gaps
 from youbot_dynamics.robot import Robot
 
 # Channels of the base: the robot has parameters for their delays.
 _AXES = ("x", "y", "yaw")
 _PREFIX = "robot.base.delay"
+_SHORTEST_PIECE, _FEWEST = 4.0, 100  # [s], readings of a piece between gaps that is worth a look
 _MOST_POINTS = 4000  # of a curve
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
@@ -30,7 +33,7 @@ class DelayPart:
     """Delays of one recording.
 
     Args:
-        estimates: one a channel.
+        estimates: one a channel, of each piece where commands are missing in between.
         fits: curves of the identified ones.
         clock: which clock the times are of.
         signals: what was compared.
@@ -52,19 +55,48 @@ def extract(opened: Opened, robot: Robot) -> DelayPart:
     signals = (
         text_signals(opened.log) if opened.log is not None else base_signals(opened.bag(), robot, opened.options.topics)
     )
-    found = estimate_delay(
-        signals.command_time,
-        signals.command,
-        signals.measured_time,
-        signals.measured,
-        model="fopdt",
-        measured_is=signals.measured_is,
-        channels=signals.channels,
-        friction=signals.friction,
-    )
-    shown = enumerate(found) if opened.number < DRAWN else ()
-    fits = tuple(_curve(signals, k, one, opened.path.name) for k, one in shown if one.identified)
-    return DelayPart(found, fits, signals.clock, signals.source)
+    found: list[DelayEstimate] = []
+    fits: list[FitCurve] = []
+    for number, piece in enumerate(_unbroken(signals)):
+        of_piece = estimate_delay(
+            piece.command_time,
+            piece.command,
+            piece.measured_time,
+            piece.measured,
+            model="fopdt",
+            measured_is=piece.measured_is,
+            channels=piece.channels,
+            friction=piece.friction,
+        )
+        found += of_piece
+        if opened.number < DRAWN and number == 0:
+            fits = [_curve(piece, k, one, opened.path.name) for k, one in enumerate(of_piece) if one.identified]
+    return DelayPart(tuple(found), tuple(fits), signals.clock, signals.source)
+
+
+def _unbroken(signals: MotionSignals) -> list[MotionSignals]:
+    """Pieces between which commands are missing from their stream, the longest first; the recording where none is."""
+    gaps = stream_gaps(signals.command_time)
+    if not len(gaps):
+        return [signals]
+    edges = [0, *(gaps + 1).tolist(), len(signals.command_time)]
+    pieces = []
+    for begin, end in itertools.pairwise(edges):
+        sent = signals.command_time[begin:end]
+        inside = (signals.measured_time >= sent[0]) & (signals.measured_time <= sent[-1])
+        if sent[-1] - sent[0] < _SHORTEST_PIECE or np.count_nonzero(inside) < _FEWEST:
+            continue
+        pieces.append(
+            dataclasses.replace(
+                signals,
+                command_time=sent,
+                command=signals.command[begin:end],
+                measured_time=signals.measured_time[inside],
+                measured=signals.measured[inside],
+                friction=None if signals.friction is None else signals.friction[begin:end],
+            )
+        )
+    return sorted(pieces, key=lambda piece: len(piece.command_time), reverse=True) or [signals]
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Reopen) -> StageResult:

@@ -15,12 +15,11 @@ from youbot_dynamics.identification.finding import Correlation, Finding, FitCurv
 from youbot_dynamics.identification.fitting.whiteness import whiteness
 from youbot_dynamics.identification.reading.opened import Opened
 from youbot_dynamics.identification.stages.stage import DRAWN, Reopen, Taken
+from youbot_dynamics.identification.timing.drive_signals import DriveSignals, rolled_path
 from youbot_dynamics.identification.timing.response_fit import (
-    DriveSignals,
     Response,
     combined_response,
     identify_response,
-    rolled_path,
 )
 from youbot_dynamics.robot import Robot
 

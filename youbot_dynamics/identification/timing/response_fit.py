@@ -18,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import array, read_only
+from youbot_dynamics.arrays import array
 from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
-from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.fitting.block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.fitting.verdict import Estimate, Unknown, judge, refusal, undetermined
 from youbot_dynamics.identification.least_squares import Fit, fit
-from youbot_dynamics.kinematics import planar
+from youbot_dynamics.identification.timing.drive_signals import DriveSignals
 
 Vector = NDArray[np.float64]
 
@@ -63,50 +63,6 @@ _VALUES = tuple(
 _LAGS = (0.01, 0.03, 0.06)  # [s] the search starts from
 _DRIVEN = 0.05  # [m, m, rad] way of the commands on an axis below which nothing is asked of it
 _WORST_MISFIT = 0.1  # of the displacements, as a share of them, above which the model is not believed
-
-
-@dataclass(frozen=True, eq=False)
-class DriveSignals:
-    """Commands and poses of one drive from rest.
-
-    Args:
-        sent: (c,) times of the commands [s], increasing.
-        twists: (c, 3) body twists that were sent, each held until the next [m/s, m/s, rad/s].
-        stamps: (m,) of the poses, on the same clock [s].
-        poses: (m, 3) in any fixed frame [m, m, rad]: ground truth, or what the wheels have rolled.
-        recording: number of the recording, another one for each.
-
-    Raises:
-        InputError: commands and their times that differ in number.
-    """
-
-    sent: Vector
-    twists: Vector
-    stamps: Vector
-    poses: Vector
-    recording: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the shapes, leave out what is not finite or not newer, and keep the arrays read-only."""
-        sent = np.asarray(self.sent, dtype=float)
-        twists = np.asarray(self.twists, dtype=float)
-        if twists.shape != (len(sent), 3):
-            raise InputError("twists", got=f"shape {twists.shape}", expected=f"({len(sent)}, 3), one a command")
-        # A command that cannot be read is not one to stop: the one before it is taken to hold.
-        told = np.isfinite(sent) & np.all(np.isfinite(twists), axis=1)
-        sent, twists = sent[told], twists[told]
-        stamps, poses = np.asarray(self.stamps, dtype=float), np.asarray(self.poses, dtype=float)
-        sound = np.isfinite(stamps) & np.all(np.isfinite(poses), axis=1)
-        stamps, poses = stamps[sound], poses[sound].copy()
-        newer = np.concatenate([[True], np.diff(stamps) > 0.0]) if len(stamps) else np.zeros(0, dtype=bool)
-        late = np.concatenate([[True], np.diff(sent) > 0.0]) if len(sent) else np.zeros(0, dtype=bool)
-        stamps, poses = stamps[newer], poses[newer]
-        inside = (stamps >= sent[0]) & (stamps <= sent[-1] + 1.0) if len(sent) else np.zeros(len(stamps), dtype=bool)
-        stamps, poses = stamps[inside], poses[inside]
-        if len(poses):
-            poses[:, 2] = np.unwrap(poses[:, 2])
-        for name, value in (("sent", sent[late]), ("twists", twists[late]), ("stamps", stamps), ("poses", poses)):
-            object.__setattr__(self, name, read_only(np.ascontiguousarray(value)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,11 +145,13 @@ class _Problem:
         free[_NAMES.index("centre_x")] = bool(driven[2] and driven[1])
         self.free = np.flatnonzero(free)
         self.spans = [max(1, round(_SPAN / float(np.median(np.diff(one.stamps))))) for one in drives]
+        self.told = [one.commands_known(span) for one, span in zip(drives, self.spans, strict=True)]
 
     def residuals(self, x: Vector) -> list[Vector]:
         """Measured less modelled displacement (k, 3) of each drive in the body frame, the yaw as a length."""
         base = _base_of(x, self.dynamics)
-        return [self._residual(base, x[_GAINS], one, span) for one, span in zip(self.drives, self.spans, strict=True)]
+        parts = zip(self.drives, self.spans, self.told, strict=True)
+        return [self._residual(base, x[_GAINS], one, span) * told[:, None] for one, span, told in parts]
 
     def stacked(self, x: Vector) -> Vector:
         """All residuals (r,)."""
@@ -279,14 +237,14 @@ def _judged(problem: _Problem, x: Vector) -> Response:
     power = 0.0
     duration = sum(float(np.ptp(one.stamps)) for one in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
-    for one, span in zip(problem.drives, problem.spans, strict=True):
+    for one, span, told in zip(problem.drives, problem.spans, problem.told, strict=True):
         moments = np.repeat(one.stamps[span:], 3)
         part = slice(row, row + len(moments))
         row += len(moments)
         # Linear in the values themselves, not in their changes: so recordings add up, each about its own solution.
         target = residual[part] + slopes[part] @ x
         pieces.append(Rows(moments, slopes[part], target, recording=one.recording, block=block))
-        moved = displacements(one.poses, span)
+        moved = displacements(one.poses, span) * told[:, None]
         power += float(np.sum(moved * moved))
     if power == 0.0:
         return _refused("the base never moved")
@@ -298,7 +256,8 @@ def _judged(problem: _Problem, x: Vector) -> Response:
         linear = fit(sums, _VALUES)
     except IdentificationError as too_little:
         return _refused(too_little.got)
-    rms = np.sqrt(np.mean(np.concatenate(problem.residuals(x)) ** 2, axis=0)) / np.array([1.0, 1.0, _ARM])
+    rows = max(1.0, float(np.sum(np.concatenate(problem.told))))
+    rms = np.sqrt(np.sum(np.concatenate(problem.residuals(x)) ** 2, axis=0) / rows) / np.array([1.0, 1.0, _ARM])
     return _response(x, linear, sums, problem.dynamics, rms)
 
 
@@ -368,16 +327,3 @@ def _within_search(k: int, estimate: Estimate) -> Estimate:
 
 def _refused(reason: str) -> Response:
     return Response(tuple(undetermined(unknown, reason) for unknown in _UNKNOWNS))
-
-
-def rolled_path(body_positions: ArrayLike) -> Vector:
-    """Poses (m, 3) that a body rolled, from sums of its body displacements (m, 3): odometry on SE(2), from the origin.
-
-    Args:
-        body_positions: (m, 3) wheel angles through the forward kinematics [m, m, rad].
-    """
-    sums = array("body_positions", body_positions, (None, 3))
-    poses = np.zeros((len(sums), 3))
-    for k, step in enumerate(np.diff(sums, axis=0)):
-        poses[k + 1] = planar.compose(poses[k], planar.exponential(step))
-    return poses
