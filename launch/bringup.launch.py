@@ -1,20 +1,36 @@
-"""Start the robot: base_controller, odometry with trajectory_tracker, arm_ekf; a simulated one for robot:=mock, mujoco.
+"""Start the robot: base_controller, odometry with trajectory_tracker, arm_ekf, and what else the arguments ask for.
 
-The real robot's driver is not started here; start it beside this with its topics ``cmd_vel``, ``odom`` and
-``joint_states`` remapped to ``driver/cmd_vel``, ``driver/odom`` and ``driver/joint_states``.
-Which processes there are, and with which files, stands in ``youbot_dynamics.bringup_plan``. The end of any of
-them ends the bringup. One of them, ``stop_base``, stands by and sends zero when base_controller falls silent.
+Which processes there are, and with which files, stands in ``youbot_dynamics.bringup_plan``; Gazebo is included from
+gazebo.launch.py, whose arguments may be given here too. The end of a vital process ends this bringup, and only this:
+several may run in one launch. One process, ``stop_base``, stands by and sends zero when base_controller falls silent.
+
+Another launch file includes this as any other; more than once inside a GroupAction each, since launch lets the
+arguments of one inclusion leak into the next otherwise.
 """
 
 import shutil
+import sys
+from pathlib import Path
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    Shutdown,
+)
+from launch.events import matches_action
+from launch.events.process import ShutdownProcess
+from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 from launch_ros.utilities import prefix_namespace
 
-from youbot_dynamics.bringup_plan import ARGUMENTS, plan
+from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, plan
+from youbot_dynamics.bringup_plan.arguments import check_words
 from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.resources import launch_path
 
 # launch leaves its processes behind when it gets SIGTERM or is killed: let the kernel stop them then.
 FOLLOW_LAUNCH = "setpriv --pdeathsig TERM --"
@@ -41,28 +57,78 @@ def generate_launch_description():
 def start(context):
     """Turn the plan into launch actions, inside a pushed namespace if this file is included in one."""
     values = {argument.name: context.launch_configurations[argument.name] for argument in ARGUMENTS}
+    gazebo = [include_gazebo(values)] if values["robot"] == "gazebo" else []
     pushed = context.launch_configurations.get("ros_namespace")
     values["namespace"] = prefix_namespace(pushed, values["namespace"] or None) or ""
     try:
+        # Of a launch file that includes this one the words are not for us alone.
+        if Path(__file__).name in (Path(word).name for word in sys.argv):
+            check_words(context.argv, names_of(gazebo))
         processes = plan(**values)
+        remark = left_out(processes, values["robot"], values["passive"], values["description"])
     except YoubotDynamicsError as error:
         raise RuntimeError(str(error)) from None
     follow = shutil.which("setpriv") and not context.launch_configurations.get("launch-prefix")
-    return [node(process, FOLLOW_LAUNCH if follow else None) for process in processes]
+    nodes, ended = [], []
+    for process in processes:
+        nodes.append(node(process, nodes, ended, FOLLOW_LAUNCH if follow else None, bool(gazebo)))
+    return [*([LogInfo(msg=remark)] if remark else []), *gazebo, *nodes]
 
 
-def node(process, prefix):
-    """Make the launch action of a process; a bringup without one of its parts is no bringup."""
+def names_of(included):
+    """Names of the arguments that may be given here: ours, and those of the launch files included here."""
+    names = [argument.name for argument in ARGUMENTS]
+    for include in included:
+        described = include.launch_description_source.try_get_launch_description_without_context()
+        names += [argument.name for argument in described.get_launch_arguments()]
+    return names
+
+
+def include_gazebo(values):
+    """Include Gazebo with the robot in it."""
+    return IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(launch_path("gazebo.launch.py"))),
+        launch_arguments={
+            "namespace": values["namespace"],
+            "use_sim_time": "true",
+            "headless": "false" if values["viewer"].lower() == "true" else "true",
+        }.items(),
+    )
+
+
+def node(process, nodes, ended, prefix, everything):
+    """Make the launch action of a process; a bringup without one of its vital parts is no bringup.
+
+    Args:
+        process: of the plan.
+        nodes: the actions of this bringup, all of them once the launch runs.
+        ended: gets the name of the first process that ends.
+        prefix: command before the executable.
+        everything: whether the end of the process ends the whole launch.
+    """
+
+    def end(event, context):
+        if context.is_shutdown or ended:
+            return None
+        ended.append(process.executable)
+        reason = f"{process.executable} ended"
+        if everything:
+            return Shutdown(reason=reason)
+        others = [action for action in nodes if action is not event.action]
+        stop = [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(action))) for action in others]
+        return [LogInfo(msg=f"{reason}: ending its bringup"), *stop]
+
     patience = PATIENCE_LAST if process.last else PATIENCE
     return Node(
-        package="youbot_dynamics",
+        package=process.package,
         executable=process.executable,
+        arguments=list(process.words),
         ros_arguments=list(process.ros_arguments),
         output="screen",
         exec_name=process.executable,
         prefix=prefix,
         emulate_tty=True,
-        on_exit=Shutdown(reason=f"{process.executable} ended"),
+        on_exit=end if process.vital else None,
         sigterm_timeout=patience,
         sigkill_timeout=patience,
     )

@@ -13,7 +13,16 @@ from youbot_dynamics.simulation.faults import FOREVER, KINDS, FaultKind
 from youbot_dynamics.simulation.truth import truth_table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "parameters.md"
-NODES = ("base_controller", "odometry", "trajectory_tracker", "arm_ekf", "identification", "mock_youbot", "stop_base")
+NODES = (
+    "base_controller",
+    "odometry",
+    "trajectory_tracker",
+    "arm_ekf",
+    "identification",
+    "mock_youbot",
+    "stop_base",
+    "check_driver",
+)
 HEADER = "| name | default | range | unit | change | description | source |\n|---|---|---|---|---|---|---|\n"
 
 

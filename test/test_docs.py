@@ -17,19 +17,19 @@ SYSTEMS = re.findall(
 )
 
 
-def test_parameter_page_equals_the_tables():
+@pytest.mark.parametrize(("script", "page"), [("parameter_docs", "parameters.md"), ("command_docs", "command_line.md")])
+def test_generated_pages_equal_the_code(script: str, page: str):
     pytest.importorskip("rclpy")
-    spec = importlib.util.spec_from_file_location("parameter_docs", ROOT / "scripts" / "parameter_docs.py")
+    spec = importlib.util.spec_from_file_location(script, ROOT / "scripts" / f"{script}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    page = ROOT / "docs" / "parameters.md"
-    assert page.read_text(encoding="utf-8") == module.page(), "run scripts/parameter_docs.py"
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == module.page(), f"run scripts/{script}.py"
 
 
 def test_readme_names_every_node_and_verb():
-    from youbot_dynamics.commands.main import _parser
+    from youbot_dynamics.commands.main import parser
 
-    verbs = _parser()._subparsers._group_actions[0].choices
+    verbs = parser()._subparsers._group_actions[0].choices
     for verb in verbs:
         assert f"youbot {verb}" in README, verb
     nodes = re.search(r"NODES = \(([^)]*)\)", (ROOT / "setup.py").read_text(encoding="utf-8")).group(1)

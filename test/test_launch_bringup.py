@@ -66,25 +66,32 @@ class Bringup:
     """A running bringup; `program` is the text of every executable."""
 
     def __init__(
-        self, folder: Path, *arguments: str, pushed: str = "", on_start: str = "true", program: str = STAND_IN
+        self,
+        folder: Path,
+        *arguments: str,
+        pushed: str = "",
+        on_start: str = "true",
+        program: str = STAND_IN,
+        launch: str = LAUNCH,
+        others: tuple[str, ...] = (),
     ) -> None:
         self.log = folder / "started"
-        programs = folder / "lib" / "youbot_dynamics"
-        programs.mkdir(parents=True)
-        for name in NAMES:
-            path = programs / name
+        for name in (*NAMES, "identification", "recorder", *others):
+            path = folder / "lib" / (name if name in others else "youbot_dynamics") / name
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(program.format(log=self.log, on_start=on_start, python=sys.executable))
             path.chmod(0o755)
         index = folder / "share" / "ament_index" / "resource_index" / "packages"
         index.mkdir(parents=True)
-        (index / "youbot_dynamics").touch()
+        for package in ("youbot_dynamics", *others):
+            (index / package).touch()
         environment = {
             **os.environ,
             "AMENT_PREFIX_PATH": os.pathsep.join([str(folder), os.environ.get("AMENT_PREFIX_PATH", "")]),
             "ROS_LOG_DIR": str(folder / "log"),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
         }
-        command = [sys.executable, "-c", LAUNCH, str(launch_path("bringup.launch.py")), pushed, *arguments]
+        command = [sys.executable, "-c", launch, str(launch_path("bringup.launch.py")), pushed, *arguments]
         with (folder / "output").open("w") as output:
             self.process = subprocess.Popen(
                 command, env=environment, cwd="/", stdout=output, stderr=output, start_new_session=True
@@ -96,7 +103,8 @@ class Bringup:
 
     def started(self) -> dict[str, str]:
         # launch_ros ends every command line with another --ros-args.
-        return dict(line.removesuffix(" --ros-args").split(" ", 1) for line in self.lines())
+        lines = (line for line in self.lines() if " " in line and line.split(" ", 1)[0].isidentifier())
+        return dict(line.removesuffix(" --ros-args").split(" ", 1) for line in lines)
 
     def has_stopped_the_base(self) -> bool:
         """Tell whether the stand-in of stop_base ran to its end, uninterrupted."""
@@ -235,6 +243,77 @@ def test_namespace_of_an_including_launch_file_comes_first(bringup):
     assert "-r __ns:=/fleet/base" in command
     assert command.index("__ns:=/fleet/base") <= command.index("__ns:=/fleet")  # the first rule wins
     assert "-r /tf:=tf" in command
+
+
+TWICE = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import ExecuteProcess, GroupAction, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import PushRosNamespace
+
+path, pushed, *arguments = sys.argv[1:]
+robots = []
+for name, own in (("yb1", {"params_file": arguments[0]}), ("yb2", {"stabilize": "false"})):
+    values = {"robot": "mock", "estimate_arm": "false", "namespace": name, **own}
+    include = IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=values.items())
+    robots.append(GroupAction([include]))
+service = LaunchService(noninteractive=True)
+service.include_launch_description(LaunchDescription(robots))
+sys.exit(service.run())
+"""
+# The stand-in of one robot must not be taken for the other's.
+OF_ROBOT = STAND_IN.replace('name="$(basename "$0")"', 'name="$(basename "$0")"; [[ "$*" == *ns:=/yb2* ]] && name+=_2')
+OF_ROBOT = OF_ROBOT.replace("{log}.base_controller", "{log}.base_controller${{name#stop_base}}")
+OF_ROBOT = OF_ROBOT.replace('"$name" == stop_base', '"$name" == stop_base*')
+TWO_ROBOTS = ("mock_youbot", "stop_base", "base_controller", "odometry")
+
+
+def test_included_twice_each_robot_has_its_own_and_ends_alone(bringup, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.touch()
+    running = bringup(str(own), program=OF_ROBOT, launch=TWICE)
+    both = (*TWO_ROBOTS, *(f"{name}_2" for name in TWO_ROBOTS))
+    running.wait_for(*both)
+    first, second = (
+        tokens(namespace=f"/{name}", estimate_arm=False, **more)
+        for name, more in (("yb1", {"params_file": str(own)}), ("yb2", {"stabilize": False}))
+    )
+    started = running.started()
+    assert {name: started[name] for name in TWO_ROBOTS} == first
+    assert {name: started[f"{name}_2"] for name in TWO_ROBOTS} == second
+    os.kill(running.pid("odometry"), signal.SIGKILL)
+    running.wait_until(lambda: not [n for n in TWO_ROBOTS if runs(running.pid(n))], "the first robot's processes end")
+    time.sleep(0.5)
+    assert all(runs(running.pid(f"{name}_2")) for name in TWO_ROBOTS)
+    assert running.process.poll() is None
+    os.kill(running.pid("odometry_2"), signal.SIGKILL)
+    output = running.end()
+    assert not [name for name in both if runs(running.pid(name))], output
+
+
+def test_closed_window_ends_nothing_and_what_is_not_installed_is_said(bringup):
+    running = bringup("robot:=mock", "rviz:=true", others=("rviz2",))
+    running.wait_for(*NAMES, "rviz2")
+    os.kill(running.pid("rviz2"), signal.SIGTERM)
+    running.wait_until(lambda: not runs(running.pid("rviz2")), "the window closes")
+    time.sleep(0.5)
+    assert running.left() == list(NAMES)
+    assert running.output.read_text().count("robot_state_publisher is not installed") == 1
+
+
+def test_robot_state_publisher_and_recorder_start_where_they_can(bringup, tmp_path):
+    running = bringup("robot:=mock", f"record:={tmp_path / 'drive'}", others=("robot_state_publisher",))
+    running.wait_for(*NAMES, "robot_state_publisher", "recorder")
+    started = running.started()
+    assert started["recorder"].startswith(f"--out {tmp_path / 'drive'} --ros-args")
+    assert "-p robot_description:=" in running.log.read_text()
+
+
+def test_passive_bringup_starts_no_one_who_commands(bringup):
+    running = bringup("robot:=real", "passive:=true")
+    running.wait_for("odometry", "arm_ekf", "identification")
+    assert set(running.started()) == {"odometry", "arm_ekf", "identification"}
 
 
 def test_missing_result_file_ends_the_bringup_with_its_name(bringup):

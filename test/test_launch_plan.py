@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 
 import pytest
+import yaml
 
-from youbot_dynamics.bringup_plan import ARGUMENTS, plan
+from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, plan
+from youbot_dynamics.bringup_plan.arguments import check_words
+from youbot_dynamics.bringup_plan.identify import IDENTIFY_ARGUMENTS, PASSED_ON, identify_command
 from youbot_dynamics.errors import ParameterError, ResourceError
-from youbot_dynamics.resources import config_path
+from youbot_dynamics.resources import config_path, urdf_path
 
 
 def by_name(**arguments):
@@ -41,7 +45,7 @@ def test_arguments_are_those_of_plan():
 
 def test_real_robot_starts_no_twin():
     names = [process.executable for process in plan(robot="real")]
-    assert sorted(names) == ["arm_ekf", "base_controller", "odometry", "stop_base"]
+    assert sorted(names) == ["arm_ekf", "base_controller", "check_driver", "odometry", "stop_base"]
 
 
 def test_twin_is_started_before_what_drives_it():
@@ -125,7 +129,7 @@ def test_sim_time_and_log_level_reach_every_process():
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"robot": "gazebo"},
+        {"robot": "webots"},
         {"log_level": "loud"},
         {"stabilize": "maybe"},
         {"viewer": "yes"},
@@ -156,7 +160,182 @@ def test_folder_in_place_of_a_file_is_refused(tmp_path):
 
 def test_plan_needs_no_ros():
     code = (
-        "import sys; from youbot_dynamics.bringup_plan import plan; plan(); "
+        "import sys; from youbot_dynamics.bringup_plan import identify, plan; plan(); "
         "sys.exit(any(name in sys.modules for name in ('rclpy', 'launch', 'ament_index_python')))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+COMMAND_NODES = {"base_controller", "stop_base", "trajectory_tracker"}
+
+
+def test_passive_bringup_has_nobody_who_commands_and_no_tf():
+    processes = by_name(robot="real", passive="true", identification="false")
+    assert list(processes) == ["odometry", "arm_ekf", "identification"]
+    assert not COMMAND_NODES & {name for process in processes.values() for name in process.node_names}
+    assert {"stabilize:=false", "publish_tf:=false"} <= set(processes["odometry"].arguments)
+
+
+def test_passive_nodes_hear_the_other_stack_and_take_none_of_its_names():
+    for name, process in by_name(robot="real", passive=True).items():
+        assert "driver/joint_states:=joint_states" in process.arguments, name
+    odometry = by_name(robot="real", passive=True)["odometry"].arguments
+    assert {"odom:=passive_odom", "joint_states:=passive_joint_states"} <= set(odometry)
+    beside_ours = by_name(robot="real", passive=True, joint_states="driver/joint_states")["arm_ekf"].arguments
+    assert "driver/joint_states:=driver/joint_states" in beside_ours
+
+
+def test_simulated_robot_beside_passive_nodes_has_the_names_of_a_driver_nobody_remapped():
+    mock = by_name(robot="mock", passive=True)["mock_youbot"].arguments
+    assert {"driver/cmd_vel:=cmd_vel", "driver/odom:=odom", "driver/joint_states:=joint_states"} <= set(mock)
+    assert not [token for token in by_name(robot="mock")["mock_youbot"].arguments if "driver/" in token]
+
+
+def test_identification_listens_where_it_is_asked_for():
+    assert "identification" not in by_name()
+    assert by_name(identification="true")["identification"].node_names == ("identification",)
+
+
+def test_motors_off_reaches_stop_base_alone():
+    for name, process in by_name(motors_off="true").items():
+        assert ("motors_off:=true" in process.arguments) == (name == "stop_base")
+
+
+def test_record_starts_the_recorder_with_a_new_folder(tmp_path):
+    process = by_name(record=str(tmp_path / "drive"), namespace="yb1")["recorder"]
+    assert process.arguments[:3] == ("--out", str(tmp_path / "drive"), "--ros-args")
+    assert "__ns:=/yb1" in process.arguments
+    (tmp_path / "drive").mkdir()
+    plan(record=str(tmp_path / "drive"))  # empty
+    (tmp_path / "drive" / "kept.mcap").touch()
+    with pytest.raises(ResourceError, match=r"record: got .*where something is already"):
+        plan(record=str(tmp_path / "drive"))
+
+
+def test_frame_prefix_reaches_the_nodes_that_know_frames(prefix_with):
+    prefix_with("robot_state_publisher", "robot_state_publisher")
+    having = {name for name, p in by_name(frame_prefix="yb1/").items() if 'frame_prefix:="yb1/"' in p.arguments}
+    assert having == {"mock_youbot", "odometry", "arm_ekf", "robot_state_publisher"}
+
+
+@pytest.fixture
+def prefix_with(tmp_path, monkeypatch):
+    """A folder like those of a sourced ROS 2, with programs of other packages."""
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(["", str(tmp_path / "empty"), str(tmp_path / "prefix")]))
+
+    def install(package: str, program: str) -> None:
+        path = tmp_path / "prefix" / "lib" / package / program
+        path.parent.mkdir(parents=True)
+        path.touch(mode=0o755)
+        (tmp_path / "prefix" / "share" / package).mkdir(parents=True)
+
+    return install
+
+
+def test_description_is_our_urdf_read_as_one_text(prefix_with):
+    prefix_with("robot_state_publisher", "robot_state_publisher")
+    process = by_name(namespace="yb1")["robot_state_publisher"]
+    assert process.package == "robot_state_publisher"
+    assert "/tf:=tf" in process.arguments
+    name, text = next(p for p in parameters(process) if p.startswith("robot_description")).split(":=", 1)
+    assert yaml.safe_load(text) == urdf_path("youbot.urdf").read_text()
+    assert not left_out(tuple(plan()), "mock", False, True)
+
+
+def test_missing_state_publisher_is_left_out_and_said(prefix_with):
+    assert "robot_state_publisher" not in by_name()
+    assert left_out(plan(), "mock", "false", "true").startswith("robot_state_publisher is not installed")
+
+
+@pytest.mark.parametrize("arguments", [{"passive": True}, {"robot": "gazebo"}, {"description": "false"}], ids=str)
+def test_description_is_left_to_others_without_a_word(prefix_with, arguments):
+    prefix_with("robot_state_publisher", "robot_state_publisher")
+    assert "robot_state_publisher" not in by_name(**arguments)
+    values = {"robot": "mock", "passive": False, "description": True} | arguments
+    assert not left_out(plan(**arguments), **values)
+
+
+def test_rviz_is_no_vital_part(prefix_with, monkeypatch, tmp_path):
+    with pytest.raises(ResourceError, match=r"package rviz2: got no program rviz2.*apt install ros-jazzy-rviz2"):
+        plan(rviz="true")
+    prefix_with("rviz2", "rviz2")
+    monkeypatch.setattr("youbot_dynamics.bringup_plan.shown.config_path", lambda name: tmp_path / name)
+    process = by_name(rviz="true", frame_prefix="yb1/", namespace="yb1")["rviz2"]
+    assert process.words == ("-d", str(tmp_path / "youbot.rviz"), "-f", "yb1/odom")
+    assert not process.vital
+    assert all(p.vital for p in plan(rviz="true", record=str(tmp_path / "bag")) if p.executable != "rviz2")
+
+
+def test_driver_is_started_with_its_topics_out_of_the_way(prefix_with, two_files):
+    with pytest.raises(ResourceError, match=r"package youbot_driver_ros_interface: .*foxy-devel.*leave driver out"):
+        plan(robot="real", driver="start")
+    prefix_with("youbot_driver_ros_interface", "youbot_driver_ros_interface")
+    prefix_with("youbot_driver", "anything")
+    process = by_name(robot="real", driver="start", namespace="yb1", **two_files)["youbot_driver_ros_interface"]
+    tokens = process.arguments
+    for topic, raw in (
+        ("cmd_vel", "driver/cmd_vel"),
+        ("odom", "driver/odom"),
+        ("base/joint_states", "driver/joint_states"),
+        ("arm_1/joint_states", "driver/joint_states"),
+        ("joint_states", "driver/joint_states"),
+        ("/tf", "driver/tf"),
+    ):
+        assert f"{topic}:={raw}" in tokens
+    assert tokens.index("/tf:=driver/tf") < tokens.index("/tf:=tf")  # of two rules the first wins
+    assert files(process) == [two_files["params_file"]]
+    values = parameters(process)
+    assert any(p.startswith("youBotConfigurationFilePath:=") and p.endswith("youbot_driver/config") for p in values)
+    assert "youBotArmName1:=youbot-manipulator" in values
+    without = by_name(robot="real", driver="start", estimate_arm=False)["youbot_driver_ros_interface"]
+    assert "youBotHasArms:=false" in without.arguments
+
+
+def test_gazebo_brings_its_own_clock_signs_and_interface():
+    processes = by_name(robot="gazebo")
+    assert "mock_youbot" not in processes
+    gazebo = str(config_path("gazebo/youbot_gazebo.yaml"))
+    for name, process in processes.items():
+        assert files(process) == [str(config_path("youbot.yaml")), gazebo], name
+        assert "use_sim_time:=true" in process.arguments
+
+
+@pytest.mark.parametrize(
+    "arguments, name",
+    [
+        ({"robot": "mock", "driver": "start"}, "driver"),
+        ({"robot": "real", "driver": "start", "passive": True}, "driver"),
+        ({"robot": "gazebo", "passive": True}, "passive"),
+        ({"robot": "gazebo", "frame_prefix": "a/"}, "frame_prefix"),
+    ],
+)
+def test_arguments_that_exclude_each_other_are_refused(arguments, name):
+    with pytest.raises(ParameterError, match=f"^{name}: got .*leave|^{name}: got .*give"):
+        plan(**arguments)
+
+
+def test_misspelt_argument_is_refused_with_the_nearest_one():
+    names = [argument.name for argument in ARGUMENTS]
+    check_words(["robot:=mock", "launch-prefix:=gdb", "emulate_tty:=false"], names)
+    with pytest.raises(ParameterError, match=r"argument pasive: got no such argument; did you mean passive\?"):
+        check_words(["pasive:=true"], names)
+
+
+def test_identification_is_told_robot_and_folder(tmp_path):
+    values = {argument.name: argument.default for argument in IDENTIFY_ARGUMENTS}
+    with pytest.raises(ResourceError, match="out: got no folder"):
+        identify_command(values)
+    words = identify_command(values | {"out": str(tmp_path / "found"), "namespace": "yb1", "arm": "true"})
+    assert words[: words.index("--ros-args")].count("--arm") == 1
+    assert words[words.index("--pose-topic") + 1] == "ground_truth"
+    assert "__ns:=/yb1" in words
+    real = identify_command(values | {"out": str(tmp_path / "found"), "robot": "none"})
+    assert "--pose-topic" not in real
+
+
+def test_arguments_of_an_identification_that_go_on_to_the_bringup_are_the_bringups():
+    of_bringup = {argument.name: argument for argument in ARGUMENTS}
+    for argument in IDENTIFY_ARGUMENTS:
+        assert argument.description.rstrip().endswith((".", ": true or false."))
+        if argument.name in PASSED_ON:
+            assert argument is of_bringup[argument.name]

@@ -248,3 +248,7 @@ def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):
         assert verdicts["robot.base.delay.effective_x"] == "identified"
         assert verdicts["robot.base.delay.effective_y"] == "identified"
         assert verdicts["robot.base.delay.effective_yaw"].startswith("not identifiable")
+        with Observer("late") as late:
+            late.listen(DiagnosticArray, "identification/result", latched)
+            late.wait(lambda: late.received["identification/result"], "the result, told again to a late joiner")
+            assert late.received["identification/result"][-1].status == statuses

@@ -16,6 +16,7 @@ from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from geometry_msgs.msg import Twist  # noqa: E402
 from ros_processes import Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
+from std_srvs.srv import Empty  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -237,3 +238,47 @@ def test_other_command_interfaces_speak_to_their_driver(interface):
         last = operator.received[topic][-1]
         assert not np.any(last.velocity if interface == "joint_state" else last.data)
         assert operator.received[DRIVER] == []
+
+
+class MotorService(Operator):
+    """Offers the service that switches the motors off; it answers or not, as long as it is spun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.called: list[float] = []
+        self.node.create_service(Empty, "base/switchOffMotors", self._switch)
+
+    def _switch(self, request: Empty.Request, response: Empty.Response) -> Empty.Response:
+        self.called.append(time.monotonic())
+        return response
+
+
+def test_motors_go_off_on_exit_if_asked_after_the_zero_command():
+    with Processes() as processes, MotorService() as operator:
+        guard = processes.node("stop_base", "-p", "standby:=true", "-p", "motors_off:=true")
+        controller = processes.node("base_controller")
+        operator.start_driving()
+        operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
+        operator.drive(3.0)
+        for child in (controller, guard):
+            child.send_signal(signal.SIGINT)
+        operator.wait(lambda: guard.poll() is not None, "the end of stop_base", 8.0)
+        assert len(operator.called) == 1
+        zero = next(t for t, m in zip(operator.times[DRIVER], operator.received[DRIVER], strict=True) if not moving(m))
+        assert operator.called[0] - zero > 0.4, "time to brake"
+        assert not moving(operator.rest())
+        assert guard.returncode == 0 and "motors of the base are off" in guard.communicate()[0]
+
+
+def test_motors_stay_on_unless_asked_and_a_service_that_hangs_holds_up_no_exit():
+    with Processes() as processes, MotorService() as operator:
+        plain = processes.node("stop_base")
+        operator.wait(lambda: plain.poll() is not None, "the end of stop_base", 12.0)
+        assert plain.returncode == 0 and operator.called == []
+        asked = processes.node("stop_base", "-p", "motors_off:=true", "-p", "wait:=0.0")
+        # Nobody spins the service: it never answers.
+        begun = time.monotonic()
+        output = asked.communicate(timeout=15.0)[0]
+        print(f"\nended after {time.monotonic() - begun:.1f} s")
+        assert "does not answer: use the emergency stop" in output
+        assert operator.called == []

@@ -9,16 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arm_runs import NOMINAL, ROBOT, SHEETS, Run, drawn_truth, rms, sensors, swing
-from replay_logs import ARM, STATES, nanoseconds, write_log, write_text
+from replay_logs import ARM, STATES, WHEELS, nanoseconds, write_log, write_text
+from test_payload import PLACE, loaded
 
 from youbot_dynamics.commands.main import main
 from youbot_dynamics.commands.replay_log import LEFT_OUT, open_log
+from youbot_dynamics.commands.replay_settings import read_node, replay_settings
 from youbot_dynamics.errors import InputError, YoubotDynamicsError
 from youbot_dynamics.estimation.arm_ekf import ArmEkf
 from youbot_dynamics.estimation.arm_ekf_tuning import ArmEkfTuning, ArmSensors
 from youbot_dynamics.estimation.arm_log import ArmLog, MotorReadings
 from youbot_dynamics.estimation.arm_temperatures import ArmTemperatures
 from youbot_dynamics.estimation.replay import ArmReplay, ReplaySettings, replay_arm
+from youbot_dynamics.estimation.support import Carried, SupportModel
+from youbot_dynamics.nodes.arm_ekf_settings import ArmEkfSettings
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE
@@ -243,9 +247,81 @@ def test_a_bag_gives_table_report_and_a_bag_of_estimates(
             topic = estimates.topics[f"/arm_1/{joint}/{part}_temperature"]
             assert topic.type == "sensor_msgs/msg/Temperature" and topic.count == len(replay.heat.time)
     assert "/arm_1/torque_available" in estimates.topics
+    wheels = estimates.joint_states("/wheel_normal_forces", WHEELS)
+    np.testing.assert_allclose(wheels.effort, replay.support.normal_forces, atol=1e-9)
+    assert estimates.topics["/tip_over_margin"].count == len(wheels.stamp) == len(replay.support.time) > 60
+    known = int(np.isfinite(replay.support.payload).sum())
+    assert known and 0 < estimates.topics["/payload"].count <= known and "/centre_of_mass" in estimates.topics
     # What was made once is not overwritten.
     _, err = youbot(capsys, "replay", bag, "--out", tmp_path / "out", code=1)
     assert "earlier replay" in err
+
+
+def test_a_log_tells_what_was_carried_and_how_the_wheels_felt_it() -> None:
+    carried = swing(1, loaded(dataclasses.replace(NOMINAL, stamp_jitter=3e-4), 0.4), 12.0).every(10)
+    found = replay_arm(log_of(carried), ROBOT).support
+    assert found.payload[-1] == pytest.approx(0.4, rel=0.1) and found.payload_centre[-1] == pytest.approx(
+        PLACE, abs=0.02
+    )
+    model = SupportModel(ROBOT)
+    model.carry(Carried(0.4, PLACE))
+    row = int(np.argmin(np.abs(carried.stamp - found.time[-1])))
+    true = model.support(carried.true_position[row])
+    np.testing.assert_allclose(found.centre_of_mass[-1], true.centre_of_mass, atol=3e-3)
+    np.testing.assert_allclose(found.normal_forces[-1], true.normal_forces, rtol=0.05)
+
+
+def test_the_tuning_of_a_parameter_file_is_that_of_the_node(
+    bag: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sections apply as they do to the node, the file of parameters over that of the result."""
+    result, params = tmp_path / "result.yaml", tmp_path / "params.yaml"
+    result.write_text(
+        "/**:\n  ros__parameters:\n    robot:\n      base:\n        mass: 31.0\n    friction_error: 0.1\n"
+    )
+    params.write_text(
+        "/**:\n  ros__parameters:\n    use_sim_time: false\n"
+        "/**/arm_ekf:\n  ros__parameters:\n    friction_error: 0.05\n    cold_start: false\n"
+        "    feedforward_share: 0.5\n    robot:\n      base:\n        mass: 32.0\n"
+        "arm_ekf:\n  ros__parameters:\n    gate: 8.0\n"
+        "/yb1/arm_ekf:\n  ros__parameters:\n    gate: 9.0\n"
+        "/**/odometry:\n  ros__parameters:\n    publish_tf: false\n"
+    )
+    robot, settings = read_node(result, params)
+    assert robot.base.mass == 32.0
+    assert settings == ArmEkfSettings(friction_error=0.05, cold_start=False, feedforward_share=0.5, gate=8.0)
+    used = replay_settings(settings)
+    assert used.tuning == settings.tuning() and used.first_temperature == settings.start_temperature
+    assert read_node(None, None) == (ROBOT, ArmEkfSettings())
+    tuned = replay_arm(log_of(run), robot, used)
+    assert tuned.heat.winding[0, 0] == pytest.approx(settings.start_temperature)
+    given = json.loads(youbot(capsys, "replay", bag, "--json", "--params-file", params, "--result-file", result)[0])
+    for told, one in zip(given["joints"], tuned.summary, strict=True):
+        assert told["nis"] == pytest.approx(one.nis, rel=1e-3) and told["winding"] == pytest.approx(one.winding)
+
+
+def test_the_defaults_of_a_replay_are_those_of_the_node() -> None:
+    settings, used = replay_settings(ArmEkfSettings()), ReplaySettings()
+    assert settings == used
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (
+            "/**/arm_ekf:\n  ros__parameters:\n    frictin_error: 0.1\n",
+            ("frictin_error", "did you mean friction_error?"),
+        ),
+        ("arm_ekf:\n  ros__parameters:\n    gate: 1.0\n", ("gate", "2 to 100")),
+        ("/**:\n  ros__parameters:\n    gate: true\n", ("gate", "decimal point")),
+    ],
+)
+def test_a_tuning_that_the_node_would_refuse_is_refused(
+    body: str, words: tuple[str, ...], bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "params.yaml").write_text(body)
+    _, err = youbot(capsys, "replay", bag, "--params-file", tmp_path / "params.yaml", code=1)
+    assert "params.yaml" in err and all(word in err for word in words), err
 
 
 def test_its_summary_as_json(bag: Path, replay: ArmReplay, capsys: pytest.CaptureFixture[str]) -> None:

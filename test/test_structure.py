@@ -35,6 +35,7 @@ FLOOR = {
     "simulation": 2,
     "identification_stages": 2,
     "bringup_plan": 2,
+    "gazebo_description": 2,
     "nodes": 3,
     "commands": 3,
 }

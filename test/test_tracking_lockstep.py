@@ -55,6 +55,20 @@ def test_tracking_beats_the_lab_by_ten_on_many_robots(seed: int) -> None:
     check(seed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_on_wheels_whose_friction_does_not_wander_three_tenths_of_a_millimetre_are_held(seed: int) -> None:
+    """The first row of the issue: no ripple, no slip, no radius error; the response identified from one drive."""
+    truth = dataclasses.replace(calibrated_truth(seed), torque_noise=0.0)
+    robot = identified(truth, seed)
+    for name in PROGRAMS:
+        errors = errors_of(drive_program(name, robot, truth, seed + 1000))
+        deviation, mean = errors.std(axis=0), errors.mean(axis=0)
+        print(f"\nno wander, seed {seed} {name}: deviation {1e3 * deviation} mean {1e3 * mean} [mm, mm, mrad]")
+        assert np.all(deviation <= 0.0003)
+        assert np.all(np.abs(mean) <= 0.0001)
+
+
 def exact(truth: BaseTruth) -> Robot:
     """Our robot with the twin's own response."""
     base = ROBOT.base
@@ -91,11 +105,16 @@ def test_the_model_without_feedback_already_removes_delay_lag_and_friction() -> 
     assert known.position_rmse < 1e-3
 
 
-CORNERS = [
-    pytest.param(delay, gain, marks=[] if (delay, gain) == (1.5, 0.5) else [pytest.mark.slow])
-    for delay in (0.5, 1.5)
-    for gain in (0.5, 1.5)
-]
+FAST = [("pid", 1.5, 0.5), ("lq", 1.5, 1.5)]
+CORNERS = pytest.mark.parametrize(
+    "law, delay_share, gain_share",
+    [
+        pytest.param(law, delay, gain, marks=[] if (law, delay, gain) in FAST else [pytest.mark.slow])
+        for law in ("pid", "lq")
+        for delay in (0.5, 1.5)
+        for gain in (0.5, 1.5)
+    ],
+)
 
 
 def corner(delay_share: float, gain_share: float) -> tuple[BaseTruth, Robot]:
@@ -110,24 +129,33 @@ def corner(delay_share: float, gain_share: float) -> tuple[BaseTruth, Robot]:
     return truth, dataclasses.replace(robot, base=base, driver=driver)
 
 
-@pytest.mark.parametrize("delay_share, gain_share", CORNERS)
-def test_with_delay_and_gain_wrong_by_half_it_still_returns_to_its_path(delay_share: float, gain_share: float) -> None:
+@CORNERS
+def test_with_delay_and_gain_wrong_by_half_it_still_returns_to_its_path(
+    law: str, delay_share: float, gain_share: float
+) -> None:
     truth, robot = corner(delay_share, gain_share)
     aside = Trajectory([0.0, 20.0], [[0.03, -0.03, 0.05]] * 2)
-    run = drive(aside, robot, BaseOnly(truth, ROBOT.driver, 1), 1)
+    run = drive(aside, robot, BaseOnly(truth, ROBOT.driver, 1), 1, TrackerSettings(tracker=law))
     errors = errors_of(run)
     swing = [np.ptp(errors[begin : begin + 250], axis=0) for begin in (0, 250, 500, 750)]
-    print(f"\ndelay x {delay_share}, gain x {gain_share}: swings {1e3 * np.array(swing).round(5)} [mm, mm, mrad]")
+    print(
+        f"\n{law}, delay x {delay_share}, gain x {gain_share}: swings {1e3 * np.array(swing).round(5)} [mm, mm, mrad]"
+    )
     assert np.all(swing[-1] <= [0.002, 0.002, 0.004])
     assert np.all(np.abs(errors[-100:]) <= [0.003, 0.003, 0.006])
 
 
-@pytest.mark.parametrize("delay_share, gain_share", CORNERS)
-def test_with_delay_and_gain_wrong_by_half_the_drive_stays_bounded(delay_share: float, gain_share: float) -> None:
+@CORNERS
+def test_with_delay_and_gain_wrong_by_half_the_drive_stays_bounded(
+    law: str, delay_share: float, gain_share: float
+) -> None:
     truth, robot = corner(delay_share, gain_share)
-    errors = errors_of(drive_program("combined", robot, truth, 1))
-    print(f"\ndelay x {delay_share}, gain x {gain_share}: worst {1e3 * np.abs(errors).max(axis=0)} [mm, mm, mrad]")
-    assert np.all(np.abs(errors) < [0.1, 0.1, 0.15])
+    errors = errors_of(drive_program("combined", robot, truth, 1, TrackerSettings(tracker=law)))
+    print(
+        f"\n{law}, delay x {delay_share}, gain x {gain_share}: worst {1e3 * np.abs(errors).max(axis=0)} [mm, mm, mrad]"
+    )
+    # Half of the feed-forward is missing or too much all the way; the LQ law answers that more slowly.
+    assert np.all(np.abs(errors) < ([0.1, 0.1, 0.15] if law == "pid" else [0.12, 0.12, 0.16]))
 
 
 def test_equal_seeds_give_equal_bits_and_other_seeds_do_not() -> None:

@@ -13,10 +13,11 @@ from youbot_dynamics.robot import Robot
 pytest.importorskip("mujoco")
 
 PROGRAMS = ("translation", "rotation", "combined")
-# Standard deviations held [m, m, rad]. Issue 7 asks for 0.4 mrad in the first cell, which slow loops (seed 1) miss by
-# 0.16; and for 1 mrad with a gyro, where rollers that nobody knows rock the heading within the dead time.
+# Standard deviations held [m, m, rad]. Issue 7 asks for 0.4 mrad in the first cell, which slow loops miss by 0.08 where
+# two wheels turn back one after the other; and for 1 mrad with a gyro, where rollers that nobody knows rock the heading
+# within the dead time (docs/tracking.md).
 KNOWN = {
-    "translation": [0.0005, 0.0005, 0.0006],
+    "translation": [0.0005, 0.0005, 0.0005],
     "rotation": [0.0003, 0.0003, 0.0008],
     "combined": [0.0008, 0.0008, 0.0008],
 }
@@ -59,7 +60,8 @@ def test_the_rollers_that_are_known_are_worth_a_factor() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("rollers, seed", [*((6, seed) for seed in range(10)), *((9, seed) for seed in range(3))])
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("rollers", [6, 9])
 def test_phases_identified_from_one_drive_hold_the_next_one_to_half_a_millimetre(
     name: str, rollers: int, seed: int
 ) -> None:

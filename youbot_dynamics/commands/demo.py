@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import yaml
 from rich.console import Console
 from rich.table import Table
 
 from youbot_dynamics.commands.findings import print_findings
+from youbot_dynamics.commands.identify_robot import recorded
 from youbot_dynamics.commands.progress import announce, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.identification.base.base_signals import base_signals
@@ -200,7 +200,7 @@ def _drive(out: Path, environment: dict[str, str], program: str, name: str) -> N
 def _wait_for_recorder(bag: Path, recorder: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until the bag receives the robot's topics: DDS takes up to three seconds to connect them."""
     deadline = time.monotonic() + _CONNECT
-    while not all(_recorded(bag).get(topic, 0) > 0 for topic in _FLOWING):
+    while not all(recorded(bag).get(topic, 0) > 0 for topic in _FLOWING):
         if recorder.poll() is not None or time.monotonic() > deadline:
             raise RecordingError(
                 f"recorder of {bag.name}",
@@ -209,16 +209,6 @@ def _wait_for_recorder(bag: Path, recorder: subprocess.Popen[bytes], log: Path) 
                 remedy=f"read {log}",
             )
         time.sleep(0.1)
-
-
-def _recorded(bag: Path) -> dict[str, int]:
-    """Messages of each topic so far, from the metadata the recorder keeps up to date."""
-    try:
-        content = yaml.safe_load((bag / "metadata.yaml").read_text(encoding="utf-8"))
-    except OSError:
-        return {}
-    topics = content["rosbag2_bagfile_information"]["topics_with_message_count"]
-    return {entry["topic_metadata"]["name"]: entry["message_count"] for entry in topics}
 
 
 def _compare(out: Path, program: str, robot: Robot) -> PathComparison:

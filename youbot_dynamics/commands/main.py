@@ -29,22 +29,24 @@ exit codes: 0 done, 1 refused or failed (one line says why) or interrupted, 2 wr
 """
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of `youbot`: one subparser a verb."""
+    whole = argparse.ArgumentParser(
         prog="youbot",
         description="Identify how a KUKA youBot really moves, and use it to drive where it should.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"youbot_dynamics {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    whole.add_argument("--version", action="version", version=f"youbot_dynamics {__version__}")
+    verbs = whole.add_subparsers(dest="verb", metavar="VERB", required=True)
     _add_identify(verbs)
     _add_replay(verbs)
     _add_record(verbs)
     _add_play(verbs)
     _add_bringup(verbs)
+    _add_check_driver(verbs)
     _add_demo(verbs)
-    return parser
+    return whole
 
 
 def _verb(verbs, name: str, text: str, examples: str) -> argparse.ArgumentParser:
@@ -130,7 +132,7 @@ def _add_replay(verbs) -> None:
         help="columns of a text log: time, ROLE.JOINT or _ to skip, each with a unit or in SI; ROLE is position, "
         "velocity, effort, voltage or temperature [degC]",
     )
-    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot")
+    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot and of arm_ekf")
     parser.add_argument("--result-file", type=Path, metavar="FILE", help="result.yaml of youbot identify")
     parser.add_argument(
         "--topic",
@@ -157,7 +159,12 @@ def _add_record(verbs) -> None:
         "  youbot record --out drive_1\n  youbot record --out drive_2 /wheel_commands /driver/joint_states\n",
     )
     parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
-    parser.add_argument("topics", nargs="*", metavar="TOPIC", help="topics to record; all if none is named")
+    parser.add_argument(
+        "topics",
+        nargs="*",
+        metavar="TOPIC",
+        help="topics to record; all if none is named, with --namespace all of this robot",
+    )
     _add_namespace(parser)
 
 
@@ -216,6 +223,20 @@ def _add_bringup(verbs) -> None:
         )
 
 
+def _add_check_driver(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "check-driver",
+        "listen to the youBot driver and tell what is wrong with it, and what to do",
+        "  youbot check-driver\n  youbot check-driver --duration 30 --json\n\n"
+        "exit codes: 0 nothing wrong, 1 an error, 3 something could not be told, such as the signs of wheels at rest\n",
+    )
+    parser.add_argument("--duration", type=float, default=10.0, help="how long to listen [s] (default: 10)")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON instead of a table")
+    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot")
+    _add_namespace(parser)
+
+
 def _add_demo(verbs) -> None:
     parser = _verb(
         verbs,
@@ -238,7 +259,7 @@ def _add_demo(verbs) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one verb; the exit code says how it went."""
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     try:
         code = _run(given)
     except YoubotDynamicsError as problem:
@@ -283,6 +304,10 @@ def _run(given: argparse.Namespace) -> int:
             return write_excitation(given)
     ros = _ros_arguments(given)
     _need_ros()
+    if given.verb == "check-driver":
+        from youbot_dynamics.commands.check_driver import check_driver_command
+
+        return check_driver_command(given.duration, given.json, ros)
     if given.verb == "record":
         from youbot_dynamics.nodes.recorder import main as record
 

@@ -18,10 +18,10 @@ from youbot_dynamics.commands.progress import announce, steps
 from youbot_dynamics.commands.replay_bag import write_estimates
 from youbot_dynamics.commands.replay_log import TOPIC_ROLES, OpenedLog, open_log
 from youbot_dynamics.commands.replay_page import cells, column_names, render
+from youbot_dynamics.commands.replay_settings import read_node, replay_settings
 from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.replay import ArmReplay, replay_arm
 from youbot_dynamics.parameter_file import write_atomically
-from youbot_dynamics.robot import load_robot
 
 _DONE = 0
 _PIPED = 160  # columns where the output is no terminal
@@ -37,11 +37,11 @@ def replay_command(given: argparse.Namespace) -> int:
     topics = _topics(given.topic)
     if given.out is not None:
         _check_folder(given.out)
-    robot = load_robot(given.result_file, given.params_file)
+    robot, settings = read_node(given.result_file, given.params_file)
     with steps("youbot replay") as step:
         step("reading")
         opened = open_log(given.log, robot, given.columns, topics, given.invert_effort)
-        replay = replay_arm(opened.arm, robot, step=step)
+        replay = replay_arm(opened.arm, robot, replay_settings(settings), step)
         if given.out is not None:
             step("drawing the report")
             provenance = {**opened.provenance, "youbot_dynamics": __version__, **_files(given)}

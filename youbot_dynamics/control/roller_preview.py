@@ -12,14 +12,16 @@ it against a disturbance with e'' + 2 rate e' + rate^2 e, an axis with the share
 
     u = r + lag r',    r = k d + (1 - k) g,    g = d (2 rate s + rate^2) / (s + rate)^2
 
-and less by the rate of the droop that the friction of wheels makes which roll the other way than the mean rows say.
-k = 1 is what four wheels do that no motion explains, their part beside the three axes. With no rate the loops are
+and less by the rate of the droop that friction makes beside that of the mean rows: where a wheel rolls the other way
+than they say; where a roller's contact is nearer to its axis, so that its friction is (R - b) / (R cos(phi) - b) of
+that in its middle; and since the torques that balance friction and inertia come to the body through the rows, as they
+are. k = 1 is what four wheels do that no motion explains, their part beside the three axes. With no rate the loops are
 stiff, and r = d.
 """
 
 from __future__ import annotations
 
-from math import tanh
+from math import cos, floor, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -29,11 +31,12 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.base_predictor import BasePredictor
 from youbot_dynamics.dynamics.driven_base import DrivenBase, droop
-from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE
+from youbot_dynamics.dynamics.mecanum_dynamics import ROLLER_SPEED_SCALE, WHEEL_SPEED_SCALE
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, write_row
 
 _STEP = 4e-3  # [s] of the prediction: a roller passes in 60 ms at the wheels' top speed
+_LEAST_LEVER = 0.1  # of a roller's friction at its ends, over that in its middle: what is configured may be nonsense
 _LONGEST_AHEAD = 2.0  # [s] from a reading to the end of what is predicted; older readings say nothing any more
 
 
@@ -47,7 +50,12 @@ class _Loops(NamedTuple):
         forward: (3, n) twist of wheel speeds, mean rows.
         mean: (n, 3) mean rows.
         coulomb: F1 of a wheel as the loops feel it [N m].
-        pulls: (3, n) accelerations of the base by torques of the wheels [1/(kg m), 1/(kg m), 1/(kg m2)].
+        sideways: (n,) F2 / r over |cos d| of the rollers of each wheel, its mean over their length [N].
+        viscous: (2,) xi_L, xi_T of the base [N s/m].
+        depth: b of the roller axes [m].
+        mean_lever: mean over a roller of the share its friction has of that in its middle [1].
+        body: (3,) inertia without the wheels [kg, kg, kg m2].
+        inverse_inertia: (3, 3) with them [1/kg, 1/kg, 1/(kg m2)].
     """
 
     shares: Vector
@@ -56,7 +64,80 @@ class _Loops(NamedTuple):
     forward: Vector
     mean: Vector
     coulomb: float
-    pulls: Vector
+    sideways: Vector
+    viscous: Vector
+    depth: float
+    mean_lever: float
+    body: Vector
+    inverse_inertia: Vector
+
+
+@compiled
+def _lever(radius: float, depth: float, phi: float) -> float:
+    """Friction of a roller whose contact is phi off its middle, over that in its middle: its torque is one."""
+    return (radius - depth) / max(radius * cos(phi) - depth, _LEAST_LEVER * (radius - depth))
+
+
+@compiled
+def _unbalanced(
+    wheels: RowConstants,
+    loops: _Loops,
+    angles: Vector,
+    twist: Vector,
+    acceleration: Vector,
+    torques: Vector,
+    forces: Vector,
+) -> None:
+    """Write the forces (3,) against the base that its motors' torques do not balance at a twist and wheel angles.
+
+    With f the friction of the wheels and g all else that holds the body back, its inertia included, motors balance both
+    in the mean, T = P f + (J^+)' g with P the projection on what moves the base. Through the rows of the rollers there
+    remains J(phi)' (f(phi) - T) + g(phi).
+
+    Args:
+        wheels: with their rollers.
+        loops: of the axes.
+        angles: (n,) [rad].
+        twist: (3,) [m/s, m/s, rad/s].
+        acceleration: (3,) its derivative [m/s2, m/s2, rad/s2].
+        torques: (n,) working memory.
+        forces: (3,) written [N, N, N m].
+    """
+    n = len(angles)
+    row, mean, felt = np.zeros(3), np.zeros(3), np.zeros(3)
+    for axis in range(3):
+        mean[axis] = felt[axis] = loops.body[axis] * acceleration[axis]
+    for i in range(n):
+        x, y = wheels.positions[i, 0], wheels.positions[i, 1]
+        told = loops.mean[i, 0] * twist[0] + loops.mean[i, 1] * twist[1] + loops.mean[i, 2] * twist[2]
+        lateral = loops.sideways[i] * tanh((twist[1] + twist[2] * x) / ROLLER_SPEED_SCALE)
+        drag_x = loops.viscous[0] / n * (twist[0] - twist[2] * y)
+        drag_y = loops.viscous[1] / n * (twist[1] + twist[2] * x)
+        lever = 1.0
+        if wheels.pitch > 0.0:
+            off = angles[i] + wheels.phases[i]
+            phi = off - wheels.pitch * floor(off / wheels.pitch + 0.5)
+            lever = _lever(wheels.radii[i], loops.depth, phi) / loops.mean_lever
+        mean[0] += drag_x
+        mean[1] += lateral + drag_y
+        mean[2] += x * (lateral + drag_y) - y * drag_x
+        felt[0] += drag_x
+        felt[1] += lever * lateral + drag_y
+        felt[2] += x * (lever * lateral + drag_y) - y * drag_x
+        for axis in range(3):
+            mean[axis] += loops.mean[i, axis] * loops.coulomb * tanh(told / WHEEL_SPEED_SCALE)
+    for i in range(n):
+        torques[i] = 0.0
+        for axis in range(3):
+            torques[i] += loops.forward[axis, i] * mean[axis]
+    for axis in range(3):
+        forces[axis] = felt[axis]
+    for i in range(n):
+        write_row(wheels, i, angles[i], row)
+        rolling = row[0] * twist[0] + row[1] * twist[1] + row[2] * twist[2]
+        off_balance = loops.coulomb * tanh(rolling / WHEEL_SPEED_SCALE) - torques[i]
+        for axis in range(3):
+            forces[axis] += row[axis] * off_balance
 
 
 @compiled
@@ -102,7 +183,8 @@ def _follow(
         answers: (k + 1, 3 + n) r where the steps meet.
     """
     n = len(angles)
-    twist, middle, ripple, row = np.zeros(3), np.zeros(n), np.zeros(3 + n), np.zeros(3)
+    twist, middle, ripple, row, forces = np.zeros(3), np.zeros(n), np.zeros(3 + n), np.zeros(3), np.zeros(3)
+    torques, acceleration = np.zeros(n), np.zeros(3)
     for k in range(len(steps)):
         for axis in range(3):
             twist[axis] = steps[k, axis] / dt
@@ -115,6 +197,11 @@ def _follow(
         for i in range(n):
             write_row(wheels, i, middle[i], row)
             angles[i] += row[0] * steps[k, 0] + row[1] * steps[k, 1] + row[2] * steps[k, 2]
+        if loops.rate > 0.0:
+            if k > 0:
+                for axis in range(3):
+                    acceleration[axis] = (steps[k, axis] - steps[k - 1, axis]) / (dt * dt)
+            _unbalanced(wheels, loops, middle, twist, acceleration, torques, forces)
         for part in range(3 + n):
             share = loops.shares[part] if part < 3 else loops.shares[3]
             d = ripple[part]
@@ -128,14 +215,9 @@ def _follow(
                 held[0, part] = g
             asked[k, part] = share * d + (1.0 - share) * g
             if part < 3 and loops.rate > 0.0:
-                # A wheel that rolls the other way than the mean rows say rubs the other way.
                 pull = 0.0
-                for i in range(n):
-                    write_row(wheels, i, middle[i], row)
-                    rolling = row[0] * twist[0] + row[1] * twist[1] + row[2] * twist[2]
-                    told = loops.mean[i, 0] * twist[0] + loops.mean[i, 1] * twist[1] + loops.mean[i, 2] * twist[2]
-                    rub = tanh(rolling / WHEEL_SPEED_SCALE) - tanh(told / WHEEL_SPEED_SCALE)
-                    pull += loops.coulomb * rub * loops.pulls[part, i]
+                for axis in range(3):
+                    pull += loops.inverse_inertia[part, axis] * forces[axis]
                 old = held[2, part]
                 held[2, part], held[3, part] = droop(loops.rate, pull, dt, old, held[3, part])
                 asked[k, part] -= (held[2, part] - old) / dt
@@ -160,6 +242,7 @@ class RollerPreview:
         self.base = base
         self.hold = hold
         mecanum, dynamics = wheels.base, base.dynamics
+        phis = wheels.pitch * np.linspace(-0.5, 0.5, 101)
         of_wheels = dynamics.wheel_inertia * np.sum(mecanum.inverse_matrix**2, axis=0)
         self._loops = _Loops(
             np.append(of_wheels / np.diag(dynamics.effective_inertia), 1.0),
@@ -168,7 +251,12 @@ class RollerPreview:
             np.ascontiguousarray(mecanum.forward_matrix),
             np.ascontiguousarray(mecanum.inverse_matrix),
             dynamics.wheel_coulomb,
-            np.ascontiguousarray(base.constants.inverse_inertia @ mecanum.inverse_matrix.T),
+            dynamics.roller_coulomb * base.constants.roller_gains,
+            base.constants.viscous,
+            wheels.depth,
+            float(np.mean([_lever(float(mecanum.radii.mean()), wheels.depth, phi) for phi in phis])),
+            np.diag(dynamics.effective_inertia) - of_wheels,
+            np.ascontiguousarray(base.constants.inverse_inertia),
         )
         # Compiled now: a node that compiles at its first message would not answer for seconds.
         self._forget()

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.control.base_lq import LqFeedback
+from youbot_dynamics.control.base_lq import LqFeedback, LqSettings
 from youbot_dynamics.control.base_predictor import BasePredictor
 from youbot_dynamics.control.feed_forward import FeedForward
 from youbot_dynamics.control.pid import Pid, PidGains, gains_for_delay
@@ -50,9 +50,10 @@ class TrackerSettings:
     tracker: str = setting("pid", "Law of the correction.", choices=("pid", "lq"), source="systems 24 and 38")
     aggressiveness: float = setting(
         1.0,
-        "Proportional gain over 1 / (e delay), the largest of a pure P law that does not overshoot.",
+        "pid: proportional gain over 1 / (e delay), the largest of a pure P law that does not overshoot; lq: how much"
+        " quicker than the shipped law errors and disturbances are answered.",
         unit="1",
-        low=0.0,
+        low=0.05,
         high=2.0,
         source="system 38",
     )
@@ -127,7 +128,7 @@ class TrackerSettings:
         law: Feedback | None = None if gains is None else Pid(gains)
         if gains is not None and self.tracker == "lq":
             dead_times = np.where(base.dead_times > 0.0, base.dead_times, self.assumed_delay)
-            law = LqFeedback(dead_times, np.full(3, base.lag), hold)
+            law = LqFeedback(dead_times, np.full(3, base.lag), hold, LqSettings().quicker(self.aggressiveness))
         eased = trajectory.eased(min(self.ease, float(np.ptp(trajectory.times))))
         return Tracker(eased, start, base, law, hold, self.settle, self.trust if known else 1.0, self.line_blend)
 
@@ -138,12 +139,14 @@ class TrackerState:
 
     Args:
         twist: (3,) commanded twist [m/s, m/s, rad/s].
+        correction: (3,) what of it the feedback added to the feed-forward [m/s, m/s, rad/s].
         error: (3,) actual - desired in the body frame, yaw wrapped [m, m, rad].
         error_rate: (3,) filtered [m/s, m/s, rad/s].
         finished: the trajectory and the time to settle after it are over.
     """
 
     twist: Vector
+    correction: Vector
     error: Vector
     error_rate: Vector
     finished: bool
@@ -248,16 +251,16 @@ class Tracker:
         self._readings = [*self._readings[-_READINGS:], (pose_time, np.array(pose, dtype=float))]
         request = self._feed_forward.twist(send_time - self.start)
         error = _error(np.asarray(pose, dtype=float), self.desired_pose(pose_time))
-        rate = np.zeros(3)
+        rate, correction = np.zeros(3), np.zeros(3)
         if self._law is not None:
             self._predictor.observe(pose_time, pose)
-            request = request + self._law.correct(self._error_to_come(send_time, request), send_time, self._cut)
+            correction = self._law.correct(self._error_to_come(send_time, request), send_time, self._cut)
             rate = self._law.slope
         finished = send_time - self.start >= self.trajectory.duration + self.settle
-        self._request = np.zeros(3) if finished else request
+        self._request = np.zeros(3) if finished else request + correction
         self._requested_at = send_time
         self._predictor.sent(send_time, self._request)
-        return TrackerState(self._request.copy(), error, rate, finished)
+        return TrackerState(self._request.copy(), correction, error, rate, finished)
 
     def _error_to_come(self, send_time: float, first: Vector) -> Vector:
         """Error (3,) in the body frame that each axis will have when a command sent at `send_time` takes effect.

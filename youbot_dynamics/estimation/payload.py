@@ -1,13 +1,10 @@
 """What the gripper carries, from the torque errors of the arm's filter (gravity of systems 7 and 18).
 
-A body of mass m whose centre stands at c in the frame of the last link pulls at the joints with
-
-    w = J' [R' g m; (m c) x R' g] = Y(q) (m, m c)
-
-where J is the Jacobian of that link and R its rotation: linear in m and m c. Nothing else tells a payload from a wrong
-model, so what the model may have wrong is estimated along: each link heavier by a share, each joint's Coulomb torque
-by a part that has the sign of its speed. The deviation therefore stays large until the arm has been where both differ.
-The base is taken for level and accelerations for small.
+A payload drives the joints by a torque that is linear in its mass m and its first moment m c (`payload_rows`).
+Nothing else tells a payload from a wrong model, so what the model may have wrong is estimated along: links and rotors
+heavier by a share, Coulomb and viscous friction of each joint. The deviation therefore stays large until the arm has
+been where these differ, or until `tare` was told that an arm that has swung before is empty. The base is taken for
+level and unaccelerated.
 """
 
 from __future__ import annotations
@@ -20,9 +17,14 @@ from youbot_dynamics.arrays import Vector, number, read_only
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.estimation.arm_ekf import ArmBelief
 from youbot_dynamics.estimation.arm_ekf_tuning import ESTIMATED, ArmEkfTuning
+from youbot_dynamics.estimation.payload_rows import torque_rows
+from youbot_dynamics.estimation.speed_rate import SpeedRate
 
 _MASS, _MOMENT = 0, slice(1, 4)
 _SLIDING = 0.03  # [rad/s] below it a torque error and a bristle cannot be told apart
+_INTERVAL = 0.5  # memories of the torque errors from one row to the next: a filter that is sure forgets sooner
+_RATE_LAG = 0.1  # [s] about that of the torque errors behind what causes them
+_EMPTY = 1e-6  # of the prior variance of a payload, left of it in an empty gripper
 _SHARE = 0.5  # of its own prior variance that a torque error's may have, to say anything
 
 
@@ -94,12 +96,15 @@ class Payload:
         n = arm.tree.nv
         self._coulomb = np.array([friction.coulomb for friction in arm.friction])
         grip, mass, place = np.array(self.tuning.grip_point), self.tuning.mass_deviation, self.tuning.grip_deviation
-        prior = np.zeros((4 + 2 * n, 4 + 2 * n))
+        size = 4 + 4 * n
+        prior = np.zeros((size, size))
         prior[_MASS, _MASS] = mass**2
         prior[_MASS, _MOMENT] = prior[_MOMENT, _MASS] = mass**2 * grip
         prior[_MOMENT, _MOMENT] = mass**2 * (np.outer(grip, grip) + place**2 * np.eye(3))
-        own = np.r_[np.full(n, filter_tuning.load_error), filter_tuning.friction_error * self._coulomb]
-        prior[range(4, 4 + 2 * n), range(4, 4 + 2 * n)] = np.maximum(own, 1e-6) ** 2
+        self._viscous = np.array([friction.viscous for friction in arm.friction])
+        rubbing = filter_tuning.friction_error * np.r_[self._coulomb, self._viscous]
+        own = np.r_[np.full(2 * n, filter_tuning.load_error), rubbing]
+        prior[range(4, size), range(4, size)] = np.maximum(own, 1e-6) ** 2
         self._prior = read_only(prior)
         self.reset()
 
@@ -123,10 +128,28 @@ class Payload:
         """Forget the payload and what was learned of the model."""
         self._mean, self._covariance = np.zeros(len(self._prior)), self._prior.copy()
         self._stamp = np.nan
+        self._rate = SpeedRate(_RATE_LAG)
         self._rows = 0
 
+    def tare(self) -> bool:
+        """Take the gripper for empty: what was felt so far is the model's error, and is no payload from now on.
+
+        Returns:
+            Whether anything was felt so far.
+        """
+        if not self._rows:
+            return False
+        for k in range(4):
+            unit = np.zeros(len(self._mean))
+            unit[k] = 1.0
+            self._correct(unit, 0.0, _EMPTY * self._prior[k, k])
+        self._mean[:4] = 0.0
+        self._covariance[:4, :] = self._covariance[:, :4] = 0.0
+        self._covariance[:4, :4] = self._prior[:4, :4]
+        return True
+
     def add(self, belief: ArmBelief) -> bool:
-        """Take in a belief of the filter; one for each two time constants of its torque errors, which repeat till then.
+        """Take in a belief of the filter; two for each time constant of its torque errors, which repeat till then.
 
         What their prior takes from them, see `shown_part`, is given back.
 
@@ -136,8 +159,9 @@ class Payload:
         Returns:
             Whether it said anything.
         """
+        acceleration = self._rate.take(belief.stamp, belief.speed)
         elapsed = belief.stamp - self._stamp
-        if 0.0 <= elapsed < 2.0 * self._filter.torque_memory:
+        if 0.0 <= elapsed < _INTERVAL * self._filter.torque_memory:
             return False
         n = len(self._coulomb)
         if len(belief.mean) < (4 if self._filter.bristles == ESTIMATED else 3) * n or np.isnan(belief.stamp):
@@ -145,8 +169,9 @@ class Payload:
         self._stamp = belief.stamp
         self._fade(float(elapsed) if elapsed > 0.0 else 0.0)
         spread = np.diag(belief.covariance)[-n:]
-        rows, gravity = self._regressor(belief)
-        load = gravity + belief.torque_error
+        layout, poses = self._arm.tree.layout, self._arm.tree.poses(belief.position)
+        rows = torque_rows(layout, poses, belief.speed, acceleration)
+        load = rows[:, 4 : 4 + n].sum(axis=1) + belief.torque_error
         own = (self._filter.friction_error * self._coulomb) ** 2 + (self._filter.load_error * load) ** 2
         said = False
         for i in range(n):
@@ -167,22 +192,6 @@ class Payload:
         self._mean *= kept
         self._covariance *= np.outer(kept, kept)
         self._covariance[:4, :4] += (1.0 - left**2) * self._prior[:4, :4]
-
-    def _regressor(self, belief: ArmBelief) -> tuple[Vector, Vector]:
-        """Slopes (n, 4 + 2 n) of the torque errors over all that is estimated, and the gravity torques (n,)."""
-        tree, n = self._arm.tree, len(self._coulomb)
-        layout, poses = tree.layout, tree.poses(belief.position)
-        rows = np.zeros((n, 4 + 2 * n))
-        for k in range(n):
-            down = poses[k, :3, :3].T @ layout.gravity
-            jacobian = tree.jacobian(belief.position, k)
-            wrench = np.r_[layout.masses[k] * down, np.cross(layout.first_moments[k], down)]
-            rows[:, 4 + k] = jacobian.T @ wrench
-        # The last link carries the payload: a moment (m c) turns it by (m c) x down.
-        rows[:, _MASS] = jacobian[:3].T @ down
-        rows[:, _MOMENT] = jacobian[3:].T @ np.cross(np.eye(3), down).T
-        rows[range(n), range(4 + n, 4 + 2 * n)] = -np.sign(belief.speed)
-        return rows, rows[:, 4 : 4 + n].sum(axis=1)
 
     def _correct(self, row: Vector, value: float, noise: float) -> None:
         shift = self._covariance @ row

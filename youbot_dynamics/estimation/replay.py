@@ -14,8 +14,12 @@ from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmTrack
 from youbot_dynamics.estimation.arm_ekf_tuning import ArmEkfTuning, ArmSensors
 from youbot_dynamics.estimation.arm_health import Finding
 from youbot_dynamics.estimation.arm_log import ArmLog
+from youbot_dynamics.estimation.arm_temperatures import ArmTemperatures
+from youbot_dynamics.estimation.motor_heat import HeatTuning
+from youbot_dynamics.estimation.payload import Payload, PayloadTuning
 from youbot_dynamics.estimation.replay_health import findings_of_log
 from youbot_dynamics.estimation.replay_heat import HeatTrack, replay_heat
+from youbot_dynamics.estimation.replay_support import SupportTrack, replay_support
 from youbot_dynamics.robot import Robot
 
 _MOST_STOPS = 1000  # instants at which whole covariances are looked at
@@ -33,6 +37,14 @@ class ReplaySettings:
         hold_time: how long `HeatTrack.torque` can be held [s].
         heat_deviations: by how many standard deviations windings are taken for hotter than believed.
         hot_margin: below its limit by less than this a winding counts as hot [K].
+        heat: of the motors' filters.
+        first_temperature: of the motors [degC]; None for as cold as the air.
+        temperature_sensor: "winding" or "housing": which one motor temperatures are of.
+        temperature_noise: their standard deviation [K].
+        smoothing_speed: see `FrictionFeedforward` [rad/s].
+        feedforward_share: see `FrictionFeedforward`.
+        payload: of the payload's estimate.
+        support_lag: time constant of the accelerations behind the wheels' normal forces [s].
     """
 
     tuning: ArmEkfTuning = field(default_factory=ArmEkfTuning)
@@ -40,6 +52,14 @@ class ReplaySettings:
     hold_time: float = 60.0
     heat_deviations: float = 2.0
     hot_margin: float = 10.0
+    heat: HeatTuning = field(default_factory=HeatTuning)
+    first_temperature: float | None = None
+    temperature_sensor: str = "winding"
+    temperature_noise: float = 1.0
+    smoothing_speed: float = 0.02
+    feedforward_share: float = 1.0
+    payload: PayloadTuning = field(default_factory=PayloadTuning)
+    support_lag: float = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +118,8 @@ class ArmReplay:
         bristle_torque: (t, 5) sigma0 z [N m], the elastic part of the friction.
         deviations: of some of the estimates.
         heat: temperatures.
+        support: payload, and what the wheels carry while the base stands.
+        settings: how it was filtered.
         summary: one for each joint.
         findings: what is wrong with the messages, or dangerous in the motors.
         counts: what became of messages and readings.
@@ -108,6 +130,8 @@ class ArmReplay:
     bristle_torque: Vector
     deviations: Deviations
     heat: HeatTrack
+    support: SupportTrack
+    settings: ReplaySettings
     summary: tuple[JointSummary, ...]
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]
@@ -135,13 +159,19 @@ def replay_arm(
     stiffness = np.array([friction.sigma0 for friction in arm.friction])
     track, deviations = _follow(ekf, log, stiffness)
     tell("following the heat")
-    heat = replay_heat(log, track, robot, said.hold_time, said.heat_deviations)
+    warmth = ArmTemperatures(
+        robot.arm, said.first_temperature, said.heat, said.temperature_sensor, said.temperature_noise
+    )
+    heat = replay_heat(log, track, warmth, said.hold_time, said.heat_deviations)
+    tell("weighing the payload")
+    support = replay_support(log, track, robot, Payload(arm, said.tuning, said.payload), said.support_lag)
     tell("looking for what is wrong")
     counts = {**ekf.counts, **log.counts, **heat.counts}
     counts["starts after a gap"] = max(0, counts.pop("starts") - 1)
     findings = findings_of_log(log, track, heat, robot, counts, said.hot_margin)
     summary = tuple(_summary(k, log, track, heat) for k in range(len(log.joints)))
-    return ArmReplay(log, track, stiffness * track.bristle, deviations, heat, summary, findings, counts)
+    bristle = stiffness * track.bristle
+    return ArmReplay(log, track, bristle, deviations, heat, support, said, summary, findings, counts)
 
 
 def sound_innovations(track: ArmTrack, joint: int) -> NDArray[np.bool_]:

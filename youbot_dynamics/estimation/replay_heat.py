@@ -11,7 +11,6 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.estimation.arm_ekf import ArmTrack
 from youbot_dynamics.estimation.arm_log import ArmLog, MotorReadings
 from youbot_dynamics.estimation.arm_temperatures import PERIOD, ArmTemperatures
-from youbot_dynamics.robot import Robot
 
 _LONGEST_GAP = 1.0  # [s] between stamps; what is longer is a jump of the clock, and the receive times tell how long
 _SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
@@ -45,13 +44,13 @@ class HeatTrack:
     counts: Mapping[str, int]
 
 
-def replay_heat(log: ArmLog, track: ArmTrack, robot: Robot, hold_time: float, deviations: float) -> HeatTrack:
-    """Follow the heat from a cold start; messages whose stamps are out of order count for nothing.
+def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: float, deviations: float) -> HeatTrack:
+    """Follow the heat; messages whose stamps are out of order count for nothing.
 
     Args:
         log: of the arm.
         track: of its joints, t messages as the log's (t,).
-        robot: facts of the motors.
+        heat: of the motors at the begin, changed.
         hold_time: see `ArmTemperatures.limits`.
         deviations: see `ArmTemperatures.limits`.
     """
@@ -59,7 +58,6 @@ def replay_heat(log: ArmLog, track: ArmTrack, robot: Robot, hold_time: float, de
     stamp, effort = log.stamp[rows], log.effort[rows]
     elapsed = passed(stamp, log.received[rows])
     passing = np.cumsum(elapsed)
-    heat = ArmTemperatures(robot.arm)
     volts, unpaired = paired(log.voltage, stamp)
     sensors = log.temperature
     next_volt, next_sensor = 0, 0

@@ -1,4 +1,4 @@
-"""Node arm_ekf: joint states, friction, payload and motor temperatures of the arm; it never commands anything."""
+"""Node arm_ekf: joint states, friction, payload, motor temperatures, what the wheels carry; it never commands."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import time
 from collections import Counter, deque
 
 import numpy as np
-from geometry_msgs.msg import InertiaStamped
 from numpy.typing import NDArray
-from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
-from rclpy.publisher import Publisher
-from sensor_msgs.msg import JointState, Temperature
+from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf
@@ -21,10 +18,14 @@ from youbot_dynamics.estimation.arm_temperatures import ArmTemperatures, MotorLi
 from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
 from youbot_dynamics.estimation.joint_intake import REFUSALS, JointIntake, JointReading
 from youbot_dynamics.estimation.payload import Payload
+from youbot_dynamics.estimation.support import Support
+from youbot_dynamics.estimation.support_estimator import SupportEstimator
+from youbot_dynamics.nodes.arm_ekf_outlets import ArmOutlets
 from youbot_dynamics.nodes.arm_ekf_report import ArmReport
 from youbot_dynamics.nodes.arm_ekf_settings import ArmEkfSettings
 from youbot_dynamics.nodes.diagnostics import Diagnostics, Status
-from youbot_dynamics.nodes.messages import joint_message, seconds, to_time
+from youbot_dynamics.nodes.listening import listen
+from youbot_dynamics.nodes.messages import seconds
 from youbot_dynamics.nodes.pace import Pace
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import STATE_QOS, run
@@ -32,10 +33,12 @@ from youbot_dynamics.parameters import settings_table
 
 TABLE = (
     *settings_table(ArmEkfSettings),
-    *(parameter for parameter in FRAME_TABLE if parameter.name == "frame_prefix"),
+    *(parameter for parameter in FRAME_TABLE if parameter.name in ("base_frame", "frame_prefix")),
 )
 
 FRICTION_RATE = 50.0  # [Hz]
+SUPPORT_RATE = 10.0  # [Hz]
+PAYLOAD_RATE = 1.0  # [Hz] while the arm moves
 _LONGEST_GAP = 1.0  # [s] between stamps; what is longer is a jump of the clock and measured by the machine's
 _WAITING = 10  # voltages at most that wait for their efforts
 _SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
@@ -54,7 +57,9 @@ class ArmEkfNode(Node):
         self._arm = self._robot.arm.model()
         self._settings = self._config.settings(ArmEkfSettings)
         self.get_logger().info("getting ready; at the first start code is compiled, which takes half a minute")
-        compile_filters(self._make_filter(), self._make_payload(), self._make_temperatures())
+        compile_filters(self._make_filter(), self._make_payload(), self._make_temperatures(), self._make_support())
+        self._support = self._make_support()
+        self._lowest: Support | None = None  # since the last report
         self._ekf, self._payload, self._temperatures = (
             self._make_filter(),
             self._make_payload(),
@@ -66,42 +71,28 @@ class ArmEkfNode(Node):
         self._belief, self._nis = self._ekf.state, np.nan
         self._intake = JointIntake(self._joints, self._robot.driver.wheel_joints)
         self._of_motors = JointIntake(self._joints, self._robot.driver.wheel_joints)
+        self._of_wheels = JointIntake(self._robot.driver.wheel_joints, self._joints)
+        self._wheel_signs = tuple(
+            np.array(signs) for signs in (self._robot.driver.position_sign, self._robot.driver.velocity_sign)
+        )
         self._voltages: deque[JointReading] = deque(maxlen=_WAITING)  # for their efforts
         self._unpaired = 0
         coulomb = np.array([friction.coulomb for friction in self._arm.friction])
         self._health = ArmHealth(self._joints, coulomb, self.resolve_topic_name("driver/joint_states"))
-        self._friction_pace = Pace(FRICTION_RATE)
+        self._friction_pace, self._support_pace = Pace(FRICTION_RATE), Pace(SUPPORT_RATE)
+        self._payload_pace = Pace(PAYLOAD_RATE)
         self._effort = np.zeros(len(self._joints))
         self._last_stamp, self._last_taken = np.nan, 0.0
         self._limits = self._limits_now()
         self._config.on_change(self._retune)
-        self._make_publishers()
+        self._out = ArmOutlets(self, self._robot, str(self._config["frame_prefix"]), str(self._config["base_frame"]))
         self.create_service(Trigger, "~/reset", self._on_reset)
-        self.create_subscription(JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
-        self.create_subscription(JointState, "arm_1/motor_voltage", self._on_voltage, STATE_QOS)
-        self.create_subscription(JointState, "arm_1/motor_temperature", self._on_temperature, STATE_QOS)
+        self.create_service(Trigger, "~/tare", self._on_tare)
+        listen(self, JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
+        listen(self, JointState, "arm_1/motor_voltage", self._on_voltage, STATE_QOS)
+        listen(self, JointState, "arm_1/motor_temperature", self._on_temperature, STATE_QOS)
         self._reporter = ArmReport(self.get_logger(), self._joints, self._robot)
         Diagnostics(self, self._report)
-
-    def _make_publishers(self) -> None:
-        self._estimated = self._publisher(JointState, "arm_1/estimated_joint_states")
-        self._friction = self._publisher(JointState, "arm_1/friction")
-        self._feedforward_out = self._publisher(JointState, "arm_1/friction_feedforward")
-        self._available = self._publisher(JointState, "arm_1/torque_available")
-        self._payload_out = self._publisher(InertiaStamped, "payload")
-        self._warmth = [
-            tuple(self._publisher(Temperature, f"arm_1/{joint}/{part}_temperature") for part in ("winding", "housing"))
-            for joint in self._joints
-        ]
-        prefix = str(self._config["frame_prefix"])
-        self._links = tuple(prefix + name for name in self._arm.tree.names)
-
-    def _publisher(self, kind: type, topic: str) -> Publisher:
-        # A publisher's events are looked at before every message; 15 of them cost as much as all estimates. What they
-        # tell, a reader whose QoS does not fit, that reader is told as well.
-        return self.create_publisher(
-            kind, topic, STATE_QOS, event_callbacks=PublisherEventCallbacks(use_default_callbacks=False)
-        )
 
     def _make_filter(self) -> ArmEkf:
         jitter = self._robot.driver.stamp_jitter
@@ -110,6 +101,9 @@ class ArmEkfNode(Node):
 
     def _make_payload(self) -> Payload:
         return Payload(self._arm, self._settings.tuning(), self._settings.payload_tuning())
+
+    def _make_support(self) -> SupportEstimator:
+        return SupportEstimator(self._robot, self._settings.support_lag)
 
     def _make_feedforward(self) -> FrictionFeedforward:
         return FrictionFeedforward(self._arm, self._settings.smoothing_speed, self._settings.feedforward_share)
@@ -129,6 +123,7 @@ class ArmEkfNode(Node):
         self._counts_before.update(self._ekf.counts)
         self._intended_starts += self._ekf.counts["starts"] > 0
         self._ekf, self._payload = self._make_filter(), self._make_payload()
+        self._support = self._make_support()
         self._belief, self._nis = self._ekf.state, np.nan
 
     def _retune(self) -> None:
@@ -137,6 +132,8 @@ class ArmEkfNode(Node):
             self.get_logger().info("the filter of the joints begins anew with its new tuning")
             self._begin_anew()
         self._payload.tuning = self._settings.payload_tuning()
+        if before.support_lag != self._settings.support_lag:
+            self._support = self._make_support()
         self._feedforward = self._make_feedforward()
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -148,9 +145,22 @@ class ArmEkfNode(Node):
         )
         return response
 
+    def _on_tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = self._payload.tare()
+        response.message = (
+            "the gripper counts as empty now: what was felt so far is taken for errors of the model"
+            if response.success
+            else "nothing was felt yet: swing the empty arm both ways with its forearm level, then call again"
+        )
+        return response
+
     def _on_joint_states(self, message: JointState) -> None:
         now = time.monotonic()
         stamp = seconds(message.header.stamp)
+        wheels = self._of_wheels.take(stamp, message.name, message.position, message.velocity, ())
+        if wheels is not None:
+            angles, speeds = self._wheel_signs[0] * wheels.position, self._wheel_signs[1] * wheels.velocity
+            self._support.take_wheels(stamp, angles, speeds)
         reading = self._intake.take(stamp, message.name, message.position, message.velocity, message.effort)
         if reading is None:
             return
@@ -176,7 +186,7 @@ class ArmEkfNode(Node):
         self._effort = np.where(np.isnan(reading.effort), self._effort, reading.effort)
         if self._temperatures.add(elapsed, reading.effort):
             self._limits = self._limits_now()
-            self._publish_heat(reading.stamp)
+            self._out.publish_heat(reading.stamp, self._temperatures.state, self._limits)
 
     def _limits_now(self) -> tuple[MotorLimits, ...]:
         return self._temperatures.limits(self._settings.hold_time, self._settings.heat_deviations)
@@ -207,33 +217,20 @@ class ArmEkfNode(Node):
             self._temperatures.add_temperature(told.effort)
 
     def _publish(self, belief: ArmBelief) -> None:
-        stamp, joints = belief.stamp, self._joints
-        self._estimated.publish(joint_message(stamp, joints, belief.position, belief.speed, self._effort))
+        stamp = belief.stamp
+        self._out.estimated.publish(stamp, belief.position, belief.speed, self._effort)
         if self._friction_pace.due(stamp):
-            self._friction.publish(joint_message(stamp, joints, effort=belief.friction_torque))
-            ahead = self._feedforward.torque(belief.speed)
-            self._feedforward_out.publish(joint_message(stamp, joints, effort=ahead))
-        if self._payload.add(belief) and self._payload.state.identifiable:
-            self._publish_payload(stamp)
-
-    def _publish_payload(self, stamp: float) -> None:
-        found = self._payload.state
-        message = InertiaStamped()
-        message.header.stamp, message.header.frame_id = to_time(stamp), self._links[-1]
-        message.inertia.m = max(0.0, found.mass)
-        com = message.inertia.com
-        com.x, com.y, com.z = (float(value) for value in found.centre)
-        self._payload_out.publish(message)
-
-    def _publish_heat(self, stamp: float) -> None:
-        for publishers, belief, link in zip(self._warmth, self._temperatures.state, self._links, strict=True):
-            told = ((belief.winding, belief.winding_deviation), (belief.housing, belief.housing_deviation))
-            for publisher, (temperature, deviation) in zip(publishers, told, strict=True):
-                message = Temperature(temperature=temperature, variance=deviation**2)
-                message.header.stamp, message.header.frame_id = to_time(stamp), link
-                publisher.publish(message)
-        available = [limits.torque for limits in self._limits]
-        self._available.publish(joint_message(stamp, self._joints, effort=available))
+            self._out.friction.publish(stamp, effort=belief.friction_torque)
+            self._out.feedforward.publish(stamp, effort=self._feedforward.torque(belief.speed))
+        if self._payload.add(belief) and self._payload.state.identifiable and self._payload_pace.due(stamp):
+            self._out.publish_payload(stamp, self._payload.state)
+        self._support.take_arm(stamp, belief.speed)
+        if self._support_pace.due(stamp):
+            self._support.carry(self._payload.state)
+            found = self._support.support(stamp, belief.position, belief.speed)
+            if self._lowest is None or found.margin < self._lowest.margin:
+                self._lowest = found
+            self._out.publish_support(stamp, found)
 
     def _report(self) -> dict[str, Status]:
         now = time.monotonic()
@@ -249,16 +246,18 @@ class ArmEkfNode(Node):
         known = not np.isnan(belief.stamp)
         load = self._arm.tree.gravity_forces(belief.position) if known else np.full(len(self._joints), np.nan)
         findings = self._health.findings(now, load, self._intake.names)
+        lowest, self._lowest = self._lowest, None
         return {
             "joints": self._reporter.joints(findings, counts, belief, self._nis),
             "temperatures": self._reporter.temperatures(
                 self._temperatures.state, self._limits, self._settings.hot_margin
             ),
             "payload": self._reporter.payload(self._payload.state),
+            "support": self._reporter.support(lowest, self._settings.low_support),
         }
 
 
-def compile_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures) -> None:
+def compile_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures, support: SupportEstimator) -> None:
     """Use all filters once before anything is subscribed: a late first step would lose messages."""
     tree = ekf.arm.tree
     position = np.array([0.5 * (limit.lower + limit.upper) for limit in tree.limits])
@@ -272,6 +271,9 @@ def compile_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures
     temperatures.add_temperature(np.full(len(effort), 25.0))
     temperatures.add(1.0, effort)
     temperatures.limits(1.0, 1.0)
+    support.take_wheels(1.0, np.zeros(4), np.zeros(4))
+    support.take_arm(1.0, np.zeros(len(effort)))
+    support.support(1.0, position, np.zeros(len(effort)))
 
 
 def main() -> None:

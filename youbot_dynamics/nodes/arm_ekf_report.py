@@ -13,6 +13,8 @@ from youbot_dynamics.estimation.arm_health import Finding, heat_findings
 from youbot_dynamics.estimation.arm_temperatures import MotorLimits
 from youbot_dynamics.estimation.motor_heat import HeatBelief
 from youbot_dynamics.estimation.payload import PayloadBelief
+from youbot_dynamics.estimation.support import SIDES, Support
+from youbot_dynamics.estimation.support_estimator import support_findings
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Status
 from youbot_dynamics.robot import Robot
 
@@ -32,6 +34,7 @@ class ArmReport:
         self._logger = logger
         self._joints = tuple(joints)
         self._limits = tuple(joint.motor.winding_temperature_limit for joint in robot.arm.joints)
+        self._wheels = robot.driver.wheel_joints
         self._told: dict[str, set[str]] = {}
 
     def joints(self, findings: Sequence[Finding], counts: Mapping[str, int], belief: ArmBelief, nis: float) -> Status:
@@ -69,6 +72,17 @@ class ArmReport:
         if not belief.identifiable:
             return Status(OK, f"not identifiable: {belief.reason}", values)
         return Status(OK, f"{belief.mass:.2f} +- {belief.mass_deviation:.2f} kg", values)
+
+    def support(self, lowest: Support | None, low_share: float) -> Status:
+        """Status of what the wheels carry: of the moment since the last report when one carried least."""
+        if lowest is None:
+            return self._status("support", (), "not known: no states of the arm", {})
+        loads = zip((*self._wheels, *SIDES), (*lowest.normal_forces, *lowest.side_loads), strict=True)
+        values = {f"{name}_N": f"{load:.1f}" for name, load in loads}
+        values["centre_of_mass_m"] = ", ".join(f"{value:.3f}" for value in lowest.centre_of_mass)
+        values["mass_kg"] = f"{lowest.mass:.2f}"
+        found = support_findings(lowest, self._wheels, low_share)
+        return self._status("support", found, f"each wheel carries {lowest.margin:.0f} N or more", values)
 
     def _status(self, item: str, findings: Sequence[Finding], fine: str, values: Mapping[str, str]) -> Status:
         names = {finding.name for finding in findings}

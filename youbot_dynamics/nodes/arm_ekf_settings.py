@@ -78,6 +78,22 @@ class ArmEkfSettings:
         high=10.0,
         source="chosen: 40 % of what the youBot may carry",
     )
+    support_lag: float = setting(
+        0.1,
+        "Time constant of the accelerations of base and arm behind tip_over_margin.",
+        unit="s",
+        low=0.01,
+        high=2.0,
+        source="chosen: speeds of the wheels come in steps of 3 mm/s",
+    )
+    low_support: float = setting(
+        0.3,
+        "Share of the mean normal force below which a wheel is reported as nearly lifted.",
+        unit=_SHARE,
+        low=0.0,
+        high=1.0,
+        source="chosen: the arm stretched out to a side with 0.5 kg leaves 0.58 at rest",
+    )
     hold_time: float = setting(
         60.0, "How long torque_available can be held.", unit="s", low=0.1, high=3600.0, source="chosen"
     )

@@ -1,8 +1,8 @@
 """Node arm_player: moves the arm along the recommended excitation by a joint trajectory.
 
-The simulated robot and ros2_control's trajectory controller take the topic. The youBot driver takes the action
-FollowJointTrajectory and brics messages instead, and no torques from anybody: `youbot play arm_excitation --write FILE`
-makes a goal for it.
+It goes by the action FollowJointTrajectory, as the youBot's driver takes it, where control_msgs is installed and a
+server is there; else by the topic of the simulated robot and of ros2_control's trajectory controller. Without
+control_msgs, `youbot play arm_excitation --write FILE` makes a goal that others can send.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from youbot_dynamics.errors import TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.identification.excitation import ArmExcitation
 from youbot_dynamics.identification.recommended import arm_motion, from_here
+from youbot_dynamics.nodes.arm_ways import ACTION, TOPIC, Way, ways_of
 from youbot_dynamics.nodes.driver_messages import values_of
+from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, init, parse
+from youbot_dynamics.nodes.runtime import STATE_QOS, init, parse
 from youbot_dynamics.nodes.stop_flag import StopFlag
 
 Vector = NDArray[np.float64]
 
-TOPIC = "arm_1/arm_controller/joint_trajectory"
 _LOOK = 5.0  # [s] to find the arm and who takes trajectories
+_GRACE = 1.0  # [s] for an action server beside a topic: it is found later, and answers
 _ASTRAY = 0.3  # [rad] from where it should be
 _TOO_LONG = 1.0  # [s] astray before it is stopped
 _SETTLE = 0.5  # [s] after the end
@@ -44,9 +46,9 @@ class ArmPlayer(Node):
         super().__init__("arm_player")
         self.robot = NodeParameters(self, ()).robot()
         self.position: Vector | None = None
-        self._sent = False
-        self._trajectory = self.create_publisher(JointTrajectory, TOPIC, COMMAND_QOS)
-        self.create_subscription(JointState, "driver/joint_states", self._on_states, STATE_QOS)
+        self._ways = ways_of(self)
+        self._used: Way | None = None
+        listen(self, JointState, "driver/joint_states", self._on_states, STATE_QOS)
 
     def _on_states(self, message: JointState) -> None:
         found = values_of(message, message.position, self.robot.driver.arm_joints)
@@ -56,7 +58,7 @@ class ArmPlayer(Node):
         """Go to its start slowly, then along it; False if a signal came first.
 
         Raises:
-            TrajectoryError: no arm, nobody who takes trajectories, or an arm that does not follow.
+            TrajectoryError: no arm, nobody who takes trajectories, a refusal, or an arm that does not follow.
         """
         if not self._wait(lambda: self.position is not None, _LOOK, flag) and not flag.set:
             raise TrajectoryError(
@@ -64,24 +66,21 @@ class ArmPlayer(Node):
                 got="no states of the arm",
                 remedy="start the robot first: youbot bringup --robot mock",
             )
-        if not self._wait(lambda: self._trajectory.get_subscription_count() > 0, _LOOK, flag) and not flag.set:
-            raise TrajectoryError(
-                f"topic {self.resolve_topic_name(TOPIC)}",
-                got="nobody who takes trajectories",
-                expected="the simulated robot, or ros2_control's trajectory controller",
-                remedy="the youBot driver takes an action: write its goal with youbot play arm_excitation --write FILE",
-            )
-        if flag.set or self.position is None:
+        way = self._find_way(flag)
+        if flag.set or self.position is None or way is None:
             return False
         fastest = [limit.velocity for limit in self.robot.arm.model().tree.limits]
         whole = from_here(motion, self.position, fastest)
         lasts = float(whole.times[-1])
-        print(f"moving the arm for {lasts:.1f} s; keep clear of it; Ctrl-C stops it", file=sys.stderr)
-        self._trajectory.publish(self._message(whole))
-        self._sent = True
+        print(f"moving the arm for {lasts:.1f} s by the {way.name}", file=sys.stderr)
+        print("keep clear of it; Ctrl-C stops it", file=sys.stderr)
+        self._used = way
+        way.send(self._message(whole))
         begun = close = time.monotonic()
         while not flag.set and time.monotonic() - begun < lasts + _SETTLE:
             rclpy.spin_once(self, timeout_sec=0.05)
+            if problem := way.problem():
+                raise TrajectoryError(way.name, got=problem)
             now = time.monotonic()
             wanted = [np.interp(now - begun, whole.times, column) for column in whole.positions.T]
             away = float(np.max(np.abs(self.position - wanted)))
@@ -98,11 +97,26 @@ class ArmPlayer(Node):
             rclpy.spin_once(self, timeout_sec=0.05)
         return condition()
 
+    def _find_way(self, flag: StopFlag) -> Way | None:
+        """Best way that somebody takes trajectories by; None after a signal."""
+        self._wait(lambda: any(way.ready() for way in self._ways), _LOOK, flag)
+        self._wait(self._ways[0].ready, _GRACE, flag)
+        way = next((way for way in self._ways if way.ready()), None)
+        if way is None and not flag.set:
+            lacks = "" if len(self._ways) > 1 else "control_msgs is not installed, so the action was not tried; "
+            raise TrajectoryError(
+                f"action {self.resolve_topic_name(ACTION)}, topic {self.resolve_topic_name(TOPIC)}",
+                got="nobody who takes trajectories",
+                expected="the youBot driver, the simulated robot, or ros2_control's trajectory controller",
+                remedy=f"{lacks}a goal to send otherwise is written by youbot play arm_excitation --write FILE",
+            )
+        return way
+
     def cancel(self) -> None:
-        """Stop the arm with an empty trajectory, if it was sent off."""
-        if self._sent:
-            self._trajectory.publish(JointTrajectory())
-            acknowledged([self._trajectory])
+        """Stop the arm, if it was sent off."""
+        problem = self._used.stop() if self._used is not None else ""
+        if problem:
+            self.get_logger().error(problem)
 
     def _message(self, motion: ArmExcitation) -> JointTrajectory:
         message = JointTrajectory(joint_names=list(self.robot.driver.arm_joints))

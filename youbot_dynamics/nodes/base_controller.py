@@ -16,9 +16,12 @@ from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelComma
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
+from youbot_dynamics.nodes.driver_graph import EVIDENCE, driver_on_cmd_vel, unheard_commands
+from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import joint_message, joint_positions, seconds, twist_vector
 from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
+from youbot_dynamics.nodes.topic_graph import ends_of
 from youbot_dynamics.parameters import Parameter, settings_table
 
 TABLE = (
@@ -35,6 +38,7 @@ TABLE = (
 )
 
 _BURST_GAP = 1.0  # [s] of quiet that separates one burst of refusals from the next
+_LOOK = 0.5  # [s] between looks at who else is on the topics
 
 
 class BaseController(Node):
@@ -62,17 +66,38 @@ class BaseController(Node):
             for reading in range(2):
                 other.observe(self._period * reading, np.zeros(len(base.geometry.wheels().base.radii)))
                 other.wheel_speeds(self._period * (reading + 1), np.zeros(3))
-            self.create_subscription(JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
+            listen(self, JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
         self._sent = 0
         self._limited = 0
         self._source = "none"
         self._last_refusal = ("", -np.inf)
-        stamped = self._config["enable_stamped_cmd_vel"]
-        self.create_subscription(TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
+        self._wanted = True  # by ~/enable
+        self._hindrance = ""  # why it refuses to drive
+        self._unheard = ""  # why an operator is not heard
+        self._stamped: bool = self._config["enable_stamped_cmd_vel"]
+        listen(self, TwistStamped if self._stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
         self.create_subscription(Twist, "trajectory_tracker/cmd_vel", self._on_tracker, COMMAND_QOS)
         self.create_service(SetBool, "~/enable", self._on_enable)
         self._diagnostics = Diagnostics(self, self._report)
-        self.create_timer(self._period, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(self._period, self._on_timer, clock=steady)
+        self.create_timer(_LOOK, self._look_around, clock=steady)
+
+    def _look_around(self) -> None:
+        """Refuse to drive while the driver hears the operator itself; tell of operators that are not heard."""
+        ends = {topic: ends_of(self, topic) for topic in ("cmd_vel", *EVIDENCE)}
+        hindrance = driver_on_cmd_vel(ends, {self.get_fully_qualified_name()})
+        unheard = unheard_commands(ends["cmd_vel"], self._stamped)
+        if (hindrance, unheard) == (self._hindrance, self._unheard):
+            return
+        for before, now in ((self._hindrance, hindrance), (self._unheard, unheard)):
+            if now and now != before:
+                self.get_logger().error(now)
+        if self._hindrance and not hindrance:
+            self.get_logger().info("the driver no longer listens on cmd_vel: commands are obeyed again")
+        self._hindrance, self._unheard = hindrance, unheard
+        self._commander.enabled = self._wanted and not hindrance
+        self._diagnostics.publish()
 
     def _retune(self) -> None:
         self._commander.timeout = self._config["command_timeout"]
@@ -129,9 +154,12 @@ class BaseController(Node):
         self._wheel_commands.publish(joint_message(stamp, names, velocity=wheel_speeds))
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._commander.enabled = request.data
-        response.success = True
+        self._wanted = request.data
+        self._commander.enabled = self._wanted and not self._hindrance
+        response.success = self._commander.enabled == request.data
         response.message = "commands are obeyed" if request.data else "braking, then holding zero"
+        if not response.success:
+            response.message = self._hindrance
         return response
 
     def _report(self) -> dict[str, Status]:
@@ -145,6 +173,8 @@ class BaseController(Node):
             "command_age_s": f"{age:.2f}",
             "roller_phases": self._guard.lost or "used",
         }
+        if self._hindrance or self._unheard:
+            return {"commands": Status(ERROR, self._hindrance or self._unheard, values)}
         if self._sent and self._output.publisher.get_subscription_count() == 0:
             return {"commands": Status(ERROR, f"no driver listens on {self._output.publisher.topic_name}", values)}
         if self._commander.refused:

@@ -73,8 +73,8 @@ class IdentificationNode(Node):
         self._child: subprocess.Popen[bytes] | None = None
         self._fit_folder = Path()
         self._status = Status(OK, "idle: call ~/start, drive, ~/stop, ~/fit")
-        names = (*TOPICS, self._config["pose_topic"])
-        self._taps = Taps(self, {self.resolve_topic_name(name) for name in names}, self._take)
+        wanted = {self.resolve_topic_name(name) for name in (*TOPICS, self._config["pose_topic"])}
+        self._taps = Taps(self, lambda topic: topic in wanted, self._take)
         self._result = self.create_publisher(DiagnosticArray, "~/result", LATCHED_QOS)
         for name, callback in (("start", self._on_start), ("stop", self._on_stop), ("fit", self._on_fit)):
             self.create_service(Trigger, f"~/{name}", callback)

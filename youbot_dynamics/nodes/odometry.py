@@ -19,6 +19,7 @@ from youbot_dynamics.estimation.gyro import GyroSettings
 from youbot_dynamics.estimation.odometry import OdometrySettings, OdometryState
 from youbot_dynamics.estimation.slip import SlipSettings
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import joint_positions, odometry_message, seconds
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import STATE_QOS, TF_QOS, run
@@ -73,7 +74,7 @@ class OdometryNode(Node):
         self._tf = self._make_tf()
         self.create_service(Trigger, "~/reset_odometry", self._on_reset)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
-        self.create_subscription(JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
+        listen(self, JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
         self.create_subscription(Imu, "imu", self._on_imu, IMU_QOS)
         Diagnostics(self, self._report)
 

@@ -20,13 +20,15 @@ from youbot_dynamics.nodes.taps import Taps
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
 
+_OF_ALL_ROBOTS = ("/diagnostics", "/clock", "/tf", "/tf_static")
+
 
 class Recorder(Node):
     """Subscribes to serialised messages as their topics appear and hands them to a `BagWriter`.
 
     Args:
         folder: of the bag, new or empty.
-        topics: names to record, as the user writes them; empty for all.
+        topics: names to record, as the user writes them; empty for all, in a namespace for all of this robot.
     """
 
     def __init__(self, folder: Path, topics: Sequence[str]) -> None:
@@ -35,10 +37,16 @@ class Recorder(Node):
         self._writer = BagWriter(folder, {"youbot_dynamics": __version__})
         self._closed = False
         self.counts: dict[str, int] = {}
-        self._taps = Taps(self, self._wanted, self._take)
+        self._taps = Taps(self, self._is_wanted, self._take)
         RemoteParameters(self, ("base_controller", "odometry"), PREFIX, self._describe_robot)
         RemoteParameters(self, ("trajectory_tracker",), "feedback", self._describe_tracker)
         self.create_timer(1.0, self._writer.flush, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _is_wanted(self, topic: str) -> bool:
+        if self._wanted:
+            return topic in self._wanted
+        own = self.get_namespace().rstrip("/")
+        return topic.startswith(f"{own}/") or topic in _OF_ALL_ROBOTS
 
     def _describe_robot(self, values: dict[str, object]) -> None:
         robot_id = str(values.get(f"{PREFIX}.robot_id", ""))
@@ -76,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Record until a signal."""
     parser = argparse.ArgumentParser(prog="recorder", description=__doc__)
     parser.add_argument("--out", required=True, help="folder of the bag, new or empty")
-    parser.add_argument("topics", nargs="*", help="topics to record; all if none is named")
+    parser.add_argument("topics", nargs="*", help="topics; all if none is named, in a namespace all of this robot")
     given = parse(parser, arguments)
     folder = Path(given.out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -37,12 +37,19 @@ TABLE = (
         high=5.0,
         source="the command timeout",
     ),
-    Parameter("motors_off", False, "Also switch the motors off: the base then coasts.", source="design"),
+    Parameter(
+        "motors_off",
+        False,
+        "Also switch the motors of the base off, once the zero command has arrived and the base had time to brake.",
+        source="design",
+    ),
     Parameter("wait", 4.0, "How long to look for a driver.", unit="s", low=0.0, high=30.0, source="DDS needs 3 s"),
 )
 
 _REPEATS = 3
 _PAUSE = 0.02  # [s]
+_BRAKING = 0.5  # [s] from zero to motors that are off: without current the base coasts, and brakes no more
+_SERVICE = 1.0  # [s] for the service to be found and to answer: no end waits longer for it
 _LAST_WORD = 3.0  # [s] to wait for the end of a base controller that ends with us; a deaf one is killed after 2 s
 
 
@@ -110,11 +117,16 @@ class StopBase(Node):
         return [output for output in self._outputs if output.publisher.get_subscription_count() > 0]
 
     def _switch_off(self) -> None:
+        time.sleep(_BRAKING)
+        deadline = time.monotonic() + _SERVICE
         client = self.create_client(Empty, "base/switchOffMotors")
-        if client.wait_for_service(timeout_sec=1.0):
-            rclpy.spin_until_future_complete(self, client.call_async(Empty.Request()), timeout_sec=1.0)
-        else:
-            self.get_logger().error("base/switchOffMotors does not answer: use the emergency stop")
+        if client.wait_for_service(timeout_sec=_SERVICE):
+            answer = client.call_async(Empty.Request())
+            rclpy.spin_until_future_complete(self, answer, timeout_sec=max(0.0, deadline - time.monotonic()))
+            if answer.done():
+                self.get_logger().info("the motors of the base are off: base/switchOnMotors brings them back")
+                return
+        self.get_logger().error(f"{client.srv_name} does not answer: use the emergency stop")
 
 
 def main() -> None:

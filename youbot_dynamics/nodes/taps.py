@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -24,11 +24,11 @@ class Taps:
 
     Args:
         node: that subscribes.
-        wanted: resolved topic names, empty for all.
+        wanted: whether a topic is, by its resolved name.
         sink: takes topic, type, quality of service and CDR bytes.
     """
 
-    def __init__(self, node: Node, wanted: Collection[str], sink: Sink) -> None:
+    def __init__(self, node: Node, wanted: Callable[[str], bool], sink: Sink) -> None:
         self._node = node
         self._wanted = wanted
         self._sink = sink
@@ -41,7 +41,7 @@ class Taps:
 
     def _discover(self) -> None:
         for topic, types in self._node.get_topic_names_and_types():
-            if topic in self._ignored or (self._wanted and topic not in self._wanted):
+            if topic in self._ignored or not self._wanted(topic):
                 continue
             publishers = self._node.get_publishers_info_by_topic(topic)
             if not publishers:

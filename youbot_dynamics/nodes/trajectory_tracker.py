@@ -13,11 +13,13 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
+from youbot_dynamics.control.stamp_watch import StampWatch
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings, compile_tracker
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import (
     joint_message,
     joint_positions,
@@ -73,16 +75,17 @@ class TrajectoryTracker(Node):
         self._pose = np.zeros(3)
         self._pose_stamp = -np.inf
         self._woken = -np.inf
+        self._odom_stamps, self._command_stamps, self._clock_stamps = StampWatch(), StampWatch(), StampWatch()
         self._status = Status(OK, "idle")
         self._commands = self.create_publisher(Twist, "~/cmd_vel", COMMAND_QOS)
         self._error = self.create_publisher(JointState, "~/error", STATE_QOS)
         self.create_service(Trigger, "~/cancel", self._on_cancel)
         self.create_subscription(MultiDOFJointTrajectory, "trajectory", self._on_trajectory, COMMAND_QOS)
-        self.create_subscription(Odometry, "odom", self._on_odom, STATE_QOS)
+        listen(self, Odometry, "odom", self._on_odom, STATE_QOS)
         self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
         self.create_subscription(PointStamped, "line_deviation", self._on_line, STATE_QOS)
         stamped = self._config["enable_stamped_cmd_vel"]
-        self.create_subscription(TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
+        listen(self, TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
         Diagnostics(self, lambda: {"trajectory": self._status})
         self.create_timer(self._period, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
@@ -94,8 +97,12 @@ class TrajectoryTracker(Node):
 
     def _on_odom(self, message: Odometry) -> None:
         pose = pose_vector(message.pose.pose)
-        if np.all(np.isfinite(pose)):
-            self._pose, self._pose_stamp = pose, seconds(message.header.stamp)
+        if not np.all(np.isfinite(pose)):
+            return
+        self._pose, self._pose_stamp = pose, seconds(message.header.stamp)
+        jump = self._odom_stamps.take(time.monotonic(), self._pose_stamp)
+        if jump and self._active():
+            self._give_up(f"{self.resolve_topic_name('odom')} fell silent on this clock: its stamps {jump}")
 
     def _on_line(self, message: PointStamped) -> None:
         """Take how far the robot is to the left of a line it should follow: point.y, where a camera sees one."""
@@ -156,7 +163,7 @@ class TrajectoryTracker(Node):
                 got=f"an end {now - start - trajectory.duration:.2f} s ago",
                 remedy="check header.stamp",
             )
-        if now - self._pose_stamp > self._config["odom_timeout"]:
+        if abs(now - self._pose_stamp) > self._config["odom_timeout"]:
             raise TrajectoryError(
                 "trajectory",
                 got=f"no {self.resolve_topic_name('odom')} to follow it by",
@@ -192,11 +199,19 @@ class TrajectoryTracker(Node):
         self._woken = time.monotonic()
         if self._tracker is not None:
             self._tracker.observe_sent(self._base.twist(picked[1]))
-        self._step(seconds(message.header.stamp) + self._period)
+        stamp = seconds(message.header.stamp)
+        jump = self._command_stamps.take(self._woken, stamp)
+        if jump and self._active():
+            self._give_up(f"stamps of {self.resolve_topic_name('wheel_commands')} {jump}")
+        self._step(stamp + self._period)
 
     def _on_timer(self) -> None:
-        if time.monotonic() - self._woken > 1.5 * self._period:
-            self._step(self._now() + self._period)
+        steady, now = time.monotonic(), self._now()
+        jump = self._clock_stamps.take(steady, now)
+        if jump and self._active():
+            self._give_up(f"the clock {jump}")
+        if steady - self._woken > 1.5 * self._period:
+            self._step(now + self._period)
 
     def _step(self, send_time: float) -> None:
         if not self._active():

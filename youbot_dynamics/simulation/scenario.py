@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.control.roller_preview import RollerPreview
+from youbot_dynamics.control.stamp_watch import StampWatch
 from youbot_dynamics.control.tracker import TrackerSettings, TrackerState
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_speed, limit_wheels
@@ -253,7 +254,7 @@ def drive(
         # As the node: before that it waits, and takes no pose yet.
         if now + period >= start - float(model.dead_times.max()) - period:
             state = tracker.step(now + period, reader.stamp, reader.pose)
-            given_up = given_up or _reason_to_stop(now, reader.stamp, state, tracker_settings)
+            given_up = given_up or _reason_to_stop(now, reader, state, tracker_settings)
             if not given_up:
                 wish = limit_speed(state.twist, commander.base, robot.base.limits)
             wishes.append(Wish(now, reader.stamp, wish, state))
@@ -290,10 +291,12 @@ def drive(
     )
 
 
-def _reason_to_stop(now: float, stamp: float, state: TrackerState, settings: TrackerSettings) -> str:
+def _reason_to_stop(now: float, reader: _WheelReader, state: TrackerState, settings: TrackerSettings) -> str:
     """Why a trajectory is given up, as by its node: odometry that fell silent or jumped, a base that is far off."""
-    if abs(now - stamp) > ODOM_TIMEOUT:
-        return f"odometry is {now - stamp:.2f} s old"
+    if reader.jump:
+        return f"odometry is {now - reader.stamp:.2f} s old: its stamps {reader.jump}"
+    if now - reader.stamp > ODOM_TIMEOUT:
+        return f"odometry is {now - reader.stamp:.2f} s old"
     if not settings.tolerates(state.error):
         return f"the base is {np.hypot(*state.error[:2]):.2f} m and {abs(state.error[2]):.2f} rad off"
     return ""
@@ -314,7 +317,8 @@ class _WheelReader:
 
     def __init__(self, robot: Robot, estimator: BaseEstimator, period: float) -> None:
         self.states: list[OdometryState] = []
-        self.pose, self.stamp = np.zeros(3), 0.0
+        self.pose, self.stamp, self.jump = np.zeros(3), 0.0, ""
+        self._watch = StampWatch()
         self.estimator = estimator
         self._rollers = RollerPreview(robot.base.geometry.wheels(), robot.base.driven(), period)
         self._guard = PhaseGuard(robot)
@@ -335,6 +339,7 @@ class _WheelReader:
         if estimate is not None:
             self.states.append(estimate)
             self.pose, self.stamp = estimate.pose, estimate.stamp
+            self.jump = self.jump or self._watch.take(message.received, estimate.stamp)
 
     def wheel_speeds(self, now: float, twist: Vector, mean: Vector, fastest: float) -> Vector:
         """Wheel speeds (4,) [rad/s] of a twist (3,): those of the rollers to come where their phases are known."""

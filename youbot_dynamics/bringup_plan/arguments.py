@@ -1,0 +1,230 @@
+"""The arguments of a bringup, of the launch file and of `youbot bringup` alike, and how their values are checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from youbot_dynamics.errors import ParameterError, ResourceError
+
+TRUTH_VALUES = ("true", "false")
+# Arguments that launch itself and its Node actions take.
+_OF_LAUNCH = ("launch-prefix", "launch-prefix-filter", "sigterm_timeout", "sigkill_timeout", "emulate_tty")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a bringup.
+
+    Args:
+        name: name, the same in the launch file and on the command line.
+        default: value where none is given.
+        description: what it does, for ``--show-args`` and ``--help``.
+        choices: the allowed values; empty where any text is allowed.
+    """
+
+    name: str
+    default: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+ARGUMENTS = (
+    Argument(
+        "robot",
+        "mock",
+        "What is driven: `mock` starts the embedded digital twin; `mujoco` a simulation of wheels and rollers in "
+        "contact with the floor (extra `sim`); `gazebo` Gazebo with the robot in it (ros2 launch only); `real` starts "
+        "nothing of the kind: the youBot driver runs beside this, or is started by driver:=start.",
+        ("real", "mock", "mujoco", "gazebo"),
+    ),
+    Argument("namespace", "", "Namespace of all nodes and of tf; empty for none."),
+    Argument("params_file", "", "ROS parameter file that wins over all others; empty for none."),
+    Argument(
+        "result_file",
+        "",
+        "Result of an identification (result.yaml): wins over config/youbot.yaml, loses to params_file; "
+        "empty for none.",
+    ),
+    Argument(
+        "use_sim_time",
+        "false",
+        "Whether the nodes take their time from /clock, which a simulated robot then publishes; with Gazebo they "
+        "always do: true or false.",
+    ),
+    Argument("log_level", "info", "Log level of all nodes.", ("debug", "info", "warn", "error", "fatal")),
+    Argument(
+        "stabilize",
+        "true",
+        "Whether the trajectory_tracker (PID stabilisation) runs beside the odometry: true or false.",
+    ),
+    Argument(
+        "estimate_arm",
+        "true",
+        "Whether arm_ekf runs, for joint states, friction, payload and motor temperatures of the arm; leave it out "
+        "where a robot has none: true or false.",
+    ),
+    Argument(
+        "identification",
+        "false",
+        "Whether the node identification listens, to record and to fit when its services are called; with passive it "
+        "always does: true or false.",
+    ),
+    Argument(
+        "passive",
+        "false",
+        "Whether only odometry (without tf), arm_ekf and identification run, beside somebody else's stack: nothing is "
+        "commanded, and odom and joint_states go out as passive_odom and passive_joint_states. A simulated robot then "
+        "has the topics of a driver that nobody has remapped: true or false.",
+    ),
+    Argument(
+        "joint_states",
+        "joint_states",
+        "Topic with the driver's joint states, as the driver sends them; read with passive only. Write "
+        "driver/joint_states beside another bringup of this package.",
+    ),
+    Argument(
+        "driver",
+        "none",
+        "Of the real robot: `none` starts no driver, one runs beside this with cmd_vel, odom and joint_states remapped "
+        "to driver/cmd_vel, driver/odom and driver/joint_states and its /tf remapped away; `start` starts the package "
+        "youbot_driver_ros_interface with these remaps.",
+        ("none", "start"),
+    ),
+    Argument(
+        "motors_off",
+        "false",
+        "Whether stop_base also switches the motors of the base off when the bringup ends: true or false.",
+    ),
+    Argument("record", "", "Folder of a new bag (mcap) into which every topic is recorded; empty for none."),
+    Argument(
+        "description",
+        "true",
+        "Whether robot_state_publisher, where it is installed, publishes our URDF and the tf of the links; leave it "
+        "out where another one runs. Neither with passive nor with gazebo, which bring their own: true or false.",
+    ),
+    Argument("rviz", "false", "Whether RViz is opened on config/youbot.rviz; needs rviz2: true or false."),
+    Argument(
+        "frame_prefix",
+        "",
+        "Put before the names of all frames, for example youbot_1/; needed only where the tf of several robots is "
+        "brought together in one tree.",
+    ),
+    Argument(
+        "viewer",
+        "false",
+        "Whether a window of the simulation shows the robot; of robot `mujoco` and `gazebo` only: true or false.",
+    ),
+)
+
+
+def check_words(words: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a misspelt argument, which launch would pass over in silence.
+
+    Args:
+        words: what the user wrote, ``NAME:=VALUE``.
+        known: names of arguments.
+
+    Raises:
+        ParameterError: an unknown name; tells the nearest known one.
+    """
+    names = [*known, *_OF_LAUNCH]
+    for word in words:
+        name = word.split(":=")[0]
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else "see --show-args"
+            raise ParameterError(f"argument {name}", got="no such argument", remedy=hint)
+
+
+def truth(name: str, value: str | bool) -> bool:
+    """Read a truth value as launch and YAML write it.
+
+    Args:
+        name: the argument's name, for the error text.
+        value: ``true`` or ``false`` in any case, or the truth value itself.
+
+    Returns:
+        The truth value.
+
+    Raises:
+        ParameterError: when the value is neither.
+    """
+    text = str(value).lower()
+    if text not in TRUTH_VALUES:
+        raise ParameterError(name, got=repr(value), expected="true or false", remedy=f"write {name}:=true")
+    return text == "true"
+
+
+def check_choice(name: str, value: str) -> None:
+    """Refuse a value that is none of the choices of an argument.
+
+    Args:
+        name: name of an argument in ``ARGUMENTS``.
+        value: what the user gave.
+
+    Raises:
+        ParameterError: when the value is none of the choices.
+    """
+    argument = next(argument for argument in ARGUMENTS if argument.name == name)
+    if value not in argument.choices:
+        raise ParameterError(
+            name,
+            got=repr(value),
+            expected=f"one of {', '.join(argument.choices)}",
+            remedy=f"write {name}:={argument.default}",
+        )
+
+
+def existing_file(name: str, value: str) -> Path | None:
+    """Return the absolute path of a parameter file the user named, or nothing for an empty name.
+
+    Args:
+        name: the argument's name, for the error text.
+        value: path of the file, ``~`` allowed; empty for none.
+
+    Returns:
+        Absolute path of the file, or None.
+
+    Raises:
+        ResourceError: when there is no such file.
+    """
+    if not value:
+        return None
+    path = Path(value).expanduser().absolute()
+    if not path.is_file():
+        raise ResourceError(
+            name,
+            got=f"{path}, which {'is a folder' if path.is_dir() else 'does not exist'}",
+            expected="a ROS parameter file",
+            remedy=f"give an existing file or leave {name} out",
+        )
+    return path
+
+
+def new_folder(name: str, value: str) -> Path | None:
+    """Return the absolute path of a folder that is to be made, or nothing for an empty name.
+
+    Args:
+        name: the argument's name, for the error text.
+        value: path of the folder, ``~`` allowed; empty for none.
+
+    Returns:
+        Absolute path of the folder, or None.
+
+    Raises:
+        ResourceError: when something is there already.
+    """
+    if not value:
+        return None
+    path = Path(value).expanduser().absolute()
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise ResourceError(
+            name,
+            got=f"{path}, where something is already",
+            expected="a folder that is new or empty",
+            remedy="choose another one, so that nothing recorded is lost",
+        )
+    return path

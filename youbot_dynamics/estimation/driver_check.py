@@ -1,0 +1,266 @@
+"""Check of a driver by what it says: rates, clock, signs, odometry, efforts; each a finding with its remedy.
+
+Nothing here knows the truth: a wheel whose direction the driver has wrong both in what it reads and in what it sends
+keeps all its signs, and is seen only by looking at the robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.estimation.driver_findings import ERROR, NOT_TOLD, OK, WARNING, DriverFinding
+from youbot_dynamics.estimation.driver_readings import JointsHeard, OdometryHeard, Times
+from youbot_dynamics.robot import Driver
+
+RATE = 50.0  # [Hz] of the driver's loop
+_RATE_MARGIN = 0.1  # share of it
+_GAP = 0.1  # [s] between messages: 4 are missing
+_OTHER_CLOCK = 1.0  # [s] beyond which stamps and receive times share no clock (design, conventions)
+_CLOCK_OFF = 0.1  # [s] late by which no driver of 50 Hz is
+_EARLY = 0.005  # [s] a stamp may lie in the future
+_JUMP = 0.3  # [s] by which steps of the stamps may differ from the steady clock
+_JITTER = 0.005  # [s] of the stamps; the driver's loop has 1 ms
+_TURNED = 0.2  # [rad] a wheel must have turned before its signs are judged
+_PAIRS = 10  # pairs of readings in motion, likewise
+_QUANTA = 3.0  # speeds below these many quanta are noise
+_SCALE = 0.2  # by which slope of the position and velocity may differ
+_ODOMETRY_SCALE = 0.05  # by which the driver's odometry and ours of the same wheels may differ
+_MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] root mean square of a twist that tells something
+
+
+def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
+    """Whether messages come, as often as the driver's loop runs.
+
+    Args:
+        item: name of the finding.
+        times: of the messages.
+        needed: whether nothing works without them.
+    """
+    if times.count < 2:
+        verdict = ERROR if needed else NOT_TOLD
+        remedy = "start the driver, its joint_states and odom remapped under driver/"
+        return DriverFinding(item, verdict, "silent", remedy if needed else f"{remedy}; without one this is right")
+    rate, gaps = times.rate(), np.diff(times.arrived)
+    late = int(np.count_nonzero(gaps > _GAP))
+    values = {"rate_hz": rate, "longest_gap_s": float(gaps.max()), "gaps": float(late)}
+    text = f"{rate:.1f} Hz"
+    if rate < (1.0 - _RATE_MARGIN) * RATE:
+        remedy = "at 40 Hz the gripper's read blocks its loop; else its parameter youBotDriverCycleFrequencyInHz"
+        return DriverFinding(item, WARNING, f"{text}, {RATE:g} expected", remedy, values)
+    if rate > (1.0 + _RATE_MARGIN) * RATE:
+        remedy = "two drivers on one topic? else its parameter youBotDriverCycleFrequencyInHz"
+        return DriverFinding(item, WARNING, f"{text}, {RATE:g} expected", remedy, values)
+    if late:
+        text = f"{text}, but {late} gaps of more than {_GAP:g} s, the longest {gaps.max():.2f} s"
+        return DriverFinding(
+            item, WARNING, text, "load of the robot's PC, or a radio link between: run beside it", values
+        )
+    return DriverFinding(item, OK, text, "", values)
+
+
+def judge_clock(item: str, times: Times) -> DriverFinding:
+    """Whether stamps are set, run with this machine's clock, and are even.
+
+    The offset is the median of receive time minus stamp; the jitter 1.48 times the median absolute deviation of the
+    steps between stamps, over sqrt(2), as each step has the jitter of two.
+
+    Args:
+        item: name of the finding.
+        times: of the messages.
+    """
+    if times.count < _PAIRS:
+        return DriverFinding(item, NOT_TOLD, "too few messages")
+    if not np.all(times.stamp > 0.0):
+        return DriverFinding(item, ERROR, "messages without a stamp", "delays and odometry need the driver's stamps")
+    offset = float(np.median(times.received - times.stamp))
+    steps = np.diff(times.stamp)
+    jitter = 1.4826 * float(np.median(np.abs(steps - np.median(steps)))) / np.sqrt(2.0)
+    jumps = int(np.count_nonzero((steps < 0.0) | (np.abs(steps - np.diff(times.arrived)) > _JUMP)))
+    twice = float(np.mean(steps == 0.0))
+    values = {"offset_s": offset, "jitter_s": jitter, "jumps": float(jumps), "equal_stamps": twice}
+    synchronise = "let chrony or ntp keep the clocks of both machines together, and look again"
+    if jumps:
+        return DriverFinding(item, ERROR, f"the stamps jumped {jumps} times", "stop whatever sets the clock", values)
+    if abs(offset) > _OTHER_CLOCK:
+        text = f"stamps of another clock: {offset:.3g} s before this machine's"
+        return DriverFinding(item, ERROR, text, f"{synchronise}; or use_sim_time", values)
+    if offset > _CLOCK_OFF or offset < -_EARLY:
+        text = f"stamps {abs(offset):.3f} s {'behind' if offset > 0.0 else 'ahead of'} this machine's clock"
+        return DriverFinding(item, WARNING, text, synchronise, values)
+    if twice > 0.1:
+        text = f"{100.0 * twice:.0f} % of the messages bear the stamp of the one before"
+        return DriverFinding(item, WARNING, text, "two publishers on one topic?", values)
+    if jitter > _JITTER:
+        remedy = "set robot.driver.stamp_jitter to it; delays come out less sharp"
+        return DriverFinding(item, WARNING, f"stamps jitter by {1e3 * jitter:.1f} ms", remedy, values)
+    return DriverFinding(
+        item, OK, f"{1e3 * offset:.1f} ms from stamp to reception, jitter {1e3 * jitter:.2f} ms", "", values
+    )
+
+
+def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
+    """Whether each wheel's position moves as its velocity says, by the robot's sign map.
+
+    Slope of the position over the velocity v between readings k and k+1, by least squares over those in motion:
+    s = sum(dp/dt v) / sum(v^2); with the signs sp and sv of the map, s sp sv is 1. The youBot's driver flips the
+    position of FL and BL, and not their velocity: there s = -1.
+
+    Args:
+        wheels: in the driver's signs.
+        driver: its sign map.
+    """
+    item = "signs of the wheels"
+    if wheels.times.count < _PAIRS:
+        return DriverFinding(item, NOT_TOLD, "no wheel states")
+    if np.all(np.isnan(wheels.velocity)):
+        text = "the driver sends no velocities: they are taken from the positions"
+        return DriverFinding(item, NOT_TOLD, text, "look at the robot: joint_states rise where a wheel rolls forward")
+    slopes = _slopes(wheels, _QUANTA * driver.velocity_quantum)
+    expected = np.array(driver.position_sign) * np.array(driver.velocity_sign)
+    agreement = slopes * expected
+    values = {f"slope_{name}": float(s) for name, s in zip(wheels.joints, slopes, strict=True) if np.isfinite(s)}
+    wrong = _named(wheels.joints, agreement < 0.0)
+    if wrong:
+        remedy = "put robot.driver.position_sign or robot.driver.velocity_sign right in a params_file"
+        text = f"position and velocity of {wrong} contradict the sign map"
+        return DriverFinding(item, ERROR, text, f"{remedy}: forward counts positive in ours", values)
+    still = _named(wheels.joints, np.isnan(agreement))
+    if still:
+        text = f"not told of {still}: stood still"
+        return DriverFinding(item, NOT_TOLD, text, "turn the wheel by hand or drive, and look again", values)
+    odd = _named(wheels.joints, np.abs(agreement - 1.0) > _SCALE)
+    if odd:
+        text = f"position of {odd} does not move at the speed told"
+        return DriverFinding(item, WARNING, text, "gear ratio or ticks in the driver's youbot-base.cfg", values)
+    return DriverFinding(item, OK, "positions move as the velocities and the sign map say", "", values)
+
+
+def _slopes(wheels: JointsHeard, slowest: float) -> Vector:
+    """Slope (k,) of each position over its velocity; NaN where a wheel stood. `slowest` is in rad/s."""
+    steps = np.diff(wheels.times.stamp)
+    usable = (steps > 0.0) & (steps < _GAP)
+    found = np.full(len(wheels.joints), np.nan)
+    for k in range(len(wheels.joints)):
+        v = wheels.velocity[:, k]
+        mean, turned = 0.5 * (v[1:] + v[:-1]), np.diff(wheels.position[:, k])
+        moving = usable & (np.minimum(np.abs(v[1:]), np.abs(v[:-1])) >= slowest) & (v[1:] * v[:-1] > 0.0)
+        moving &= np.isfinite(turned)
+        if np.count_nonzero(moving) >= _PAIRS and np.abs(turned[moving]).sum() >= _TURNED:
+            found[k] = (turned[moving] / steps[moving]) @ mean[moving] / (mean[moving] @ mean[moving])
+    return found
+
+
+def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver) -> DriverFinding:
+    """Whether the driver's odometry and its wheel velocities in our signs tell one motion.
+
+    Compared per axis by least squares, with the driver's own geometry: twist told = c * twist of the wheels; c is 1.
+
+    Args:
+        wheels: in the driver's signs.
+        odometry: of the driver.
+        driver: its sign map and geometry.
+    """
+    item = "wheels against the driver's odometry"
+    if odometry.times.count < _PAIRS or wheels.times.count < _PAIRS or np.any(np.isnan(wheels.velocity)):
+        return DriverFinding(item, NOT_TOLD, "no odometry of the driver, or no velocities")
+    speeds = wheels.velocity * np.array(driver.velocity_sign)
+    ours = speeds @ np.array([driver.mecanum().twist(row) for row in np.eye(len(wheels.joints))])
+    told = np.column_stack(
+        [np.interp(wheels.times.stamp, odometry.times.stamp, odometry.twist[:, axis]) for axis in range(3)]
+    )
+    moved = np.sqrt(np.mean(ours**2, axis=0)) > _MOVED
+    names = ("vx", "vy", "wz")
+    if not moved.any():
+        return DriverFinding(item, NOT_TOLD, "the base stood still", "turn the wheels by hand or drive, and look again")
+    ratios = np.sum(told * ours, axis=0)[moved] / np.sum(ours**2, axis=0)[moved]
+    seen = [name for name, tells in zip(names, moved, strict=True) if tells]
+    values = {f"ratio_{name}": float(c) for name, c in zip(seen, ratios, strict=True)}
+    shown = ", ".join(f"{name} {c:.2f}" for name, c in zip(seen, ratios, strict=True))
+    if np.any(ratios < 0.5):
+        remedy = "check robot.driver.velocity_sign and the order of robot.driver.wheel_joints: FL, FR, BL, BR"
+        return DriverFinding(item, ERROR, f"they contradict each other: ratios {shown}", remedy, values)
+    if np.any(np.abs(ratios - 1.0) > _ODOMETRY_SCALE):
+        remedy = "give robot.driver.wheel_radius, half_length and half_width the values of the driver's youbot-base.cfg"
+        return DriverFinding(item, WARNING, f"another scale: ratios {shown}", remedy, values)
+    return DriverFinding(item, OK, f"one motion: ratios {shown}", "", values)
+
+
+def judge_wheel_effort(wheels: JointsHeard) -> DriverFinding:
+    """What the efforts of the wheels, or their absence, mean for identification."""
+    item = "efforts of the wheels"
+    if wheels.times.count == 0:
+        return DriverFinding(item, NOT_TOLD, "no wheel states")
+    if np.all(np.isnan(wheels.effort)):
+        text = "none, as usual: without them only friction over mass is identified, from coasting with the motors off"
+        return DriverFinding(item, OK, text)
+    if not np.any(np.nan_to_num(wheels.effort)):
+        text = "all zero: the field is filled, not measured, or the motors are off"
+        return DriverFinding(item, WARNING, text, "switch the motors on, drive, and look again")
+    return DriverFinding(item, OK, "there: friction of the wheels can be identified")
+
+
+def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
+    """What the efforts of the arm, or their absence, mean for arm_ekf and identification."""
+    item = "efforts of the arm"
+    if arm.times.count == 0:
+        return DriverFinding(item, NOT_TOLD, "no states of the arm")
+    if np.all(np.isnan(arm.effort)):
+        text = "none: without them no friction, payload or motor heat of the arm"
+        return DriverFinding(item, WARNING, text, "use a driver that fills the effort of arm_1/joint_states")
+    if not np.any(np.nan_to_num(arm.effort)):
+        text = "all zero: the motors of the arm are off, or it lies on its stops"
+        return DriverFinding(item, WARNING, text, "call arm_1/switchOnMotors, raise the arm, and look again")
+    return DriverFinding(item, OK, "there: friction, payload and motor heat of the arm can be estimated")
+
+
+def judge_names(driver: Driver, seen: Sequence[str], arm: bool) -> DriverFinding:
+    """Whether the joints of the robot's description are those the driver speaks of.
+
+    Args:
+        driver: names that are looked for.
+        seen: all names of joints that were heard, sorted.
+        arm: whether the arm is looked for too.
+    """
+    item = "names of the joints"
+    if not seen:
+        return DriverFinding(item, NOT_TOLD, "no joint states")
+    wanted = (*driver.wheel_joints, *(driver.arm_joints if arm else ()))
+    missing = [name for name in wanted if name not in seen]
+    if not missing:
+        return DriverFinding(item, OK, "as in robot.driver.wheel_joints and robot.driver.arm_joints")
+    text = f"nothing on {', '.join(missing)}; heard of {', '.join(seen)}"
+    remedy = "set robot.driver.wheel_joints (FL, FR, BL, BR) and robot.driver.arm_joints to the driver's names"
+    return DriverFinding(item, ERROR if set(missing) & set(driver.wheel_joints) else WARNING, text, remedy)
+
+
+def _named(joints: Sequence[str], chosen: NDArray[np.bool_]) -> str:
+    return ", ".join(name for name, yes in zip(joints, chosen, strict=True) if yes)
+
+
+def judge_driver(
+    wheels: JointsHeard, arm: JointsHeard, odometry: OdometryHeard, names: Sequence[str], driver: Driver
+) -> tuple[DriverFinding, ...]:
+    """All findings on what a driver said.
+
+    Args:
+        wheels: their states, in the driver's signs.
+        arm: its states.
+        odometry: of the driver.
+        names: of all joints that were heard, sorted.
+        driver: as the robot's parameters describe it.
+    """
+    return (
+        judge_rate("states of the wheels", wheels.times),
+        judge_rate("states of the arm", arm.times, needed=False),
+        judge_rate("odometry of the driver", odometry.times, needed=False),
+        judge_names(driver, names, arm.times.count > 0),
+        judge_clock("clock of the wheels", wheels.times),
+        judge_signs(wheels, driver),
+        judge_odometry(wheels, odometry, driver),
+        judge_wheel_effort(wheels),
+        judge_arm_effort(arm),
+    )

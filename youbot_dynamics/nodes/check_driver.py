@@ -1,0 +1,178 @@
+"""Node check_driver: is the driver what the other nodes take it for? Findings with remedies on /diagnostics.
+
+It only listens. `youbot check-driver` runs the same check for some seconds and prints it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+import rclpy
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from youbot_dynamics.estimation.driver_check import judge_driver
+from youbot_dynamics.estimation.driver_findings import ERROR, NOT_TOLD, WARNING, DriverFinding
+from youbot_dynamics.estimation.driver_findings import OK as FINE
+from youbot_dynamics.estimation.driver_readings import joints_heard, odometry_heard
+from youbot_dynamics.nodes.diagnostics import ERROR as LEVEL_ERROR
+from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.driver_graph import WATCHED, judge_graph
+from youbot_dynamics.nodes.listening import listen
+from youbot_dynamics.nodes.messages import seconds, twist_vector
+from youbot_dynamics.nodes.parameters import NodeParameters
+from youbot_dynamics.nodes.runtime import STATE_QOS, init, run
+from youbot_dynamics.nodes.topic_graph import ends_of
+from youbot_dynamics.parameters import Parameter
+
+TABLE = (
+    Parameter(
+        "window",
+        10.0,
+        "How long messages are kept that the findings rest on.",
+        unit="s",
+        low=2.0,
+        high=120.0,
+        read_only=True,
+        source="design",
+    ),
+)
+
+_SETTLE = 3.0  # [s] that DDS may take to find everybody: nothing is judged before
+_RATE = 250.0  # [Hz] of messages at most that are kept
+_LEVELS = {FINE: OK, NOT_TOLD: OK, WARNING: WARN, ERROR: LEVEL_ERROR}
+_MOTORS_OFF = "base/switchOffMotors"
+
+
+class CheckDriver(Node):
+    """Keeps what it heard for a while, and judges it together with the graph."""
+
+    def __init__(self) -> None:
+        super().__init__("check_driver")
+        config = NodeParameters(self, TABLE)
+        self._driver = config.robot().driver
+        self._window: float = config["window"]
+        depth = int(_RATE * self._window)
+        self._wheels: deque[tuple] = deque(maxlen=depth)
+        self._arm: deque[tuple] = deque(maxlen=depth)
+        self._odometry: deque[tuple] = deque(maxlen=depth)
+        self._names: set[str] = set()
+        self._told: dict[str, DriverFinding] = {}
+        self._logged: set[tuple[str, str]] = set()
+        self._begun = time.monotonic()
+        listen(self, JointState, "driver/joint_states", self._on_joints, STATE_QOS)
+        listen(self, Odometry, "driver/odom", self._on_odometry, STATE_QOS)
+
+    def watch(self) -> None:
+        """Publish the findings on /diagnostics from now on, and log what is wrong, once."""
+        Diagnostics(self, self._report)
+
+    def _times(self, message: JointState | Odometry) -> tuple[float, float, float]:
+        return seconds(message.header.stamp), 1e-9 * self.get_clock().now().nanoseconds, time.monotonic()
+
+    def _on_joints(self, message: JointState) -> None:
+        times = self._times(message)
+        self._names.update(message.name)
+        index = {name: k for k, name in enumerate(message.name)}
+        for joints, rows in ((self._driver.wheel_joints, self._wheels), (self._driver.arm_joints, self._arm)):
+            if not all(name in index for name in joints):
+                continue
+            fields = (message.position, message.velocity, message.effort)
+            picked = [[f[index[n]] if index[n] < len(f) else np.nan for n in joints] for f in fields]
+            rows.append((*times, *(np.array(values) for values in picked)))
+
+    def _on_odometry(self, message: Odometry) -> None:
+        self._odometry.append((*self._times(message), twist_vector(message.twist.twist)))
+
+    def findings(self) -> tuple[DriverFinding, ...]:
+        """On what was heard within the window, and on the graph of this moment."""
+        oldest = time.monotonic() - self._window
+        for rows in (self._wheels, self._arm, self._odometry):
+            while rows and rows[0][2] < oldest:
+                rows.popleft()
+        driver = self._driver
+        heard = judge_driver(
+            joints_heard(driver.wheel_joints, list(self._wheels)),
+            joints_heard(driver.arm_joints, list(self._arm)),
+            odometry_heard(list(self._odometry)),
+            sorted(self._names),
+            driver,
+        )
+        ends = {topic: ends_of(self, topic) for topic in WATCHED}
+        return (*heard, *judge_graph(ends, self._motor_services()))
+
+    def _motor_services(self) -> frozenset[str]:
+        wanted = self.resolve_service_name(_MOTORS_OFF)
+        found = set()
+        for name, namespace in self.get_node_names_and_namespaces():
+            try:
+                services = self.get_service_names_and_types_by_node(name, namespace)
+            except rclpy.node.NodeNameNonExistentError:
+                continue  # it has just gone
+            if any(service == wanted for service, _ in services):
+                found.add(f"{namespace.rstrip('/')}/{name}")
+        return frozenset(found)
+
+    def _report(self) -> dict[str, Status]:
+        if time.monotonic() - self._begun < _SETTLE:
+            return {"driver": Status(OK, "listening")}
+        statuses = {}
+        for found in self.findings():
+            # What needs motion was told when there was some.
+            shown = self._told.get(found.item, found) if found.verdict == NOT_TOLD else found
+            self._told[found.item] = shown
+            text = "; ".join(part for part in (shown.text, shown.remedy) if part)
+            if (shown.item, shown.verdict) not in self._logged:
+                self._logged.add((shown.item, shown.verdict))
+                if shown.verdict == ERROR:
+                    self.get_logger().error(f"{shown.item}: {text}")
+                elif shown.verdict == WARNING:
+                    self.get_logger().warning(f"{shown.item}: {text}")
+            values = {name: f"{value:.6g}" for name, value in shown.values.items()}
+            statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict}: {text}", values)
+        return statuses
+
+
+def _watching() -> list[Node]:
+    node = CheckDriver()
+    node.watch()
+    return [node]
+
+
+def check_once(duration: float, ros_arguments: list[str], tell: Callable[[str], None]) -> tuple[DriverFinding, ...]:
+    """Listen for some seconds, then judge; no findings where a signal came first.
+
+    Args:
+        duration: how long to listen [s].
+        ros_arguments: words behind `--ros-args`, that included.
+        tell: takes what is being done.
+
+    Raises:
+        ParameterError: ROS arguments or parameters that cannot be used.
+    """
+    sys.argv = [sys.argv[0], *ros_arguments, *(() if ros_arguments else ("--ros-args",))]
+    sys.argv += ["-p", f"window:={max(2.0, min(duration, 120.0)):.1f}"]
+    flag = init()
+    node = CheckDriver()
+    tell(f"listening for {duration:g} s; turn the wheels by hand or drive meanwhile, to have their signs checked")
+    until = time.monotonic() + duration
+    while time.monotonic() < until and not flag.set:
+        rclpy.spin_once(node, timeout_sec=0.05)
+    findings = () if flag.set else node.findings()
+    node.destroy_node()
+    rclpy.try_shutdown()
+    return findings
+
+
+def main() -> None:
+    """Run the node."""
+    run(_watching)
+
+
+if __name__ == "__main__":
+    main()
