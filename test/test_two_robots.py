@@ -51,7 +51,9 @@ def robots(tmp_path_factory):
             ):
                 observer.listen(kind, f"/{name}/{topic}")
         for name in ROBOTS:
-            observer.wait(lambda name=name: len(observer.received[f"/{name}/odom"]) > 2, f"odom of {name}", 60.0)
+            for topic in ("odom", "ground_truth", "joint_states"):
+                heard = observer.received[f"/{name}/{topic}"]
+                observer.wait(lambda heard=heard: len(heard) > 2, f"{topic} of {name}", 60.0)
         yield observer
 
 
