@@ -21,6 +21,7 @@ EXECUTABLES = {
     "recorder",
     "program_player",
     "stop_base",
+    "check_driver",
 }
 
 

@@ -11,6 +11,7 @@ response was identified from another drive, as in the tests.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -140,6 +141,14 @@ def main() -> int:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="robots")
     parser.add_argument("--out", type=Path, help="figure, .svg or .png")
     arguments = parser.parse_args()
+    # Before minutes of driving.
+    if not all(0.0 < setting < math.inf for setting in arguments.settings):
+        parser.error(f"argument --settings: got {arguments.settings}, expected finite numbers above 0")
+    if min(arguments.seeds) < 0:
+        parser.error(f"argument --seeds: got {min(arguments.seeds)}, expected 0 or more")
+    out = arguments.out
+    if out is not None and (out.suffix not in (".svg", ".png") or not out.absolute().parent.is_dir()):
+        parser.error(f"argument --out: got {out}, expected a file .svg or .png in a folder that is there")
     found = curves(arguments.plant, arguments.programs, arguments.settings, arguments.seeds)
     if arguments.out is not None:
         draw(found, arguments.settings, arguments.out)

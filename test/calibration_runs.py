@@ -9,7 +9,7 @@ import numpy as np
 from friction_runs import PERIOD, ROBOT, multi_sine
 
 from youbot_dynamics.identification.base.calibration_poses import CalibrationSignals, calibration_signals
-from youbot_dynamics.identification.calibration import Calibration, calibrate
+from youbot_dynamics.identification.calibration import WHEELS, Calibration, calibrate
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.simulation.base_plant import BasePlant
 from youbot_dynamics.simulation.base_truth import BaseTruth
@@ -90,7 +90,9 @@ def track(plant: BasePlant, twists: np.ndarray, seed: int, tracker: Tracker) -> 
 
 def true_values(truth: BaseTruth, tracker: Tracker) -> dict[str, float]:
     radii = truth.wheel_radii()
-    named = dict(zip((f"wheel_radius_{wheel}" for wheel in ("fl", "fr", "rl", "rr")), radii.tolist(), strict=True))
+    named = {f"wheel_radius_{wheel}": radius for wheel, radius in zip(WHEELS, radii.tolist(), strict=True)}
+    errors = (radii / np.mean(radii) - 1.0).tolist()
+    named |= {f"wheel_radius_error_{wheel}": error for wheel, error in zip(WHEELS, errors, strict=True)}
     return {
         "wheel_radius": float(np.mean(radii)),
         "half_length_plus_half_width": truth.half_length + truth.half_width,

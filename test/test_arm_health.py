@@ -50,8 +50,10 @@ def test_joints_are_found_by_name_in_any_order() -> None:
         (intake.UNSTAMPED, False, {"stamp": math.nan}),
         (intake.NO_EFFORT, True, {"effort": []}),
         (intake.NAN_EFFORT, True, {"effort": [1.0, math.nan, 1.0, math.inf, 1.0, 0.0, 0.0]}),
+        (intake.NAN_EFFORT, True, {"effort": [1.0, 1.0, 1.0, 1e300, 1.0, 0.0, 0.0]}),
         (intake.NAN_EFFORT, True, {"effort": [1.0, 1.0]}),
         (intake.NAN_POSITION, True, {"position": [1.0, math.nan, 1.0, 1.0, 1.0, 0.0, 0.0]}),
+        (intake.NAN_POSITION, True, {"position": [1.0, -1e300, 1.0, 1.0, 1.0, 0.0, 0.0]}),
         (intake.NAN_POSITION, True, {"position": []}),
     ],
 )

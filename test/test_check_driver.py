@@ -83,7 +83,8 @@ def test_gaps_are_told_at_the_right_rate():
     arrived = whole.arrived.copy()
     arrived[150:] += 0.25
     found = judge_rate("x", dataclasses.replace(whole, arrived=arrived))
-    assert found.verdict == WARNING and "1 gaps" in found.text and found.values["longest_gap_s"] == pytest.approx(0.27)
+    assert found.verdict == WARNING and "1 gap of" in found.text
+    assert found.values["longest_gap_s"] == pytest.approx(0.27)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,16 @@ def test_a_clock_that_is_set_and_stamps_that_are_missing_are_errors():
         stamp[150:] += step
         assert judge_clock("x", dataclasses.replace(whole, stamp=stamp)).verdict == ERROR
     assert "without a stamp" in judge_clock("x", dataclasses.replace(whole, stamp=np.zeros(N))).text
+
+
+@pytest.mark.parametrize("after", [3, 150, N - 30])
+def test_messages_that_were_held_up_are_no_clock_that_jumped(after):
+    """A busy machine: nothing is delivered for 0.4 s, then all of it at once."""
+    whole = times()
+    arrived = whole.arrived.copy()
+    held = (arrived > arrived[after]) & (arrived < arrived[after] + 0.4)
+    arrived[held] = arrived[after] + 0.4
+    assert judge_clock("x", dataclasses.replace(whole, arrived=arrived)).values["jumps"] == 0.0
 
 
 def test_two_publishers_show_by_equal_stamps():
@@ -144,6 +155,20 @@ def test_signs_are_not_told_of_wheels_that_stand_nor_of_quantisation_noise():
     found = judge_signs(half, DRIVER)
     assert found.verdict == NOT_TOLD and "wheel_joint_bl, wheel_joint_br" in found.text
     assert "wheel_joint_fl" not in found.text and "by hand" in found.remedy
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_none_are_an_error_and_never_agree(value):
+    whole = wheels()
+    for field in ("position", "velocity"):
+        broken = getattr(whole, field).copy()
+        broken[5, 1] = value
+        found = judge_signs(dataclasses.replace(whole, **{field: broken}), DRIVER)
+        assert found.verdict == ERROR and found.text.startswith("wheel_joint_fr: NaN"), found
+    twist = odometry().twist.copy()
+    twist[7, 0] = value
+    found = judge_odometry(whole, OdometryHeard(times(), twist), DRIVER)
+    assert found.verdict == ERROR and not found.values, found
 
 
 def test_velocities_that_are_missing_or_in_another_unit_are_told():

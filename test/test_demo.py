@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from delay_runs import calibrated_truth, drive_open_loop, true_delays  # noqa: E402
+from delay_runs import drive_open_loop, true_delays  # noqa: E402
 from ros_processes import environment  # noqa: E402
 
 from youbot_dynamics.control.program import read_program  # noqa: E402
@@ -22,6 +22,7 @@ from youbot_dynamics.parameter_file import read_parameters  # noqa: E402
 from youbot_dynamics.recording.bag import open_bag  # noqa: E402
 from youbot_dynamics.resources import program_path  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
+from youbot_dynamics.simulation.truth import load_truth  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -48,13 +49,15 @@ def test_demo_identifies_and_cuts_the_error_over_dds(tmp_path):
     took = time.monotonic() - began
     print(f"\n{done.stdout}\ntook {took:.0f} s")
     assert done.returncode == 0, done.stderr + "".join(log.read_text()[-2000:] for log in out.glob("*.log"))
-    truth = calibrated_truth(SEED)
+    truth = load_truth(SEED)
     found = read_parameters(out / "result.yaml", "")
     program = read_program(program_path("combined"), 0.02)
     shift = true_delays(drive_open_loop(program, load_robot(), truth.without_noise(), SEED))
     for axis, expected in zip(("x", "y", "yaw"), shift, strict=True):
         # The true shift of the twin; processes and DDS add some milliseconds that the delay rightly contains.
         assert -0.005 < found[f"robot.base.delay.effective_{axis}"] - expected < 0.02
+    radii = load_robot(out / "result.yaml").base.geometry.mecanum().radii
+    np.testing.assert_allclose(radii / truth.wheel_radii(), 1.0, atol=2e-3)
     for program in ("translation", "rotation", "combined"):
         label, before = errors(out / f"{program}_open_loop")
         assert label == "open loop"

@@ -51,13 +51,17 @@ def run_examples(page: Path) -> dict[str, object]:
     return scope
 
 
-def test_library_examples_of_the_readme_run_and_their_arm_falls(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_library_examples_of_the_readme_run_and_their_arm_falls():
     scope = run_examples(ROOT / "README.md")
     assert scope["base"].wheel_speeds([0.2, 0.0, 0.0])[0] == pytest.approx(0.2 / 0.0475)
     arm, q = scope["arm"], scope["q"]
     fallen = arm.simulate(arm.at_rest(q), 1e-3, torque=np.zeros((1000, 5))).position[-1]
     assert np.max(np.abs(fallen - q)) > 0.5
+
+
+def test_the_drive_without_ros_writes_its_bag(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_examples(ROOT / "docs" / "mock_youbot.md")
     assert (tmp_path / "drive_of_twin_1" / "metadata.yaml").exists()
 
 

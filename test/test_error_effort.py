@@ -89,3 +89,20 @@ def test_the_figure_has_a_curve_of_each_law(tmp_path: Path) -> None:
         curve.draw(made, settings, path)
     text = (tmp_path / "curve.svg").read_text(encoding="utf-8")
     assert all(text.count(colour) >= 3 for colour in ("#1f77b4", "#ff7f0e"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--settings", "-1"), "--settings: got [-1.0], expected finite numbers above 0"),
+        (("--settings", "1", "nan"), "--settings: got [1.0, nan]"),
+        (("--seeds", "0", "-1"), "--seeds: got -1, expected 0 or more"),
+        (("--out", "curve.foo"), "--out: got curve.foo, expected a file .svg or .png"),
+        (("--out", "no/such/folder/curve.svg"), "in a folder that is there"),
+    ],
+)
+def test_what_cannot_be_drawn_or_driven_is_refused_before_the_drives(words, told, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [str(SCRIPT), *words])
+    with pytest.raises(SystemExit) as ended:
+        curve.main()
+    assert ended.value.code == 2 and told in capsys.readouterr().err

@@ -19,7 +19,7 @@ PAGE = (Path(__file__).resolve().parents[1] / "docs" / "first_session.md").read_
 COMMANDS = [
     shlex.split(line, comments=True)
     for block in re.findall(r"```bash\n(.*?)```", PAGE, re.S)
-    for line in block.splitlines()
+    for line in block.replace("\\\n", " ").splitlines()
 ]
 OURS = [words[1:] for words in COMMANDS if words[0] == "youbot"]
 OF_ROS = [words for words in COMMANDS if words[0] == "ros2"]
@@ -67,6 +67,7 @@ def test_rows_it_explains_are_rows_of_the_check():
     )
     items = {finding.item for finding in none} | {
         "listeners of the operator",
+        "commands to the driver",
         "publishers of joint states",
         "broadcasters of tf",
     }

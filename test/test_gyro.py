@@ -77,6 +77,23 @@ def test_the_deviation_is_that_of_two_hundred_gyros() -> None:
     assert np.mean(np.square(normalised)) == pytest.approx(1.0, abs=0.4)
 
 
+def test_rates_that_come_behind_the_wheels_leave_no_error_of_their_own_in_the_sum() -> None:
+    """Held for 40 ms, a rate that grows by 2 rad/s2 is 1.6 mrad off: once, not anew in each of a hundred turns."""
+    gyro, summed = GyroYaw(GyroSettings()), 0.0
+    for k in range(-200, 0):
+        gyro.update(0.01 * k, 0.0, True)
+    begin = 0.02
+    for k in range(200):
+        gyro.update(0.01 * k, 0.02 * k, False)
+        if k % 2 == 0:
+            end = 0.01 * k + 0.04
+            turn = gyro.turn(begin, end)
+            assert turn is not None
+            summed, begin = summed + turn.angle, end
+    # From 0.02 s, told before its rate had come, to 2.02 s.
+    assert summed == pytest.approx(2.02**2, abs=6e-3)
+
+
 def test_the_newest_rate_is_held_for_a_short_while_only() -> None:
     gyro = stood(2.0, bias=0.0)
     gyro.update(2.0, 0.5, False)

@@ -34,6 +34,20 @@ def test_folder_with_something_in_it_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["result.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--only", "dealy"), "error: --only: got 'dealy'; expected names from"),
+        (("--wait", "nan"), "error: --wait: got nan; expected a finite number above 0"),
+        (("--duration", "-1"), "error: --duration: got -1; expected a finite number above 0"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused_before_the_drive(tmp_path, words, told):
+    done = run("--out", str(tmp_path / "found"), *words)
+    assert done.returncode == 1 and told in done.stderr
+    assert not (tmp_path / "found").exists()
+
+
 @pytest.mark.ros
 def test_without_a_robot_it_says_what_it_waited_for(tmp_path):
     done = run("--out", str(tmp_path / "found"), "--namespace", "yb1", "--wait", "1.0")

@@ -13,7 +13,7 @@ import yaml
 from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, plan
 from youbot_dynamics.bringup_plan.arguments import check_words
 from youbot_dynamics.bringup_plan.identify import IDENTIFY_ARGUMENTS, PASSED_ON, identify_command
-from youbot_dynamics.errors import ParameterError, ResourceError
+from youbot_dynamics.errors import IdentificationError, ParameterError, ResourceError
 from youbot_dynamics.resources import config_path, urdf_path
 
 
@@ -137,6 +137,8 @@ def test_sim_time_and_log_level_reach_every_process():
         {"use_sim_time": "1"},
         {"namespace": "1st"},
         {"namespace": "a//b"},
+        {"namespace": "a__b"},
+        {"namespace": "warehouse_robot_number_seven_of_the_second_floor-1"},
         {"namespace": "a b"},
     ],
 )
@@ -331,6 +333,19 @@ def test_identification_is_told_robot_and_folder(tmp_path):
     assert "__ns:=/yb1" in words
     real = identify_command(values | {"out": str(tmp_path / "found"), "robot": "none"})
     assert "--pose-topic" not in real
+
+
+def test_what_cannot_be_identified_is_refused_before_anything_is_driven(tmp_path):
+    values = {argument.name: argument.default for argument in IDENTIFY_ARGUMENTS} | {"out": str(tmp_path / "found")}
+    assert "--only" in identify_command(values | {"only": "delay, response"})
+    with pytest.raises(IdentificationError, match="only: got 'dealy'; expected names from calibration, delay"):
+        identify_command(values | {"only": "dealy"})
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_starts(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ResourceError, match=r"record: got .*/file/drive, and .*/file is no folder"):
+        plan(record=str(tmp_path / "file" / "drive"))
 
 
 def test_arguments_of_an_identification_that_go_on_to_the_bringup_are_the_bringups():

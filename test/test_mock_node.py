@@ -200,6 +200,7 @@ def test_absurd_and_incomplete_commands_are_told_once_and_end_nothing():
         output = end(child)
         assert child.returncode == 0, output
         assert output.count("a command was refused") == 1 and "RuntimeWarning" not in output
+        assert "[mock_youbot]: ready" in output, "the README tells to wait for it"
 
 
 def in_whole_passes(times: list[float]) -> bool:

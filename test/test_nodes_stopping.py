@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -14,7 +15,7 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from geometry_msgs.msg import Twist  # noqa: E402
-from ros_processes import Observer, Processes, end  # noqa: E402
+from ros_processes import Observer, Processes, end, environment  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty  # noqa: E402
 
@@ -282,3 +283,52 @@ def test_motors_stay_on_unless_asked_and_a_service_that_hangs_holds_up_no_exit()
         print(f"\nended after {time.monotonic() - begun:.1f} s")
         assert "does not answer: use the emergency stop" in output
         assert operator.called == []
+
+
+SLOW_START = """
+import time
+from youbot_dynamics.nodes.runtime import run
+
+def make():
+    print("getting ready", flush=True)
+    while True:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            pass  # as the compiler was seen to do
+
+run(make)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_node_that_is_still_getting_ready(number):
+    with Processes() as processes:
+        child = processes.run([sys.executable, "-c", SLOW_START])
+        assert child.stdout.readline() == "getting ready\n"
+        child.send_signal(number)
+        assert child.communicate(timeout=5.0)[0] == ""
+        assert child.returncode == 0
+
+
+BRINGUP_STOPS = """
+import sys, time
+from youbot_dynamics.nodes.processes import start, stop_all
+
+child = start([sys.executable, "-c", "print('importing', flush=True); import time; time.sleep(60)"])
+sys.stdin.readline()
+stop_all([child])
+"""
+
+
+def test_a_process_that_still_imports_is_stopped_without_a_traceback():
+    child = subprocess.Popen(
+        [sys.executable, "-c", BRINGUP_STOPS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(),
+    )
+    assert child.stdout.readline() == "importing\n"
+    assert child.communicate("stop\n", timeout=10.0)[0] == ""

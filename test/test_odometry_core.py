@@ -13,24 +13,28 @@ from hypothesis import strategies as st
 from youbot_dynamics.estimation.gyro import GyroTurn
 from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, OdometryState, SignCheck
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.base_plant import BasePlant
+from youbot_dynamics.simulation.base_truth import BaseTruth
+from youbot_dynamics.simulation.truth import load_truth
 
 ROBOT = load_robot()
 BASE = ROBOT.base.geometry.mecanum()
 SIGNS = np.array(ROBOT.driver.position_sign)
+SEED = 2
 
 
 def drive(
-    parts: list[tuple[tuple[float, float, float], float]], seed: int = 2
+    parts: list[tuple[tuple[float, float, float], float]], robot: Robot = ROBOT, drawn: BaseTruth | None = None
 ) -> tuple[list[OdometryState], np.ndarray]:
-    """Odometry and truth of a twin that is commanded one twist after the other, until it rests again.
+    """Odometry of a robot and truth of a twin that is commanded one twist after the other, until it rests again.
 
-    The floor holds whatever the jumps of the command: what slid, no odometry of wheels could tell.
+    The twin has the geometry of the sheets where no other is given. The floor holds whatever the jumps of the command:
+    what slid, no odometry of wheels could tell.
     """
-    truth = dataclasses.replace(calibrated_truth(seed).without_noise(), floor_friction=5.0)
-    twin = BasePlant(truth, ROBOT.driver, seed)
-    odometry = Odometry(ROBOT, OdometrySettings())
+    truth = dataclasses.replace((drawn or calibrated_truth(SEED)).without_noise(), floor_friction=5.0)
+    twin = BasePlant(truth, ROBOT.driver, SEED)
+    odometry = Odometry(robot, OdometrySettings())
     states, poses, k = [], [], 0
     for twist, seconds in [*parts, ((0.0, 0.0, 0.0), 1.5)]:
         twin.command_twist(twist)
@@ -58,6 +62,34 @@ def test_with_the_true_geometry_odometry_agrees_with_the_truth_all_along(parts: 
     # Half an encoder tick a wheel is 1.5 um of travel; over a step the twist is not quite constant.
     assert np.max(np.hypot(*(found - true)[:, :2].T)) < 2e-4
     assert np.max(np.abs([planar.wrap(a - b) for a, b in zip(found[:, 2], true[:, 2], strict=True)])) < 2e-4
+
+
+def knowing(truth: BaseTruth, radius: float, errors: tuple[float, ...]) -> Robot:
+    """Robot with the places and the lateral factor of a truth, and these wheels."""
+    geometry = dataclasses.replace(
+        ROBOT.base.geometry,
+        wheel_radius=radius,
+        half_length=truth.half_length,
+        half_width=truth.half_width,
+        lateral_factor=truth.lateral_factor,
+        **{f"wheel_radius_error_{name}": error for name, error in zip(("fl", "fr", "rl", "rr"), errors, strict=True)},
+    )
+    return dataclasses.replace(ROBOT, base=dataclasses.replace(ROBOT.base, geometry=geometry))
+
+
+@pytest.mark.parametrize("parts", [SQUARE, TURNED_SQUARE, CIRCLE], ids=["square", "turned square", "circle"])
+def test_four_radii_that_differ_are_no_error_where_they_are_known_and_millimetres_where_their_mean_is(
+    parts: list,
+) -> None:
+    drawn = load_truth(SEED)
+    known = knowing(drawn, drawn.wheel_radius, drawn.wheel_radius_error)
+    even = knowing(drawn, float(np.mean(drawn.wheel_radii())), (0.0,) * 4)
+    off = []
+    for robot in (known, even):
+        states, true = drive(parts, robot, drawn)
+        off.append(float(np.max(np.hypot(*(np.array([state.pose for state in states]) - true)[:, :2].T))))
+    print(f"off by {1e3 * off[0]:.3f} mm with four radii, {1e3 * off[1]:.3f} mm with their mean")
+    assert off[0] < 2e-4 and off[1] > 1e-3
 
 
 def test_the_drivers_own_way_to_add_steps_is_ten_times_worse_on_the_same_circle() -> None:
@@ -348,6 +380,20 @@ def test_a_turn_from_elsewhere_takes_the_place_of_the_wheels_own() -> None:
     assert state.covariance[2, 2] == pytest.approx(1e-8 + 1e-10)
     state = odometry.update(0.04, 2.0 * BASE.wheel_speeds([0.005, 0.0, 0.01]), GyroTurn(0.02, 1e-8, 1e-5))
     assert state is not None and state.covariance[2, 2] == pytest.approx(2e-8 + 4e-10)
+
+
+def test_the_scale_of_a_gyro_is_in_doubt_as_far_as_it_turned_and_no_farther() -> None:
+    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry.update(0.0, np.zeros(4))
+    angles, deviations = np.zeros(4), []
+    for k in range(200):
+        told = 0.05 if k < 100 else -0.05
+        angles = angles + BASE.wheel_speeds([0.0, 0.0, told])
+        state = odometry.update(0.02 * (k + 1), angles, GyroTurn(told, 0.0, 0.0, 0.01 * told))
+        assert state is not None
+        deviations.append(np.sqrt(state.covariance[2, 2]))
+    assert deviations[99] == pytest.approx(0.05, rel=1e-6)
+    assert deviations[-1] < 1e-9
 
 
 def test_it_stands_half_a_second_after_the_last_count() -> None:

@@ -198,6 +198,32 @@ def test_commands_sent_only_when_they_change_are_held() -> None:
     assert np.all(DriveSignals(sent, np.zeros((6, 3)), stamps, np.zeros((300, 3))).commands_known(10) == 1.0)
 
 
+TICKS = 0.02 * np.arange(300)
+FORWARD = np.column_stack([0.2 * TICKS, 0.0 * TICKS, 0.0 * TICKS])
+
+
+@pytest.mark.parametrize(
+    ("sent", "moves", "stamps", "poses"),
+    [
+        # 1 kHz for 0.3 s: shorter than the span that is compared.
+        (TICKS[:15], slice(None), 0.05 * TICKS, 0.05 * FORWARD),
+        # All but the first command and the last half second are lost.
+        (np.r_[0.0, TICKS[275:]], slice(None), TICKS, FORWARD),
+        # What is left of the commands asks for nothing, but the last one before the gap.
+        (np.r_[TICKS[:150], TICKS[-50:]], slice(149, 150), TICKS, np.r_[0.0 * FORWARD[:150], FORWARD[:150]]),
+        (TICKS[:1], slice(None), TICKS, FORWARD),
+        (np.ones(20), slice(None), TICKS, FORWARD),
+        (TICKS, slice(None), np.ones(300), FORWARD),
+    ],
+)
+def test_what_a_damaged_bag_leaves_is_refused_with_a_reason(sent, moves, stamps, poses) -> None:
+    twists = np.zeros((len(sent), 3))
+    twists[moves, 0] = 0.2
+    response = identify_response([DriveSignals(sent, twists, stamps, poses)], ROBOT.base.dynamics(), [0.1, 0.1, 0.1])
+    assert not response.usable
+    assert all(one.verdict.startswith("not identifiable: ") for one in response.estimates)
+
+
 def test_displacements_know_no_fixed_frame() -> None:
     random = np.random.default_rng(0)
     poses = np.cumsum(0.01 * random.standard_normal((50, 3)), axis=0)

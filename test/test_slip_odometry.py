@@ -301,6 +301,24 @@ def test_the_bound_grows_with_what_is_allowed_for() -> None:
     assert level_of(slip_test(), sideways) < 0.7 * level_of(slip_test(), forward)
 
 
+def test_a_bias_within_its_error_is_no_slip_however_many_steps_a_window_has() -> None:
+    """It adds up over the window as it is, three deviations in all; squares of steps would make it ten."""
+    base = ROBOT.base.geometry.mecanum()
+    test, error = slip_test(), 0.01 * PERIOD
+    for k in range(30):
+        told = np.array([0.0, 0.0, 3.0 * error])
+        report = test.update(
+            PERIOD, np.zeros(4), np.zeros(4), told, -base.wheel_speeds(told), GyroTurn(told[2], 1e-14, error)
+        )
+        assert not report.alarm, k
+    assert report.level > 0.5
+
+
+def test_at_rest_sensors_without_quantum_leave_nothing() -> None:
+    test = SlipTest(twin_wheels(twin_truth(1)), SlipSettings(), 0.0, 0.0)
+    assert level_of(test, (0.0, 0.0, 0.0)) == 0.0
+
+
 def test_the_window_is_forgotten_after_a_jump() -> None:
     test = slip_test()
     assert level_of(test, (0.3, 0.0, 0.0)) > 1.0

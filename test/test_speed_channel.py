@@ -56,6 +56,17 @@ def test_nothing_is_said_before_there_was_motion() -> None:
     assert found.complaints() == () and np.all(np.isnan(found.channels().scale))
 
 
+def test_the_first_motion_after_a_rest_is_no_wrong_gear_ratio() -> None:
+    """Two pieces fit two numbers without a rest: what was read while the wheels stood must not vouch for them."""
+    drive, found = twin_drive("combined", 1, seconds=10.0), SpeedChannelCheck(JOINTS)
+    for k in range(500):
+        found.update(float(drive.stamp[0]) - 0.02 * (500 - k), drive.position[0], np.zeros(4))
+    stamps = drive.stamp + np.random.default_rng(1).normal(0.0, 0.01, len(drive.stamp))
+    for k in range(len(stamps)):
+        found.update(float(stamps[k]), drive.position[k], drive.velocity[k])
+        assert found.complaints() == ()
+
+
 def test_gaps_and_holes_begin_a_new_piece() -> None:
     """A message a second late or without numbers: what the wheel did meanwhile is nobody's fault."""
     found = SpeedChannelCheck(JOINTS)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from youbot_dynamics.control.base_predictor import BasePredictor
 from youbot_dynamics.control.pid import Pid, PidGains
 from youbot_dynamics.control.program import read_program
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings
@@ -141,6 +142,32 @@ def test_feedback_returns_a_displaced_robot_to_its_path() -> None:
     assert np.max(np.abs(error[-100:])) < 2e-3
 
 
+@pytest.mark.parametrize("believed", [0.2, 0.0], ids=["delay known", "delay unknown"])
+def test_behind_the_predictor_lq_leaves_nothing_of_a_steady_push(believed: float) -> None:
+    """A predictor that trusts a share is behind it by some periods, one that does not look ahead by none."""
+    stand = Trajectory(np.array([0.0, 60.0]), np.zeros((2, 3)))
+    tracker = TrackerSettings(tracker="lq").for_trajectory(stand, 0.0, late((believed,) * 3), HOLD)
+    pose, sent, errors = np.zeros(3), [np.zeros(3)] * 10, []
+    for k in range(2000):
+        state = tracker.step(k * HOLD, k * HOLD, pose)
+        sent.append(state.twist)
+        errors.append(state.error)
+        pose = planar.integrate(pose, sent[k] + np.array([0.004, 0.0, 0.0]), HOLD)
+    assert np.max(np.abs(errors)) > 1e-3
+    np.testing.assert_allclose(errors[-1], 0.0, atol=2e-6)
+
+
+def test_before_a_first_reading_only_commands_that_may_still_act_are_kept() -> None:
+    """So without feedback, where nothing is ever read: a drive of hours would grow slow."""
+    predictor = BasePredictor(late(DELAYS), 1.0)
+    for k in range(500):
+        predictor.sent(k * HOLD, np.array([0.1, 0.0, 0.0]))
+    assert len(predictor._sent) <= max(DELAYS) / HOLD + 3
+    predictor.observe(499 * HOLD, np.zeros(3))
+    now = 499 * HOLD
+    np.testing.assert_allclose(predictor.poses([now + 0.2], [], np.zeros((0, 3)))[0], [0.02, 0.0, 0.0], atol=1e-9)
+
+
 def test_it_finishes_after_the_last_point_and_the_time_to_settle_and_then_asks_for_rest() -> None:
     tracker = Tracker(Trajectory([0.0, 1.0], [[0, 0, 0], [0.1, 0, 0]]), 2.0, late(np.zeros(3)), None, HOLD, settle=0.5)
     assert not tracker.step(3.49, 3.4, np.zeros(3)).finished
@@ -219,3 +246,14 @@ def test_a_camera_that_sees_the_line_elsewhere_moves_the_path_there() -> None:
             tracker.observe_line(now - 0.2, seen[-11])
         true = planar.integrate(true, sent[-6] if k >= 5 else np.zeros(3), HOLD)
     assert np.max(np.abs(np.array(seen)[400:])) < 0.003
+
+
+def test_the_first_picture_of_a_line_moves_the_path_no_more_at_once_than_any_other() -> None:
+    line = Trajectory([0.0, 12.0], [[0.0, 0.0, 0.0], [2.4, 0.0, 0.0]])
+    tracker = Tracker(line, 0.3, late((0.1, 0.1, 0.1)), None, HOLD, line_blend=0.3)
+    for k in range(20):
+        tracker.step(k * HOLD, k * HOLD, np.zeros(3))
+        tracker.observe_line(k * HOLD, -0.04)
+        assert tracker.desired_pose(1.0)[1] == pytest.approx(0.04 * (1.0 - np.exp(-k * HOLD / 0.3)))
+    tracker.observe_line(5.0, 1.0)  # of a moment nobody knows
+    assert tracker.desired_pose(1.0)[1] < 0.04

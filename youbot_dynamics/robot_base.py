@@ -25,9 +25,13 @@ _CHOSEN = "chosen: none is published but seed 003's, which are unphysical; ident
 
 @dataclass(frozen=True)
 class BaseGeometry:
-    """Calibrated geometry of the base: what the wheels really do on the floor."""
+    """Calibrated geometry of the base: what the wheels really do on the floor.
 
-    wheel_radius: float = fact("Rolling radius of the wheels.", unit="m", low=0.02, high=0.2, source=_DRIVER)
+    Wheels of different radii turn at different speeds even straight ahead. A driver that takes a Twist reckons with one
+    radius: of the four wheel speeds it drives what a motion of its equal wheels explains, and the rest is lost.
+    """
+
+    wheel_radius: float = fact("Rolling radius common to the wheels.", unit="m", low=0.02, high=0.2, source=_DRIVER)
     half_length: float = fact(
         "Wheel axis to centre, along x.", unit="m", low=0.05, high=1.0, source=f"{_DRIVER}: 0.47 m / 2"
     )
@@ -40,6 +44,34 @@ class BaseGeometry:
         low=0.8,
         high=1.1,
         source="sin(pi/n)/(pi/n) for n = 6 rollers a wheel; system 31",
+    )
+    wheel_radius_error_fl: float = fact(
+        "Radius of the front left wheel over the common one, less 1. A Twist to the driver allows for one only.",
+        unit="1",
+        low=-0.1,
+        high=0.1,
+        source=_IDENTIFIED,
+    )
+    wheel_radius_error_fr: float = fact(
+        "Radius of the front right wheel over the common one, less 1. A Twist to the driver allows for one only.",
+        unit="1",
+        low=-0.1,
+        high=0.1,
+        source=_IDENTIFIED,
+    )
+    wheel_radius_error_rl: float = fact(
+        "Radius of the rear left wheel over the common one, less 1. A Twist to the driver allows for one only.",
+        unit="1",
+        low=-0.1,
+        high=0.1,
+        source=_IDENTIFIED,
+    )
+    wheel_radius_error_rr: float = fact(
+        "Radius of the rear right wheel over the common one, less 1. A Twist to the driver allows for one only.",
+        unit="1",
+        low=-0.1,
+        high=0.1,
+        source=_IDENTIFIED,
     )
     rollers: float = fact(
         "Rollers of each wheel.", unit="1", low=4.0, high=100.0, source="pictures of the wheel; system 31"
@@ -88,6 +120,18 @@ class BaseGeometry:
     )
 
     @property
+    def wheel_radius_errors(self) -> NDArray[np.float64]:
+        """Radii (4,) of FL, FR, RL, RR over the common one, less 1."""
+        return np.array(
+            [
+                self.wheel_radius_error_fl,
+                self.wheel_radius_error_fr,
+                self.wheel_radius_error_rl,
+                self.wheel_radius_error_rr,
+            ]
+        )
+
+    @property
     def roller_phases(self) -> NDArray[np.float64] | None:
         """Phases (4,) of FL, FR, RL, RR [rad]; None where they are not known."""
         if self.roller_phase_error == 0.0:
@@ -96,7 +140,9 @@ class BaseGeometry:
 
     def mecanum(self) -> MecanumBase:
         """Kinematics of this geometry, in the mean over the rollers."""
-        return MecanumBase.rectangular(self.wheel_radius, self.half_length, self.half_width, self.lateral_factor)
+        return MecanumBase.rectangular(
+            self.wheel_radius, self.half_length, self.half_width, self.lateral_factor, self.wheel_radius_errors
+        )
 
     def wheels(self) -> RollingWheels:
         """Wheels with the rollers they stand on, at phases where these are known."""

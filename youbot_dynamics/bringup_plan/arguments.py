@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,7 +216,7 @@ def new_folder(name: str, value: str) -> Path | None:
         Absolute path of the folder, or None.
 
     Raises:
-        ResourceError: when something is there already.
+        ResourceError: when something is there already, or no folder can be made there.
     """
     if not value:
         return None
@@ -226,5 +227,13 @@ def new_folder(name: str, value: str) -> Path | None:
             got=f"{path}, where something is already",
             expected="a folder that is new or empty",
             remedy="choose another one, so that nothing recorded is lost",
+        )
+    there = next(place for place in (path, *path.parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise ResourceError(
+            name,
+            got=f"{path}, and {there} is {'no folder' if not there.is_dir() else 'a folder that must not be written'}",
+            expected="a place where a folder can be made",
+            remedy="choose another one",
         )
     return path

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from youbot_dynamics.bringup_plan.arguments import ARGUMENTS, Argument, check_choice, existing_file, new_folder, truth
 from youbot_dynamics.bringup_plan.process import file_arguments, namespace_arguments, parameter_arguments
 from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.identification_stages import STAGES, chosen_stages
 from youbot_dynamics.resources import config_path
 
 SIMULATED = ("mock", "mujoco", "gazebo")  # they tell the true pose of the base
@@ -32,9 +33,7 @@ IDENTIFY_ARGUMENTS = (
         "How long to wait for the robot's first messages [s]; at the first start code is compiled, for half a minute.",
     ),
     Argument("arm", "false", "Whether the arm is moved and identified too: true or false."),
-    Argument(
-        "only", "", "What to identify, of: delay, base_friction, arm_friction, thermal, calibration; empty for all."
-    ),
+    Argument("only", "", f"What to identify, of: {', '.join(STAGES)}; separated by commas, empty for all."),
     Argument(
         "pose_topic", "", "Topic with the pose of the base from outside; empty for none, or a simulated robot's own."
     ),
@@ -57,10 +56,12 @@ def identify_command(values: Mapping[str, str]) -> list[str]:
         Words of the command line, ROS arguments at the end.
 
     Raises:
+        IdentificationError: an unknown stage.
         ParameterError: a malformed value.
         ResourceError: no folder, or one with something in it; a parameter file that does not exist.
     """
     check_choice("log_level", values["log_level"])
+    chosen_stages("only", values["only"])
     out = new_folder("out", values["out"])
     if out is None:
         raise ResourceError("out", got="no folder", expected="where to write the result", remedy="write out:=found")

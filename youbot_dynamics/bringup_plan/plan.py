@@ -159,7 +159,7 @@ def left_out(processes: tuple[Process, ...], robot: str, passive: str | bool, de
         return ""
     return (
         f"{STATE_PUBLISHER} is not installed: no robot_description and no tf of the links "
-        "(sudo apt install ros-jazzy-robot-state-publisher; description:=false says nothing about it)"
+        "(sudo apt install ros-jazzy-robot-state-publisher; or leave it out with description false)"
     )
 
 

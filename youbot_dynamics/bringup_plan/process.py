@@ -10,7 +10,9 @@ from youbot_dynamics.errors import ParameterError
 
 OUR_PACKAGE = "youbot_dynamics"
 
-_NAMESPACE = re.compile(r"(/?[A-Za-z_][A-Za-z0-9_]*)+")
+# rcl takes no two underscores in a row.
+_PART = r"(?!\w*__)[A-Za-z_][A-Za-z0-9_]*"
+_NAMESPACE = re.compile(rf"{_PART}(/{_PART})*")
 _TF_REMAPPINGS = ("/tf:=tf", "/tf_static:=tf_static")
 
 
@@ -77,7 +79,7 @@ def namespace_arguments(namespace: str) -> tuple[str, ...]:
         raise ParameterError(
             "namespace",
             got=repr(namespace),
-            expected="letters, digits and underscores, parts joined by /",
+            expected="letters, digits and single underscores, parts joined by /",
             remedy="write for example namespace:=youbot_1",
         )
     remappings = (f"__ns:=/{name}", *_TF_REMAPPINGS)

@@ -47,7 +47,7 @@ def demo(out: Path, seed: int) -> int:
         seed: which twin.
 
     Returns:
-        Exit code: 0, or 3 where a delay is not identifiable.
+        Exit code: 0, or 3 where a part of geometry, delays or response is not identifiable.
 
     Raises:
         YoubotDynamicsError: when a step fails; says which log to read.
@@ -92,13 +92,13 @@ def _story(out: Path, seed: int) -> int:
             for program in PROGRAMS:
                 step(f"driving {program}, open loop")
                 _drive(out, environment, program, f"{program}_open_loop")
-        step("identifying the delays from the recording")
+        step("identifying geometry, delays and response from the recording")
         robot = load_robot()
         found = identify([out / "identification"], robot, Options())
         write_outputs(out, found, (), f"youbot demo: digital twin, seed {seed} (simulated, not a robot)")
         with _robot(out, environment, "stabilised.yaml", out / "result.yaml"):
             for program in PROGRAMS:
-                step(f"driving {program}, compensated and stabilised")
+                step(f"driving {program}, calibrated, compensated and stabilised")
                 _drive(out, environment, program, f"{program}_feedback")
         step("comparing the drives")
         better = found.result.applied_to(robot)
@@ -111,6 +111,8 @@ def _story(out: Path, seed: int) -> int:
         f"{name} {1e3 * (d + truth.lag):.1f}" for name, d in zip("x y yaw".split(), truth.dead_times(), strict=True)
     )
     announce(f"hidden truth of twin {seed}, dead time + lag [ms]: {hidden}; friction and the network add to it")
+    radii = " ".join(f"{1e3 * radius:.2f}" for radius in truth.wheel_radii())
+    announce(f"its wheel radii FL FR RL RR [mm]: {radii}; the sheets have {1e3 * robot.base.geometry.wheel_radius:.2f}")
     return 0 if found.result.complete else 3
 
 
@@ -145,11 +147,10 @@ def _private_network() -> dict[str, str]:
 
 def _write_settings(out: Path, seed: int) -> None:
     """One parameter file for each of the two bringups."""
-    # Nothing calibrates the geometry yet: this twin's is the one our configuration has.
-    twin = f"/**/mock_youbot:\n  ros__parameters:\n    seed: {seed}\n    geometry: known\n"
+    twin = f"/**/mock_youbot:\n  ros__parameters:\n    seed: {seed}\n"
     tracker = "/**/trajectory_tracker:\n  ros__parameters:\n    feedback: false\n"
     (out / "open_loop.yaml").write_text(twin + tracker, encoding="utf-8")
-    write_parameters(out / "stabilised.yaml", "/**/mock_youbot", {"seed": seed, "geometry": "known"})
+    write_parameters(out / "stabilised.yaml", "/**/mock_youbot", {"seed": seed})
 
 
 @contextmanager

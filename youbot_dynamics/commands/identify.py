@@ -11,13 +11,13 @@ from pathlib import Path
 
 from youbot_dynamics.commands.findings import print_findings
 from youbot_dynamics.commands.progress import announce, steps
-from youbot_dynamics.errors import IdentificationError, ParameterError, RecordingError
+from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.identification.pipeline import compare, identify, write_outputs
 from youbot_dynamics.identification.reading.fleet import fleet_worker
 from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.identification.reading.topics import ROLES
 from youbot_dynamics.identification.result import result_json
-from youbot_dynamics.identification_stages import STAGES
+from youbot_dynamics.identification_stages import chosen_stages
 from youbot_dynamics.robot import load_robot
 
 _DONE, _NOT_IDENTIFIABLE = 0, 3
@@ -29,11 +29,7 @@ def identify_command(given: argparse.Namespace) -> int:
     Raises:
         YoubotDynamicsError: a recording, option or folder that cannot be used.
     """
-    only = tuple(stage.strip() for stage in given.only.split(",")) if given.only else ()
-    for stage in only:
-        if stage not in STAGES:
-            names = ", ".join(STAGES)
-            raise IdentificationError("--only", got=repr(stage), expected=f"names from {names}, separated by commas")
+    only = chosen_stages("--only", given.only)
     _check_out(given.out)
     options = Options(_topics(given.topic), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file)

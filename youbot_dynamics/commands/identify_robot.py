@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +19,8 @@ import yaml
 
 from youbot_dynamics.bringup_plan.arguments import new_folder
 from youbot_dynamics.commands.progress import announce
-from youbot_dynamics.errors import RecordingError, TrajectoryError, YoubotDynamicsError
+from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
+from youbot_dynamics.identification_stages import chosen_stages
 from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.nodes.stop_flag import StopFlag
 
@@ -50,9 +53,11 @@ class Session:
             Exit code of ``youbot identify``, or 1 where a signal came first.
 
         Raises:
-            YoubotDynamicsError: no robot, a motion that was given up, or a folder that is not new.
+            YoubotDynamicsError: no robot, a motion that was given up, a folder that is not new, or an option that
+                could not be used after the drive.
         """
         given = self._given
+        check_options(given)
         new_folder("--out", str(given.out))
         moved = (*TOPICS, *(OF_ARM if given.arm else ()))
         topics = [self._resolved(name) for name in (*moved, *given.topics, *filter(None, [given.pose_topic]))]
@@ -65,7 +70,8 @@ class Session:
             if given.arm:
                 self._move("arm_player", ["--duration", str(given.duration)])
         finally:
-            stop(recorder)
+            # Not by SIGINT: one that still imports would print a traceback.
+            stop(recorder, signal.SIGTERM)
         return 1 if self._flag.set else self._fit()
 
     def _resolved(self, name: str) -> str:
@@ -93,7 +99,7 @@ class Session:
         """Play one motion to its end."""
         if self._flag.set:
             return
-        code = self._wait(start(node_command(player, [*words, *self._ros, *more])))
+        code = self._wait(start(node_command(player, [*words, *self._ros, *more])), signal.SIGTERM)
         if code != 0 and not self._flag.set:
             raise TrajectoryError(
                 player, got=f"exit code {code}", expected="a motion followed to its end", remedy="see its message above"
@@ -107,11 +113,25 @@ class Session:
         words += ["--params-file", str(given.params_file)] if given.params_file else []
         return self._wait(start([sys.executable, "-m", "youbot_dynamics.commands.main", "identify", *words]))
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> int:
-        """Exit code of a process; a signal stops it."""
+    def _wait(self, process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> int:
+        """Exit code of a process; a signal to us stops it by the signal `number`."""
         while process.poll() is None and not self._flag.set:
             time.sleep(_LOOK)
-        return stop(process)
+        return stop(process, number)
+
+
+def check_options(given: argparse.Namespace) -> None:
+    """Refuse what else would come to light only after minutes of driving.
+
+    Raises:
+        IdentificationError: an unknown stage.
+        ParameterError: a time or a room that is none.
+    """
+    chosen_stages("--only", given.only)
+    for name in ("duration", "room", "wait"):
+        value = getattr(given, name)
+        if not 0.0 < value < math.inf:
+            raise ParameterError(f"--{name}", got=f"{value:g}", expected="a finite number above 0")
 
 
 def recorded(bag: Path) -> dict[str, int]:

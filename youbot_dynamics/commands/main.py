@@ -186,7 +186,7 @@ def _add_play(verbs) -> None:
     )
     parser.add_argument("--dt", type=float, default=0.02, help="time each line is held [s] (default: 0.02)")
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower (default: 1)")
-    parser.add_argument("--duration", type=float, default=60.0, help="of an excitation [s] (default: 60)")
+    parser.add_argument("--duration", type=float, default=60.0, help="of an excitation [s], 20 to 600 (default: 60)")
     parser.add_argument(
         "--room",
         type=float,

@@ -159,14 +159,22 @@ class LqFeedback:
         lags: (3,) that follow [s].
         period: for which a command is held [s].
         settings: defaults if not given.
+        unseen: (3,) for how long a disturbance adds up that the error to come does not show [s]; the dead times if not
+            given. A predictor that believes a reading only in part is behind the disturbance by some periods more.
     """
 
     def __init__(
-        self, dead_times: ArrayLike, lags: ArrayLike, period: float, settings: LqSettings | None = None
+        self,
+        dead_times: ArrayLike,
+        lags: ArrayLike,
+        period: float,
+        settings: LqSettings | None = None,
+        unseen: ArrayLike | None = None,
     ) -> None:
-        self._dead_times = array("dead_times", dead_times, (3,))
+        dead = array("dead_times", dead_times, (3,))
+        self._unseen = dead if unseen is None else array("unseen", unseen, (3,))
         lag = array("lags", lags, (3,))
-        respond, self._learning = response_times(self._dead_times + lag, period, settings or LqSettings())
+        respond, self._learning = response_times(dead + lag, period, settings or LqSettings())
         laws = [axis_law(0.0, late, period, time) for late, time in zip(lag.tolist(), respond.tolist(), strict=True)]
         self.axes = (laws[0], laws[1], laws[2])
         self._period = float(period)
@@ -211,7 +219,7 @@ class LqFeedback:
             share = self._period / (self._learning + self._period)
             self._disturbance = self._disturbance + share * (missed / self._period - self._disturbance)
         # The prediction knows no disturbance: until the command acts it adds up, then it is part of what acts.
-        there = ahead + self._disturbance * self._dead_times
+        there = ahead + self._disturbance * self._unseen
         speed = self._speed + self._disturbance
         gains = np.array([[axis.error, axis.speed] for axis in self.axes])
         correction: Vector = gains[:, 0] * there + gains[:, 1] * speed - self._disturbance

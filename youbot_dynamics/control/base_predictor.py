@@ -34,8 +34,9 @@ class BasePredictor:
         """Keep a twist (3,) that left at `time` [s]; one that is not newer than the last replaces it."""
         values = np.asarray(twist, dtype=float)[None, :]
         old = int(np.searchsorted(self._sent, time))
-        # The last reading may be long ago, and each command acts until the next one does.
-        acting = min(time, self._time) - float(np.max(self.base.dead_times))
+        # The last reading may be long ago, and each command acts until the next one does; without any it may come now.
+        since = time if self._time == -np.inf else min(time, self._time)
+        acting = since - float(np.max(self.base.dead_times))
         first = max(0, int(np.searchsorted(self._sent[:old], acting, side="right")) - 1)
         self._sent = np.append(self._sent[first:old], time)
         self._twists = np.concatenate([self._twists[first:old], values])

@@ -23,6 +23,7 @@ Vector = NDArray[np.float64]
 # Differences of sent and requested twist below this are rounding, not limits [m/s, rad/s].
 _CUT_FLOOR = 1e-6
 _READINGS = 50  # poses kept to be compared with pictures, which come late
+_SAME_MOMENT = 0.1  # [s] between a picture and the reading that tells where the robot was
 
 
 class Feedback(Protocol):
@@ -125,12 +126,16 @@ class TrackerSettings:
         """Tracker of a trajectory for a robot; where no delay is known, poses are believed as they are."""
         known = bool(np.all(base.dead_times > 0.0))
         gains = self.gains(base.dead_times, hold)
+        trust = self.trust if known else 1.0
         law: Feedback | None = None if gains is None else Pid(gains)
         if gains is not None and self.tracker == "lq":
             dead_times = np.where(base.dead_times > 0.0, base.dead_times, self.assumed_delay)
-            law = LqFeedback(dead_times, np.full(3, base.lag), hold, LqSettings().quicker(self.aggressiveness))
+            # Of what pushes the base, a period's worth is in each difference of which the predictor believes a share.
+            unseen = base.dead_times + hold * (1.0 - trust) / trust
+            quicker = LqSettings().quicker(self.aggressiveness)
+            law = LqFeedback(dead_times, np.full(3, base.lag), hold, quicker, unseen)
         eased = trajectory.eased(min(self.ease, float(np.ptp(trajectory.times))))
-        return Tracker(eased, start, base, law, hold, self.settle, self.trust if known else 1.0, self.line_blend)
+        return Tracker(eased, start, base, law, hold, self.settle, trust, self.line_blend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,19 +221,20 @@ class Tracker:
         path stays where it was seen last.
 
         Args:
-            stamp: of the picture [s]; one that is not newer than the last changes nothing.
+            stamp: of the picture [s]; one that is not newer than the last, or of a moment of which no reading is kept,
+                changes nothing.
             deviation: how far the robot is to the left of the line [m].
         """
         if not self._readings or (self._line is not None and stamp <= self._line[0]):
             return
-        _, pose = min(self._readings, key=lambda reading: abs(reading[0] - stamp))
+        taken, pose = min(self._readings, key=lambda reading: abs(reading[0] - stamp))
+        if abs(taken - stamp) > _SAME_MOMENT:
+            return
         desired = self.trajectory.pose(stamp - self.start)
         own = float((planar.rotation(float(desired[2])).T @ (pose[:2] - desired[:2]))[1])
         seen = own - deviation
-        if self._line is None:
-            self._line = (stamp, seen)
-            return
-        since, moved = self._line
+        # The path goes to the line smoothly from the first picture on.
+        since, moved = self._line or (stamp, seen if self._line_blend <= 0.0 else 0.0)
         share = 1.0 if self._line_blend <= 0.0 else 1.0 - np.exp(-(stamp - since) / self._line_blend)
         self._line = (stamp, moved + share * (seen - moved))
 

@@ -23,6 +23,7 @@ _OTHER_CLOCK = 1.0  # [s] beyond which stamps and receive times share no clock (
 _CLOCK_OFF = 0.1  # [s] late by which no driver of 50 Hz is
 _EARLY = 0.005  # [s] a stamp may lie in the future
 _JUMP = 0.3  # [s] by which steps of the stamps may differ from the steady clock
+_BURST = 25  # messages, half a second of them, by which a delivery that stalled has caught up
 _JITTER = 0.005  # [s] of the stamps; the driver's loop has 1 ms
 _TURNED = 0.2  # [rad] a wheel must have turned before its signs are judged
 _PAIRS = 10  # pairs of readings in motion, likewise
@@ -55,11 +56,21 @@ def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
         remedy = "two drivers on one topic? else its parameter youBotDriverCycleFrequencyInHz"
         return DriverFinding(item, WARNING, f"{text}, {RATE:g} expected", remedy, values)
     if late:
-        text = f"{text}, but {late} gaps of more than {_GAP:g} s, the longest {gaps.max():.2f} s"
+        many = "gap" if late == 1 else "gaps"
+        text = f"{text}, but {late} {many} of more than {_GAP:g} s, the longest {gaps.max():.2f} s"
         return DriverFinding(
             item, WARNING, text, "load of the robot's PC, or a radio link between: run beside it", values
         )
     return DriverFinding(item, OK, text, "", values)
+
+
+def _jumps(times: Times) -> int:
+    """How often the stamps went back, or left the steady clock for good: messages that were held up catch up again."""
+    ahead = times.stamp - times.arrived
+    jumps = int(np.count_nonzero(np.diff(times.stamp) < 0.0))
+    for k in np.flatnonzero((np.diff(times.stamp) >= 0.0) & (np.abs(np.diff(ahead)) > _JUMP)) + 1:
+        jumps += bool(abs(ahead[k : k + _BURST].max() - ahead[max(0, k - _BURST) : k].max()) > _JUMP)
+    return jumps
 
 
 def judge_clock(item: str, times: Times) -> DriverFinding:
@@ -79,14 +90,16 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
     offset = float(np.median(times.received - times.stamp))
     steps = np.diff(times.stamp)
     jitter = 1.4826 * float(np.median(np.abs(steps - np.median(steps)))) / np.sqrt(2.0)
-    jumps = int(np.count_nonzero((steps < 0.0) | (np.abs(steps - np.diff(times.arrived)) > _JUMP)))
+    jumps = _jumps(times)
     twice = float(np.mean(steps == 0.0))
     values = {"offset_s": offset, "jitter_s": jitter, "jumps": float(jumps), "equal_stamps": twice}
     synchronise = "let chrony or ntp keep the clocks of both machines together, and look again"
     if jumps:
-        return DriverFinding(item, ERROR, f"the stamps jumped {jumps} times", "stop whatever sets the clock", values)
+        return DriverFinding(
+            item, ERROR, f"the stamps jumped: {jumps} of {len(steps)} steps", "stop whatever sets the clock", values
+        )
     if abs(offset) > _OTHER_CLOCK:
-        text = f"stamps of another clock: {offset:.3g} s before this machine's"
+        text = f"stamps of another clock: {abs(offset):.3g} s {'behind' if offset > 0.0 else 'ahead of'} this machine's"
         return DriverFinding(item, ERROR, text, f"{synchronise}; or use_sim_time", values)
     if offset > _CLOCK_OFF or offset < -_EARLY:
         text = f"stamps {abs(offset):.3f} s {'behind' if offset > 0.0 else 'ahead of'} this machine's clock"
@@ -116,6 +129,10 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     item = "signs of the wheels"
     if wheels.times.count < _PAIRS:
         return DriverFinding(item, NOT_TOLD, "no wheel states")
+    unreadable = _named(wheels.joints, _unreadable(wheels.position) | _unreadable(wheels.velocity))
+    if unreadable:
+        text = f"{unreadable}: NaN, infinite or missing in some messages, in position or velocity"
+        return DriverFinding(item, ERROR, text, "find out which node publishes such values, and mend or stop it")
     if np.all(np.isnan(wheels.velocity)):
         text = "the driver sends no velocities: they are taken from the positions"
         return DriverFinding(item, NOT_TOLD, text, "look at the robot: joint_states rise where a wheel rolls forward")
@@ -137,6 +154,13 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
         text = f"position of {odd} does not move at the speed told"
         return DriverFinding(item, WARNING, text, "gear ratio or ticks in the driver's youbot-base.cfg", values)
     return DriverFinding(item, OK, "positions move as the velocities and the sign map say", "", values)
+
+
+def _unreadable(values: Vector) -> NDArray[np.bool_]:
+    """Joints (k,) of whose values (n, k) some cannot be used; one that never had any says nothing, as is allowed."""
+    unusable: NDArray[np.bool_] = np.any(~np.isfinite(values), axis=0)
+    some: NDArray[np.bool_] = np.any(~np.isnan(values), axis=0)
+    return np.logical_and(unusable, some)
 
 
 def _slopes(wheels: JointsHeard, slowest: float) -> Vector:
@@ -165,8 +189,11 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         driver: its sign map and geometry.
     """
     item = "wheels against the driver's odometry"
-    if odometry.times.count < _PAIRS or wheels.times.count < _PAIRS or np.any(np.isnan(wheels.velocity)):
+    if odometry.times.count < _PAIRS or wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
         return DriverFinding(item, NOT_TOLD, "no odometry of the driver, or no velocities")
+    if not np.isfinite(odometry.twist).all():
+        text = "the driver's odometry has twists with NaN or infinite values"
+        return DriverFinding(item, ERROR, text, "find out which node publishes such values, and mend or stop it")
     speeds = wheels.velocity * np.array(driver.velocity_sign)
     ours = speeds @ np.array([driver.mecanum().twist(row) for row in np.eye(len(wheels.joints))])
     told = np.column_stack(

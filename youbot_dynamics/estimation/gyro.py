@@ -41,6 +41,14 @@ class GyroSettings:
         high=0.01,
         source="chosen: 0.01 deg/s in a minute",
     )
+    gyro_scale_error: float = setting(
+        0.01,
+        "Standard deviation of the scale of its rates: standing tells the bias, nothing tells the scale.",
+        unit="1",
+        low=0.0,
+        high=0.2,
+        source="chosen: 1 %, sensitivity tolerance of small MEMS gyros",
+    )
     gyro_standstill: float = setting(
         1.0,
         "Time at rest, in all, before the gyro is used.",
@@ -67,11 +75,13 @@ class GyroTurn:
         angle: [rad], positive to the left.
         variance: of its noise, which the next turn has anew [rad2].
         bias_error: standard deviation of the bias times the time [rad]: the same way in all turns that follow.
+        scale_error: that of the scale times the angle, with its sign [rad]: turning back takes it back.
     """
 
     angle: float
     variance: float
     bias_error: float
+    scale_error: float = 0.0
 
 
 class GyroYaw:
@@ -99,6 +109,7 @@ class GyroYaw:
         self._stamps: list[float] = []
         self._rates: list[float] = []
         self._angles: list[float] = []
+        self._told: tuple[float, float] | None = None  # end of the last turn [s], and the integral it was told with
 
     @property
     def bias(self) -> tuple[float, float] | None:
@@ -144,7 +155,8 @@ class GyroYaw:
     def turn(self, start: float, end: float) -> GyroTurn | None:
         """Turn of the base from `start` to `end` [s]; None where the bias or the rates are not known.
 
-        Beyond the newest rate it is held, for at most the longest gap.
+        Beyond the newest rate it is held, for at most the longest gap; a turn that begins where the last one ended puts
+        right what that took for granted.
         """
         known = self.bias
         if known is None or not self._stamps or start < self._stamps[0] or end < start:
@@ -152,11 +164,17 @@ class GyroYaw:
         if end > self._stamps[-1] + self.settings.gyro_longest_gap:
             return None
         dt = end - start
-        angle = self._angle_at(end) - self._angle_at(start) - known[0] * dt
-        return GyroTurn(angle, self.settings.gyro_noise**2 * dt, known[1] * dt)
+        told = self._told
+        begun = told[1] if told is not None and told[0] == start else self._angle_at(start)
+        ended = self._angle_at(end)
+        self._told = (end, ended)
+        angle = ended - begun - known[0] * dt
+        settings = self.settings
+        return GyroTurn(angle, settings.gyro_noise**2 * dt, known[1] * dt, settings.gyro_scale_error * angle)
 
     def _forget(self) -> None:
         self._stamps, self._rates, self._angles, self._late_in_a_row = [], [], [], 0
+        self._told = None
 
     def _look_at_bias(self, rate: float, dt: float) -> None:
         noise = self.settings.gyro_noise**2 / dt

@@ -26,6 +26,11 @@ NAN_POSITION = "messages with a position that is missing or no number"
 KINDS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED, NO_EFFORT, NAN_EFFORT, NAN_POSITION)
 REFUSALS = (OTHERS, FOREIGN, PARTIAL, UNSTAMPED)  # those of which nothing is taken
 
+# Beyond these a number is none that a joint can have, such as memory that nobody has written to.
+_FARTHEST = 1e6  # [rad]; a wheel of the youBot has gone 47 km then
+_FASTEST = 1e4  # [rad/s]
+_STRONGEST = 1e4  # [N m]; of motors, in their place, [V] or [degC]
+
 _ALL_KNOWN = 50  # orders of names kept: a robot has two
 
 
@@ -94,7 +99,12 @@ class JointIntake:
         if not (math.isfinite(stamp) and stamp != 0.0):
             self._counts[UNSTAMPED] += 1
             return None
-        reading = JointReading(stamp, _picked(position, places), _picked(velocity, places), _picked(effort, places))
+        reading = JointReading(
+            stamp,
+            _picked(position, places, _FARTHEST),
+            _picked(velocity, places, _FASTEST),
+            _picked(effort, places, _STRONGEST),
+        )
         if np.isnan(reading.position).any():
             self._counts[NAN_POSITION] += 1
         if np.isnan(reading.effort).any():
@@ -124,11 +134,11 @@ class JointIntake:
         return places
 
 
-def _picked(values: Sequence[float], places: Indices) -> Vector:
-    """Values (n,) at the places (n,), NaN where there are none or they are not finite."""
+def _picked(values: Sequence[float], places: Indices, most: float) -> Vector:
+    """Values (n,) at the places (n,), NaN where there are none or their magnitude is not `most` at most."""
     told = np.asarray(values, dtype=np.float64)
     found = np.full(len(places), np.nan)
     there = places < len(told)
     found[there] = told[places[there]]
-    found[~np.isfinite(found)] = np.nan
+    found[~(np.abs(found) <= most)] = np.nan
     return found

@@ -23,6 +23,7 @@ _STEP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings
 _STANDS_AFTER = 0.5  # [s] without a turn of any wheel by more than
 _STANDS_WITHIN = 1e-3  # [rad] 50 um of travel: wheels that motors hold against each other creep, and counts flicker
 _LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
+_OF_GYRO = 2  # errors of the gyro that last: bias and scale
 _LEFT_OF_A_REPAIR = 1.0 / 3.0  # standard deviation of what was put right, over what was put right
 
 
@@ -137,7 +138,7 @@ class Odometry:
         self._rest: Vector = np.zeros(len(self.base.radii))  # where the wheels were when they last moved
         self._pose: Vector = np.zeros(3)
         self._body_covariance: Vector = np.zeros((3, 3))
-        self._coherent = CoherentErrors(count + 1)  # one a wheel, one of the gyro's bias
+        self._coherent = CoherentErrors(count + _OF_GYRO)  # one a wheel, then the gyro's bias and scale
 
     @property
     def standing(self) -> bool:
@@ -160,7 +161,7 @@ class Odometry:
         """Put the pose back to the origin with certainty; the next reading continues from there."""
         self._pose = np.zeros(3)
         self._body_covariance = np.zeros((3, 3))
-        self._coherent = CoherentErrors(len(self.base.radii) + 1)
+        self._coherent = CoherentErrors(len(self.base.radii) + _OF_GYRO)
         if self._late_in_a_row:
             # The last stamp is in doubt: the next reading begins anew.
             self._angles, self._late_in_a_row = None, 0
@@ -236,15 +237,15 @@ class Odometry:
         slipped, self.slip = self.slip.alarm, self._tested(dt, before, step, rolled, turn)
         self.slips += self.slip.alarm and not slipped
         if slipped and not self.slip.alarm:
-            self._coherent.close(slice(0, -1))
+            self._coherent.close(slice(0, -_OF_GYRO))
             self._left_out = None
         displacement = self._without_one(before, angles, rolled.displacement, known_turn)
         spread = self._spread if turn is None else self._plane_spread
-        errors = np.zeros((len(step) + 1, 3))
+        errors = np.zeros((len(step) + _OF_GYRO, 3))
         if self._left_out is None or turn is None:
-            errors[:-1] = spread.T * self.slip.excess[:, None]
+            errors[:-_OF_GYRO] = spread.T * self.slip.excess[:, None]
         if turn is not None:
-            errors[-1, 2] = turn.bias_error
+            errors[-_OF_GYRO:, 2] = turn.bias_error, turn.scale_error
         self._grow(displacement, turn, errors)
         return displacement
 
@@ -264,7 +265,7 @@ class Odometry:
     def _put_right(self, wheel: int, pose: Vector) -> Vector:
         """Pose (3,) without what a wheel has done to it since the window began; the wheel is left out from now on."""
         error = self._coherent.errors[wheel].copy()
-        self._coherent.errors[:-1] = 0.0
+        self._coherent.errors[:-_OF_GYRO] = 0.0
         self._coherent.errors[wheel] = _LEFT_OF_A_REPAIR * error
         self._left_out = wheel
         return planar.compose(pose, planar.exponential(-error))

@@ -5,7 +5,8 @@ A body of mass m whose centre stands at c in the frame of the last link drives t
     w = -J' [m a + wd x m c + w x (w x m c); m c x a] = Y(q, v, v') (m, m c)
 
 where J is the Jacobian of that link, a the acceleration of its origin less that of gravity, w and wd its angular
-velocity and acceleration: linear in m and m c. What the payload's own size adds, some 1 % of its pull, is left out.
+velocity and acceleration: linear in m and m c. What its spread about the joint adds, c x m (wd x c) and its own
+inertia, is left out: some 1 % of its pull.
 """
 
 from __future__ import annotations

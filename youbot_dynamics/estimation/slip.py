@@ -28,6 +28,7 @@ from youbot_dynamics.parameters import setting
 
 _GRID = 24  # phases of a roller that are tried where it is not known: 2.5 degrees apart for 6 rollers
 _SURE = 4.0  # standard deviations of what is random in a bound
+_ROUNDING = 1e-9  # [rad] of sums, beside which a sensor without a quantum has nothing
 _OF_ANOTHER = 0.8  # sine of the angle between a residual and what a wheel can leave, from which on it was not that one
 
 
@@ -110,6 +111,7 @@ class _Entry(NamedTuple):
     travel: Vector
     turn: float
     turn_variance: float
+    bias_error: float
     speeds: Vector
     rate: float
 
@@ -149,7 +151,7 @@ class SlipTest:
 
     def __init__(self, wheels: RollingWheels, settings: SlipSettings, quantum: float, stamp_jitter: float) -> None:
         self.settings = settings
-        self._quantum, self._jitter = quantum, stamp_jitter
+        self._quantum, self._jitter = max(quantum, _ROUNDING), stamp_jitter
         base = wheels.base
         n = len(base.radii)
         self._null = np.array([base.slip(one) for one in np.eye(n)]).T
@@ -172,7 +174,7 @@ class SlipTest:
         """Forget the window, as after a jump of the encoders; an alarm goes on until it has been calm."""
         n = len(self._turning)
         nil = np.zeros(n)
-        self._window = deque([_Entry(0.0, nil, np.zeros((n, len(self._offsets))), nil, nil, 0.0, 0.0, nil, 0.0)])
+        self._window = deque([_Entry(0.0, nil, np.zeros((n, len(self._offsets))), nil, nil, 0.0, 0.0, 0.0, nil, 0.0)])
 
     def update(
         self,
@@ -225,7 +227,8 @@ class SlipTest:
             last.turned + step,
             last.travel + np.abs(step),
             last.turn + abs(float(displacement[2])),
-            last.turn_variance + noise + bias * bias,
+            last.turn_variance + noise,
+            last.bias_error + bias,
             step / dt,
             float(displacement[2]) / dt,
         )
@@ -245,6 +248,8 @@ class SlipTest:
         directions = np.vstack([self._null, self._turning])
         bounds = np.abs(directions) @ of_wheels
         noise = newest.turn_variance - oldest.turn_variance + (self._jitter * newest.rate) ** 2
+        # Noise is new in each step; the bias is the same in all of them.
+        noise += (newest.bias_error - oldest.bias_error) ** 2
         noise += (self._jitter * oldest.rate) ** 2
         bounds[-1] += self._lever * (settings.slip_tolerance * (newest.turn - oldest.turn) + _SURE * np.sqrt(noise))
         return directions, bounds

@@ -11,7 +11,8 @@ from youbot_dynamics.arrays import Vector, read_only
 
 _PIECE = 0.4  # [s] over which speeds are summed
 _LONGEST_STEP = 0.2  # [s] between readings
-_FEWEST = 10  # pieces before anything is said
+_FEWEST = 10  # pieces in motion before anything is said
+_MOTION = 0.02  # [rad] or [rad/s] in a piece: less tells nothing, and must not make the rest look sure
 _SURE = 3.0  # standard errors
 _SCALE_OFF = 0.1  # share by which a speed may differ from the slope of the position
 _LAG_OFF = 0.02  # [s] by which the speed may be later than expected
@@ -51,7 +52,7 @@ class SpeedChannelCheck:
         n = len(joints)
         self.joints = joints
         self.expected_lag = expected_lag
-        self._pieces = 0
+        self._pieces = np.zeros(n, dtype=int)
         # Per wheel: products of the regressors, with the turn, and of the turn with itself.
         self._squares, self._products, self._power = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros(n)
         self._last: tuple[float, Vector, Vector] | None = None
@@ -80,7 +81,7 @@ class SpeedChannelCheck:
         self._squares += columns[:, :, None] * columns[:, None, :]
         self._products += columns * turned[:, None]
         self._power += turned**2
-        self._pieces += 1
+        self._pieces += (np.abs(columns) > _MOTION).any(axis=1)
 
     def channels(self) -> SpeedChannels:
         """What is known by now."""
@@ -88,10 +89,10 @@ class SpeedChannelCheck:
         scale, scale_error, lag, lag_error = (np.full(n, np.nan) for _ in range(4))
         for k in range(n):
             squares = self._squares[k]
-            if self._pieces < _FEWEST or np.linalg.det(squares) <= 1e-9 * squares[0, 0] * squares[1, 1]:
+            if self._pieces[k] < _FEWEST or np.linalg.det(squares) <= 1e-9 * squares[0, 0] * squares[1, 1]:
                 continue
             inverse, late = np.linalg.solve(squares, self._products[k]).tolist()
-            left = max(float(self._power[k] - self._products[k] @ [inverse, late]), 0.0) / (self._pieces - 2)
+            left = max(float(self._power[k] - self._products[k] @ [inverse, late]), 0.0) / (self._pieces[k] - 2)
             errors = np.sqrt(np.diag(np.linalg.inv(squares)) * left)
             if inverse == 0.0:
                 continue

@@ -27,6 +27,7 @@ class SpeedRate:
         self._stamp = np.nan
         self._before: Vector = np.zeros(0)
         self._behind: Vector = np.zeros(0)
+        self._rate: Vector = np.zeros(0)
 
     def take(self, stamp: float, speeds: ArrayLike) -> Vector:
         """Accelerations (n,) after speeds (n,) at a stamp [s]: 0 at first, after a gap and where stamps do not go on.
@@ -35,7 +36,7 @@ class SpeedRate:
         """
         told = np.array(speeds, dtype=np.float64)
         if not np.isfinite(told).all():
-            return np.zeros(len(told))
+            return self._rate if len(self._rate) else np.zeros(len(told))
         elapsed = stamp - self._stamp
         if not 0.0 < elapsed <= _LONGEST_GAP:
             self._behind = told
@@ -43,5 +44,5 @@ class SpeedRate:
             left, lead = exp(-elapsed / self._lag), (self._lag / elapsed) * (told - self._before)
             self._behind = told - lead + left * (self._behind - self._before + lead)
         self._stamp, self._before = stamp, told
-        rate: Vector = (told - self._behind) / self._lag
-        return rate
+        self._rate = (told - self._behind) / self._lag
+        return self._rate

@@ -28,13 +28,22 @@ from youbot_dynamics.identification.base.calibration_start import (
     tracked_over_rolled,
 )
 from youbot_dynamics.identification.fitting.block_sums import Rows, accumulate, merge
-from youbot_dynamics.identification.fitting.verdict import Estimate, Unknown, alike, judge, refusal, undetermined
+from youbot_dynamics.identification.fitting.verdict import (
+    WIDEST_SHARE,
+    Estimate,
+    Unknown,
+    alike,
+    judge,
+    refusal,
+    undetermined,
+)
 from youbot_dynamics.identification.least_squares import Fit, fit
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 WHEELS = ("fl", "fr", "rl", "rr")
 
 RADIUS = "wheel_radius"
+RADIUS_ERROR = "wheel_radius_error"
 SIZE = "half_length_plus_half_width"
 LATERAL_FACTOR = "lateral_factor"
 ALIKE = "it cannot be told from the others: the robot moved in one way only"
@@ -52,6 +61,7 @@ _SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # [m, rad, rad] below which no scatter
 _WORST_SHARE = 0.3  # of the motion that may be left over, before poses are not those of this robot
 _LIKELY = 2.0  # factor by which a radius may differ from the configured one
 _ANOTHER_UNIT = 4.0  # factor between ways by poses and by wheels from which on a unit is wrong
+_EVEN = 0.002  # half-width of the error of a radius that is of use for wheels that are all alike [1]
 _USEFUL = 0.05  # half-width of a geometric value, over it, beyond which the data sheet knows better
 _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] good enough for any value
 
@@ -61,10 +71,10 @@ class Calibration:
     """Geometry as identified.
 
     Args:
-        estimates: "wheel_radius" (mean of the wheels), "half_length_plus_half_width", "lateral_factor" if it was asked
-            for, "wheel_radius_fl" and so on, "sensor_x", "sensor_y", "sensor_yaw" (pose of the tracked body on the
-            robot) and "time_offset" (what poses are stamped later than the wheels; of several recordings
-            "time_offset_0" and so on).
+        estimates: "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (over that mean, less 1),
+            "wheel_radius_fl" and so on, "half_length_plus_half_width", "lateral_factor" if it was asked for,
+            "sensor_x", "sensor_y", "sensor_yaw" (pose of the tracked body on the robot) and "time_offset" (what poses
+            are stamped later than the wheels; of several recordings "time_offset_0" and so on).
         base: kinematics with every value that was identified, configured ones elsewhere.
         sensor: (3,) pose of the tracked body on the robot [m, m, rad], as fitted; 0 where nothing tells.
         offsets: (r,) [s] of the recordings, as fitted.
@@ -289,29 +299,27 @@ def _judged(
     slope = np.concatenate([values[: n + 2], np.ones(len(values) - n - 2)])
     radii = np.concatenate([guess.base.radii / n, np.zeros(len(values) - n)])
     asked = [_Asked(RADIUS, "m", float(np.mean(guess.base.radii)), radii, _USEFUL, 0.0)]
+    asked += _radius_errors(guess.base.radii, [unknown.name for unknown in unknowns])
     precisions = [(_USEFUL, 0.0)] * (n + 2) + [(math.inf, _LEVER_RESOLUTION)] * 2 + [(math.inf, _YAW_RESOLUTION)]
     precisions += [(math.inf, _OFFSET_RESOLUTION)] * len(guess.offsets)
     units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * len(guess.offsets)
     for k, unknown in enumerate(unknowns):
         row = slope[k] * np.eye(len(values))[k]
         asked.append(_Asked(unknown.name, units[k], float(values[k]), row, *precisions[k]))
-    why = [next((reason for reason in reasons[:n] if reason), ""), *reasons]
+    why = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     last = None if solved is None else solved.fit
     pairs = zip(asked, why, strict=True)
     estimates = tuple(
         _estimate(one, reason, last) for one, reason in pairs if not (known and one.name == LATERAL_FACTOR)
     )
     found = {estimate.name: estimate for estimate in estimates if estimate.identified}
-    ratios = np.ones(n)
-    if all(unknown.name in found for unknown in unknowns[:n]):
-        ratios = guess.base.radii / base.radii
-    elif RADIUS in found:
-        ratios = np.full(n, found[RADIUS].value / np.mean(base.radii))
+    pattern = guess.base.radii if wheels_told_apart(estimates) else base.radii
+    mean = found[RADIUS].value if RADIUS in found else float(np.mean(base.radii))
     factor = found[SIZE].value / float(np.mean(np.sum(np.abs(base.positions), axis=1))) if SIZE in found else 1.0
     lateral = found[LATERAL_FACTOR].value if LATERAL_FACTOR in found else base.lateral_factor
     return Calibration(
         estimates,
-        MecanumBase(base.positions * factor, base.radii * ratios, base.roller_angles, lateral),
+        MecanumBase(base.positions * factor, mean / np.mean(pattern) * pattern, base.roller_angles, lateral),
         read_only(guess.sensor.copy()),
         read_only(guess.offsets.copy()),
         factor,
@@ -319,6 +327,28 @@ def _judged(
         math.nan if solved is None else float(np.mean(np.concatenate(solved.weights)[:, 0])),
         last,
     )
+
+
+def wheels_told_apart(estimates: Sequence[Estimate]) -> bool:
+    """Whether the errors of the wheels' radii are identified, all of them: they are only of use together."""
+    return all(estimate.identified for estimate in estimates if estimate.name.startswith(RADIUS_ERROR))
+
+
+def _radius_errors(radii: Vector, names: Sequence[str]) -> list[_Asked]:
+    """Errors e_i = r_i / r - 1 of radii (n,) over their mean r; names of the unknowns, ln r_i the first n of them.
+
+    de_i = r_i / r (d ln r_i - sum of r_j / (n r) d ln r_j). They are judged by how much the wheels differ as a whole:
+    one that happens to be nil is as well known as the others.
+    """
+    n, mean = len(radii), float(np.mean(radii))
+    errors = radii / mean - 1.0
+    resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
+    slopes_ = np.zeros((n, len(names)))
+    slopes_[:, :n] = (radii / mean)[:, None] * (np.eye(n) - radii / (n * mean))
+    return [
+        _Asked(name.replace(RADIUS, RADIUS_ERROR), "1", float(error), slope, math.inf, resolution)
+        for name, error, slope in zip(names, errors, slopes_, strict=False)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,19 +94,33 @@ class MecanumBase(MadeOfArguments):
 
     @classmethod
     def rectangular(
-        cls, wheel_radius: float, half_length: float, half_width: float, lateral_factor: float = 1.0
+        cls,
+        wheel_radius: float,
+        half_length: float,
+        half_width: float,
+        lateral_factor: float = 1.0,
+        radius_errors: ArrayLike = (0.0, 0.0, 0.0, 0.0),
     ) -> MecanumBase:
         """Four wheels FL, FR, RL, RR at (+-half_length, +-half_width) [m] with the youBot's roller pattern.
 
         With lateral_factor 1 the wheel speeds are seed 003's: w1 = (vx - vy - (l + h) wz) / R and so on.
 
+        Args:
+            wheel_radius: common to the wheels [m].
+            half_length: [m].
+            half_width: [m].
+            lateral_factor: as for the class.
+            radius_errors: (4,) radius of each wheel over the common one, less 1.
+
         Raises:
+            InputError: other than four errors, or not finite.
             ModelError: as the class; a half length or width that is not positive, which would swap the wheels' places.
         """
         h = number("half_length", half_length, "m", above=0.0)
         w = number("half_width", half_width, "m", above=0.0)
         positions = np.array([[h, w], [h, -w], [-h, w], [-h, -w]])
-        return cls(positions, np.full(4, wheel_radius), np.array(_YOUBOT_ROLLER_ANGLES), lateral_factor)
+        radii = wheel_radius * (1.0 + array("radius_errors", radius_errors, (4,)))
+        return cls(positions, radii, np.array(_YOUBOT_ROLLER_ANGLES), lateral_factor)
 
     @property
     def inverse_matrix(self) -> Vector:

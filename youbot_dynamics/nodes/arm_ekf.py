@@ -56,7 +56,7 @@ class ArmEkfNode(Node):
         self._joints = self._robot.driver.arm_joints
         self._arm = self._robot.arm.model()
         self._settings = self._config.settings(ArmEkfSettings)
-        self.get_logger().info("getting ready; at the first start code is compiled, which takes half a minute")
+        self.get_logger().info("getting ready; at the first start code is compiled, which takes up to a minute")
         compile_filters(self._make_filter(), self._make_payload(), self._make_temperatures(), self._make_support())
         self._support = self._make_support()
         self._lowest: Support | None = None  # since the last report
@@ -93,6 +93,7 @@ class ArmEkfNode(Node):
         listen(self, JointState, "arm_1/motor_temperature", self._on_temperature, STATE_QOS)
         self._reporter = ArmReport(self.get_logger(), self._joints, self._robot)
         Diagnostics(self, self._report)
+        self.get_logger().info("ready")
 
     def _make_filter(self) -> ArmEkf:
         jitter = self._robot.driver.stamp_jitter

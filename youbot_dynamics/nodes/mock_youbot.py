@@ -137,7 +137,7 @@ class MockYoubot(Node):
                 "parameter viewer", got="true", expected="plant mujoco", remedy="the twin has no window"
             )
         # Compile before anything is subscribed: a late first step would lose messages.
-        self.get_logger().info("getting ready; at the first start code is compiled, which takes half a minute")
+        self.get_logger().info("getting ready; at the first start code is compiled, which takes up to a minute")
         warm = self._make_driver(0.0)
         warm.advance(1.0 / RATE)
         warm.read()
@@ -165,6 +165,7 @@ class MockYoubot(Node):
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._diagnostics = Diagnostics(self, self._report)
         self.create_timer(1.0 / (RATE * factor), self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.get_logger().info("ready")
 
     def _make_driver(self, start: float) -> RobotDriver:
         from youbot_dynamics.simulation.robot_driver import RobotDriver

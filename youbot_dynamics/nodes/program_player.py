@@ -83,7 +83,7 @@ class ProgramPlayer(Node):
             raise TrajectoryError(
                 f"program {program.name}",
                 got="no answer of trajectory_tracker",
-                remedy="see its log and /diagnostics",
+                remedy="see what it says in the terminal of the bringup, and /diagnostics",
             )
         while not flag.set and time.monotonic() - self._last_error < _QUIET:
             # First take what has come: our own stall must not count as the tracker's silence.

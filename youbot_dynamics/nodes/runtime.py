@@ -72,7 +72,8 @@ def run(make_nodes: Callable[[], Sequence[Node]]) -> None:
     nodes: Sequence[Node] = ()
     try:
         flag = init()
-        nodes = make_nodes()
+        with flag.at_once():
+            nodes = make_nodes()
         leave_imports_out_of_collection()
         executor = SingleThreadedExecutor()
         for node in nodes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 
@@ -14,8 +17,25 @@ class StopFlag:
 
     def __init__(self) -> None:
         self.set = False
+        self._at_once = False
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Within it a signal ends the process: compiling may take half a minute, and nothing has been said yet."""
+        self._at_once = True
+        self._leave_at_once()
+        try:
+            yield
+        finally:
+            self._at_once = False
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.set = True
+        self._leave_at_once()
+
+    def _leave_at_once(self) -> None:
+        if self.set and self._at_once:
+            # An exception would come up in the middle of the compiler, which was seen to pass over it.
+            os._exit(0)

@@ -167,7 +167,7 @@ class TrajectoryTracker(Node):
             raise TrajectoryError(
                 "trajectory",
                 got=f"no {self.resolve_topic_name('odom')} to follow it by",
-                remedy="start odometry first",
+                remedy="wait until odometry and the driver, or the simulated robot, are up",
             )
         if message.header.frame_id not in (self._child, self._frame):
             raise TrajectoryError(

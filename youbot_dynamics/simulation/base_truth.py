@@ -143,8 +143,9 @@ class BaseTruth:
 
     def mecanum(self) -> MecanumBase:
         """True kinematics; where the contact wanders, their mean."""
-        even = MecanumBase.rectangular(self.wheel_radius, self.half_length, self.half_width, self.lateral_factor)
-        return MecanumBase(even.positions, self.wheel_radii(), even.roller_angles, self.lateral_factor)
+        return MecanumBase.rectangular(
+            self.wheel_radius, self.half_length, self.half_width, self.lateral_factor, self.wheel_radius_error
+        )
 
     def wander_scale(self) -> float:
         """Sideways part of a row over that of an ideal roller in its middle; its mean is then the lateral factor.
@@ -156,14 +157,14 @@ class BaseTruth:
         return sin(pi / self.rollers) / (pi / self.rollers) / self.lateral_factor
 
     def with_geometry(self, geometry: BaseGeometry) -> BaseTruth:
-        """Same robot with equal wheels and just this geometry: one whose calibration is perfect."""
+        """Same robot with just this geometry: one whose calibration is perfect."""
         return dataclasses.replace(
             self,
             wheel_radius=geometry.wheel_radius,
             half_length=geometry.half_length,
             half_width=geometry.half_width,
             lateral_factor=geometry.lateral_factor,
-            wheel_radius_error=(0.0, 0.0, 0.0, 0.0),
+            wheel_radius_error=tuple(geometry.wheel_radius_errors.tolist()),
         )
 
     def without_friction(self) -> BaseTruth:

@@ -373,7 +373,7 @@ def identified_model(robot: Robot) -> BaseTruth:
         roller_coulomb=0.0,
         viscous_x=0.0,
         viscous_y=0.0,
-        wheel_radius_error=(0.0, 0.0, 0.0, 0.0),
+        wheel_radius_error=tuple(geometry.wheel_radius_errors.tolist()),
         speed_lag=0.0,
         effort_noise=0.0,
         rollers=0.0,

@@ -22,7 +22,7 @@ STEP = 0.5  # [s] of the heat: a fraction of the winding's time constant
 _GAP = 0.5  # [s] without readings, after which nothing is known of a mean
 
 NOTHING_MEASURED = (
-    "the recording holds neither motor voltages nor motor temperatures: the youBot reports none; record them on "
+    "neither motor voltages nor motor temperatures: the youBot reports none; record them on "
     "arm_1/motor_voltage and arm_1/motor_temperature where a robot measures them"
 )
 

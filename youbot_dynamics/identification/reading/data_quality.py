@@ -75,7 +75,7 @@ def _of_series(states: JointSeries) -> Iterator[str]:
     who = f"{states.topic} ({states.names[0]} ...)"
     if states.rejected:
         yield (
-            f"{who}: {states.rejected} messages left out, their stamps go back or are missing, or a field has the "
+            f"{who}: {states.rejected} messages were left out: stamps go back or are missing, or a field has the "
             "wrong length: a clock was set, two publishers share the topic, or messages came out of order"
         )
     for what, table in (("positions", states.position), ("velocities", states.velocity), ("efforts", states.effort)):

@@ -107,7 +107,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
         Estimates with verdicts; axes that were not driven are refused, and all of them where nothing fits.
     """
     first = array("delays", delays, (3,))
-    useful = [one for one in drives if len(one.stamps) >= _FEWEST and len(one.sent) > 1]
+    useful = [one for one in drives if _tells(one)]
     if not useful:
         return _refused("too few poses while commands were sent")
     way = sum(np.abs(np.diff(one.sent)) @ np.abs(one.twists[:-1]) for one in useful)
@@ -123,6 +123,19 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     begun = [_search(problem, start, _FIRST_ROUNDS) for start in starts]
     found = _search(problem, min(begun, key=lambda one: one[0])[1], _ROUNDS)[1]
     return _judged(problem, found)
+
+
+def _span(one: DriveSignals) -> int:
+    """Readings within `_SPAN`."""
+    return max(1, round(_SPAN / float(np.median(np.diff(one.stamps)))))
+
+
+def _tells(one: DriveSignals) -> bool:
+    """Whether enough is left of a drive: of 1 kHz for a blink, or with most of its commands lost, nothing is."""
+    if len(one.stamps) < _FEWEST or len(one.sent) <= 1:
+        return False
+    span = _span(one)
+    return span < len(one.stamps) and float(np.sum(one.commands_known(span))) >= _FEWEST / 2
 
 
 class _Problem:
@@ -144,7 +157,7 @@ class _Problem:
         free[_NAMES.index("turn_factor")] = bool(driven[2] and (driven[0] or driven[1]))
         free[_NAMES.index("centre_x")] = bool(driven[2] and driven[1])
         self.free = np.flatnonzero(free)
-        self.spans = [max(1, round(_SPAN / float(np.median(np.diff(one.stamps))))) for one in drives]
+        self.spans = [_span(one) for one in drives]
         self.told = [one.commands_known(span) for one, span in zip(drives, self.spans, strict=True)]
 
     def residuals(self, x: Vector) -> list[Vector]:
@@ -194,6 +207,8 @@ def _search(problem: _Problem, start: Vector, rounds: int) -> tuple[float, Vecto
     misfit, damping = float(residual @ residual), 1e-3
     for _ in range(rounds):
         slopes = _slopes(problem, x, residual)
+        if not np.any(slopes):
+            break  # at rest wherever the commands are known
         normal, moment = slopes.T @ slopes, slopes.T @ residual
         scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
         better = None
