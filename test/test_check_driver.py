@@ -230,11 +230,14 @@ def test_the_twin_passes_and_its_signs_are_told_once_it_drives():
     pytest.importorskip("rclpy")
     from geometry_msgs.msg import Twist
     from ros_processes import Observer, Processes
+    from sensor_msgs.msg import JointState
 
     with Processes() as processes, Observer("operator") as operator:
         processes.node("mock_youbot", "-p", "seed:=2")
         command = operator.node.create_publisher(Twist, "driver/cmd_vel", 1)
         operator.wait(lambda: command.get_subscription_count() > 0, "the twin", 40.0)
+        operator.listen(JointState, "driver/joint_states")
+        operator.wait(lambda: len(operator.received["driver/joint_states"]) > 100, "a second of its states", 40.0)
         code, found = checked(processes, "--duration", "4")
         assert code == 3, found
         assert {item for item, f in found.items() if f["verdict"] == "not told"} == {

@@ -97,7 +97,7 @@ ARGUMENTS = (
     Argument(
         "motors_off",
         "false",
-        "Whether stop_base also switches the motors of the base off when the bringup ends: true or false.",
+        "Whether stop_base also switches the motors of the base off at the end, once it has driven: true or false.",
     ),
     Argument("record", "", "Folder of a new bag (mcap) into which every topic is recorded; empty for none."),
     Argument(
