@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from friction_runs import multi_sine
 
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.base.calibration_result import named_estimates
-from youbot_dynamics.identification.calibration import WHEELS, calibrate
+from youbot_dynamics.identification.calibration import WHEELS, calibrate, wheels_told_apart
+from youbot_dynamics.identification.fitting.verdict import IDENTIFIED, Estimate
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading.opened import Options
 from youbot_dynamics.identification.result import write_result
@@ -106,6 +108,19 @@ def test_where_the_wheels_are_not_told_apart_the_robot_keeps_its_errors_and_gets
     kept = dataclasses.replace(uneven, wheel_radius=named["robot.base.geometry.wheel_radius"].value)
     np.testing.assert_allclose(kept.mecanum().radii, found.base.radii, rtol=1e-12)
     assert np.mean(found.base.radii) == pytest.approx(found["wheel_radius"].value, rel=1e-12)
+
+
+def test_wheels_that_differ_by_no_more_than_contacts_creep_count_as_equal() -> None:
+    def told(errors: Sequence[float]) -> list[Estimate]:
+        pairs = zip(WHEELS, errors, strict=True)
+        return [Estimate(f"wheel_radius_error_{w}", "1", e, 1e-5, (e - 2e-5, e + 2e-5), IDENTIFIED) for w, e in pairs]
+
+    equal, uneven = np.full(4, 0.05), 0.05 * np.array([1.01, 1.0, 1.0, 0.99])
+    crept = [5e-4, -1e-4, -6e-4, 2e-4]
+    assert not wheels_told_apart(told(crept), equal)
+    assert wheels_told_apart(told(crept), uneven)  # what was believed of them is wrong
+    assert wheels_told_apart(told([0.01, 0.0, 0.0, -0.01]), equal)
+    assert wheels_told_apart(told([0.01, 0.0, 0.0, -0.01]), uneven)  # a result stands by itself
 
 
 # Through a bag

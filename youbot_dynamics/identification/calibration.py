@@ -61,6 +61,7 @@ _SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # [m, rad, rad] below which no scatter
 _WORST_SHARE = 0.3  # of the motion that may be left over, before poses are not those of this robot
 _LIKELY = 2.0  # factor by which a radius may differ from the configured one
 _ANOTHER_UNIT = 4.0  # factor between ways by poses and by wheels from which on a unit is wrong
+_CREEP = 0.001  # rms of errors of radii that contacts under unequal loads may feign: in MuJoCo 0.0002 to 0.0004
 _EVEN = 0.002  # half-width of the error of a radius that is of use for wheels that are all alike [1]
 _USEFUL = 0.05  # half-width of a geometric value, over it, beyond which the data sheet knows better
 _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] good enough for any value
@@ -313,7 +314,7 @@ def _judged(
         _estimate(one, reason, last) for one, reason in pairs if not (known and one.name == LATERAL_FACTOR)
     )
     found = {estimate.name: estimate for estimate in estimates if estimate.identified}
-    pattern = guess.base.radii if wheels_told_apart(estimates) else base.radii
+    pattern = guess.base.radii if wheels_told_apart(estimates, base.radii) else base.radii
     mean = found[RADIUS].value if RADIUS in found else float(np.mean(base.radii))
     factor = found[SIZE].value / float(np.mean(np.sum(np.abs(base.positions), axis=1))) if SIZE in found else 1.0
     lateral = found[LATERAL_FACTOR].value if LATERAL_FACTOR in found else base.lateral_factor
@@ -329,9 +330,18 @@ def _judged(
     )
 
 
-def wheels_told_apart(estimates: Sequence[Estimate]) -> bool:
-    """Whether the errors of the wheels' radii are identified, all of them: they are only of use together."""
-    return all(estimate.identified for estimate in estimates if estimate.name.startswith(RADIUS_ERROR))
+def wheels_told_apart(estimates: Sequence[Estimate], radii: Vector) -> bool:
+    """Whether the errors of the wheels' radii are of use: all identified, and more than what contacts creep.
+
+    Args:
+        estimates: of a calibration.
+        radii: (n,) as configured [m].
+    """
+    errors = [one for one in estimates if one.name.startswith(RADIUS_ERROR)]
+    found = np.array([one.value for one in errors])
+    news = found - (radii / np.mean(radii) - 1.0)
+    uneven = max(float(np.mean(found**2)), float(np.mean(news**2))) > _CREEP**2
+    return uneven and all(one.identified for one in errors)
 
 
 def _radius_errors(radii: Vector, names: Sequence[str]) -> list[_Asked]:

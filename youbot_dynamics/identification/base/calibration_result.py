@@ -25,16 +25,16 @@ def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Est
     """Estimates by their name in the result.
 
     `robot.base.geometry.wheel_radius` is the mean of the wheels, and `wheel_radius_error_fl` and so on, over that mean,
-    are parameters where all are identified; else they stand beside, the robot keeps the errors it has, and the radius
-    is the one that has the found mean with them. Only the sum of `half_length` and `half_width` shows in the motion of
-    the base: both keep their configured ratio. Radii of each wheel, the pose of the tracked body and the offset of its
-    clock stand under `base.geometry`: the robot has no parameter for them.
+    are parameters where `wheels_told_apart` says so; else they stand beside, the robot keeps the errors it has, and the
+    radius is the one that has the found mean with them. Only the sum of `half_length` and `half_width` shows in the
+    motion of the base: both keep their configured ratio. Radii of each wheel, the pose of the tracked body and the
+    offset of its clock stand under `base.geometry`: the robot has no parameter for them.
 
     Args:
         found: the calibration of a base made from `geometry`.
         geometry: as configured.
     """
-    apart = wheels_told_apart(found.estimates)
+    apart = wheels_told_apart(found.estimates, geometry.mecanum().radii)
     common = 1.0 if apart else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
     named = {f"{_PARAMETERS}.{RADIUS}": _share(found[RADIUS], RADIUS, common)}
     whole = geometry.half_length + geometry.half_width
