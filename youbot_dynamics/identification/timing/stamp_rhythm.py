@@ -65,9 +65,10 @@ def rhythm(stamp: ArrayLike, jumps: Sequence[int]) -> Rhythm:
         long = steps[(steps > _MISSING * period) & (around > (_MISSING + 2.0) * period)]
         missing = int(np.sum(np.round(long / period) - 1.0))
         if missing:
+            lost = "1 message is" if missing == 1 else f"{missing} messages are"
+            where = "1 gap" if len(long) == 1 else f"{len(long)} gaps, the longest"
             warnings.append(
-                f"{missing} messages are missing in {len(long)} gaps, the longest of {float(long.max()):.3g} s, "
-                f"by a rhythm of {1.0 / period:.4g} Hz"
+                f"{lost} missing in {where} of {float(long.max()):.3g} s, by a rhythm of {1.0 / period:.4g} Hz"
             )
     return Rhythm(1.0 / period, missing, tuple(warnings))
 
