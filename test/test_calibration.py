@@ -62,7 +62,7 @@ def monte_carlo(seeds: range, duration: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_forty_seconds_under_a_tracker_tell_the_geometry_of_robots_that_were_drawn():
-    sigmas, inside = monte_carlo(range(1, 21), 40.0)
+    sigmas, inside = monte_carlo(range(1, 9), 40.0)
     assert np.mean(np.abs(sigmas) < 3.0) >= 0.97
     assert inside.mean() >= 0.88
 

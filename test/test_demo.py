@@ -36,6 +36,7 @@ def errors(bag):
     return path.label, error_statistics(path_errors(path.actual, path.desired_poses()))
 
 
+@pytest.mark.slow  # four minutes; scripts/demo.sh is the same
 def test_demo_identifies_and_cuts_the_error_over_dds(tmp_path):
     out = tmp_path / "demo"
     began = time.monotonic()

@@ -44,17 +44,22 @@ INPUTS = (
     ("base_controller", "cmd_vel", Twist, ()),
     ("base_controller", "cmd_vel", TwistStamped, ("-p", "enable_stamped_cmd_vel:=true")),
     ("check_driver", "driver/joint_states", JointState, ()),
-    ("check_driver", "driver/odom", Odometry, ()),
     ("odometry", "driver/joint_states", JointState, ("-p", "stabilize:=false")),
+    ("arm_ekf", "driver/joint_states", JointState, ()),
+)
+MORE_INPUTS = (
+    ("check_driver", "driver/odom", Odometry, ()),
     ("odometry", "odom", Odometry, ()),
     ("odometry", "cmd_vel", Twist, ()),
-    ("arm_ekf", "driver/joint_states", JointState, ()),
     ("arm_ekf", "arm_1/motor_voltage", JointState, ()),
     ("arm_ekf", "arm_1/motor_temperature", JointState, ()),
 )
 
 
-@pytest.mark.parametrize(("node", "topic", "kind", "arguments"), INPUTS)
+@pytest.mark.parametrize(
+    ("node", "topic", "kind", "arguments"),
+    [*INPUTS, *(pytest.param(*one, marks=pytest.mark.slow) for one in MORE_INPUTS)],
+)
 def test_inputs_are_heard_of_best_effort_publishers_and_of_reliable_ones_beside(node, topic, kind, arguments):
     with Processes() as processes, Observer("peer") as peer:
         reliable = peer.node.create_publisher(kind, topic, RELIABLE)

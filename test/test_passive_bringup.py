@@ -46,8 +46,12 @@ def test_passive_nodes_follow_somebody_elses_robot_and_command_nothing(tmp_path)
         observer.wait(lambda: operator.get_subscription_count() > 0, "the other stack's driver")
 
         node = observer.node
-        found = {name for name, _ in node.get_node_names_and_namespaces()}
-        assert OURS <= found
+
+        def present() -> set[str]:
+            return {name for name, _ in node.get_node_names_and_namespaces()}
+
+        observer.wait(lambda: present() >= OURS, "the names of our nodes")
+        found = present()
         assert not found & {"base_controller", "stop_base", "trajectory_tracker"}
         for name in OURS:
             for topic, kinds in node.get_publisher_names_and_types_by_node(name, "/"):

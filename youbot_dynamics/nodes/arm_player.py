@@ -32,7 +32,7 @@ from youbot_dynamics.nodes.stop_flag import StopFlag
 
 Vector = NDArray[np.float64]
 
-_LOOK = 5.0  # [s] to find the arm and who takes trajectories
+_LOOK = 10.0  # [s] to find the arm and who takes trajectories
 _GRACE = 1.0  # [s] for an action server beside a topic: it is found later, and answers
 _ASTRAY = 0.3  # [rad] from where it should be
 _TOO_LONG = 1.0  # [s] astray before it is stopped

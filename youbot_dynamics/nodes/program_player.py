@@ -33,7 +33,7 @@ from youbot_dynamics.resources import program_path
 
 _SLOWEST = 1000.0  # times slower than written
 _LISTEN = 0.4  # [s] to hear whether a trajectory is being followed
-_LOOK = 5.0  # [s] to find a tracker
+_LOOK = 10.0  # [s] to find a tracker
 _LEAD = 1.2  # [s] between sending and start: longer than any delay that can be previewed
 _ACCEPT = 2.0  # [s] for it to begin
 _QUIET = 1.0  # [s] without a tracking error after which it has ended
