@@ -351,7 +351,7 @@ _MODEL_LAG = 0.005  # [s] share of the effective delay that is lag, the least th
 
 
 def identified_model(robot: Robot) -> BaseTruth:
-    """What is known of a robot as a twin: its geometry, inertia, delays and lag, no friction, no noise."""
+    """What is known of a robot as a twin: geometry, inertia, delays, lag and the friction its loops feel; no noise."""
     geometry, felt = robot.base.geometry, robot.base.response
     lag = max(felt.lag, _MODEL_LAG)
     dead = felt.dead_times() if felt.known else np.maximum(0.0, robot.base.delay.effective() - lag)
@@ -369,10 +369,10 @@ def identified_model(robot: Robot) -> BaseTruth:
         yaw_inertia=robot.base.yaw_inertia,
         wheel_inertia=robot.base.wheel_inertia,
         torque_noise=0.0,
-        wheel_coulomb=0.0,
-        roller_coulomb=0.0,
-        viscous_x=0.0,
-        viscous_y=0.0,
+        wheel_coulomb=felt.wheel_coulomb if felt.known else 0.0,
+        roller_coulomb=felt.roller_coulomb if felt.known else 0.0,
+        viscous_x=felt.viscous_x if felt.known else 0.0,
+        viscous_y=felt.viscous_y if felt.known else 0.0,
         wheel_radius_error=tuple(geometry.wheel_radius_errors.tolist()),
         speed_lag=0.0,
         effort_noise=0.0,
