@@ -9,8 +9,73 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.parameters import setting
 
 Vector = NDArray[np.float64]
+
+_LARGEST = 1e6  # [m, rad, s, ...] beyond which a number is a mistake, and sums lose their digits
+
+
+@dataclass(frozen=True)
+class TrajectoryLimits:
+    """How much of a trajectory is taken: what lies beyond is a mistake, or would hold up everything else."""
+
+    max_points: int = setting(
+        30000,
+        "Points of a trajectory at most.",
+        unit="1",
+        low=1.0,
+        high=200000.0,
+        source="chosen: one a period over the longest duration",
+    )
+    max_duration: float = setting(
+        600.0,
+        "Time of the last point of a trajectory at most.",
+        unit="s",
+        low=1.0,
+        high=3600.0,
+        source="chosen: ten times the lab's longest program",
+    )
+    max_start_delay: float = setting(
+        60.0,
+        "How far in the future a trajectory may begin at most.",
+        unit="s",
+        low=1.0,
+        high=3600.0,
+        source="chosen: a start further off is a clock that is wrong",
+    )
+
+    def check_count(self, count: int) -> None:
+        """Refuse too many points.
+
+        Raises:
+            TrajectoryError: more than `max_points`.
+        """
+        if count > self.max_points:
+            raise TrajectoryError(
+                "trajectory", got=f"{count} points", expected=f"at most {self.max_points} (max_points)"
+            )
+
+    def check_duration(self, duration: float) -> None:
+        """Refuse what lasts too long [s].
+
+        Raises:
+            TrajectoryError: longer than `max_duration`.
+        """
+        if duration > self.max_duration:
+            limit = f"at most {self.max_duration:g} s (max_duration)"
+            raise TrajectoryError("trajectory", got=f"a duration of {duration:.10g} s", expected=limit)
+
+    def check_start(self, delay: float) -> None:
+        """Refuse a start that is still `delay` [s] away.
+
+        Raises:
+            TrajectoryError: further off than `max_start_delay`.
+        """
+        if delay > self.max_start_delay:
+            limit = f"at most {self.max_start_delay:g} s (max_start_delay)"
+            remedy = "check header.stamp and the clocks of both machines"
+            raise TrajectoryError("trajectory", got=f"a start in {delay:.10g} s", expected=limit, remedy=remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +88,8 @@ class Trajectory:
         twists: (n, 3) body twists at the points [m/s, m/s, rad/s], or None.
 
     Raises:
-        TrajectoryError: wrong shapes, no points, not finite, or times that do not increase.
+        TrajectoryError: wrong shapes, no points, numbers that are not finite or beyond 1e6, or times that do not
+            increase.
     """
 
     times: Vector
@@ -44,9 +110,11 @@ class Trajectory:
             raise TrajectoryError(
                 "trajectory", got=f"arrays of shape {shapes}", expected=f"({len(times)}, 3), a row a point"
             )
-        parts = [times, poses] + ([] if twists is None else [twists])
-        if not all(np.all(np.isfinite(part)) for part in parts):
-            raise TrajectoryError("trajectory", got="NaN or infinite values", expected="finite numbers")
+        rows = np.column_stack([times, poses] + ([] if twists is None else [twists]))
+        broken = np.flatnonzero(~(np.abs(rows) <= _LARGEST).all(axis=1))
+        if len(broken):
+            expected = f"finite numbers up to {_LARGEST:g}"
+            raise TrajectoryError(f"trajectory point {int(broken[0])}", got=f"{rows[broken[0]]}", expected=expected)
         backwards = np.flatnonzero(np.diff(times) <= 0.0)
         if len(backwards):
             k = int(backwards[0])
@@ -56,7 +124,7 @@ class Trajectory:
                 expected="strictly increasing times",
             )
         joints = planar.steps_of_path(poses) / np.diff(times)[:, None]
-        poses[:, 2] = np.unwrap(poses[:, 2]) if np.all(np.isfinite(poses)) else poses[:, 2]
+        poses[:, 2] = np.unwrap(poses[:, 2])
         rates = None if twists is None else _fixed_rates(poses, twists)
         for name, value in (
             ("_rates", rates),

@@ -194,6 +194,15 @@ def yaw_of_quaternion(x: float, y: float, z: float, w: float) -> float:
     return atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
 
 
+def yaws_of_quaternions(quaternions: ArrayLike) -> Vector:
+    """Headings (n,) [rad] of quaternions (n, 4), as `yaw_of_quaternion`; NaN also where one is not finite."""
+    x, y, z, w = np.asarray(quaternions, dtype=float).T
+    with np.errstate(over="ignore", invalid="ignore"):
+        yaws: Vector = np.arctan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
+    yaws[(x == 0.0) & (y == 0.0) & (z == 0.0) & (w == 0.0)] = nan
+    return yaws
+
+
 def displacement_jacobians(displacement: ArrayLike) -> tuple[Vector, Vector]:
     """Jacobians of `pose_next = compose(pose, exponential(d))` for errors written in the body frame.
 

@@ -7,7 +7,7 @@ from math import cos, sin
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Pose, Transform, Twist
+from geometry_msgs.msg import Pose, Twist
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
@@ -51,12 +51,6 @@ def pose_vector(pose: Pose) -> Vector:
     """Planar part (x, y, yaw) of a pose."""
     q = pose.orientation
     return np.array([pose.position.x, pose.position.y, yaw_of_quaternion(q.x, q.y, q.z, q.w)])
-
-
-def transform_vector(transform: Transform) -> Vector:
-    """Planar part (x, y, yaw) of a transform."""
-    q = transform.rotation
-    return np.array([transform.translation.x, transform.translation.y, yaw_of_quaternion(q.x, q.y, q.z, q.w)])
 
 
 def joint_positions(message: JointState, joints: Iterable[str]) -> tuple[Vector, Vector] | None:

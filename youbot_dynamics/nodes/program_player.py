@@ -10,6 +10,7 @@ from math import cos, sin
 from pathlib import Path
 
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Transform
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -17,6 +18,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
 from youbot_dynamics.control.program import Program, read_program
+from youbot_dynamics.control.trajectory import TrajectoryLimits
 from youbot_dynamics.errors import ProgramError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.identification.recommended import BASE, base_program
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
@@ -29,6 +31,8 @@ from youbot_dynamics.nodes.runtime import (
     parse,
 )
 from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.nodes.trajectory_message import REFUSED_STAMP
+from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.resources import program_path
 
 _SLOWEST = 1000.0  # times slower than written
@@ -44,12 +48,21 @@ class ProgramPlayer(Node):
 
     def __init__(self) -> None:
         super().__init__("program_player")
-        self.config = NodeParameters(self, FRAME_TABLE)
+        self.config = NodeParameters(self, (*FRAME_TABLE, *settings_table(TrajectoryLimits)))
         self._last_error = float("-inf")
+        self._sent = self._refused = ""
         self._followed_by_other = False
         # Latched, so that a recorder which DDS connects late still gets it.
         self._trajectory = self.create_publisher(MultiDOFJointTrajectory, "trajectory", LATCHED_QOS)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_error, STATE_QOS)
+        self._tracker = self.resolve_topic_name("trajectory_tracker")
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            about = {value.key: value.value for value in status.values}.get(REFUSED_STAMP)
+            if status.name == f"{self._tracker}: trajectory" and about == self._sent:
+                self._refused = status.message
 
     def _on_error(self, message: JointState) -> None:
         self._last_error = time.monotonic()
@@ -58,8 +71,11 @@ class ProgramPlayer(Node):
         """Send the program and wait for its end; False if a signal came first.
 
         Raises:
-            TrajectoryError: no tracker listens, or it did not take the program or gave it up.
+            TrajectoryError: beyond the limits, no tracker listens, or it did not take the program or gave it up.
         """
+        limits = self.config.settings(TrajectoryLimits)
+        limits.check_count(len(program.twists) + 1)
+        limits.check_duration(program.duration)
         topic = self.resolve_topic_name("trajectory")
         if not self._wait(self._connected, _LOOK, flag) and not flag.set:
             raise TrajectoryError(
@@ -77,9 +93,14 @@ class ProgramPlayer(Node):
                 remedy="wait for its end, or stop it with Ctrl-C where it was started",
             )
         print(f"driving {program.name}: {program.duration:.1f} s; Ctrl-C stops the base", file=sys.stderr)
+        message = self._message(program)
+        self._sent = f"{message.header.stamp.sec}.{message.header.stamp.nanosec:09d}"
         sent = time.monotonic()
-        self._trajectory.publish(self._message(program))
-        if not self._wait(lambda: self._last_error > sent, _LEAD + _ACCEPT, flag) and not flag.set:
+        self._trajectory.publish(message)
+        self._wait(lambda: self._last_error > sent or bool(self._refused), _LEAD + _ACCEPT, flag)
+        if self._refused:
+            raise TrajectoryError(f"program {program.name}", got=self._refused)
+        if self._last_error <= sent and not flag.set:
             raise TrajectoryError(
                 f"program {program.name}",
                 got="no answer of trajectory_tracker",

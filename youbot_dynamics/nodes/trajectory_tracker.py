@@ -15,7 +15,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from youbot_dynamics.control.stamp_watch import StampWatch
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings, compile_tracker
-from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
@@ -25,16 +25,23 @@ from youbot_dynamics.nodes.messages import (
     joint_positions,
     pose_vector,
     seconds,
-    transform_vector,
     twist_message,
     twist_vector,
 )
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
+from youbot_dynamics.nodes.trajectory_message import (
+    REFUSED,
+    REFUSED_STAMP,
+    TrajectoryMessage,
+    read_trajectory,
+    stamp_text,
+)
 from youbot_dynamics.parameters import Parameter, settings_table
 
 TABLE = (
     *settings_table(TrackerSettings),
+    *settings_table(TrajectoryLimits),
     Parameter(
         "rate",
         50.0,
@@ -80,13 +87,13 @@ class TrajectoryTracker(Node):
         self._commands = self.create_publisher(Twist, "~/cmd_vel", COMMAND_QOS)
         self._error = self.create_publisher(JointState, "~/error", STATE_QOS)
         self.create_service(Trigger, "~/cancel", self._on_cancel)
-        self.create_subscription(MultiDOFJointTrajectory, "trajectory", self._on_trajectory, COMMAND_QOS)
+        self.create_subscription(MultiDOFJointTrajectory, "trajectory", self._on_trajectory, COMMAND_QOS, raw=True)
         listen(self, Odometry, "odom", self._on_odom, STATE_QOS)
         self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
         self.create_subscription(PointStamped, "line_deviation", self._on_line, STATE_QOS)
         stamped = self._config["enable_stamped_cmd_vel"]
         listen(self, TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
-        Diagnostics(self, lambda: {"trajectory": self._status})
+        self._diagnostics = Diagnostics(self, lambda: {"trajectory": self._status})
         self.create_timer(self._period, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _now(self) -> float:
@@ -121,42 +128,31 @@ class TrajectoryTracker(Node):
             self._give_up("cancelled")
         return response
 
-    def _on_trajectory(self, message: MultiDOFJointTrajectory) -> None:
-        if not message.points:
-            if self._active():
-                self._give_up("an empty trajectory stopped it")
-            return
+    def _on_trajectory(self, data: bytes) -> None:
         try:
-            self._accept(message)
+            message = read_trajectory(data, self._config.settings(TrajectoryLimits))
+            if message.trajectory is not None:
+                self._accept(message, message.trajectory)
+            elif self._active():
+                self._give_up("an empty trajectory stopped it")
         except TrajectoryError as problem:
-            self._status = Status(WARN, f"refused: {problem}")
+            self._status = Status(WARN, f"{REFUSED}{problem}", {REFUSED_STAMP: stamp_text(data)})
             self.get_logger().error(self._status.message)
+            self._diagnostics.publish()
 
-    def _accept(self, message: MultiDOFJointTrajectory) -> None:
+    def _accept(self, message: TrajectoryMessage, trajectory: Trajectory) -> None:
         """Take a trajectory over; the running one goes on where the new one is refused.
 
         Raises:
-            TrajectoryError: frames, points or times that do not fit, or no odometry to start from.
+            TrajectoryError: frames or times that do not fit, or no odometry to start from.
         """
-        if message.joint_names and list(message.joint_names) != [self._child]:
+        if message.joints not in ((), (self._child,)):
             raise TrajectoryError(
-                "trajectory joint_names", got=str(list(message.joint_names)), expected=f"['{self._child}']"
+                "trajectory joint_names", got=str(list(message.joints)), expected=f"['{self._child}']"
             )
-        for k, point in enumerate(message.points):
-            if len(point.transforms) != 1 or len(point.velocities) not in (0, 1):
-                raise TrajectoryError(
-                    f"trajectory point {k}",
-                    got=f"{len(point.transforms)} transforms and {len(point.velocities)} velocities",
-                    expected="one transform and at most one velocity",
-                )
-        with_twists = all(point.velocities for point in message.points)
-        trajectory = Trajectory(
-            np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in message.points]),
-            np.array([transform_vector(point.transforms[0]) for point in message.points]),
-            np.array([twist_vector(point.velocities[0]) for point in message.points]) if with_twists else None,
-        )
-        now, stamp = self._now(), seconds(message.header.stamp)
+        now, stamp = self._now(), message.stamp
         start = stamp if stamp > 0.0 else now + float(self._model.dead_times.max()) + LEAD
+        self._config.settings(TrajectoryLimits).check_start(start - now)
         if start + trajectory.duration <= now:
             raise TrajectoryError(
                 "trajectory",
@@ -169,19 +165,19 @@ class TrajectoryTracker(Node):
                 got=f"no {self.resolve_topic_name('odom')} to follow it by",
                 remedy="wait until odometry and the driver, or the simulated robot, are up",
             )
-        if message.header.frame_id not in (self._child, self._frame):
+        if message.frame not in (self._child, self._frame):
             raise TrajectoryError(
                 "trajectory frame_id",
-                got=repr(message.header.frame_id),
+                got=repr(message.frame),
                 expected=f"{self._child} (relative) or {self._frame} (absolute)",
             )
-        if message.header.frame_id == self._child and start < now:
+        if message.frame == self._child and start < now:
             raise TrajectoryError(
                 "trajectory",
                 got=f"a start {now - start:.2f} s ago, relative to a pose that is gone",
                 expected="a start to come, or header.stamp 0",
             )
-        self._waiting, self._tracker = (trajectory, start, message.header.frame_id == self._child), None
+        self._waiting, self._tracker = (trajectory, start, message.frame == self._child), None
         self._status = Status(OK, "following a trajectory")
         self.get_logger().info(f"trajectory of {trajectory.duration:.2f} s begins in {start - now:.2f} s")
 

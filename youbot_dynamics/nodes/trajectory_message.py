@@ -1,0 +1,156 @@
+"""A trajectory out of the bytes that came: rclpy takes half a second to make objects of 30,000 points."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
+from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.kinematics.planar import yaws_of_quaternions
+
+# In the diagnostics of the tracker, for who sent a trajectory that was refused.
+REFUSED = "refused: "
+REFUSED_STAMP = "header_stamp"
+
+_LITTLE_ENDIAN = b"\x00\x01"  # plain CDR, as every ROS 2 middleware writes it on today's machines
+_PARTS = ("transforms", "velocities", "accelerations")
+_LENGTHS = {"transforms": 7, "velocities": 6, "accelerations": 6}  # numbers of each
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryMessage:
+    """A trajectory_msgs/MultiDOFJointTrajectory of one planar base.
+
+    Args:
+        stamp: of its header [s].
+        frame: of its header.
+        joints: joint_names.
+        trajectory: its points, None where it has none.
+    """
+
+    stamp: float
+    frame: str
+    joints: tuple[str, ...]
+    trajectory: Trajectory | None
+
+
+class _Reader:
+    """Reads what stands before the points; all is aligned to its own size, counted from behind the first 4 bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        if data[:2] != _LITTLE_ENDIAN:
+            raise _unreadable("another byte order or encoding")
+        self.data, self.at = data[4:], 0
+
+    def number(self, kind: str = "I") -> int:
+        self.at += -self.at % 4
+        if self.at + 4 > len(self.data):
+            raise _unreadable("an end in the middle")
+        self.at += 4
+        return int(struct.unpack_from(f"<{kind}", self.data, self.at - 4)[0])
+
+    def text(self) -> str:
+        size = self.number()
+        if self.at + size > len(self.data):
+            raise _unreadable("an end in the middle")
+        self.at += size
+        return self.data[self.at - size : self.at].rstrip(b"\x00").decode("utf-8", "replace")
+
+
+def stamp_text(data: bytes) -> str:
+    """Stamp in the header of a serialized message, such as 12.000000034: it tells which trajectory is spoken of."""
+    return "{}.{:09d}".format(*struct.unpack_from("<iI", data.ljust(12, b"\x00"), 4))
+
+
+def read_trajectory(data: bytes, limits: TrajectoryLimits) -> TrajectoryMessage:
+    """Decode a serialized trajectory, its points in one pass.
+
+    Args:
+        data: as the middleware hands it over.
+        limits: looked at before any point is.
+
+    Raises:
+        TrajectoryError: bytes that are no such message, several joints, points that have not one transform and the same
+            kinds of rates each, or a trajectory beyond the limits or that is none.
+    """
+    reader = _Reader(data)
+    stamp = reader.number("i") + 1e-9 * reader.number()
+    frame = reader.text()
+    names = reader.number()
+    if names > 1:
+        raise TrajectoryError("trajectory joint_names", got=f"{names} names", expected="one, the base frame")
+    joints = tuple(reader.text() for _ in range(names))
+    count = reader.number()
+    if count == 0:
+        return TrajectoryMessage(stamp, frame, joints, None)
+    limits.check_count(count)
+    points = _points(reader, count)
+    times = points["sec"] + 1e-9 * points["nanosec"]
+    limits.check_duration(float(times[-1]))
+    pose = points["transforms"]
+    poses = np.column_stack([pose[:, :2], yaws_of_quaternions(pose[:, 3:])])
+    twists: Vector | None = None
+    if "velocities" in (points.dtype.names or ()):
+        rates = points["velocities"]
+        twists = np.where(np.isfinite(rates).all(axis=1)[:, None], rates[:, [0, 1, 5]], np.nan)
+    return TrajectoryMessage(stamp, frame, joints, Trajectory(times, poses, twists))
+
+
+def _points(reader: _Reader, count: int) -> np.ndarray:
+    """Points (count,) as records; each has the layout of the first one, else it is refused.
+
+    A record begins with the numbers of a transform, at a multiple of 8 bytes, and ends with the `count` of transforms
+    of the next point, so that all are equally long.
+    """
+    head = reader.number()
+    if head != 1:
+        raise _odd(0, "transforms", head, 1)
+    begin = reader.at + -reader.at % 8
+    reader.at = begin + 8 * _LENGTHS["transforms"]
+    names, formats, offsets = ["transforms"], ["(7,)<f8"], [0]
+    wanted = {}
+    for part in _PARTS[1:]:
+        wanted[part] = reader.number()
+        if wanted[part] > 1:
+            raise _odd(0, part, wanted[part], 1)
+        names.append(f"n_{part}")
+        formats.append("<u4")
+        offsets.append(reader.at - 4 - begin)
+        if wanted[part]:
+            reader.at += -reader.at % 8
+            names.append(part)
+            formats.append("(6,)<f8")
+            offsets.append(reader.at - begin)
+            reader.at += 8 * _LENGTHS[part]
+    end = reader.at - begin
+    names += ["sec", "nanosec", "n_transforms"]
+    formats += ["<i4", "<u4", "<u4"]
+    offsets += [end, end + 4, end + 8]
+    size = end + 12 + (-(end + 12)) % 8
+    layout = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+    there = max(0, min(count, (len(reader.data) - begin + size - end - 8) // size))
+    padded = reader.data[begin : begin + there * size].ljust(there * size, b"\x00")
+    points = np.frombuffer(padded, layout, there)
+    # In the order in which they were read: behind the first odd one nothing is where it seems.
+    heads = np.append(1, points["n_transforms"])[:there]
+    told = np.column_stack([heads, *(points[f"n_{part}"] for part in _PARTS[1:])])
+    odd = np.argwhere(told != [1, *wanted.values()])
+    if len(odd):
+        k, part = odd[0]
+        raise _odd(int(k), _PARTS[part], int(told[k, part]), (1, *wanted.values())[part])
+    if there < count:
+        raise _unreadable(f"{there} of {count} points")
+    return points
+
+
+def _odd(point: int, part: str, got: int, expected: int) -> TrajectoryError:
+    like = "" if part == "transforms" else ", as in the first point" if point else " at most"
+    return TrajectoryError(f"trajectory point {point}", got=f"{got} {part}", expected=f"{expected}{like}")
+
+
+def _unreadable(got: str) -> TrajectoryError:
+    return TrajectoryError("trajectory message", got=got, expected="a whole trajectory_msgs/MultiDOFJointTrajectory")
