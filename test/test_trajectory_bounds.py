@@ -226,9 +226,8 @@ def test_odometry_goes_on_whatever_trajectory_comes_and_the_refusal_is_told(tmp_
         assert both.poll() is None
         path.publish(many(LIMITS.max_points, LIMITS.max_duration))
         late.append(spent_on(25) - idle)
-        observer.wait(
-            lambda: len(observer.received["trajectory_tracker/error"]) > 50, "the longest being followed", 30.0
-        )
+        errors = observer.received["trajectory_tracker/error"]
+        observer.wait(lambda: len(errors) > 50, "the longest being followed", 30.0)
         growth = peak_memory(both.pid) - before
         print(f"\nprocessor time of 25 readings {idle:.2f} s, more of each trajectory {late} s; {growth:.0f} MB more")
         assert max(late) < 0.2
