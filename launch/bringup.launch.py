@@ -8,6 +8,7 @@ Another launch file includes this as any other; more than once inside a GroupAct
 arguments of one inclusion leak into the next otherwise.
 """
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 from launch_ros.utilities import prefix_namespace
 
-from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, plan
+from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, network, plan, reach
 from youbot_dynamics.bringup_plan.arguments import check_words
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.resources import launch_path
@@ -65,14 +66,15 @@ def start(context):
         if Path(__file__).name in (Path(word).name for word in sys.argv):
             check_words(context.argv, names_of(gazebo))
         processes = plan(**values)
-        remark = left_out(processes, values["robot"], values["passive"], values["description"])
+        left = left_out(processes, values["robot"], values["passive"], values["description"])
     except YoubotDynamicsError as error:
         raise RuntimeError(str(error)) from None
     follow = shutil.which("setpriv") and not context.launch_configurations.get("launch-prefix")
     nodes, ended = [], []
     for process in processes:
-        nodes.append(node(process, nodes, ended, FOLLOW_LAUNCH if follow else None, bool(gazebo)))
-    return [*([LogInfo(msg=remark)] if remark else []), *gazebo, *nodes]
+        nodes.append(node(process, nodes, ended, FOLLOW_LAUNCH if follow else None, values["robot"]))
+    remarks = [LogInfo(msg=remark) for remark in (left, reach(values["robot"], os.environ)) if remark]
+    return [*remarks, *gazebo, *nodes]
 
 
 def names_of(included):
@@ -96,7 +98,7 @@ def include_gazebo(values):
     )
 
 
-def node(process, nodes, ended, prefix, everything):
+def node(process, nodes, ended, prefix, robot):
     """Make the launch action of a process; a bringup without one of its vital parts is no bringup.
 
     Args:
@@ -104,7 +106,7 @@ def node(process, nodes, ended, prefix, everything):
         nodes: the actions of this bringup, all of them once the launch runs.
         ended: gets the name of the first process that ends.
         prefix: command before the executable.
-        everything: whether the end of the process ends the whole launch.
+        robot: what is driven; in Gazebo the end of the process ends the whole launch.
     """
 
     def end(event, context):
@@ -112,7 +114,7 @@ def node(process, nodes, ended, prefix, everything):
             return None
         ended.append(process.executable)
         reason = f"{process.executable} ended"
-        if everything:
+        if robot == "gazebo":
             return Shutdown(reason=reason)
         others = [action for action in nodes if action is not event.action]
         stop = [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(action))) for action in others]
@@ -127,6 +129,7 @@ def node(process, nodes, ended, prefix, everything):
         output="screen",
         exec_name=process.executable,
         prefix=prefix,
+        additional_env=network(robot, os.environ),
         emulate_tty=True,
         on_exit=end if process.vital else None,
         sigterm_timeout=patience,

@@ -17,7 +17,10 @@ SYSTEMS = re.findall(
 )
 
 
-@pytest.mark.parametrize(("script", "page"), [("parameter_docs", "parameters.md"), ("command_docs", "command_line.md")])
+@pytest.mark.parametrize(
+    ("script", "page"),
+    [("parameter_docs", "parameters.md"), ("command_docs", "command_line.md"), ("reliability_docs", "reliability.md")],
+)
 def test_generated_pages_equal_the_code(script: str, page: str):
     pytest.importorskip("rclpy")
     spec = importlib.util.spec_from_file_location(script, ROOT / "scripts" / f"{script}.py")

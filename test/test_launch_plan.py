@@ -10,7 +10,7 @@ import sys
 import pytest
 import yaml
 
-from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, plan
+from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, network, plan, reach
 from youbot_dynamics.bringup_plan.arguments import check_words
 from youbot_dynamics.bringup_plan.identify import IDENTIFY_ARGUMENTS, PASSED_ON, identify_command
 from youbot_dynamics.errors import IdentificationError, ParameterError, ResourceError
@@ -354,3 +354,18 @@ def test_arguments_of_an_identification_that_go_on_to_the_bringup_are_the_bringu
         assert argument.description.rstrip().endswith((".", ": true or false."))
         if argument.name in PASSED_ON:
             assert argument is of_bringup[argument.name]
+
+
+@pytest.mark.parametrize("robot", ["mock", "mujoco"])
+def test_simulated_robot_stays_on_this_machine_unless_told_otherwise(robot):
+    assert network(robot, {}) == {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    assert network(robot, {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}) == {}
+    assert not reach(robot, {})
+
+
+def test_real_robot_keeps_the_network_it_is_given_and_says_who_can_command_it():
+    assert network("real", {}) == {}
+    assert reach("real", {}).startswith("ROS_AUTOMATIC_DISCOVERY_RANGE SUBNET, ROS_DOMAIN_ID 0: every ROS 2 program")
+    assert "LOCALHOST, ROS_DOMAIN_ID 7:" in reach(
+        "real", {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": "7"}
+    )

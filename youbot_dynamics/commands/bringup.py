@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from youbot_dynamics.bringup_plan import Process, left_out, plan
+from youbot_dynamics.bringup_plan import Process, left_out, network, plan, reach
 from youbot_dynamics.bringup_plan.driver import PACKAGE as DRIVER
 from youbot_dynamics.bringup_plan.process import OUR_PACKAGE
 from youbot_dynamics.bringup_plan.ros_packages import needed_program
@@ -47,12 +48,16 @@ def bringup(values: Mapping[str, str]) -> int:
         )
     if values["robot"] == "mujoco":
         engine()  # found, new enough, and with the OpenGL it looks for
-    remark = left_out(processes, values["robot"], values["passive"], values["description"])
-    if remark:
-        announce(remark)
+    for remark in (
+        left_out(processes, values["robot"], values["passive"], values["description"]),
+        reach(values["robot"], os.environ),
+    ):
+        if remark:
+            announce(remark)
+    environment = {**os.environ, **network(values["robot"], os.environ)}
     interrupted = StopFlag()
     vital = {p.executable for p in processes if p.vital}
-    running = {p.executable: start(_command(p)) for p in processes}
+    running = {p.executable: start(_command(p), environment) for p in processes}
     announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")
     ended = ""
     while not interrupted.set and not ended:

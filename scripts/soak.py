@@ -1,0 +1,197 @@
+"""Soak: a whole bringup drives programs in a loop beside its driver, is recorded, and is measured from outside.
+
+Exit code 1 where a process grows by 100 kB/min or more after warm-up, a period of driver/cmd_vel or odom is longer
+than 60 ms, a trajectory is given up, or something ends by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "test")]
+
+import rclpy  # noqa: E402
+from geometry_msgs.msg import Twist  # noqa: E402
+from nav_msgs.msg import Odometry  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+from ros_processes import Observer, compile_twin, environment  # noqa: E402
+
+from bench.process_samples import Usage, children, periods  # noqa: E402
+from youbot_dynamics.nodes.processes import node_command, start, stop, stop_all  # noqa: E402
+from youbot_dynamics.resources import config_path  # noqa: E402
+
+PROGRAMS = ("translation", "rotation", "combined")
+GROWTH = 100.0  # [kB/min] a process may grow by, less than that
+PERIOD = 60.0  # [ms] longest period
+WARM_UP = 120.0  # [s] at most a third of the whole
+_READY = 300.0  # [s] for the first start, which compiles
+_WATCHED = {"driver/cmd_vel": Twist, "odom": Odometry}
+
+
+class Soak:
+    """A driver, a bringup with all nodes and a recorder, and the times at which commands and odometry come.
+
+    Args:
+        plant: twin or mujoco.
+        folder: of logs and of the bag.
+    """
+
+    def __init__(self, plant: str, folder: Path) -> None:
+        self.folder = folder
+        self.environment = environment()
+        files = [word for name in ("youbot.yaml", "mock.yaml") for word in ("--params-file", str(config_path(name)))]
+        driver = node_command("mock_youbot", ["--ros-args", *files, "-p", f"plant:={plant}"])
+        words = ["bringup", "--robot", "real", "--identification", "true", "--description", "false"]
+        bringup = [sys.executable, "-m", "youbot_dynamics.commands.main", *words, "--record", str(folder / "bag")]
+        compile_twin()
+        self.driver, self.bringup = self._start("driver", driver), self._start("bringup", bringup)
+        self.times: dict[str, list[float]] = {topic: [] for topic in _WATCHED}
+        self.observer = Observer("soak")
+        for topic, kind in _WATCHED.items():
+            self.observer.node.create_subscription(kind, topic, self._keep(topic), 10, raw=True)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+        self.drives, self.failed = 0, 0
+
+    def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("wb") as log:
+            return start(command, self.environment, log.fileno())
+
+    def _keep(self, topic: str):
+        times = self.times[topic]
+        return lambda data: times.append(time.monotonic())
+
+    def _spin(self) -> None:
+        while not self._over.is_set():
+            self.observer.executor.spin_once(timeout_sec=0.1)
+
+    def log(self) -> str:
+        """What the bringup has said so far."""
+        return (self.folder / "bringup.log").read_text(encoding="utf-8", errors="replace")
+
+    def wait_until_ready(self) -> None:
+        """Wait for odometry and the recorder."""
+        end = time.monotonic() + _READY
+        while not (self.times["odom"] and "recording /odom" in self.log()):
+            self.check()
+            if time.monotonic() > end:
+                raise TimeoutError(f"no odom within {_READY:g} s: see {self.folder}")
+            time.sleep(0.2)
+        time.sleep(3.0)  # DDS connects the rest
+
+    def check(self) -> None:
+        """Raise where the driver or the bringup has ended.
+
+        Raises:
+            ChildProcessError: which of them.
+        """
+        for name, child in (("driver", self.driver), ("bringup", self.bringup)):
+            if child.poll() is not None:
+                raise ChildProcessError(f"the {name} ended with exit code {child.returncode}: see {self.folder}")
+
+    def run(self, seconds: float, drives: int) -> list[tuple[str, Usage]]:
+        """Drive in a loop for so long, and until so many drives are done; samples of each process."""
+        usage = {"driver": Usage(self.driver.pid)}
+        usage |= {name: Usage(pid) for name, pid in sorted(children(self.bringup.pid).items())}
+        end, player, k = time.monotonic() + seconds, None, 0
+        while time.monotonic() < end or self.drives < drives:
+            self.check()
+            now = time.monotonic()
+            ended = [name for name, one in usage.items() if not one.sample(now)]
+            if ended:
+                raise ChildProcessError(f"{', '.join(ended)} ended: see {self.folder}")
+            if player is not None and player.poll() is not None:
+                self.drives, self.failed = self.drives + 1, self.failed + (player.returncode != 0)
+                player = None
+            if player is None:
+                words = ["play", PROGRAMS[k % len(PROGRAMS)]]
+                player = self._start(f"play_{k}", [sys.executable, "-m", "youbot_dynamics.commands.main", *words])
+                k += 1
+            time.sleep(1.0)
+        if player is not None:
+            stop(player)
+        return list(usage.items())
+
+    def close(self) -> None:
+        """End everything; the driver last."""
+        self._over.set()
+        self._thread.join()
+        self.observer.__exit__()
+        for child in (self.bringup, self.driver):
+            stop_all([child])
+
+
+def report(soak: Soak, usage: list[tuple[str, Usage]], begin: float) -> list[str]:
+    """Print what was measured since `begin` [s]; what was not as promised."""
+    console, complaints = Console(width=100), []
+    table = Table("process", "% of a core", "resident [MB]", "growth [kB/min]")
+    for name, one in usage:
+        growth = one.growth(begin)
+        table.add_row(name, f"{100 * one.cores(begin):.1f}", f"{one.resident[-1] / 1024:.0f}", f"{growth:.0f}")
+        if not growth < GROWTH:
+            complaints.append(f"{name} grows by {growth:.0f} kB/min")
+    console.print(table)
+    table = Table("topic, period [ms]", "messages", "p50", "p99", "p99.9", "worst")
+    for topic, times in soak.times.items():
+        later = [moment for moment in times if moment >= begin]
+        figures = periods(later)
+        table.add_row(topic, str(len(later)), *(f"{value:.1f}" for value in figures.values()))
+        if not figures["worst"] <= PERIOD:
+            complaints.append(f"{topic}: a period of {figures['worst']:.0f} ms")
+    console.print(table)
+    given_up = re.findall(r"trajectory given up: .*", soak.log())
+    # The last drive may be cut short by the end of the soak.
+    given_up = [line for line in given_up if "cancel" not in line and "empty" not in line]
+    console.print(f"{soak.drives} drives, {len(given_up)} given up, {soak.failed} players that failed")
+    complaints += given_up + ([f"{soak.failed} players failed"] if soak.failed else [])
+    return complaints + ([] if soak.drives else ["no drive was finished"])
+
+
+def main() -> None:
+    """Soak, print tables, and exit by what was measured."""
+    parser = argparse.ArgumentParser(prog="soak.sh", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--seconds", type=float, default=600.0, help="how long to drive [s] (default: 600)")
+    parser.add_argument("--drives", type=int, default=0, help="go on until so many drives are done (default: 0)")
+    parser.add_argument("--plant", choices=("twin", "mujoco"), default="twin", help="what moves (default: twin)")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="folder for logs and bag (default: a temporary one)")
+    given = parser.parse_args()
+    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 101))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        soak = Soak(given.plant, folder)
+        try:
+            soak.wait_until_ready()
+            # What collects here would be measured as a gap there.
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+            begin = time.monotonic() + min(WARM_UP, given.seconds / 3.0)
+            usage = soak.run(given.seconds, given.drives)
+            complaints = report(soak, usage, begin)
+        except (ChildProcessError, TimeoutError) as problem:
+            print(soak.log()[-3000:], file=sys.stderr)
+            sys.exit(f"error: {problem}")
+        finally:
+            soak.close()
+            rclpy.try_shutdown()
+    for line in complaints:
+        print(f"NOT AS PROMISED: {line}")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

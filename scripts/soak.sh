@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Drive a simulated robot with all its nodes for ten minutes: memory, processor time, periods, trajectories given up.
+# Arguments are those of scripts/soak.py; --help lists them.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+cd "$ROOT"
+exec "$VENV/bin/python" scripts/soak.py "$@"
