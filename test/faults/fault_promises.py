@@ -19,6 +19,7 @@ from youbot_dynamics.recording.bag import open_bag
 
 _WATCH = 0.4  # [s] it is watched on after a deadline
 _ERROR = "trajectory_tracker/error"
+GIVEN_UP = "trajectory_tracker.*given up.*"
 
 
 def _until(moment: float) -> None:
@@ -115,7 +116,7 @@ def within_limits(attack: Attack, argument: float) -> str:
 
 def given_up(attack: Attack, argument: list[Any]) -> str:
     """[s, regex]: the tracker gives the trajectory up within so long and says why."""
-    return named(attack, [argument[0], f"trajectory_tracker.*given up.*{argument[1]}"])
+    return named(attack, [argument[0], GIVEN_UP + argument[1]])
 
 
 def named(attack: Attack, argument: list[Any]) -> str:

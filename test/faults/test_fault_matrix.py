@@ -19,7 +19,7 @@ import yaml
 pytest.importorskip("rclpy")
 
 from fault_actions import ACTIONS, Attack  # noqa: E402
-from fault_promises import PROMISES  # noqa: E402
+from fault_promises import GIVEN_UP, PROMISES  # noqa: E402
 from fault_stack import CRASH, Stack  # noqa: E402
 from fault_words import WORDS  # noqa: E402
 
@@ -122,7 +122,8 @@ def test_fault(row: dict[str, Any], robot: Robot, tmp_path: Path, capsys: pytest
 def _prepared(robot: Robot, row: dict[str, Any]) -> Stack:
     """The robot in the state the row asks for, and not already complaining of what the row will bring about."""
     stack = robot.ready()
-    patterns = [row["promise"][verb][1] for verb in ("named", "given_up") if verb in row["promise"]]
+    named = {"named": "", "given_up": GIVEN_UP}
+    patterns = [before + row["promise"][verb][1] for verb, before in named.items() if verb in row["promise"]]
     if any(level and re.search(p, text) for p in patterns for _, level, text in stack.told(time.time() - 1.2)):
         robot.drop()
         stack = robot.ready()
