@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 
 import pytest
 
@@ -10,7 +11,27 @@ import pytest
 ALLOWED_SKIP_REASONS = ("casadi", "chromium", "data folder", "launch_ros", "numba", "mujoco", "pinocchio", "tf2_msgs")
 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 101)
+
+
+def own_domain() -> int:
+    """A domain that no other run of these tests on this machine has, until this process ends.
+
+    An abstract socket of its number keeps it: such a socket lives where the loopback network lives, and as long as its
+    process.
+    """
+    for k in range(101):
+        domain = 1 + (os.getpid() + k) % 101
+        with socket.socket(socket.AF_UNIX) as keeper:
+            try:
+                keeper.bind(f"\0youbot_dynamics test domain {domain}")
+            except OSError:
+                continue
+            keeper.detach()
+        return domain
+    raise RuntimeError("101 other runs of these tests are under way: no domain is left")
+
+
+os.environ["ROS_DOMAIN_ID"] = str(own_domain())
 for variable in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS"):
     os.environ.pop(variable, None)
 

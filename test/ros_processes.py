@@ -1,4 +1,9 @@
-"""Nodes in processes of their own, and an observer in this one, for the tests over DDS."""
+"""Nodes in processes of their own, and an observer in this one, for the tests over DDS.
+
+What a test may judge, whatever else the machine does: stamps in messages, what was sent, and that something happens at
+all. It waits for events, never for a time: `wait`, `hear`, `follow`, `send`, `drain`. Where a time is the promise, the
+test takes it from stamps and allows what the machine held up in that very run: `held_up`.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from youbot_dynamics.nodes.messages import seconds
 from youbot_dynamics.nodes.processes import node_command
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot import load_robot
@@ -23,6 +30,7 @@ from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
 from youbot_dynamics.simulation.youbot import Youbot
 
 ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 120.0  # [s] for an event: ten programs at work on two cores were seen to take half of it for a start
 
 
 def environment() -> dict[str, str]:
@@ -104,26 +112,76 @@ class Observer:
         self.node.create_subscription(kind, topic, take, qos)
 
     def spin(self, duration: float) -> None:
+        """Let time pass; what has arrived is taken in meanwhile."""
         end = time.monotonic() + duration
         while time.monotonic() < end:
             self.executor.spin_once(timeout_sec=0.01)
 
-    def wait(self, condition: Callable[[], bool], what: str, timeout: float = 15.0) -> None:
+    def wait(self, condition: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:
         end = time.monotonic() + timeout
         while not condition():
             if time.monotonic() > end:
                 raise AssertionError(f"waited {timeout} s in vain for {what}")
             self.executor.spin_once(timeout_sec=0.01)
 
+    def hear(self, topic: str, count: int = 1) -> list:
+        """Wait for so many messages more; these."""
+        heard, begin = self.received[topic], len(self.received[topic])
+        self.wait(lambda: len(heard) >= begin + count, f"{count} more messages of {topic}")
+        return heard[begin:]
+
+    def stamps(self, topic: str) -> np.ndarray:
+        """Stamps of what was heard (n,) [s]."""
+        return np.array([seconds(message.header.stamp) for message in self.received[topic]])
+
+    def follow(self, topic: str, duration: float) -> list:
+        """Wait until the stamps of a topic are so much [s] ahead of its next message; the messages since."""
+        begin, heard = len(self.received[topic]), self.hear(topic)
+        goal = seconds(heard[0].header.stamp) + duration
+        heard = self.received[topic]
+        self.wait(lambda: seconds(heard[-1].header.stamp) >= goal, f"{duration} s of {topic}")
+        return heard[begin:]
+
+    def send(self, publisher, message, until: Callable[[], object], what: str, period: float = 0.05) -> None:
+        """Publish a message again and again until something happens."""
+        end = time.monotonic() + PATIENCE
+        while not until():
+            assert time.monotonic() < end, f"sent {PATIENCE} s in vain, waiting for {what}"
+            publisher.publish(message)
+            self.spin(period)
+
+    def drain(self, *topics: str) -> None:
+        """Take in what is under way: until nothing of these topics has come for half a second."""
+        while True:
+            before = [len(self.received[topic]) for topic in topics]
+            self.spin(0.5)
+            if before == [len(self.received[topic]) for topic in topics]:
+                return
+
+    def held_up(self, topic: str, lasting: float = 3.0, period: float = 0.02) -> float:
+        """How much [s] this machine held up a periodic topic of late, by its stamps and by its way to us.
+
+        About 0.001 where the machine does nothing else; what a process was not run for is no fault of its own.
+
+        Args:
+            topic: one that is stamped when it is sent.
+            lasting: until its newest stamp, this is looked at [s].
+            period: of it [s].
+        """
+        stamps = self.stamps(topic)
+        late = stamps > stamps[-1] - lasting
+        way = np.array(self.times[topic])[late] + time.time() - time.monotonic() - stamps[late]
+        return float(max(0.0, np.max(np.diff(stamps[late])) - period) + np.max(way))
+
     def call(self, kind, service: str, request):
         client = self.node.create_client(kind, service)
-        assert client.wait_for_service(timeout_sec=10.0), service
+        assert client.wait_for_service(timeout_sec=PATIENCE), service
         future = client.call_async(request)
         self.wait(future.done, f"the answer of {service}")
         return future.result()
 
 
-def end(child: subprocess.Popen, number: int = signal.SIGINT, timeout: float = 10.0) -> str:
+def end(child: subprocess.Popen, number: int = signal.SIGINT, timeout: float = PATIENCE) -> str:
     """Signal a child; its output once it has ended."""
     child.send_signal(number)
     return child.communicate(timeout=timeout)[0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 pytest.importorskip("rclpy")
@@ -15,6 +13,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from youbot_dynamics.bringup_plan import plan  # noqa: E402
+from youbot_dynamics.nodes.messages import seconds  # noqa: E402
 from youbot_dynamics.nodes.processes import node_command  # noqa: E402
 from youbot_dynamics.recording.bag import open_bag  # noqa: E402
 
@@ -42,8 +41,9 @@ def test_passive_nodes_follow_somebody_elses_robot_and_command_nothing(tmp_path)
         observer.listen(Odometry, "ground_truth")
         operator = observer.node.create_publisher(Twist, "cmd_vel", 1)
         for topic in ("passive_odom", "arm_1/estimated_joint_states"):
-            observer.wait(lambda topic=topic: len(observer.received[topic]) > 2, topic, 60.0)
-        observer.wait(lambda: operator.get_subscription_count() > 0, "the other stack's driver")
+            observer.wait(lambda topic=topic: len(observer.received[topic]) > 2, topic)
+        observer.wait(lambda: operator.get_subscription_count() > 1, "the other stack's driver, and identification")
+        observer.wait(lambda: observer.received["ground_truth"], "the truth")
 
         node = observer.node
 
@@ -63,16 +63,17 @@ def test_passive_nodes_follow_somebody_elses_robot_and_command_nothing(tmp_path)
         assert observer.call(Trigger, "/identification/start", Trigger.Request()).success
         wish = Twist()
         wish.linear.x = 0.3
-        deadline = time.monotonic() + 20.0
-        while observer.received["ground_truth"][-1].pose.pose.position.x < 0.2:
-            assert time.monotonic() < deadline, "the other stack does not drive"
-            operator.publish(wish)
-            observer.spin(0.05)
-        operator.publish(Twist())
-        observer.spin(0.5)
+        truth, odom = observer.received["ground_truth"], observer.received["passive_odom"]
+
+        def at_rest() -> bool:
+            return abs(truth[-1].twist.twist.linear.x) < 1e-3
+
+        observer.send(operator, wish, lambda: truth[-1].pose.pose.position.x > 0.2, "the other stack to drive")
+        observer.send(operator, Twist(), at_rest, "the other stack to rest")
+        true, stopped = truth[-1].pose.pose.position.x, seconds(truth[-1].header.stamp)
+        observer.wait(lambda: seconds(odom[-1].header.stamp) > stopped, "odom of the rest")
         assert observer.call(Trigger, "/identification/stop", Trigger.Request()).success
-        true, reckoned = (observer.received[t][-1].pose.pose.position.x for t in ("ground_truth", "passive_odom"))
-        assert reckoned == pytest.approx(true, abs=0.1 * true)
+        assert odom[-1].pose.pose.position.x == pytest.approx(true, abs=0.1 * true)
         assert all(child.poll() is None for child in children.values())
     (bag,) = (tmp_path / "found").glob("recording_*")
     topics = open_bag(bag).topics
