@@ -136,14 +136,14 @@ class Soak:
 def report(soak: Soak, usage: list[tuple[str, Usage]], begin: float) -> list[str]:
     """Print what was measured since `begin` [s]; what was not as promised."""
     console, complaints = Console(width=100), []
-    table = Table("process", "% of a core", "resident [MB]", "growth [kB/min]")
+    table = Table("process", "% of a core", "resident, MB", "growth, kB/min")
     for name, one in usage:
         growth = one.growth(begin)
         table.add_row(name, f"{100 * one.cores(begin):.1f}", f"{one.resident[-1] / 1024:.0f}", f"{growth:.0f}")
         if not growth < GROWTH:
             complaints.append(f"{name} grows by {growth:.0f} kB/min")
     console.print(table)
-    table = Table("topic, period [ms]", "messages", "p50", "p99", "p99.9", "worst")
+    table = Table("topic, period in ms", "messages", "p50", "p99", "p99.9", "worst")
     for topic, times in soak.times.items():
         later = [moment for moment in times if moment >= begin]
         figures = periods(later)
