@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from bench.bag_peers import write_wheel_states
 from bench.bench_identification import TRUTH, model
 from bench.harness import Candidate, Goal, Item
+from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.reading.extraction import Extracted, HereWorker, Task, Worker
 from youbot_dynamics.identification.reading.fleet import DaskWorker, _processes
 from youbot_dynamics.identification.reading.opened import Options
@@ -170,7 +171,7 @@ def main() -> None:
         text = given.write.read_text(encoding="utf-8")
         before, _, rest = text.partition(BEGIN)
         _, _, after = rest.partition(END)
-        given.write.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+        write_atomically(given.write, f"{before}{BEGIN}\n\n{table}\n\n{END}{after}")
 
 
 if __name__ == "__main__":

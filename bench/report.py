@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import os
 import platform
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.harness import UNITS, Result, Timing, Verdict, percentiles
+from youbot_dynamics.files import write_atomically
 
 SCHEMA = 1
 PACKAGES = ("numpy", "scipy", "numba", "pin", "mujoco", "casadi", "youbot_dynamics")
@@ -98,9 +98,7 @@ def document(items: list[dict[str, Any]], *, quick: bool, cpu: int | None) -> di
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
     """Write JSON whole or not at all."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    draft.replace(path)
+    write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def versions() -> dict[str, str]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from youbot_dynamics.commands.main import parser
+from youbot_dynamics.files import write_atomically
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "command_line.md"
 
@@ -48,4 +49,4 @@ def page() -> str:
 if __name__ == "__main__":
     if "--check" in sys.argv:
         sys.exit(0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page() else 1)
-    PAGE.write_text(page(), encoding="utf-8")
+    write_atomically(PAGE, page())

@@ -27,6 +27,7 @@ import tracking_runs  # noqa: E402
 from delay_runs import calibrated_truth  # noqa: E402
 
 from youbot_dynamics.control.tracker import TrackerSettings  # noqa: E402
+from youbot_dynamics.files import place_to_write  # noqa: E402
 from youbot_dynamics.robot import Robot  # noqa: E402
 from youbot_dynamics.simulation.scenario import Drive  # noqa: E402
 
@@ -129,7 +130,7 @@ def draw(found: dict[tuple[str, str], list[Point]], settings: list[float], path:
             panel.grid(alpha=0.3)
     panels[0, 0].legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    figure.savefig(place_to_write(path), metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main() -> int:

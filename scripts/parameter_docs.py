@@ -6,6 +6,7 @@ import importlib
 import sys
 from pathlib import Path
 
+from youbot_dynamics.files import write_atomically
 from youbot_dynamics.parameter_file import format_value
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import robot_table
@@ -85,4 +86,4 @@ def page() -> str:
 if __name__ == "__main__":
     if "--check" in sys.argv:
         sys.exit(0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page() else 1)
-    PAGE.write_text(page(), encoding="utf-8")
+    write_atomically(PAGE, page())

@@ -23,6 +23,7 @@ from youbot_dynamics.dynamics.arm import arm_tree  # noqa: E402
 from youbot_dynamics.dynamics.layout import Layout  # noqa: E402
 from youbot_dynamics.dynamics.regroup import spared_axis  # noqa: E402
 from youbot_dynamics.dynamics.straight_line import structure_of  # noqa: E402
+from youbot_dynamics.files import write_atomically  # noqa: E402
 
 TARGET = ROOT / "youbot_dynamics" / "dynamics" / "generated" / "youbot_arm.py"
 
@@ -370,7 +371,7 @@ def main() -> int:
         same = TARGET.read_text(encoding="utf-8") == text
         print(f"{TARGET.name} is {'up to date' if same else 'out of date: run scripts/write_straight_line.py'}")
         return 0 if same else 1
-    TARGET.write_text(text, encoding="utf-8")
+    write_atomically(TARGET, text)
     print(f"wrote {TARGET.name}, {len(text.splitlines())} lines")
     return 0
 

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+_LONGEST = 4000  # characters of an error
+
+
+def printable(text: str) -> str:
+    """A text as a terminal may get it: control characters, marks of direction and the like as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
 
 class YoubotDynamicsError(Exception):
     """Base of every error a user can cause or meet; its text is one line.
@@ -22,7 +31,8 @@ class YoubotDynamicsError(Exception):
         self.remedy = remedy
         parts = [f"got {got}" if got else "", f"expected {expected}" if expected else "", remedy]
         detail = "; ".join(part for part in parts if part)
-        super().__init__(" ".join(f"{thing}: {detail}".split()) if detail else thing)
+        text = printable(" ".join(f"{thing}: {detail}".split()) if detail else thing)
+        super().__init__(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
     def __reduce__(self) -> tuple[Callable[..., YoubotDynamicsError], tuple[object, ...]]:
         """Keep its parts when it comes from another process."""
@@ -63,3 +73,7 @@ class InputError(YoubotDynamicsError, ValueError):
 
 class ResourceError(YoubotDynamicsError):
     """A file of the package that is not where any kind of install puts it, or a missing optional package."""
+
+
+class OutputError(YoubotDynamicsError):
+    """A place where no file may be written: a folder, pipe, socket or device stands there."""

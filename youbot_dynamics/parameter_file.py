@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +12,7 @@ from typing import NamedTuple
 import yaml
 
 from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.files import read_text, write_atomically
 from youbot_dynamics.parameters import Parameter, Value, check_names
 
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -28,6 +27,9 @@ _AMBIGUOUS = re.compile(
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 # A node pattern: names and wildcards, each a whole part of the path.
 _SECTION = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]{0,254}|\*\*?)(/([A-Za-z_][A-Za-z0-9_]{0,254}|\*\*?))*")
+
+LARGEST = 1_000_000  # [bytes] of a parameter file
+_DEEPEST = 32  # lists and mappings inside each other
 
 
 class Placed(NamedTuple):
@@ -93,24 +95,25 @@ def _read_placed(path: Path, node: str, namespace: str) -> dict[str, Placed]:
 def _section_applies(section: str, full_name: str) -> bool:
     wildcards = {"*": r"/\w+", "**": r"(/\w+)*"}
     parts = section.lstrip("/").split("/")
+    # A `**` behind another one matches nothing more, and multiplies the ways to try.
+    parts = [part for part, before in zip(parts, ["", *parts], strict=False) if not part == before == "**"]
     pattern = "".join(wildcards.get(part, "/" + re.escape(part)) for part in parts)
     return re.fullmatch(pattern, full_name) is not None
 
 
-def read_sections(path: Path) -> dict[str, dict[str, Placed]]:
+def read_sections(path: Path, limit: int = LARGEST) -> dict[str, dict[str, Placed]]:
     """Every section of a parameter file: node pattern -> dotted names, values and lines.
+
+    Args:
+        path: the file.
+        limit: most bytes it may have, before `files.scaled`.
 
     Raises:
         ParameterError: as `read_parameters`.
     """
+    text = read_text(path, ParameterError, f"parameter file {path}", "a ROS parameter file", limit)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "not a UTF-8 text"
-        raise ParameterError(f"parameter file {path}", got=reason, expected="a ROS parameter file") from None
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        _check_events(text, path)
+        root = _Composer(text, path).get_single_node()
     except yaml.YAMLError as problem:
         raise ParameterError(f"parameter file {path}", got=" ".join(str(problem).split())) from None
     if root is None:
@@ -135,10 +138,16 @@ def read_sections(path: Path) -> dict[str, dict[str, Placed]]:
     return sections
 
 
-def _check_events(text: str, path: Path) -> None:
-    """Refuse what composing hides: aliases, explicit tags and other versions of YAML."""
-    inside: list[bool] = []  # of each open list or mapping: written with brackets
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+class _Composer(yaml.SafeLoader):
+    """Refuses what composing hides: aliases, explicit tags, other versions of YAML, and what is nested too deeply."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        super().__init__(text)
+        self._text, self._path = text, path
+        self._inside: list[bool] = []  # of each open list or mapping: written with brackets
+
+    def get_event(self) -> yaml.Event:
+        event: yaml.Event = super().get_event()  # type: ignore[no-untyped-call]
         got = ""
         if isinstance(event, yaml.AliasEvent):
             got = "a YAML alias"
@@ -146,31 +155,34 @@ def _check_events(text: str, path: Path) -> None:
             got = "a YAML tag"
         elif isinstance(event, yaml.DocumentStartEvent) and event.version not in (None, (1, 1)):
             got = "a %YAML directive"
-        elif isinstance(event, yaml.ScalarEvent) and not event.style and inside and inside[-1]:
+        elif isinstance(event, yaml.ScalarEvent) and not event.style and self._inside and self._inside[-1]:
             # PyYAML takes {key:[1]} for a mapping and [a:b] for a text, libyaml refuses both.
             end = event.end_mark.index if event.end_mark else 0
-            if ":" in event.value or re.match(r":\S", text[end : end + 2]):
+            if ":" in event.value or re.match(r":\S", self._text[end : end + 2]):
                 got = "a colon without a space behind it"
         if isinstance(event, yaml.CollectionStartEvent):
-            inside.append(bool(event.flow_style))
+            self._inside.append(bool(event.flow_style))
+            if len(self._inside) > _DEEPEST:
+                got = f"values nested more than {_DEEPEST} deep"
         elif isinstance(event, yaml.CollectionEndEvent):
-            inside.pop()
+            self._inside.pop()
         if got:
             line = event.start_mark.line + 1 if event.start_mark else 1
-            raise ParameterError(f"parameter file {path}, line {line}", got=got, remedy="write plain values")
+            raise ParameterError(f"parameter file {self._path}, line {line}", got=got, remedy="write plain values")
+        return event
 
 
 def _entries(node: yaml.Node, path: Path, where: str) -> list[tuple[str, yaml.Node]]:
     if not isinstance(node, yaml.MappingNode) or not node.value:
         raise _refuse(path, node, f"no keys under {where}", "NODE: ros__parameters: NAME: VALUE")
-    entries: list[tuple[str, yaml.Node]] = []
+    entries: dict[str, yaml.Node] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode) or not key.value:
             raise _refuse(path, key, "a key that is not a text", "a name")
-        if any(key.value == other for other, _ in entries):
+        if key.value in entries:
             raise _refuse(path, key, f"'{key.value}' twice", "each name once")
-        entries.append((key.value, value))
-    return entries
+        entries[key.value] = value
+    return list(entries.items())
 
 
 def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, Placed]) -> None:
@@ -202,7 +214,7 @@ def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:
     if text in _BOOLEANS:
         return _BOOLEANS[text]
     if _INTEGER.fullmatch(text):
-        if not -(2**63) <= int(text) < 2**63:
+        if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
             raise _refuse(path, node, f"{text} in {name}", "an integer of 64 bits")
         return int(text)
     if _FLOAT.fullmatch(text):
@@ -284,16 +296,3 @@ def _emit(tree: Mapping[str, object], depth: int, lines: list[str]) -> None:
             _emit(value, depth + 1, lines)
         else:
             lines.append(f"{'  ' * depth}{key}: {format_value(value)}")  # type: ignore[arg-type]
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that a reader, or a crash, never meets half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

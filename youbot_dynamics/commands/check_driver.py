@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from youbot_dynamics.commands.progress import announce
-from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.errors import ParameterError, printable
 from youbot_dynamics.estimation.driver_findings import ERROR, NOT_TOLD, OK, WARNING, DriverFinding, worst
 
 SHORTEST, LONGEST = 4.0, 120.0  # [s]; DDS may need 3 s to find everybody
@@ -73,4 +73,4 @@ def _print_table(findings: Sequence[DriverFinding]) -> None:
 
 
 def _plain(text: str) -> str:
-    return text.replace("[", r"\[")
+    return printable(text).replace("[", r"\[")

@@ -20,6 +20,7 @@ from youbot_dynamics.commands.findings import print_findings
 from youbot_dynamics.commands.identify_robot import recorded
 from youbot_dynamics.commands.progress import announce, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
+from youbot_dynamics.files import place_to_write, write_atomically
 from youbot_dynamics.identification.base.base_signals import base_signals
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
 from youbot_dynamics.identification.pipeline import compare, identify, write_outputs
@@ -69,7 +70,7 @@ def _alone(out: Path) -> Iterator[None]:
     Raises:
         RecordingError: another demo is writing there.
     """
-    with (out / ".demo").open("a") as lock:
+    with place_to_write(out / ".demo").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -149,7 +150,7 @@ def _write_settings(out: Path, seed: int) -> None:
     """One parameter file for each of the two bringups."""
     twin = f"/**/mock_youbot:\n  ros__parameters:\n    seed: {seed}\n"
     tracker = "/**/trajectory_tracker:\n  ros__parameters:\n    feedback: false\n"
-    (out / "open_loop.yaml").write_text(twin + tracker, encoding="utf-8")
+    write_atomically(out / "open_loop.yaml", twin + tracker)
     write_parameters(out / "stabilised.yaml", "/**/mock_youbot", {"seed": seed})
 
 
@@ -164,7 +165,7 @@ def _robot(out: Path, environment: dict[str, str], settings: str, result: Path |
     command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", "--robot", "mock"]
     command += ["--params-file", str(out / settings)]
     command += ["--result-file", str(result)] if result is not None else []
-    with log.open("wb") as stream:
+    with place_to_write(log).open("wb") as stream:
         process = start(command, environment, stream.fileno())
         try:
             yield
@@ -181,7 +182,7 @@ def _drive(out: Path, environment: dict[str, str], program: str, name: str) -> N
         RecordingError: the recorder or the player failed; names the log.
     """
     log = out / f"{name}.log"
-    with log.open("wb") as stream:
+    with place_to_write(log).open("wb") as stream:
         recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
         player = None
         try:

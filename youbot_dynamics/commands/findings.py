@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from youbot_dynamics.errors import printable
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.page.words import STAGE_REMARKS, STAGE_TITLES, shown
 from youbot_dynamics.identification.result import Result
@@ -31,10 +33,11 @@ def print_findings(result: Result) -> None:
             table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
         table.add_column("verdict")
         for finding in asked:
-            table.add_row(*_row(finding))
+            table.add_row(*(Text(printable(cell)) for cell in _row(finding)))
         console.print(table)
     for stage, reason in result.missing.items():
-        console.print(f"{STAGE_TITLES[stage]}: nothing to work with: {reason}", highlight=False, markup=False)
+        text = printable(f"{STAGE_TITLES[stage]}: nothing to work with: {reason}")
+        console.print(text, highlight=False, markup=False)
 
 
 def _caption(stage: str, more: int) -> str | None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
+from youbot_dynamics.errors import printable
+
 CONSOLE = Console(stderr=True)
 
 
@@ -27,7 +29,7 @@ class Steps:
     def __call__(self, message: str) -> None:
         """Name the step."""
         if self._progress is not None and self._row is not None:
-            self._progress.update(self._row, description=f"{self._title}: {message}")
+            self._progress.update(self._row, description=printable(f"{self._title}: {message}"))
 
     def count(self, finished: int, total: int) -> None:
         """Move the bar."""
@@ -49,4 +51,4 @@ def steps(title: str) -> Iterator[Steps]:
 
 def announce(message: str) -> None:
     """Print a line that stays, on a terminal and in a log."""
-    CONSOLE.print(message, highlight=False, soft_wrap=True, markup=False)
+    CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)

@@ -21,7 +21,7 @@ from youbot_dynamics.commands.replay_page import cells, column_names, render
 from youbot_dynamics.commands.replay_settings import read_node, replay_settings
 from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.replay import ArmReplay, replay_arm
-from youbot_dynamics.parameter_file import write_atomically
+from youbot_dynamics.files import write_atomically
 
 _DONE = 0
 _PIPED = 160  # columns where the output is no terminal

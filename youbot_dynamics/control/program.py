@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.errors import ProgramError
+from youbot_dynamics.files import read_text
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot_base import Base
 
 Vector = NDArray[np.float64]
 
+LARGEST = 5_000_000  # [bytes] of a program file
 _SHORTEST_HOLD, _LONGEST_HOLD = 1e-3, 60.0  # [s]
 
 
@@ -78,23 +80,20 @@ class Program:
                 )
 
 
-def read_program(path: Path | str, dt: float) -> Program:
+def read_program(path: Path | str, dt: float, limit: int = LARGEST) -> Program:
     """Read a program file; empty lines and lines that begin with # are skipped.
 
     Args:
         path: text file, three numbers a line: Vx Vy Omega [m/s, m/s, rad/s].
         dt: time each line is held [s].
+        limit: most bytes the file may have, before `files.scaled`.
 
     Raises:
-        ProgramError: missing file, no lines, or a line that is not three finite numbers.
+        ProgramError: missing file, one beyond the limit, no lines, or a line that is not three finite numbers.
     """
     if not _SHORTEST_HOLD <= dt <= _LONGEST_HOLD:
         raise ProgramError("--dt", got=f"{dt:g} s", expected=f"{_SHORTEST_HOLD:g} to {_LONGEST_HOLD:g} s")
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "not a text file"
-        raise ProgramError(f"program {path}", got=reason, expected="a text file with lines Vx Vy Omega") from None
+    text = read_text(path, ProgramError, f"program {path}", "a text file with lines Vx Vy Omega", limit)
     rows = []
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.split("#", 1)[0].split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import excerpt, number
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.files import read_bytes
 from youbot_dynamics.kinematics.rotations import rpy_to_matrix
 
 Vector = NDArray[np.float64]
@@ -26,6 +28,7 @@ _TYPES = {
 }
 
 
+LARGEST = 5_000_000  # [bytes] of a URDF file or text
 _LONGEST_PATH = 300  # characters of it in a message
 _INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
@@ -80,7 +83,9 @@ class Link:
     friction: float
 
 
-def read_urdf(path_or_text: str | Path, start: str | None = None, locked: Sequence[str] = ()) -> tuple[Link, ...]:
+def read_urdf(
+    path_or_text: str | Path, start: str | None = None, locked: Sequence[str] = (), limit: int = LARGEST
+) -> tuple[Link, ...]:
     """Links of a URDF file or text, the first one first and every parent before its children.
 
     Args:
@@ -88,6 +93,7 @@ def read_urdf(path_or_text: str | Path, start: str | None = None, locked: Sequen
             with `<`).
         start: link to begin with, leaving out what does not hang on it; the root by default.
         locked: names of joints that come out as fixed.
+        limit: most bytes the file may have, before `files.scaled`.
 
     Raises:
         ModelError: not XML or no robot in it, a name twice or unknown, a link with two parents (a loop), no or
@@ -96,7 +102,7 @@ def read_urdf(path_or_text: str | Path, start: str | None = None, locked: Sequen
             misspelt), negative damping, friction, speed or effort, or something that is no number.
         InputError: neither a path nor a text, or a single name where `locked` wants a list.
     """
-    root, source = _parse(path_or_text)
+    root, source = _parse(path_or_text, limit)
     bodies = {_name(element, source): element for element in _once(root, "link", source)}
     carried: dict[str, ElementTree.Element] = {}
     for element in _once(root, "joint", source):
@@ -173,7 +179,7 @@ def _check_locked(locked: Sequence[str], links: list[Link], source: str) -> None
             )
 
 
-def _parse(path_or_text: str | Path) -> tuple[ElementTree.Element, str]:
+def _parse(path_or_text: str | Path, limit: int) -> tuple[ElementTree.Element, str]:
     if not isinstance(path_or_text, (str, Path)):
         raise InputError("URDF", got=excerpt(path_or_text), expected="a path, or the text of one")
     source = "the URDF text"
@@ -182,15 +188,8 @@ def _parse(path_or_text: str | Path) -> tuple[ElementTree.Element, str]:
     if isinstance(path_or_text, Path) or not str(content).startswith("<"):
         name = str(path_or_text)
         source = Path(name).name
-        try:
-            content = Path(name).read_bytes()
-        except (OSError, ValueError) as problem:  # ValueError: a name with a null character
-            shown = name if len(name) <= _LONGEST_PATH else f"{name[:_LONGEST_PATH]}..."
-            raise ModelError(
-                f"URDF file {shown}",
-                got=getattr(problem, "strerror", None) or str(problem),
-                expected="a file that can be read",
-            ) from None
+        shown = name if len(name) <= _LONGEST_PATH else f"{name[:_LONGEST_PATH]}..."
+        content = read_bytes(name, ModelError, f"URDF file {shown}", "a file that can be read", limit)
     try:
         root = ElementTree.fromstring(content)
     except (ElementTree.ParseError, LookupError, ValueError) as problem:  # the last two: an unknown encoding
@@ -211,10 +210,9 @@ def _name(element: ElementTree.Element, source: str) -> str:
 
 def _once(root: ElementTree.Element, tag: str, source: str) -> list[ElementTree.Element]:
     elements = root.findall(tag)
-    names = [_name(element, source) for element in elements]
-    for name in names:
-        if names.count(name) > 1:
-            raise ModelError(f"{tag} '{name}' of {source}", got=f"{names.count(name)} of that name", expected="one")
+    for name, count in Counter(_name(element, source) for element in elements).items():
+        if count > 1:
+            raise ModelError(f"{tag} '{name}' of {source}", got=f"{count} of that name", expected="one")
     return elements
 
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import array
 from youbot_dynamics.control.program import Program
 from youbot_dynamics.errors import ProgramError
+from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.base.friction_rows import FrictionModel
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_excitation, base_excitation
-from youbot_dynamics.parameter_file import write_atomically
 from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]

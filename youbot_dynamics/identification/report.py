@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.comparison import PathComparison
 from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.page.animation import can_be_animated
@@ -17,7 +18,6 @@ from youbot_dynamics.identification.page.summary import summary
 from youbot_dynamics.identification.page.verdicts import verdict_tables
 from youbot_dynamics.identification.page.words import text
 from youbot_dynamics.identification.result import Result
-from youbot_dynamics.parameter_file import write_atomically
 
 _FEWEST_POINTS, _MOST_POINTS = 100, 2000  # of a line
 # The page stays below 3 MB: bytes for its plots, bytes of a plot besides its lines, and of a point of a line.

@@ -15,9 +15,10 @@ import scipy
 
 from youbot_dynamics import __version__
 from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.reading.opened import Source
-from youbot_dynamics.parameter_file import write_atomically, write_parameters
+from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Value
 from youbot_dynamics.robot import Robot, robot_from_values, robot_table, values_of
 
@@ -154,7 +155,7 @@ def _finite(value: float) -> float | None:
 
 def result_json(result: Result) -> str:
     """The result as JSON text."""
-    return json.dumps(result.as_dict(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(result.as_dict(), indent=2) + "\n"
 
 
 def write_result(folder: Path, result: Result, comments: Sequence[str] = ()) -> None:

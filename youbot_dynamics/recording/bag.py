@@ -20,6 +20,8 @@ from typing import TypeVar
 import numpy as np
 
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.files import open_file
+from youbot_dynamics.recording.bounds import DamagedError
 from youbot_dynamics.recording.decode import (
     JointLayout,
     Messages,
@@ -41,7 +43,7 @@ from youbot_dynamics.recording.message_types import (
     TWIST_STAMPED,
 )
 from youbot_dynamics.recording.series import FloatArray, JointSeries, PoseSeries, TrajectoryMessage, TwistSeries
-from youbot_dynamics.recording.source import DamagedError, Decoder, TopicInfo, collect_topics, reading
+from youbot_dynamics.recording.source import Decoder, TopicInfo, checked_time, collect_topics, reading
 from youbot_dynamics.recording.stamps import ordered_rows, seconds, stamp_seconds
 
 __all__ = ["Recording", "TopicInfo", "open_bag"]
@@ -116,7 +118,7 @@ class Recording:
         """Hash of the data file, or of the data files one after the other, in hexadecimal digits."""
         digest = hashlib.sha256()
         for path in self._files:
-            with path.open("rb") as file:
+            with open_file(path, RecordingError, str(path), "a recording") as file:
                 while block := file.read(1 << 20):
                     digest.update(block)
         return digest.hexdigest()
@@ -284,13 +286,15 @@ class Recording:
     ) -> Decoded:
         """Collect the columns of a topic; where a file turns out to be damaged, of what is left of it."""
         try:
-            return columns(self._messages(topic, faster))
+            with reading(self.path):
+                return columns(self._messages(topic, faster))
         except DamagedError:
             if all(isinstance(source, RecoveredMcap) for source in self._sources):
                 raise
             self._sources, self._note = recover_sources(self._files)
             self._type_of(topic, (type_name,))
-            return columns(self._messages(topic, faster))
+            with reading(self.path):
+                return columns(self._messages(topic, faster))
 
     def _messages(self, topic: str, faster: Callable[[Decoder], Decoder] | None) -> Messages:
         for source in self._sources:
@@ -300,7 +304,7 @@ class Recording:
                     decode = faster(decode)
                 with reading(source.path):
                     for received, data in messages:
-                        yield received, decode(data)
+                        yield checked_time(received), decode(data)
 
     def _first_time(self) -> int:
         starts = [source.start for source in self._sources if source.start is not None]

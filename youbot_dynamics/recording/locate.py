@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.files import open_file, read_text
+from youbot_dynamics.recording.bounds import LARGEST_METADATA, DamagedError
 from youbot_dynamics.recording.mcap_recovery import RecoveredMcap
-from youbot_dynamics.recording.source import DamagedError, RosbagsSource, Source
+from youbot_dynamics.recording.source import RosbagsSource, Source
 
 _MAGIC = {".mcap": b"\x89MCAP0\r\n", ".db3": b"SQLite format 3\x00", ".bag": b"#ROSBAG V"}
 _DATA_FILE = re.compile(r"\.(mcap|db3)(\.zstd)?$")
@@ -38,7 +40,7 @@ def data_files(path: Path) -> list[Path]:
     listing = path / "metadata.yaml"
     if listing.exists():
         # A repaired copy beside the original would otherwise be read as a second part.
-        listed = listing.read_text(encoding="utf-8", errors="replace")
+        listed = read_text(listing, RecordingError, str(listing), "a bag's metadata in YAML", LARGEST_METADATA)
         files = [file for file in files if file.name in listed] or files
     elif not files:
         inside = sorted(entry.name for entry in path.iterdir())
@@ -61,16 +63,8 @@ def check_magic(path: Path) -> None:
     Raises:
         RecordingError: they are not, or the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            first = file.read(16)
-    except OSError as error:
-        raise RecordingError(
-            str(path),
-            got=f"{error.strerror}",
-            expected="a file that can be read",
-            remedy="check its permissions",
-        ) from error
+    with open_file(path, RecordingError, str(path), _EXPECTED) as file:
+        first = file.read(16)
     if not first:
         raise RecordingError(str(path), got="an empty file", expected=_EXPECTED, remedy="record it again")
     kind = next((suffix for suffix, magic in _MAGIC.items() if first.startswith(magic)), None)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.recording.bounds import ALLOWANCE, chunk_unpackers
 from youbot_dynamics.recording.message_types import jazzy_types
 from youbot_dynamics.recording.optional_packages import bag_packages
-from youbot_dynamics.recording.source import Decoder, TopicInfo, collect_topics
+from youbot_dynamics.recording.source import Decoder, TopicInfo, checked_size, checked_time, collect_topics
 
 METADATA_RECORD = "youbot_dynamics"
 
@@ -21,7 +22,8 @@ class _Scan:
 
     Attributes:
         chunks: complete chunks seen.
-        damaged_chunks: chunks whose contents do not match their checksum or length.
+        damaged_chunks: chunks whose contents do not match their checksum or length, or are beyond a limit.
+        reason: of the first that was beyond one, in brackets, or "".
         readable: bytes up to the end of the last complete record.
         complete: whether the footer was reached.
     """
@@ -32,14 +34,16 @@ class _Scan:
         self.damaged_chunks = 0
         self.readable = 0
         self.complete = False
+        self.reason = ""
 
     def records(self, until_data: bool = False) -> Iterator[Any]:
         """Yield the records in file order; with until_data only those before the first chunk or message."""
         with bag_packages():
             from mcap.records import Chunk, Message
             from mcap.stream_reader import StreamReader, breakup_chunk
-        with self.path.open("rb") as file:
-            size = self.path.stat().st_size
+        unpackers = chunk_unpackers()
+        size = checked_size(self.path)
+        with self.path.open("rb") as file, ALLOWANCE.of(size):
             # A damaged length must not make the reader allocate gigabytes.
             stream = StreamReader(file, emit_chunks=True, record_size_limit=size).records
             while True:
@@ -55,9 +59,12 @@ class _Scan:
                     return
                 if isinstance(record, Chunk):
                     try:
+                        unpack = unpackers[record.compression]
+                        record.data, record.compression = unpack(record.data, record.uncompressed_size), ""
                         contents = breakup_chunk(record, validate_crc=True)
-                    except Exception:  # As above: wrong checksum, compression or record inside the chunk.
+                    except Exception as error:  # As above: wrong checksum, compression or record inside the chunk.
                         self.damaged_chunks += 1
+                        self.reason = self.reason or f" ({error})" * isinstance(error, RecordingError)
                         continue
                     self.chunks += 1
                     yield from contents
@@ -104,7 +111,7 @@ class RecoveredMcap:
         for record in scan.records():
             if isinstance(record, Message):
                 counts[record.channel_id] += 1
-                times.append(record.log_time)
+                times.append(checked_time(record.log_time))
             elif isinstance(record, Schema):
                 schemas[record.id] = record.name
             elif isinstance(record, Channel):
@@ -119,7 +126,7 @@ class RecoveredMcap:
         if not recovered:
             raise RecordingError(
                 str(path),
-                got=f"0 messages recovered from {path.stat().st_size} bytes, no complete chunk",
+                got=f"0 messages recovered from {path.stat().st_size} bytes, no complete chunk{scan.reason}",
                 expected="an .mcap file with at least one complete chunk",
                 remedy="record it again",
             )
@@ -144,7 +151,8 @@ class RecoveredMcap:
             return ""
         got = f"{self.path.name}: {recovered} messages over {duration:.3f} s recovered"
         if scan.damaged_chunks:
-            got += f", {scan.damaged_chunks} of {scan.chunks + scan.damaged_chunks} chunks are damaged and lost"
+            total = scan.chunks + scan.damaged_chunks
+            got += f", {scan.damaged_chunks} of {total} chunks are damaged and lost{scan.reason}"
         if scan.complete:
             return got
         tail = self.path.stat().st_size - scan.readable

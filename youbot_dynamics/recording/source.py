@@ -5,6 +5,7 @@ Files are opened for each pass and closed after it, so that a Recording holds no
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
+from youbot_dynamics.files import open_file
+from youbot_dynamics.recording.bounds import ALLOWANCE, DamagedError, rosbags_readers
 from youbot_dynamics.recording.message_types import jazzy_types, types_of_definition
-from youbot_dynamics.recording.optional_packages import bag_packages
 
 if TYPE_CHECKING:
     from rosbags.rosbag1 import Reader as Reader1
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 
 Decoder = Callable[[bytes], Any]
+
+_LONGEST_NAME = 1000  # characters; ROS allows 255
 
 
 @dataclass(frozen=True)
@@ -52,15 +56,17 @@ class Source(Protocol):
         """Return the decoder of a topic, and receive time [ns] and bytes of its messages."""
 
 
-class DamagedError(RecordingError):
-    """A file the strict reader gives up on; parts of it may still be recovered."""
-
-
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn whatever a damaged file makes the readers raise into a DamagedError that names the file."""
     try:
         yield
+    except DamagedError as error:
+        if error.thing.startswith(str(path)):
+            raise
+        raise DamagedError(
+            f"{path}, {error.thing}", got=error.got, expected=error.expected, remedy=error.remedy
+        ) from None
     except YoubotDynamicsError:
         raise
     except PermissionError as error:
@@ -95,10 +101,37 @@ def collect_topics(found: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo
     """
     topics: dict[str, TopicInfo] = {}
     for name, type_name, count in found:
+        if len(name) > _LONGEST_NAME or len(type_name) > _LONGEST_NAME or not isinstance(count, int):
+            raise ValueError(f"a topic named {name[:30]!r}")
         known = topics.get(name, TopicInfo(name, type_name, 0))
         if known.type == type_name:
             topics[name] = TopicInfo(name, type_name, known.count + count)
     return dict(sorted(topics.items()))
+
+
+def checked_size(path: Path) -> int:
+    """Bytes of a recording, once it is known to consist of regular files.
+
+    Raises:
+        RecordingError: a pipe, socket or device among them, or no permission.
+    """
+    size = 0
+    for file in path.iterdir() if path.is_dir() else (path,):
+        if file.exists() and not file.is_dir():
+            with open_file(file, RecordingError, str(file), "a recording") as stream:
+                size += os.fstat(stream.fileno()).st_size
+    return size
+
+
+def checked_time(received: int) -> int:
+    """The same receive time [ns].
+
+    Raises:
+        ValueError: no integer of 63 bits.
+    """
+    if isinstance(received, int) and 0 <= received < 1 << 63:
+        return received
+    raise ValueError(f"a receive time of {str(received)[:30]!r}")
 
 
 class RosbagsSource:
@@ -120,10 +153,10 @@ class RosbagsSource:
             self.topics: Mapping[str, TopicInfo] = collect_topics(
                 (connection.topic, connection.msgtype, connection.msgcount) for connection in reader.connections
             )
-            self.start = reader.start_time if reader.message_count else None
+            self.start = checked_time(reader.start_time) if reader.message_count else None
             storage = getattr(reader, "storage", None)
             if storage is not None and path.is_dir():
-                self.metadata = dict(storage.metadata.custom or {})
+                self.metadata = {str(key): str(value) for key, value in (storage.metadata.custom or {}).items()}
         self.lost = self._unread_log()
 
     def messages(self, topic: str) -> tuple[Decoder, Iterator[tuple[int, bytes]]]:
@@ -147,11 +180,12 @@ class RosbagsSource:
             for _, received, data in reader.messages(connections):
                 yield received, data
 
-    def _reader(self) -> Reader1 | Reader2:
-        with bag_packages():
-            from rosbags.rosbag1 import Reader as Reader1
-            from rosbags.rosbag2 import Reader as Reader2
-        return Reader1(self.path) if self.path.suffix == ".bag" else Reader2(self.path)
+    @contextmanager
+    def _reader(self) -> Iterator[Reader1 | Reader2]:
+        Reader1, Reader2 = rosbags_readers()
+        with ALLOWANCE.of(checked_size(self.path)):
+            with Reader1(self.path) if self.path.suffix == ".bag" else Reader2(self.path) as reader:
+                yield reader
 
     def _unread_log(self) -> str:
         """Say that a killed recorder left rows in the write-ahead log, which rosbags does not look at."""

@@ -19,8 +19,8 @@ from pathlib import Path
 from youbot_dynamics.dynamics.geared_motor import GearedMotor
 from youbot_dynamics.dynamics.lugre import LuGre
 from youbot_dynamics.dynamics.thermal_motor import ThermalMotor
+from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.result import Result
-from youbot_dynamics.parameter_file import write_atomically
 from youbot_dynamics.robot import Robot
 
 _MOTOR = ("torque_constant", "resistance")

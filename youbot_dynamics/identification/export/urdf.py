@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.dynamics.rigid_body import point_inertia
 from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.arm.arm_inertia import ConsistentInertia
 from youbot_dynamics.identification.arm.arm_regressors import OF_BODY, inertial_parameters
 from youbot_dynamics.identification.result import Result
-from youbot_dynamics.parameter_file import write_atomically
 from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.robot import Robot
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from youbot_dynamics.errors import printable
 from youbot_dynamics.identification.finding import Finding
 
 # In the order of the stages.
@@ -101,7 +102,7 @@ def sentence(words: str) -> str:
 
 def text(value: object) -> str:
     """Anything as text that HTML takes for text, in an attribute too."""
-    return html.escape(str(value))
+    return html.escape(printable(str(value)))
 
 
 def scroller(label: str, table: str) -> str:

@@ -1,0 +1,133 @@
+"""The way to files: read from regular ones alone and up to a limit, written whole or not at all."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from youbot_dynamics.errors import OutputError, ParameterError, YoubotDynamicsError
+
+FACTOR_VARIABLE = "YOUBOT_FILE_LIMITS"
+
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}  # the others are devices
+
+
+def scaled(limit: int) -> int:
+    """A limit times the environment variable YOUBOT_FILE_LIMITS, 1 where it is not set.
+
+    Raises:
+        ParameterError: the variable is no number above 0.
+    """
+    text = os.environ.get(FACTOR_VARIABLE, "1")
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not 0.0 < factor < 1e9:
+        raise ParameterError(f"environment variable {FACTOR_VARIABLE}", got=repr(text), expected="a number above 0")
+    return int(limit * factor)
+
+
+def beyond_limit(size: str, limit: int) -> dict[str, str]:
+    """Parts of the error about something larger than a limit [bytes] that was scaled already."""
+    remedy = f"pass another file; if it is a sound one, multiply all limits: {FACTOR_VARIABLE}=10"
+    return {"got": size, "expected": f"at most {limit} bytes", "remedy": remedy}
+
+
+def open_file(path: Path | str, error: type[YoubotDynamicsError], thing: str, expected: str) -> BinaryIO:
+    """Open a regular file for reading; a link to one is followed.
+
+    Args:
+        path: of the file.
+        error: class of what is raised.
+        thing: the file as the error names it.
+        expected: what it should be, in the error.
+
+    Raises:
+        YoubotDynamicsError: missing, not permitted, or a folder, pipe, socket or device; of the class `error`.
+    """
+    try:  # Without waiting for somebody who writes into a pipe.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError) as problem:  # ValueError: a name with a null character
+        got = getattr(problem, "strerror", None) or str(problem)
+        raise error(thing, got=got, expected=expected, remedy="check the path and its permissions") from None
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        got = _KINDS.get(stat.S_IFMT(mode), "a device")
+        raise error(thing, got=got, expected=f"{expected}, in a regular file", remedy="copy its contents into a file")
+    return os.fdopen(handle, "rb")
+
+
+def read_bytes(path: Path | str, error: type[YoubotDynamicsError], thing: str, expected: str, limit: int) -> bytes:
+    """Contents of a regular file, see `open_file`.
+
+    Args:
+        path: of the file.
+        error: class of what is raised.
+        thing: the file as the error names it.
+        expected: what it should be, in the error.
+        limit: most bytes it may have, before `scaled`.
+
+    Raises:
+        YoubotDynamicsError: as `open_file`, or a file beyond the limit; of the class `error`.
+    """
+    most = scaled(limit)
+    with open_file(path, error, thing, expected) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(most + 1) if size <= most else b""
+    if size > most or len(content) > most:
+        raise error(thing, **beyond_limit(f"{max(size, len(content))} bytes", most))
+    return content
+
+
+def read_text(path: Path | str, error: type[YoubotDynamicsError], thing: str, expected: str, limit: int) -> str:
+    """Text of a regular file in UTF-8, with or without a byte order mark; arguments and errors of `read_bytes`."""
+    try:
+        return read_bytes(path, error, thing, expected, limit).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise error(thing, got="not a UTF-8 text", expected=expected) from None
+
+
+def place_to_write(path: Path | str) -> Path:
+    """Where a file may be written: the path with links followed.
+
+    Raises:
+        OutputError: there is something that is no regular file.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        got = _KINDS.get(stat.S_IFMT(target.stat().st_mode), "a device")
+        raise OutputError(str(path), got=got, expected="a regular file, or nothing yet", remedy="choose another name")
+    return target
+
+
+def write_atomically(path: Path | str, content: str | bytes, *, durable: bool = True) -> None:
+    """Write a file so that a reader, or a crash, never meets half of it; its mode is that of the user's umask.
+
+    Args:
+        path: new, or a regular file to replace; a link is followed, and stays.
+        content: text, or bytes.
+        durable: wait until it is on the disk itself.
+
+    Raises:
+        OutputError: there is something that is no regular file.
+        OSError: the folder or the disk refuses.
+    """
+    target = place_to_write(path)
+    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        # Exclusive: nothing that somebody has put there is written to.
+        with open(draft, "xb") as stream:
+            stream.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        os.replace(draft, target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,176 @@
+"""rosbags within limits: it unpacks, and parses as YAML, whatever a file holds, however much that becomes.
+
+The parts of it that do so are replaced here, once, by ones that stop.
+"""
+
+from __future__ import annotations
+
+import bz2
+import importlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import yaml
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.files import beyond_limit, scaled
+from youbot_dynamics.recording.optional_packages import bag_packages
+
+if TYPE_CHECKING:
+    from rosbags.rosbag1 import Reader as Reader1
+    from rosbags.rosbag2 import Reader as Reader2
+
+LARGEST_CHUNK = 32_000_000  # [bytes] a chunk or message may unpack to
+UNPACKED, UNPACKED_PER_BYTE = 32_000_000, 100  # [bytes] one pass over a recording may unpack, and for each of its own
+SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # of SQLite's machine in one pass, and for each byte
+LARGEST_METADATA = 2_000_000  # [bytes] of YAML: metadata.yaml, quality of service of a topic
+
+_DEEPEST = 32  # lists and mappings inside each other
+_STEPS_AT_ONCE = 100_000
+_NO_LIMIT = 1 << 62
+
+
+class DamagedError(RecordingError):
+    """A file the strict reader gives up on; parts of it may still be recovered."""
+
+
+class Allowance(threading.local):
+    """What the pass of this thread over a recording may still cost; nothing is bounded outside of one."""
+
+    def __init__(self) -> None:
+        self.chunk = self.bytes = self.steps = _NO_LIMIT
+
+    @contextmanager
+    def of(self, size: int) -> Iterator[None]:
+        """One pass over a recording of `size` bytes."""
+        before = self.chunk, self.bytes, self.steps
+        self.chunk = scaled(LARGEST_CHUNK)
+        self.bytes = scaled(UNPACKED + UNPACKED_PER_BYTE * size)
+        self.steps = scaled(SQLITE_STEPS + SQLITE_STEPS_PER_BYTE * size)
+        try:
+            yield
+        finally:
+            self.chunk, self.bytes, self.steps = before
+
+    def unpack(self, kind: Callable[[], Any], packed: bytes, claimed: int | None = None) -> bytes:
+        """Contents of a chunk or message.
+
+        Args:
+            kind: class of its decompressor, as in the modules bz2, zstd and lz4.frame.
+            packed: the bytes.
+            claimed: how many bytes it says to have unpacked, None where it does not say.
+
+        Raises:
+            DamagedError: incomplete, or more than is claimed or allowed; it is not unpacked any further.
+        """
+        most = min(self.chunk, self.bytes)
+        if claimed is not None:
+            self._check("a chunk", claimed, most)
+            most = claimed
+        data = b""
+        while packed:  # one frame after the other
+            decompressor = kind()
+            data += decompressor.decompress(packed, max_length=most + 1 - len(data))
+            self._check("a chunk", len(data), most)
+            if not decompressor.eof:
+                raise DamagedError("a chunk", got="an end within compressed data", expected="complete data")
+            packed = decompressor.unused_data or b""
+        self.bytes -= len(data)
+        return data
+
+    def spend(self, data: bytes) -> bytes:
+        """The same bytes, counted.
+
+        Raises:
+            DamagedError: more than is left.
+        """
+        self._check("a compressed file", len(data), self.bytes)
+        self.bytes -= len(data)
+        return data
+
+    def step(self) -> bool:
+        """Count steps of SQLite; it goes on as long as this is false.
+
+        Raises:
+            DamagedError: more than are left.
+        """
+        self.steps -= _STEPS_AT_ONCE
+        if self.steps < 0:
+            raise DamagedError("a database", got="rows without end", expected="tables as rosbag2 writes them")
+        return False
+
+    @staticmethod
+    def _check(thing: str, size: int, most: int) -> None:
+        if size > most:
+            raise DamagedError(thing, **beyond_limit(f"{size} bytes unpacked or more", most))
+
+
+ALLOWANCE = Allowance()
+
+
+def load_yaml(text: str) -> Any:
+    """Plain values of a YAML text.
+
+    Raises:
+        DamagedError: too long, nested too deeply, with an alias, or not YAML.
+    """
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    if len(text) > scaled(LARGEST_METADATA):
+        raise DamagedError("its YAML", **beyond_limit(f"{len(text)} characters", scaled(LARGEST_METADATA)))
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST or isinstance(event, yaml.AliasEvent):
+                expected = f"plain values nested at most {_DEEPEST} deep"
+                raise DamagedError("its YAML", got="an alias or deeper nesting", expected=expected)
+        return yaml.load(text, Loader=loader)
+    except (yaml.YAMLError, ValueError) as problem:  # ValueError: a number of thousands of digits
+        raise DamagedError("its YAML", got=f"{problem}", expected="YAML as rosbag2 writes it") from None
+
+
+def rosbags_readers() -> tuple[type[Reader1], type[Reader2]]:
+    """Readers of ROS 1 and ROS 2 bags that keep to ALLOWANCE.
+
+    Raises:
+        ResourceError: rosbags is not installed.
+    """
+    with bag_packages():
+        from rosbags.rosbag1 import Reader as Reader1
+        from rosbags.rosbag2 import Reader as Reader2
+    chunk_unpackers()
+    return Reader1, Reader2
+
+
+@lru_cache(maxsize=1)
+def chunk_unpackers() -> Mapping[str, Callable[[bytes, int], bytes]]:
+    """Bound rosbags; what unpacks (bytes, claimed length) of a chunk of an .mcap file, by its compression."""
+    apsw, lz4 = (cast("Any", importlib.import_module(name)) for name in ("apsw", "lz4.frame"))
+    modules = ("rosbag1.reader", "rosbag2.reader", "rosbag2.metadata", "rosbag2.storage_mcap")
+    reader1, reader2, metadata, mcap = (cast("Any", importlib.import_module(f"rosbags.{name}")) for name in modules)
+    zstd = reader2.zstd
+
+    @contextmanager
+    def open_zstd(packed: BinaryIO, mode: str) -> Iterator[Any]:
+        with zstd.open(packed, mode) as file:
+            yield SimpleNamespace(read=lambda size: ALLOWANCE.spend(file.read(size)))
+
+    def bound(connection: Any) -> None:
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, min(ALLOWANCE.chunk, 1_000_000_000))
+        connection.set_progress_handler(ALLOWANCE.step, _STEPS_AT_ONCE)
+
+    unpack = ALLOWANCE.unpack
+    unpackers: dict[str, Callable[..., bytes]] = {
+        "lz4": partial(unpack, lz4.LZ4FrameDecompressor),
+        "zstd": partial(unpack, zstd.ZstdDecompressor),
+    }
+    mcap.DECOMPRESSORS.update(unpackers)
+    reader1.decompressors.update(lz4=unpackers["lz4"], bz2=partial(unpack, bz2.BZ2Decompressor))
+    reader2.zstd = SimpleNamespace(open=open_zstd, decompress=unpackers["zstd"])
+    reader2.YAML = metadata.YAML = lambda typ: SimpleNamespace(load=load_yaml)
+    apsw.connection_hooks.append(bound)
+    return {"": lambda data, size: data, **unpackers}
