@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from youbot_dynamics import __version__, parameter_file
+from youbot_dynamics import __version__, files
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.fitting.verdict import IDENTIFIED, Estimate, Unknown, undetermined
@@ -123,7 +123,7 @@ def test_a_result_does_not_replace_the_old_one_by_half(tmp_path: Path, monkeypat
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(parameter_file.os, "replace", fail)
+    monkeypatch.setattr(files.os, "replace", fail)
     with pytest.raises(OSError, match="No space"):
         write_result(tmp_path, result(identified("x", 0.2)))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_LONGEST = 4000  # characters of an error
+_LONGEST = 2000  # characters of each part of an error
 
 
 def printable(text: str) -> str:
@@ -30,9 +30,9 @@ class YoubotDynamicsError(Exception):
         self.expected = expected
         self.remedy = remedy
         parts = [f"got {got}" if got else "", f"expected {expected}" if expected else "", remedy]
-        detail = "; ".join(part for part in parts if part)
-        text = printable(" ".join(f"{thing}: {detail}".split()) if detail else thing)
-        super().__init__(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
+        short, *told = (p if len(p) <= _LONGEST else f"{p[:_LONGEST]} ..." for p in (thing, *parts))
+        detail = "; ".join(part for part in told if part)
+        super().__init__(printable(" ".join(f"{short}: {detail}".split()) if detail else short))
 
     def __reduce__(self) -> tuple[Callable[..., YoubotDynamicsError], tuple[object, ...]]:
         """Keep its parts when it comes from another process."""

@@ -15,14 +15,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
 from youbot_dynamics.bringup_plan.arguments import new_folder
 from youbot_dynamics.commands.progress import announce
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
+from youbot_dynamics.files import read_text
 from youbot_dynamics.identification_stages import chosen_stages
 from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 
 BAG = "recording"
 TOPICS = ("wheel_commands", "driver/cmd_vel", "driver/joint_states", "odom", "trajectory")
@@ -135,13 +135,20 @@ def check_options(given: argparse.Namespace) -> None:
 
 
 def recorded(bag: Path) -> dict[str, int]:
-    """Messages of each topic so far, from the metadata the recorder keeps up to date."""
-    try:
-        content = yaml.safe_load((bag / "metadata.yaml").read_text(encoding="utf-8"))
-    except OSError:
+    """Messages of each topic so far, from the metadata the recorder keeps up to date.
+
+    Raises:
+        RecordingError: metadata that no recorder of ours wrote.
+    """
+    listing = bag / "metadata.yaml"
+    if not listing.exists():
         return {}
-    topics = content["rosbag2_bagfile_information"]["topics_with_message_count"]
-    return {entry["topic_metadata"]["name"]: entry["message_count"] for entry in topics}
+    try:
+        content = load_yaml(read_text(listing, RecordingError, str(listing), "a bag's metadata", LARGEST_METADATA))
+        topics = content["rosbag2_bagfile_information"]["topics_with_message_count"]
+        return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in topics}
+    except (LookupError, TypeError, ValueError) as problem:
+        raise RecordingError(str(listing), got=f"{problem!r}", expected="what our recorder writes") from None
 
 
 def _parser() -> argparse.ArgumentParser:

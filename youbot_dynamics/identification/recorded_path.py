@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -91,7 +90,7 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
             remedy="start the recording before the drive and stop it after",
         )
     relative = _from_start(stamps, poses)
-    label = FEEDBACK if json.loads(recording.metadata.get("feedback", "null")) else OPEN_LOOP
+    label = FEEDBACK if recording.metadata.get("feedback") == "true" else OPEN_LOOP
     return RecordedPath(
         label,
         desired,

@@ -14,7 +14,9 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from youbot_dynamics import __version__
-from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.errors import YoubotDynamicsError, printable
+from youbot_dynamics.files import place_to_write
+from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.parameters import NodeParameters
 from youbot_dynamics.nodes.processes import start, stop
@@ -30,14 +32,24 @@ TABLE = (
         "output_folder",
         "youbot_identification",
         "Folder for recordings and results; made if needed.",
-        source="design",
+        read_only=True,
+        source="chosen: beside the terminal it is started from",
+    ),
+    Parameter(
+        "max_bag_size",
+        1000.0,
+        "Size at which a recording is ended by itself.",
+        unit="MB",
+        low=0.001,
+        high=1.0e6,
+        source="chosen: several hours of a youBot's topics, and a small part of a disk",
     ),
     Parameter(
         "pose_topic",
         "ground_truth",
         "Topic with the pose of the base, for the geometry and the report: PoseStamped, PoseWithCovarianceStamped or "
         "Odometry.",
-        source="design",
+        source="chosen: the name the twin publishes under",
     ),
 )
 
@@ -90,9 +102,20 @@ class IdentificationNode(Node):
         self._writer.write(topic, data, time.time_ns())
         self._count += 1
 
+    def _end_at_limit(self) -> None:
+        self._close()
+        text = f"max_bag_size of {self._config['max_bag_size']:g} MB reached: recorded {self._count} messages into "
+        self._status = Status(WARN, f"{text}{self._bag}, no more; call ~/fit, or ~/start for another bag")
+        self.get_logger().warning(self._status.message)
+        told = DiagnosticStatus(level=WARN, name="recording", message=self._status.message)
+        self._result.publish(DiagnosticArray(status=[told]))
+
     def _flush(self) -> None:
-        if self._writer is not None:
-            self._writer.flush()
+        if self._writer is None:
+            return
+        self._writer.flush()
+        if self._writer.size >= 1e6 * self._config["max_bag_size"]:
+            self._end_at_limit()
 
     def _robot_values(self) -> dict:
         return {n: v for n, v in self._config.values.items() if n.split(".")[0] == PREFIX}
@@ -140,10 +163,10 @@ class IdentificationNode(Node):
             out.mkdir(parents=True, exist_ok=True)
             robot = out / "robot.yaml"
             write_parameters(robot, "/**", self._robot_values(), ["The robot as it was when this was fitted."])
-            with (out / "fit.log").open("wb") as log:
+            with place_to_write(out / "fit.log").open("wb") as log:
                 self._child = start(self._command(robot, out), output=log.fileno())
-        except OSError as problem:
-            return _answer(response, False, f"{out}: {problem.strerror}")
+        except (OSError, YoubotDynamicsError) as problem:
+            return _answer(response, False, f"{out}: {getattr(problem, 'strerror', problem)}")
         self._status = Status(OK, f"fitting {self._bag}")
         return _answer(response, True, f"fitting; the result goes to {out} and to ~/result")
 
@@ -161,10 +184,15 @@ class IdentificationNode(Node):
         out = self._fit_folder
         if code not in (0, 3):
             lines = (out / "fit.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            self._status = Status(ERROR, lines[-1] if lines else f"the fit ended with exit code {code}")
+            self._status = Status(ERROR, printable(lines[-1]) if lines else f"the fit ended with exit code {code}")
             self.get_logger().error(self._status.message)
             return
-        content = json.loads((out / "result.json").read_text(encoding="utf-8"))
+        try:
+            content = read_result(out / "result.json")
+        except YoubotDynamicsError as problem:
+            self._status = Status(ERROR, str(problem))
+            self.get_logger().error(self._status.message)
+            return
         self._publish(content)
         level, text = (OK, "identified") if code == 0 else (WARN, "finished, but not everything is identifiable")
         nothing = {f"nothing for {stage}": reason for stage, reason in content["missing"].items()}

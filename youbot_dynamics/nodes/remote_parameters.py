@@ -13,7 +13,7 @@ _LOOK = 0.25  # [s] between looks for the nodes
 
 
 class RemoteParameters:
-    """Finds the first running node of some names and reports its parameters once.
+    """Finds the first running node of some names that has the parameters, and reports them once.
 
     Args:
         node: that asks.
@@ -30,15 +30,19 @@ class RemoteParameters:
         self._prefix = prefix
         self._report = report
         self._client: AsyncParameterClient | None = None
+        self._asked = "", ""
+        self._foreign: set[tuple[str, str]] = set()
         self._timer = node.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _look(self) -> None:
         if self._client is None:
-            found = {space: name for name, space in self._node.get_node_names_and_namespaces() if name in self._names}
+            running = self._node.get_node_names_and_namespaces()
+            found = {space: n for n, space in running if n in self._names and (n, space) not in self._foreign}
             own = self._node.get_namespace()
             # Of several robots only the one of our own namespace may answer for the bag.
             space = own if own in found else next(iter(found)) if len(found) == 1 else None
             if space is not None:
+                self._asked = found[space], space
                 self._client = AsyncParameterClient(self._node, f"{space.rstrip('/')}/{found[space]}")
         elif self._client.services_are_ready():
             self._timer.cancel()
@@ -50,5 +54,11 @@ class RemoteParameters:
         self._client.get_parameters(names).add_done_callback(lambda got: self._got(names, got))
 
     def _got(self, names: list[str], future) -> None:
-        plain = (parameter_value_to_python(value) for value in future.result().values)
+        plain = [parameter_value_to_python(value) for value in future.result().values]
+        if len(plain) != len(names) or all(value is None for value in plain):
+            # Somebody else's node of that name: ours may come yet.
+            self._foreign.add(self._asked)
+            self._client = None
+            self._timer.reset()
+            return
         self._report({n: list(v) if hasattr(v, "tolist") else v for n, v in zip(names, plain, strict=True)})

@@ -11,6 +11,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
 from youbot_dynamics.recording.mcap_writer import TopicQos
+from youbot_dynamics.recording.message_types import is_known
 
 _DISCOVERY = 0.25  # [s] between looks for new topics
 _DEPTH = 1000
@@ -55,7 +56,7 @@ class Taps:
                 kind = _message_class(types[0])
                 if kind is None:
                     self._ignored.add(topic)
-                    text = f"not recorded: {topic}, the package of {types[0]} is not installed"
+                    text = f"not recorded: {topic}, its type {types[0]} is not installed or unknown to the bag library"
                     self._node.get_logger().warning(text)
                     continue
                 self.topics[topic] = types[0]
@@ -82,9 +83,14 @@ class Taps:
 
 
 def _message_class(type_name: str):
-    """Class of a message type such as `sensor_msgs/msg/JointState`; None where its package is missing."""
-    package, kind, name = type_name.split("/")
+    """Class of a message type such as `sensor_msgs/msg/JointState`; None where it is not installed, or unknown to bags.
+
+    What is unknown is not looked for either: the name comes from the network, and would choose what is imported.
+    """
+    package, _, name = type_name.partition("/msg/")
+    if not is_known(type_name):
+        return None
     try:
-        return getattr(importlib.import_module(f"{package}.{kind}"), name)
+        return getattr(importlib.import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):
         return None

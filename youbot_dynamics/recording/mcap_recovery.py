@@ -12,9 +12,10 @@ from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bounds import ALLOWANCE, chunk_unpackers
 from youbot_dynamics.recording.message_types import jazzy_types
 from youbot_dynamics.recording.optional_packages import bag_packages
-from youbot_dynamics.recording.source import Decoder, TopicInfo, checked_size, checked_time, collect_topics
+from youbot_dynamics.recording.source import Decoder, TopicInfo, checked_size, collect_topics
 
 METADATA_RECORD = "youbot_dynamics"
+_TIMES_END = 1 << 63  # [ns]
 
 
 class _Scan:
@@ -109,9 +110,9 @@ class RecoveredMcap:
         times: list[int] = []
         scan = _Scan(path)
         for record in scan.records():
-            if isinstance(record, Message):
+            if isinstance(record, Message) and record.log_time < _TIMES_END:
                 counts[record.channel_id] += 1
-                times.append(checked_time(record.log_time))
+                times.append(record.log_time)
             elif isinstance(record, Schema):
                 schemas[record.id] = record.name
             elif isinstance(record, Channel):
@@ -143,7 +144,7 @@ class RecoveredMcap:
         with bag_packages():
             from mcap.records import Message
         for record in _Scan(self.path).records():
-            if isinstance(record, Message) and record.channel_id in wanted:
+            if isinstance(record, Message) and record.channel_id in wanted and record.log_time < _TIMES_END:
                 yield record.log_time, record.data
 
     def _describe(self, scan: _Scan, recovered: int, duration: float) -> str:

@@ -81,6 +81,11 @@ class BagWriter:
             self._file.flush()
             self._write_metadata()
 
+    @property
+    def size(self) -> int:
+        """Bytes handed to the file so far; those of the open chunk come with the next `flush`."""
+        return self._file.tell()
+
     def add_topic(self, name: str, type_name: str, definition: str | None = None, qos: TopicQos | None = None) -> None:
         """Announce a topic; a second time with the same type does nothing.
 

@@ -62,18 +62,21 @@ def definition_of(type_name: str) -> str:
         RecordingError: no such type in ROS 2 Jazzy.
         ResourceError: rosbags is not installed.
     """
-    store = jazzy_types()
-    if type_name not in store.fielddefs:
+    if not is_known(type_name):
         raise RecordingError(
             f"message type {type_name}",
             got="no definition of it",
             expected="a type of ROS 2 Jazzy such as sensor_msgs/msg/JointState",
             remedy="pass the text of its definition",
         )
-    return store.generate_msgdef(type_name, ros_version=2)[0]
+    return jazzy_types().generate_msgdef(type_name, ros_version=2)[0]
+
+
+def is_known(type_name: str) -> bool:
+    """Whether ROS 2 Jazzy, as rosbags knows it, has a message type: others cannot be recorded without a definition."""
+    return type_name in jazzy_types().fielddefs
 
 
 def type_hash_of(type_name: str) -> str:
     """Return the RIHS01 hash of a message type, "" for one that ROS 2 Jazzy does not have."""
-    store = jazzy_types()
-    return store.hash_rihs01(type_name) if type_name in store.fielddefs else ""
+    return jazzy_types().hash_rihs01(type_name) if is_known(type_name) else ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from youbot_dynamics.files import write_atomically
 from youbot_dynamics.recording.message_types import ROS_DISTRO
 
 _VERSION = 9
@@ -147,10 +147,5 @@ def write_metadata(folder: Path, information: Mapping[str, object], durable: boo
     Raises:
         OSError: the file cannot be written.
     """
-    temporary = folder / "metadata.yaml.tmp"
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(to_yaml({"rosbag2_bagfile_information": information}))
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-    temporary.replace(folder / "metadata.yaml")
+    text = to_yaml({"rosbag2_bagfile_information": information})
+    write_atomically(folder / "metadata.yaml", text, durable=durable)

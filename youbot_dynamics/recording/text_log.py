@@ -17,11 +17,14 @@ from types import MappingProxyType
 import numpy as np
 
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.files import read_bytes
 from youbot_dynamics.recording.series import FloatArray
 from youbot_dynamics.recording.text_columns import ROLES, Columns, parse_columns
 
 _DELIMITERS = (";", "\t", ",", None)
 _HEADER_LINES = 1000
+_LONGEST_LINE = 100_000  # characters
+LARGEST = 500_000_000  # [bytes] of a log
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,26 +57,22 @@ class _Format:
     encoding: str
 
 
-def read_text_log(path: Path | str, columns: str) -> TextLog:
+def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextLog:
     """Read a text log.
 
     Args:
         path: the file.
         columns: names in file order such as ``time:ms,_,command.x:rad/s,measured.x``; ``_`` skips a column,
             what follows the last name is not read. See :func:`text_columns.parse_columns`.
+        limit: most bytes the file may have, before `files.scaled`.
 
     Raises:
-        RecordingError: a description that does not fit the file, an entry that is not a number, or a time
-            that does not increase; with file and line.
+        RecordingError: no regular file, or one beyond the limit; a description that does not fit the file, an entry
+            that is not a number, or a time that does not increase; with file and line.
     """
     path = Path(path)
     described = parse_columns(columns)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise RecordingError(
-            str(path), got=f"{error.strerror}", expected="a text log", remedy="check the path"
-        ) from error
+    content = read_bytes(path, RecordingError, str(path), "a text log", limit)
     encoding = _encoding(content)
     layout = _find_data(path, encoding, described)
     values = _load(path, layout, described)
@@ -127,7 +126,9 @@ def _find_data(path: Path, encoding: str, columns: Columns) -> _Format:
     """Return where the data begin and how they are separated."""
     widest: tuple[int, str] = (0, "")
     with path.open(encoding=encoding) as file:
-        for number, line in enumerate(file):
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), "")):
+            if len(line) == _LONGEST_LINE:
+                widest = max(widest, (1, f"a line of {_LONGEST_LINE} characters or more"))
             for delimiter in _DELIMITERS:
                 fields = _fields(line, delimiter)
                 if fields and all(map(_is_number, fields)):
@@ -146,16 +147,16 @@ def _find_data(path: Path, encoding: str, columns: Columns) -> _Format:
 
 def _load(path: Path, layout: _Format, columns: Columns) -> FloatArray:
     try:
-        values: FloatArray = np.loadtxt(
-            path,
-            dtype=np.float64,
-            delimiter=layout.delimiter,
-            skiprows=layout.header_lines,
-            usecols=[column.place for column in columns.used],
-            comments=None,
-            ndmin=2,
-            encoding=layout.encoding,
-        )
+        with path.open(encoding=layout.encoding) as file:  # opened here: numpy would unpack what is named .gz
+            values: FloatArray = np.loadtxt(
+                file,
+                dtype=np.float64,
+                delimiter=layout.delimiter,
+                skiprows=layout.header_lines,
+                usecols=[column.place for column in columns.used],
+                comments=None,
+                ndmin=2,
+            )
     except ValueError as error:
         for number, line in _data_lines(path, layout):
             fields = _fields(line, layout.delimiter)
@@ -174,7 +175,7 @@ def _data_lines(path: Path, layout: _Format) -> Iterator[tuple[int, str]]:
     with path.open(encoding=layout.encoding) as file:
         for number, line in enumerate(file, start=1):
             if number > layout.header_lines and line.strip():
-                yield number, line
+                yield number, line[:_LONGEST_LINE]
 
 
 def _bad_entry(path: Path, number: int, line: str, got: str) -> RecordingError:

@@ -1,0 +1,46 @@
+"""Reads result.json back, as strictly as its readers need it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.files import read_text
+
+LARGEST = 20_000_000  # [bytes] of a result.json
+
+_TEXTS = ("stage", "name", "verdict")
+_OTHERS = ("value", "unit", "standard_error", "interval_95", "samples", "valid_for")
+
+
+def read_result(path: Path, limit: int = LARGEST) -> dict[str, Any]:
+    """Contents of a result.json; see docs/result.schema.json.
+
+    Args:
+        path: the file.
+        limit: most bytes it may have, before `files.scaled`.
+
+    Returns:
+        Every entry of "parameters" has its texts and values, "missing" and "warnings" hold texts.
+
+    Raises:
+        IdentificationError: no such file, too large, or not what `youbot identify` writes.
+    """
+    thing = f"result {path}"
+    text = read_text(path, IdentificationError, thing, "a result.json of youbot identify", limit)
+    try:
+        content = json.loads(text)
+        entries, missing, warnings = content["parameters"], content["missing"].items(), list(content["warnings"])
+        texts = [content["robot_id"], *warnings, *(word for pair in missing for word in pair)]
+        texts += [entry[key] for entry in entries for key in _TEXTS]
+        complete = all(key in entry for entry in entries for key in _OTHERS)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
+        got = f"{type(problem).__name__}: {problem}"
+        raise IdentificationError(thing, got=got, expected="JSON of youbot identify", remedy="fit again") from None
+    if not complete or not all(isinstance(word, str) and word.isprintable() for word in texts):
+        raise IdentificationError(
+            thing, got="entries that lack something, or are no text", expected="JSON of youbot identify"
+        )
+    return dict(content)
