@@ -162,7 +162,7 @@ def test_before_a_first_reading_only_commands_that_may_still_act_are_kept() -> N
     predictor = BasePredictor(late(DELAYS), 1.0)
     for k in range(500):
         predictor.sent(k * HOLD, np.array([0.1, 0.0, 0.0]))
-    assert len(predictor._sent) <= max(DELAYS) / HOLD + 3
+    assert predictor.kept <= max(DELAYS) / HOLD + 3
     predictor.observe(499 * HOLD, np.zeros(3))
     now = 499 * HOLD
     np.testing.assert_allclose(predictor.poses([now + 0.2], [], np.zeros((0, 3)))[0], [0.02, 0.0, 0.0], atol=1e-9)

@@ -9,6 +9,7 @@ law for a tracker that has a feed-forward and a predictor of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 
 import numpy as np
@@ -92,8 +93,9 @@ class AxisLaw:
         return float(w[0] + self.error * error + self.speed * speed + past + known)
 
 
+@lru_cache(maxsize=32)
 def axis_law(dead_time: float, lag: float, period: float, response_time: float) -> AxisLaw:
-    """Optimal law of an axis for held commands.
+    """Optimal law of an axis for held commands; the last ones are kept, each takes some 10 ms.
 
     Without delay and lag it is u = w - eps / response_time (for periods short beside the response time).
 

@@ -2,19 +2,121 @@
 
 from __future__ import annotations
 
+from math import ceil
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.control.trajectory import Trajectory
-from youbot_dynamics.dynamics.driven_base import DriveConstants, DrivenBase, droop, resistance
-from youbot_dynamics.kinematics import planar
-
-Vector = NDArray[np.float64]
+from youbot_dynamics.control.trajectory import TimedPath, Trajectory, write_pose
+from youbot_dynamics.dynamics.driven_base import DriveConstants, DrivenBase, droop
+from youbot_dynamics.dynamics.mecanum_dynamics import accelerate, friction_forces
+from youbot_dynamics.kinematics.arcs import between
 
 _GRID = 2e-3  # [s] between the points at which the corrections are kept
 _BEFORE = 0.1  # [s] of rest before the first point
 _FADED = 20.0  # time constants of lag and loop after which nothing remains of a motion
+
+
+class Inverse(NamedTuple):
+    """A feed-forward in numbers: what it inverts, and the corrections it has worked out so far.
+
+    Corrections are worked out on a grid when they are first asked for, from rest before the trajectory on or, where
+    they are first asked for in its midst, from as long before as a motion is felt.
+
+    Args:
+        path: to be followed.
+        drive: that follows it.
+        hold: how long a command is held [s].
+        memory: points of the grid for which a motion is felt.
+        corrections: (n, 3) lag r - e at the points of the grid [m, m, rad]; changed.
+        droop: (2, 3) e and e' at the last point reached; changed.
+        reached: (2,) first point that is right, and the one from which to go on; changed.
+    """
+
+    path: TimedPath
+    drive: DriveConstants
+    hold: float
+    memory: int
+    corrections: Vector
+    droop: Vector
+    reached: NDArray[np.int64]
+
+
+@compiled
+def _reach(inverse: Inverse, first: int, last: int) -> None:
+    """Work out the corrections from point `first` to point `last`."""
+    reached, corrections, droops = inverse.reached, inverse.corrections, inverse.droop
+    if first < reached[0] or first > reached[1] + inverse.memory:
+        begin = max(0, first - inverse.memory)
+        reached[0], reached[1] = first if begin > 0 else 0, begin
+        corrections[begin], droops[:] = 0.0, 0.0
+    _, lag, rate, inertia, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = inverse.drive
+    none, forces, pull = np.zeros(max(3, len(places))), np.zeros(3), np.zeros(3)
+    before, after, twist = np.zeros(3), np.zeros(3), np.zeros(3)
+    # A point is right when the steps on both its sides are done; after the last one the base rests.
+    for k in range(reached[1], min(last + 1, len(corrections) - 1)):
+        write_pose(inverse.path, k * _GRID - _BEFORE, before)
+        write_pose(inverse.path, (k + 1) * _GRID - _BEFORE, after)
+        twist[0], twist[1], twist[2] = between(before[0], before[1], before[2], after[0], after[1], after[2])
+        for axis in range(3):
+            twist[axis] /= _GRID
+        if rate > 0.0:
+            vx, vy, wz = twist[0], twist[1], twist[2]
+            friction_forces(vx, vy, wz, rows, places, gains, of_wheels, of_rollers, viscous, none, forces)
+            accelerate(vx, vy, wz, inertia, mass, centre[0], centre[1], none, forces, pull)
+        for axis in range(3):
+            old = droops[0, axis]
+            if rate > 0.0:
+                droops[0, axis], droops[1, axis] = droop(rate, -pull[axis], _GRID, old, droops[1, axis])
+            answer = twist[axis] - (droops[0, axis] - old) / _GRID
+            # At a point the answer is the mean of those before and behind it.
+            corrections[k, axis] += 0.5 * lag * answer
+            corrections[k + 1, axis] = 0.5 * lag * answer - droops[0, axis]
+        reached[1] = k + 1
+
+
+@compiled
+def _correction(inverse: Inverse, time: float, axis: int) -> float:
+    """Value of lag r - e [m or rad], linear between the points of the grid."""
+    last = len(inverse.corrections) - 1
+    place = min(max((time + _BEFORE) / _GRID, 0.0), float(last))
+    k = min(int(place), last - 1)
+    low, high = inverse.corrections[k, axis], inverse.corrections[k + 1, axis]
+    value: float = low + (place - k) * (high - low)
+    return value
+
+
+@compiled
+def feed_forward(inverse: Inverse, time: float, count: int, twists: Vector) -> None:
+    """Write the twists to be sent at `time` since the trajectory began [s] and each `hold` after it.
+
+    Args:
+        inverse: what is inverted; what had to be worked out is kept there.
+        time: of the first command [s].
+        count: of commands.
+        twists: (k, 3) written, k = `count` [m/s, m/s, rad/s].
+    """
+    dead, hold = inverse.drive.dead_times, inverse.hold
+    corrected = len(inverse.corrections) > 1
+    if corrected:
+        last = len(inverse.corrections) - 2
+        low = (time + min(dead[0], dead[1], dead[2]) + _BEFORE) / _GRID
+        high = (time + max(dead[0], dead[1], dead[2]) + count * hold + _BEFORE) / _GRID
+        _reach(inverse, int(min(max(low, 0.0), last)), int(min(max(high, 0.0), last)) + 1)
+    begin, end = np.zeros(3), np.zeros(3)
+    for k in range(count):
+        for axis in range(3):
+            acts = time + k * hold + dead[axis]
+            write_pose(inverse.path, acts, begin)
+            write_pose(inverse.path, acts + hold, end)
+            move = between(begin[0], begin[1], begin[2], end[0], end[1], end[2])
+            change = 0.0
+            if corrected:
+                change = _correction(inverse, acts + hold, axis) - _correction(inverse, acts, axis)
+            twists[k, axis] = (move[axis] + change) / hold
 
 
 class FeedForward:
@@ -28,57 +130,22 @@ class FeedForward:
         base: model of the robot.
         trajectory: desired poses.
         hold: how long a command is held [s].
+
+    Attributes:
+        numbers: the same for compiled loops.
     """
 
     def __init__(self, base: DrivenBase, trajectory: Trajectory, hold: float) -> None:
-        self.base = base
-        self.trajectory = trajectory
-        self.hold = hold
         slowest = base.lag + (1.0 / base.rate if base.rate > 0.0 else 0.0)
-        count = int(np.ceil((trajectory.duration + _FADED * slowest + 2.0 * _BEFORE) / _GRID)) + 2
-        self._first = -_BEFORE
-        grid = self._first + _GRID * np.arange(count)
-        self._corrections: Vector | None = None
-        if slowest > 0.0:
-            twists = planar.steps_of_path(trajectory.path(grid)) / _GRID
-            self._corrections = _corrections(base.constants, np.ascontiguousarray(twists), _GRID)
+        felt = ceil(_FADED * slowest / _GRID)
+        count = ceil((trajectory.duration + 2.0 * _BEFORE) / _GRID) + felt + 2 if slowest > 0.0 else 0
+        reached = np.zeros(2, np.int64)
+        self.numbers = Inverse(
+            trajectory.numbers, base.constants, float(hold), felt, np.zeros((count, 3)), np.zeros((2, 3)), reached
+        )
 
     def twist(self, time: float) -> Vector:
         """Twist (3,) to be sent at `time` since the trajectory began [s], and held."""
-        found = np.empty(3)
-        for axis in range(3):
-            begin = time + float(self.base.dead_times[axis])
-            found[axis] = self.trajectory.mean_twist(begin, begin + self.hold)[axis]
-            found[axis] += (self._correction(begin + self.hold, axis) - self._correction(begin, axis)) / self.hold
-        return found
-
-    def _correction(self, time: float, axis: int) -> float:
-        """Value of lag r - e [m or rad], linear between the points of the grid."""
-        if self._corrections is None:
-            return 0.0
-        place = min(max((time - self._first) / _GRID, 0.0), len(self._corrections) - 1.0)
-        k = min(int(place), len(self._corrections) - 2)
-        low, high = self._corrections[k, axis], self._corrections[k + 1, axis]
-        return float(low + (place - k) * (high - low))
-
-
-@compiled
-def _corrections(constants: DriveConstants, twists: Vector, dt: float) -> Vector:
-    """Values lag r - e (n + 1, 3) at the points between which a base moves with body twists (n, 3), dt [s] apart."""
-    count = len(twists)
-    found = np.zeros((count + 1, 3))
-    none = np.zeros(max(3, len(constants.positions)))
-    forces, pull = np.zeros(3), np.zeros(3)
-    held_back, speed = np.zeros(3), np.zeros(3)
-    for k in range(count):
-        if constants.rate > 0.0:
-            resistance(constants, twists[k], forces, none, pull)
-        for axis in range(3):
-            old = held_back[axis]
-            if constants.rate > 0.0:
-                held_back[axis], speed[axis] = droop(constants.rate, pull[axis], dt, old, speed[axis])
-            answer = twists[k, axis] - (held_back[axis] - old) / dt
-            # At a point the answer is the mean of those before and behind it.
-            found[k, axis] += 0.5 * constants.lag * answer
-            found[k + 1, axis] += 0.5 * constants.lag * answer - held_back[axis]
-    return found
+        twist: Vector = np.empty((1, 3))
+        feed_forward(self.numbers, float(time), 1, twist)
+        return twist.reshape(3)

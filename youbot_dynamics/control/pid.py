@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import e, exp
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Vector = NDArray[np.float64]
+from youbot_dynamics.arrays import Vector
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,13 @@ class Pid:
 
     def __init__(self, gains: PidGains) -> None:
         self.gains = gains
-        self._integral: Vector = np.zeros(3)
-        self._slope: Vector = np.zeros(3)
-        self._previous: tuple[float, Vector] | None = None
+        self._integral, self._slope = [0.0] * 3, [0.0] * 3
+        self._previous: tuple[float, list[float]] | None = None
 
     @property
     def slope(self) -> Vector:
         """Filtered rate of the error (3,) [m/s, m/s, rad/s]."""
-        return self._slope.copy()
+        return np.array(self._slope)
 
     def correct(self, error: ArrayLike, time: float, cut: ArrayLike) -> Vector:
         """Twist correction for an error at a time.
@@ -88,20 +87,19 @@ class Pid:
         Returns:
             (3,) correction in the body frame [m/s, m/s, rad/s].
         """
-        values = np.asarray(error, dtype=float)
-        gains = self.gains
-        if self._previous is not None and time > self._previous[0]:
-            dt = time - self._previous[0]
-            step = 0.5 * (values + self._previous[1]) * dt
-            winding = np.asarray(cut, dtype=float) * step > 1e-12 * dt
-            self._integral = self._integral + np.where(winding, 0.0, step)
+        values: list[float] = np.asarray(error, dtype=float).tolist()
+        gains, previous = self.gains, self._previous
+        if previous is not None and time > previous[0]:
+            dt = time - previous[0]
             blend = 1.0 - exp(-dt / gains.derivative_time)
-            self._slope = self._slope + blend * ((values - self._previous[1]) / dt - self._slope)
-        if self._previous is None or time > self._previous[0]:
-            self._previous = (time, values.copy())
-        correction: Vector = -(
-            np.multiply(gains.proportional, values)
-            + np.multiply(gains.integral, self._integral)
-            + np.multiply(gains.derivative, self._slope)
+            for axis, lost in enumerate(np.asarray(cut, dtype=float).tolist()):
+                step = 0.5 * (values[axis] + previous[1][axis]) * dt
+                if lost * step <= 1e-12 * dt:
+                    self._integral[axis] += step
+                self._slope[axis] += blend * ((values[axis] - previous[1][axis]) / dt - self._slope[axis])
+        if previous is None or time > previous[0]:
+            self._previous = (time, values)
+        terms = zip(
+            gains.proportional, values, gains.integral, self._integral, gains.derivative, self._slope, strict=True
         )
-        return correction
+        return np.array([-(p * error + i * total + d * slope) for p, error, i, total, d, slope in terms])

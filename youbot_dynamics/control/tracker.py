@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
+from math import ceil, cos, exp, hypot, pi, sin
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.base_lq import LqFeedback, LqSettings
 from youbot_dynamics.control.base_predictor import BasePredictor
-from youbot_dynamics.control.feed_forward import FeedForward
+from youbot_dynamics.control.feed_forward import FeedForward, Inverse, feed_forward
 from youbot_dynamics.control.pid import Pid, PidGains, gains_for_delay
-from youbot_dynamics.control.trajectory import Trajectory
-from youbot_dynamics.dynamics.driven_base import DrivenBase
-from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+from youbot_dynamics.control.trajectory import Trajectory, write_pose
+from youbot_dynamics.dynamics.driven_base import STEP, DrivenBase, follow
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.parameters import setting
 
-Vector = NDArray[np.float64]
-
 # Differences of sent and requested twist below this are rounding, not limits [m/s, rad/s].
 _CUT_FLOOR = 1e-6
-_READINGS = 50  # poses kept to be compared with pictures, which come late
+_READINGS = 51  # poses kept to be compared with pictures, which come late
 _SAME_MOMENT = 0.1  # [s] between a picture and the reading that tells where the robot was
 
 
@@ -106,8 +107,8 @@ class TrackerSettings:
 
     def tolerates(self, error: ArrayLike) -> bool:
         """Whether an error (3,) [m, m, rad] is within the tolerances: beyond them something is wrong, not late."""
-        ex, ey, eyaw = (float(value) for value in np.asarray(error, dtype=float))
-        return float(np.hypot(ex, ey)) <= self.position_tolerance and abs(eyaw) <= self.yaw_tolerance
+        ex, ey, eyaw = np.asarray(error, dtype=float).tolist()
+        return hypot(ex, ey) <= self.position_tolerance and abs(eyaw) <= self.yaw_tolerance
 
     def gains(self, delays: ArrayLike, period: float) -> PidGains | None:
         """Gains for delays (3,) that the tracker looks ahead over [s], None without feedback.
@@ -157,6 +158,89 @@ class TrackerState:
     finished: bool
 
 
+class _Moment(NamedTuple):
+    """What a step begins with.
+
+    Args:
+        send_time: when the command leaves [s].
+        pose_time: stamp of the pose [s].
+        state_time: of the predictor's state [s]; -inf where nothing is predicted.
+        planned: number of commands from now on.
+        start: of the trajectory [s].
+        aside: how far the path is moved to the left [m].
+    """
+
+    send_time: float
+    pose_time: float
+    state_time: float
+    planned: int
+    start: float
+    aside: float
+
+
+@compiled
+def _write_desired(inverse: Inverse, time: float, aside: float, pose: Vector) -> None:
+    """Write the desired pose (3,) at `time` [s], moved to the left."""
+    write_pose(inverse.path, time, pose)
+    pose[0] -= sin(pose[2]) * aside
+    pose[1] += cos(pose[2]) * aside
+
+
+@compiled
+def _write_error(actual: Vector, desired: Vector, error: Vector) -> None:
+    """Write actual less desired pose (3,), in the body frame of the actual one, yaw wrapped."""
+    c, s = cos(actual[2]), sin(actual[2])
+    dx, dy = actual[0] - desired[0], actual[1] - desired[1]
+    turn = (actual[2] - desired[2] + pi) % (2.0 * pi) - pi
+    error[0], error[1], error[2] = c * dx + s * dy, c * dy - s * dx, pi if turn == -pi else turn
+
+
+@compiled
+def _look_ahead(
+    inverse: Inverse,
+    moment: _Moment,
+    pose: Vector,
+    state: Vector,
+    sent: Vector,
+    twists: Vector,
+    order: NDArray[np.int64],
+    errors: Vector,
+) -> None:
+    """Write the feed-forward, the error, and the error that each axis will have when a command sent now takes effect.
+
+    An axis with a shorter dead time gets commands in between that are not known yet: their feed-forward stands in.
+
+    Args:
+        inverse: the feed-forward.
+        moment: times.
+        pose: (3,) measured.
+        state: (12,) of the base at the moment's `state_time`.
+        sent: (c,) times of the commands [s]; the last `planned` are written.
+        twists: (c, 3) of them; the last `planned` are written.
+        order: (3,) of the axes, that with the shortest dead time first.
+        errors: (2, 3) written: now, and when a command takes effect.
+    """
+    first, dead = len(sent) - moment.planned, inverse.drive.dead_times
+    feed_forward(inverse, moment.send_time - moment.start, moment.planned, twists[first:])
+    desired, error, at, poses = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
+    _write_desired(inverse, moment.pose_time - moment.start, moment.aside, desired)
+    _write_error(pose, desired, errors[0])
+    if moment.state_time == -np.inf:
+        return
+    for k in range(moment.planned):
+        sent[first + k] = moment.send_time + k * inverse.hold
+    for k in range(3):
+        at[k] = max(moment.send_time + dead[order[k]], moment.state_time)
+        for axis in range(3):
+            poses[k, axis] = state[axis]
+    follow(inverse.drive, state.copy(), moment.state_time, at[2], STEP, sent, twists, at, poses)
+    for k in range(3):
+        axis = order[k]
+        _write_desired(inverse, moment.send_time + dead[axis] - moment.start, moment.aside, desired)
+        _write_error(poses[k], desired, error)
+        errors[1, axis] = error[axis]
+
+
 class Tracker:
     """Follows one trajectory with a robot whose answer to a command is known from a model.
 
@@ -191,26 +275,30 @@ class Tracker:
         line_blend: float = 0.0,
     ) -> None:
         self.trajectory = trajectory
-        self.start = start
+        self.start = float(start)
         self.base = base
         self.hold = hold
         self.settle = settle
         self._feed_forward = FeedForward(base, trajectory, hold)
         self._predictor = BasePredictor(base, trust)
-        self._ahead = int(np.ceil(float(np.ptp(base.dead_times)) / hold)) + 1
+        self._planned = 1 if feedback is None else ceil(float(np.ptp(base.dead_times)) / hold) + 1
+        self._order = np.argsort(base.dead_times)
         self._law = feedback
         self._line_blend = line_blend
         self._line: tuple[float, float] | None = None  # stamp of the last deviation [s], how far the path is moved [m]
-        self._readings: list[tuple[float, Vector]] = []
+        self._readings: deque[tuple[float, Vector]] = deque(maxlen=_READINGS)
         self._request: Vector = np.zeros(3)
         self._requested_at = -np.inf
         self._cut: Vector = np.zeros(3)
 
+    @property
+    def _aside(self) -> float:
+        return 0.0 if self._line is None else self._line[1]
+
     def desired_pose(self, time: float) -> Vector:
         """Desired pose (3,) at a stamp [s], moved sideways by what `observe_line` has seen."""
         pose = self.trajectory.pose(time - self.start)
-        if self._line is not None:
-            pose[:2] += planar.rotation(float(pose[2])) @ np.array([0.0, self._line[1]])
+        pose[:2] += self._aside * planar.rotation(float(pose[2]))[:, 1]
         return pose
 
     def observe_line(self, stamp: float, deviation: float) -> None:
@@ -235,14 +323,15 @@ class Tracker:
         seen = own - deviation
         # The path goes to the line smoothly from the first picture on.
         since, moved = self._line or (stamp, seen if self._line_blend <= 0.0 else 0.0)
-        share = 1.0 if self._line_blend <= 0.0 else 1.0 - np.exp(-(stamp - since) / self._line_blend)
+        share = 1.0 if self._line_blend <= 0.0 else 1.0 - exp(-(stamp - since) / self._line_blend)
         self._line = (stamp, moved + share * (seen - moved))
 
     def observe_sent(self, twist: ArrayLike) -> None:
         """Learn what became of the last request: the limited twist (3,) that was really sent."""
         sent = np.asarray(twist, dtype=float)
         cut = sent - self._request
-        self._cut = np.where(np.abs(cut) > _CUT_FLOOR, cut, 0.0)
+        cut[np.abs(cut) <= _CUT_FLOOR] = 0.0
+        self._cut = cut
         if self._requested_at > -np.inf:
             self._predictor.sent(self._requested_at, sent)
 
@@ -254,48 +343,37 @@ class Tracker:
             pose_time: stamp of the pose [s].
             pose: (3,) measured pose in the odometry frame [m, m, rad].
         """
-        self._readings = [*self._readings[-_READINGS:], (pose_time, np.array(pose, dtype=float))]
-        request = self._feed_forward.twist(send_time - self.start)
-        error = _error(np.asarray(pose, dtype=float), self.desired_pose(pose_time))
+        measured = np.array(pose, dtype=float)
+        self._readings.append((pose_time, measured))
+        predictor, law = self._predictor, self._law
+        if law is not None:
+            predictor.observe(pose_time, measured)
+        planned, inverse = self._planned, self._feed_forward.numbers
+        moment = _Moment(float(send_time), float(pose_time), predictor.time, planned, self.start, self._aside)
+        sent, twists = predictor.commands(planned)
+        errors = np.zeros((2, 3))
+        _look_ahead(inverse, moment, measured, predictor.state, sent, twists, self._order, errors)
+        request = twists[-planned].copy()
         rate, correction = np.zeros(3), np.zeros(3)
-        if self._law is not None:
-            self._predictor.observe(pose_time, pose)
-            correction = self._law.correct(self._error_to_come(send_time, request), send_time, self._cut)
-            rate = self._law.slope
+        if law is not None:
+            correction = law.correct(errors[1], send_time, self._cut)
+            rate = law.slope
         finished = send_time - self.start >= self.trajectory.duration + self.settle
         self._request = np.zeros(3) if finished else request + correction
         self._requested_at = send_time
-        self._predictor.sent(send_time, self._request)
-        return TrackerState(self._request.copy(), correction, error, rate, finished)
-
-    def _error_to_come(self, send_time: float, first: Vector) -> Vector:
-        """Error (3,) in the body frame that each axis will have when a command sent at `send_time` takes effect.
-
-        An axis with a shorter dead time gets commands in between that are not known yet: their feed-forward stands in.
-        """
-        moments = send_time + self.base.dead_times
-        times = send_time + self.hold * np.arange(self._ahead)
-        later = [self._feed_forward.twist(float(time) - self.start) for time in times[1:]]
-        poses = self._predictor.poses(moments, times, np.array([first, *later]))
-        errors = [_error(pose, self.desired_pose(float(time))) for pose, time in zip(poses, moments, strict=True)]
-        return np.array([errors[axis][axis] for axis in range(3)])
+        predictor.sent(send_time, self._request)
+        return TrackerState(self._request.copy(), correction, errors[0], rate, finished)
 
 
-def compile_tracker(dynamics: MecanumDynamics) -> None:
-    """Compile what a tracker runs on: in the middle of a drive that would keep it silent for seconds.
+def compile_tracker(base: DrivenBase, hold: float) -> None:
+    """Compile what a tracker runs on, and work out its laws: in the middle of a drive that would keep it silent.
 
     Args:
-        dynamics: of the base; any will do.
+        base: how the robot answers its commands.
+        hold: how long a command is held [s].
     """
-    base = DrivenBase(dynamics, np.full(3, 0.1), 0.02, 20.0)
     trajectory = Trajectory(np.array([0.0, 0.1]), np.array([[0.0, 0.0, 0.0], [0.01, 0.0, 0.0]]))
     for law in ("pid", "lq"):
-        tracker = TrackerSettings(tracker=law).for_trajectory(trajectory, 0.2, base, 0.02)
+        tracker = TrackerSettings(tracker=law).for_trajectory(trajectory, 0.2, base, hold)
         for step in range(3):
             tracker.step(0.02 * (step + 1), 0.02 * step, np.zeros(3))
-
-
-def _error(actual: Vector, desired: Vector) -> Vector:
-    """Actual less desired pose (3,), in the body frame of the actual one, yaw wrapped."""
-    offset = planar.rotation(float(actual[2])).T @ (actual[:2] - desired[:2])
-    return np.array([offset[0], offset[1], planar.wrap(float(actual[2] - desired[2]))])

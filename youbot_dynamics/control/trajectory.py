@@ -3,17 +3,77 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.arcs import along
 from youbot_dynamics.parameters import setting
 
-Vector = NDArray[np.float64]
-
 _LARGEST = 1e6  # [m, rad, s, ...] beyond which a number is a mistake, and sums lose their digits
+
+
+class TimedPath(NamedTuple):
+    """A trajectory in numbers, for compiled loops; arrays are read-only.
+
+    Args:
+        times: (n,) increasing [s].
+        poses: (n, 3) [m, m, rad], yaws without jumps.
+        joints: (n - 1, 3) body twists that join them.
+        rates: (n, 3) of x, y, yaw in the fixed frame at the points, which then shape the path; (0, 3) without.
+    """
+
+    times: Vector
+    poses: Vector
+    joints: Vector
+    rates: Vector
+
+
+@compiled
+def write_pose(path: TimedPath, time: float, pose: Vector) -> None:
+    """Write the desired pose (3,) at `time` [s]; the yaw is not wrapped."""
+    times = path.times
+    # By halving: the last point that is not later, but one with a point behind it.
+    k, high = 0, max(1, len(times) - 1)
+    while high - k > 1:
+        middle = (k + high) // 2
+        if times[middle] <= time:
+            k = middle
+        else:
+            high = middle
+    if time <= times[0] or time >= times[-1]:
+        k = 0 if time <= times[0] else len(times) - 1
+        for axis in range(3):
+            pose[axis] = path.poses[k, axis]
+        return
+    since, begin, end = time - times[k], path.poses[k], path.poses[k + 1]
+    if len(path.rates) == 0:
+        joint = path.joints[k]
+        pose[0], pose[1], pose[2] = along(
+            begin[0], begin[1], begin[2], joint[0] * since, joint[1] * since, joint[2] * since
+        )
+        return
+    span = times[k + 1] - times[k]
+    s = since / span
+    rest = 1.0 - s
+    for axis in range(3):
+        pose[axis] = (
+            (1.0 + 2.0 * s) * rest * rest * begin[axis]
+            + s * rest * rest * span * path.rates[k, axis]
+            + s * s * (3.0 - 2.0 * s) * end[axis]
+            - s * s * rest * span * path.rates[k + 1, axis]
+        )
+
+
+@compiled
+def _write_poses(path: TimedPath, times: Vector, poses: Vector) -> None:
+    for k in range(len(times)):
+        write_pose(path, times[k], poses[k])
 
 
 @dataclass(frozen=True)
@@ -87,6 +147,9 @@ class Trajectory:
         poses: (n, 3) x, y, yaw in one fixed frame [m, m, rad].
         twists: (n, 3) body twists at the points [m/s, m/s, rad/s], or None.
 
+    Attributes:
+        numbers: the same for compiled loops.
+
     Raises:
         TrajectoryError: wrong shapes, no points, numbers that are not finite or beyond 1e6, or times that do not
             increase.
@@ -95,8 +158,7 @@ class Trajectory:
     times: Vector
     poses: Vector
     twists: Vector | None = None
-    _joints: Vector = field(init=False, repr=False)
-    _rates: Vector | None = field(init=False, repr=False)
+    numbers: TimedPath = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check shapes and order, and freeze the arrays."""
@@ -125,17 +187,11 @@ class Trajectory:
             )
         joints = planar.steps_of_path(poses) / np.diff(times)[:, None]
         poses[:, 2] = np.unwrap(poses[:, 2])
-        rates = None if twists is None else _fixed_rates(poses, twists)
-        for name, value in (
-            ("_rates", rates),
-            ("times", times),
-            ("poses", poses),
-            ("twists", twists),
-            ("_joints", joints),
-        ):
-            if value is not None:
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
+        rates = np.empty((0, 3)) if twists is None else _fixed_rates(poses, twists)
+        numbers = TimedPath(*(read_only(np.ascontiguousarray(part)) for part in (times, poses, joints, rates)))
+        kept = None if twists is None else read_only(twists)
+        for name, part in (("numbers", numbers), ("times", numbers.times), ("poses", numbers.poses), ("twists", kept)):
+            object.__setattr__(self, name, part)
 
     @property
     def duration(self) -> float:
@@ -187,41 +243,15 @@ class Trajectory:
         Between two points along the constant twist that joins them (exact for a program); with given twists along
         the cubic that has their velocities at the points.
         """
-        if time <= self.times[0]:
-            return np.array(self.poses[0])
-        if time >= self.times[-1]:
-            return np.array(self.poses[-1])
-        k = int(np.searchsorted(self.times, time, side="right")) - 1
-        if self._rates is None:
-            return planar.integrate(self.poses[k], self._joints[k], time - self.times[k])
-        span = float(self.times[k + 1] - self.times[k])
-        s = (time - float(self.times[k])) / span
-        pose: Vector = (
-            (1.0 + 2.0 * s) * (1.0 - s) ** 2 * self.poses[k]
-            + s * (1.0 - s) ** 2 * span * self._rates[k]
-            + s**2 * (3.0 - 2.0 * s) * self.poses[k + 1]
-            + s**2 * (s - 1.0) * span * self._rates[k + 1]
-        )
+        pose: Vector = self.path(np.array([time], dtype=float))[0]
         return pose
 
     def path(self, times: ArrayLike) -> Vector:
         """Desired poses (k, 3) at times (k,) [s]: `pose` for many moments at once, its yaw not wrapped."""
-        at = np.clip(np.asarray(times, dtype=float), self.times[0], self.times[-1])
-        k = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, max(0, len(self.times) - 2))
-        if len(self.times) == 1:
-            return np.tile(self.poses[0], (len(at), 1))
-        since = at - self.times[k]
-        if self._rates is None:
-            return planar.move_each(self.poses[k], self._joints[k] * since[:, None])
-        span = (self.times[k + 1] - self.times[k])[:, None]
-        s = since[:, None] / span
-        path: Vector = (
-            (1.0 + 2.0 * s) * (1.0 - s) ** 2 * self.poses[k]
-            + s * (1.0 - s) ** 2 * span * self._rates[k]
-            + s**2 * (3.0 - 2.0 * s) * self.poses[k + 1]
-            + s**2 * (s - 1.0) * span * self._rates[k + 1]
-        )
-        return path
+        at = np.ascontiguousarray(times, dtype=float)
+        poses = np.empty((len(at), 3))
+        _write_poses(self.numbers, at, poses)
+        return poses
 
     def mean_twist(self, start: float, end: float) -> Vector:
         """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have.

@@ -40,7 +40,7 @@ STATE_SIZE = 12
 
 
 class DriveConstants(NamedTuple):
-    """A driven base in numbers.
+    """A driven base in numbers. Loops unpack it first: each look into a tuple of arrays costs them more than a tanh.
 
     Args:
         dead_times: (3,) of x, y, yaw [s].
@@ -69,46 +69,6 @@ class DriveConstants(NamedTuple):
     wheel_coulomb: float
     roller_coulomb: float
     viscous: Vector
-
-
-@compiled
-def resistance(constants: DriveConstants, twist: Vector, forces: Vector, none: Vector, held_back: Vector) -> None:
-    """Write a(V) (3,), the acceleration the loops have to make up for, at a body twist (3,).
-
-    Args:
-        constants: of the base.
-        twist: (3,) [m/s, m/s, rad/s].
-        forces: (3,) working memory.
-        none: (n,) zeros.
-        held_back: (3,) result [m/s2, m/s2, rad/s2].
-    """
-    friction_forces(
-        twist[0],
-        twist[1],
-        twist[2],
-        constants.wheels_of_twist,
-        constants.positions,
-        constants.roller_gains,
-        constants.wheel_coulomb,
-        constants.roller_coulomb,
-        constants.viscous,
-        none,
-        forces,
-    )
-    accelerate(
-        twist[0],
-        twist[1],
-        twist[2],
-        constants.inverse_inertia,
-        constants.mass,
-        constants.centre[0],
-        constants.centre[1],
-        none[:3],
-        forces,
-        held_back,
-    )
-    for axis in range(3):
-        held_back[axis] = -held_back[axis]
 
 
 @compiled
@@ -154,25 +114,30 @@ def follow(
         moments: (k,) increasing [s]; those from `begin` to `end` are looked at.
         poses: (k, 3) pose at each of them, linear within a step; rows of the others stay.
     """
+    dead, lag, rate, inverse, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = constants
     steps = max(1, int(ceil((end - begin) / longest - 1e-9)))
     dt = (end - begin) / steps
     if dt <= 0.0:
         return
-    decay = exp(-dt / constants.lag) if constants.lag > 0.0 else 0.0
-    fading = constants.lag * (1.0 - decay) / dt
+    decay = exp(-dt / lag) if lag > 0.0 else 0.0
+    fading = lag * (1.0 - decay) / dt
     count = len(sent)
-    none = np.zeros(max(3, len(constants.positions)))
+    none = np.zeros(max(3, len(places)))
     forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     command, last, between = np.zeros(3), np.zeros(3), np.zeros(3)
     place = np.zeros(3, np.int64)
     for axis in range(3):
-        place[axis] = np.searchsorted(sent, begin - constants.dead_times[axis], side="right") - 1
-    look = int(np.searchsorted(moments, begin))
+        place[axis] = count - 1
+        while place[axis] >= 0 and sent[place[axis]] > begin - dead[axis]:
+            place[axis] -= 1
+    look = 0
+    while look < len(moments) and moments[look] < begin:
+        look += 1
     for step in range(steps):
         now = begin + step * dt
         for axis in range(3):
             # Mean of the delayed command over the step; commands are further apart than steps are long.
-            first = now - constants.dead_times[axis]
+            first = now - dead[axis]
             k = place[axis]
             while k + 1 < count and sent[k + 1] <= first:
                 k += 1
@@ -184,20 +149,22 @@ def follow(
             command[axis] = held
             twist[axis] = state[3 + axis] + state[9 + axis]
             before[axis] = state[axis]
-        if constants.rate > 0.0:
+        if rate > 0.0:
             # At the middle of the step, where its twist would be if it went on as in the last one.
             for axis in range(3):
                 between[axis] = twist[axis] + 0.5 * (twist[axis] - last[axis]) if step > 0 else twist[axis]
                 last[axis] = twist[axis]
-            resistance(constants, between, forces, none, pull)
+            vx, vy, wz = between[0], between[1], between[2]
+            friction_forces(vx, vy, wz, rows, places, gains, of_wheels, of_rollers, viscous, none, forces)
+            accelerate(vx, vy, wz, inverse, mass, centre[0], centre[1], none, forces, pull)
         for axis in range(3):
             # Mean over the step of the answer, and of the droop's rate.
             away = state[3 + axis] - command[axis]
             twist[axis] = command[axis] + away * fading
             state[3 + axis] = command[axis] + away * decay
-            if constants.rate > 0.0:
+            if rate > 0.0:
                 old = state[6 + axis]
-                state[6 + axis], state[9 + axis] = droop(constants.rate, pull[axis], dt, old, state[9 + axis])
+                state[6 + axis], state[9 + axis] = droop(rate, -pull[axis], dt, old, state[9 + axis])
                 twist[axis] += (state[6 + axis] - old) / dt
         # The chord of the arc: exact on SE(2) for a constant twist; of a small turn sin(a)/a is 1 - a^2/6.
         half = 0.5 * dt * twist[2]

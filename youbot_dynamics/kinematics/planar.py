@@ -141,26 +141,6 @@ def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
     return moved
 
 
-def move_each(poses: ArrayLike, displacements: ArrayLike) -> Vector:
-    """Poses (n, 3) each moved by the `exponential` of its own body displacement (n, 3); yaws add up (system 28)."""
-    starts = array("poses", poses, (None, 3))
-    x, y, turn = array("displacements", displacements, (len(starts), 3)).T
-    small = np.abs(turn) < _SMALL_TURN
-    safe = np.where(small, 1.0, turn)
-    s = np.where(small, 1.0 - turn * turn / 6.0, np.sin(safe) / safe)
-    c = np.where(small, turn / 2.0 - turn**3 / 24.0, 2.0 * np.sin(0.5 * safe) ** 2 / safe)
-    across, along = x * c + y * s, x * s - y * c
-    cosine, sine = np.cos(starts[:, 2]), np.sin(starts[:, 2])
-    moved: Vector = np.column_stack(
-        [
-            starts[:, 0] + cosine * along - sine * across,
-            starts[:, 1] + sine * along + cosine * across,
-            starts[:, 2] + turn,
-        ]
-    )
-    return moved
-
-
 def steps_of_path(path: ArrayLike) -> Vector:
     """Body displacements (n - 1, 3) from each pose of a path (n, 3) to the next, by `logarithm` (system 28)."""
     poses = array("path", path, (None, 3))

@@ -73,8 +73,8 @@ class TrajectoryTracker(Node):
         self._robot = self._config.robot()
         self._base = self._robot.base.geometry.mecanum()
         self._model = self._robot.base.driven()
-        compile_tracker(self._robot.base.dynamics())
         self._period = 1.0 / self._config["rate"]
+        compile_tracker(self._model, self._period)
         self._frame, self._child = self._config.frames()
         self._tracker: Tracker | None = None
         # Trajectory, start time, relative: waits here until its first command is due; only then a start pose is taken.
