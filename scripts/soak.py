@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "test")]
 
+import conftest  # noqa: E402, F401  (this machine alone, and a domain that no test has)
 import rclpy  # noqa: E402
 from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
@@ -167,8 +167,6 @@ def main() -> None:
     parser.add_argument("--plant", choices=("twin", "mujoco"), default="twin", help="what moves (default: twin)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="folder for logs and bag (default: a temporary one)")
     given = parser.parse_args()
-    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 101))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

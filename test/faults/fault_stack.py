@@ -35,6 +35,8 @@ CRASH = re.compile(
 )
 _UP = 180.0  # [s] for a stack to be ready: the first one compiles
 _TRACE = 40  # lines of a log that a failure shows
+_BEAT = 0.01  # [s] between looks at how late this machine runs what is due
+_HOPS = 3  # processes in a row that each may be run so late: who notices, who acts, who reports
 _ERROR = "trajectory_tracker/error"
 _KINDS = {
     "ground_truth": Odometry,
@@ -97,9 +99,11 @@ class Stack:
         self.trajectory = self.observer.node.create_publisher(MultiDOFJointTrajectory, "trajectory", 1)
         self.wish: Twist | None = None
         self.observer.node.create_timer(0.05, self._operate)
+        self._late: list[tuple[float, float]] = []
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._spin, daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=target, daemon=True) for target in (self._spin, self._beat)]
+        for thread in self._threads:
+            thread.start()
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         log = (self.folder / f"{name}.log").open("wb")
@@ -117,6 +121,16 @@ class Stack:
     def _spin(self) -> None:
         while not self._over.is_set():
             self.observer.executor.spin_once(timeout_sec=0.05)
+
+    def _beat(self) -> None:
+        while not self._over.is_set():
+            due = time.monotonic() + _BEAT
+            time.sleep(_BEAT)
+            self._late.append((time.time(), time.monotonic() - due))
+
+    def held_up(self, since: float) -> float:
+        """What this machine may add to a promised time since `since` [s]: a few ms where it has nothing else to do."""
+        return _HOPS * max((late for when, late in list(self._late) if when > since), default=0.0)
 
     def heard(self, topic: str, since: float = 0.0) -> list[tuple[float, Any]]:
         """What came on a topic after a moment of `time.time()`: when, and the message."""
@@ -251,7 +265,8 @@ class Stack:
             if pid is not None:
                 os.kill(pid, signal.SIGCONT)
         self._over.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
         for name in ("bringup", DRIVER):
             stop_all([self.children[name]])
         self.observer.__exit__()
