@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -209,3 +210,26 @@ def test_recorded_numbers_survive_exactly(tmp_path: Path) -> None:
             writer.write("/joints", joint_state_cdr(row + 1, ["a"], [position], [velocity]), row)
     series = open_bag(tmp_path / "run").joint_states("/joints", ["a"])
     np.testing.assert_array_equal(np.column_stack((series.position, series.velocity)), values)
+
+
+def test_an_hour_of_a_bag_takes_little_memory_and_its_index_names_every_topic(tmp_path: Path) -> None:
+    from mcap.reader import make_reader
+
+    topics = [f"/topic_{k}" for k in range(40)]
+    with BagWriter(tmp_path / "bag", {}) as writer:
+        for topic in topics:
+            writer.add_topic(topic, "std_msgs/msg/String")
+        tracemalloc.start()
+        sizes = []
+        for second in range(180):
+            for topic in topics:
+                writer.write(topic, b"\0" * 60, 10**18 + second * 10**9)
+            writer.flush()
+            if second % 60 == 59:
+                sizes.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+    assert (sizes[2] - sizes[1]) / 1024 < 100.0, "kB a minute"
+    with next((tmp_path / "bag").glob("*.mcap")).open("rb") as file:
+        summary = make_reader(file).get_summary()
+    assert len(summary.chunk_indexes) == 180
+    assert all(len(chunk.message_index_offsets) == len(topics) for chunk in summary.chunk_indexes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +31,20 @@ from youbot_dynamics.recording.rosbag2_metadata import (
 __all__ = ["BagWriter", "TopicQos"]
 
 CHUNK_NANOSECONDS = 1_000_000_000
+
+
+class _Offsets:
+    """Where a chunk's index of each channel stands in the file, packed: as dicts they grew by 10 MB an hour."""
+
+    def __init__(self, offsets: Mapping[int, int]) -> None:
+        self._channels, self._places = array("H", list(offsets)), array("Q", list(offsets.values()))
+
+    def __len__(self) -> int:
+        return len(self._channels)
+
+    def items(self) -> Iterator[tuple[int, int]]:
+        """Channel and place, as of the dict that mcap's writer expects."""
+        return zip(self._channels, self._places, strict=True)
 
 
 class BagWriter:
@@ -166,8 +181,7 @@ class BagWriter:
         self._check_open()
         self._metadata.update(entries)
         with self._disk():
-            self._writer.flush()
-            self._pending_since = None
+            self._close_chunk()
             self._writer.add_metadata(METADATA_RECORD, self._metadata)
             self._file.flush()
             self._write_metadata()
@@ -182,8 +196,7 @@ class BagWriter:
         if self._pending_since is None:
             return
         with self._disk():
-            self._writer.flush()
-            self._pending_since = None
+            self._close_chunk()
             # A lock-step simulation closes many chunks a second; its metadata.yaml can wait.
             if time.monotonic() - self._metadata_time >= 1.0:
                 self._write_metadata()
@@ -220,6 +233,14 @@ class BagWriter:
     ) -> None:
         """Close the bag."""
         self.close()
+
+    def _close_chunk(self) -> None:
+        self._writer.flush()
+        self._pending_since = None
+        for chunk in reversed(getattr(self._writer, "_Writer__chunk_indices", ())):
+            if isinstance(chunk.message_index_offsets, _Offsets):
+                break
+            chunk.message_index_offsets = _Offsets(chunk.message_index_offsets)
 
     def _information(self) -> dict[str, object]:
         topics = [(topic, self._counts[name]) for name, (_, topic) in self._topics.items()]
