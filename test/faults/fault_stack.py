@@ -33,7 +33,7 @@ DRIVER = "driver"  # the process that plays the youBot's driver
 CRASH = re.compile(
     r"Traceback \(most recent call last\)|Fatal Python error|Segmentation fault|terminate called|Exception ignored in"
 )
-_UP = 180.0  # [s] for a stack to be ready: the first one compiles
+_UP = 600.0  # [s] for a stack to be ready: the first one compiles
 _TRACE = 40  # lines of a log that a failure shows
 _BEAT = 0.01  # [s] between looks at how late this machine runs what is due
 _HOPS = 3  # processes in a row that each may be run so late: who notices, who acts, who reports
