@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import hypot, isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,27 +21,33 @@ REFUSAL_FACTOR = 10.0
 
 def refusal(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> str:
     """Reason to refuse a twist (3,), or "" where it is finite and within ten times the wheel speed limit."""
-    values = np.asarray(twist, dtype=float)
-    if not np.all(np.isfinite(values)):
-        return f"NaN or infinite twist {values.tolist()}"
-    fastest = float(np.max(np.abs(base.wheel_speeds(values))))
+    values = [float(value) for value in np.asarray(twist)]
+    if not all(map(isfinite, values)):
+        return f"NaN or infinite twist {values}"
+    fastest = _fastest_wheel(values, base)
     ceiling = REFUSAL_FACTOR * limits.wheel_speed
     if fastest > ceiling:
-        return f"twist {values.tolist()} needs {fastest:.4g} rad/s at a wheel, more than {ceiling:g} rad/s"
+        return f"twist {values} needs {fastest:.4g} rad/s at a wheel, more than {ceiling:g} rad/s"
     return ""
+
+
+def _fastest_wheel(twist: Sequence[float], base: MecanumBase) -> float:
+    x, y, turn = twist
+    fastest: float = max(abs(a * x + b * y + c * turn) for a, b, c in base.inverse_matrix.tolist())
+    return fastest
 
 
 def limit_speed(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> Vector:
     """Scale a twist (3,) as a whole so that no wheel exceeds its limit: the direction of motion is kept."""
     values = np.array(twist, dtype=float)
-    fastest = float(np.max(np.abs(base.wheel_speeds(values))))
+    fastest = _fastest_wheel(values.tolist(), base)
     return values if fastest <= limits.wheel_speed else values * (limits.wheel_speed / fastest)
 
 
 def limit_wheels(wheel_speeds: ArrayLike, fastest: float) -> Vector:
     """Scale wheel speeds (n,) [rad/s] as a whole so that none exceeds the fastest one: direction of motion kept."""
     speeds = np.array(wheel_speeds, dtype=float)
-    most = float(np.max(np.abs(speeds)))
+    most = max(map(abs, speeds.tolist()))
     return speeds if most <= fastest else speeds * (fastest / most)
 
 
@@ -49,16 +57,14 @@ def limit_acceleration(twist: ArrayLike, previous: ArrayLike, limits: BaseLimits
     Translation and rotation advance by the same fraction, so the path between the two twists is kept. Where the
     step slows the translation (or the turn) down, its deceleration limit holds, else its acceleration limit.
     """
-    start = np.asarray(previous, dtype=float)
-    step = np.asarray(twist, dtype=float) - start
-    slowing = float(start[:2] @ step[:2]) < 0.0
-    linear = (limits.deceleration if slowing else limits.acceleration) * dt
-    slowing = float(start[2] * step[2]) < 0.0
-    angular = (limits.angular_deceleration if slowing else limits.angular_acceleration) * dt
-    distance, turn = float(np.hypot(step[0], step[1])), abs(float(step[2]))
-    fraction = min(1.0, linear / distance if distance > 0.0 else 1.0, angular / turn if turn > 0.0 else 1.0)
-    reached: Vector = start + fraction * step
-    return reached
+    x, y, turn = np.asarray(previous, dtype=float).tolist()
+    to_x, to_y, to_turn = np.asarray(twist, dtype=float).tolist()
+    dx, dy, dturn = to_x - x, to_y - y, to_turn - turn
+    linear = (limits.deceleration if x * dx + y * dy < 0.0 else limits.acceleration) * dt
+    angular = (limits.angular_deceleration if turn * dturn < 0.0 else limits.angular_acceleration) * dt
+    distance, rotation = hypot(dx, dy), abs(dturn)
+    fraction = min(1.0, linear / distance if distance > 0.0 else 1.0, angular / rotation if rotation > 0.0 else 1.0)
+    return np.array([x + fraction * dx, y + fraction * dy, turn + fraction * dturn])
 
 
 @dataclass(frozen=True)
@@ -152,5 +158,5 @@ class WheelCommander:
         allowed = limit_speed(wish, self.base, self.limits)
         reached = limit_acceleration(allowed, self._twist, self.limits, elapsed)
         self._twist = reached
-        limited = bool(np.any(np.abs(reached - wish) > 1e-12))
+        limited = max(map(abs, (reached - wish).tolist())) > 1e-12
         return WheelCommand(reached, self.base.wheel_speeds(reached), active, limited)

@@ -23,17 +23,18 @@ class PhaseGuard:
     """
 
     def __init__(self, robot: Robot) -> None:
-        self._wheels = robot.base.geometry.wheels()
+        geometry = robot.base.geometry
+        self._wheels = geometry.wheels() if geometry.roller_phases is not None else None  # needs the compiler
         self._fastest = 2.0 * robot.base.limits.wheel_speed
         self._watch = RollerWatch(robot.driver.position_quantum)
         self._last: tuple[float, Vector] | None = None
-        self.lost = "none are known" if self._wheels.phases is None else ""
+        self.lost = "none are known" if self._wheels is None else ""
 
     def update(self, stamp: float, wheel_angles: ArrayLike) -> str:
         """Take one reading, (n,) [rad] in our signs at its stamp [s]; returns `lost`."""
         angles = np.array(wheel_angles, dtype=float)
         last, self._last = self._last, (stamp, angles)
-        if self.lost:
+        if self._wheels is None or self.lost:
             return self.lost
         if not np.all(np.isfinite(angles)):
             self.lost = "a wheel has no angle"

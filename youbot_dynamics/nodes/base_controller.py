@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
@@ -11,7 +12,6 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from youbot_dynamics.control.roller_preview import RollerPreview
 from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_wheels
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
@@ -23,6 +23,9 @@ from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
 from youbot_dynamics.nodes.topic_graph import ends_of
 from youbot_dynamics.parameters import Parameter, settings_table
+
+if TYPE_CHECKING:
+    from youbot_dynamics.control.roller_preview import RollerPreview
 
 TABLE = (
     *settings_table(CommanderSettings),
@@ -59,6 +62,8 @@ class BaseController(Node):
         self._guard = PhaseGuard(self._robot)
         self._rollers: RollerPreview | None = None
         if not self._guard.lost:
+            from youbot_dynamics.control.roller_preview import RollerPreview  # with the compiler: 60 MB
+
             base = self._robot.base
             self._rollers = RollerPreview(base.geometry.wheels(), base.driven(), self._period)
             # Another one, for the compiler: it would keep the node from commanding for seconds.

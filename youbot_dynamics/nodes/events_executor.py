@@ -16,8 +16,8 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.task import Task
 
-_LOOK = 50  # callbacks between looks for overdue timers
-_OVERDUE = 50_000_000  # [ns] a timer may be late before the queue counts as too long
+_LOOK = 100  # callbacks between looks for overdue timers
+_OVERDUE = 200_000_000  # [ns] a timer may be late before the queue counts as too long
 
 
 class _Queue(rclpy_implementation.EventsExecutor):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
-from math import cos, sin
+from math import cos, isfinite, nan, sin
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -17,7 +18,8 @@ from youbot_dynamics.kinematics.planar import yaw_of_quaternion
 Vector = NDArray[np.float64]
 
 # Variance of what a planar base does not do: z, roll, pitch.
-_PLANAR_VARIANCE = 1e-6
+_PLANAR_COVARIANCE = 1e-6 * np.eye(6).ravel()
+_PLANAR_PLACES = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
 
 
 def seconds(stamp: Time) -> float:
@@ -34,10 +36,9 @@ def to_time(stamp: float) -> Time:
 
 def twist_vector(message: Twist) -> Vector:
     """Planar part (vx, vy, wz); NaN throughout where any of the six fields is not finite."""
-    fields = (message.linear, message.angular)
-    if not np.all(np.isfinite([value for part in fields for value in (part.x, part.y, part.z)])):
-        return np.full(3, np.nan)
-    return np.array([message.linear.x, message.linear.y, message.angular.z])
+    linear, angular = message.linear, message.angular
+    values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
+    return np.array([linear.x, linear.y, angular.z]) if all(map(isfinite, values)) else np.full(3, np.nan)
 
 
 def twist_message(twist: Sequence[float] | Vector) -> Twist:
@@ -55,14 +56,14 @@ def pose_vector(pose: Pose) -> Vector:
 
 def joint_positions(message: JointState, joints: Iterable[str]) -> tuple[Vector, Vector] | None:
     """Positions and velocities of the named joints, NaN where absent; None if the message lacks a joint."""
-    index = {name: k for k, name in enumerate(message.name)}
+    names = message.name
     try:
-        picked = [index[name] for name in joints]
-    except KeyError:
+        picked = [names.index(name) for name in joints]
+    except ValueError:
         return None
 
     def pick(values: Sequence[float]) -> Vector:
-        return np.array([values[k] if k < len(values) else np.nan for k in picked])
+        return np.array([values[k] if k < len(values) else nan for k in picked])
 
     return pick(message.position), pick(message.velocity)
 
@@ -78,9 +79,9 @@ def joint_message(
     message = JointState()
     message.header.stamp = to_time(stamp)
     message.name = list(names)
-    message.position = [float(value) for value in position]
-    message.velocity = [float(value) for value in velocity]
-    message.effort = [float(value) for value in effort]
+    # As arrays: rclpy checks each value of a list.
+    message.position, message.velocity = array("d", position), array("d", velocity)
+    message.effort = array("d", effort)
     return message
 
 
@@ -120,6 +121,6 @@ def odometry_message(
 
 def _six(covariance: Vector) -> Vector:
     """Covariance (36,) of x, y, z, roll, pitch, yaw from that of x, y, yaw (3, 3)."""
-    full = _PLANAR_VARIANCE * np.eye(6)
-    full[np.ix_([0, 1, 5], [0, 1, 5])] = covariance
-    return full.ravel()
+    full = _PLANAR_COVARIANCE.copy()
+    full[_PLANAR_PLACES] = covariance.ravel()
+    return full

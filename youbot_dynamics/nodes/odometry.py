@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib.util
 import time
 
@@ -96,8 +95,9 @@ class OdometryNode(Node):
         self._last_tracking = time.monotonic()
 
     def _on_joint_states(self, message: JointState) -> None:
-        self._joint_states.publish(self._with_our_signs(message))
         picked = joint_positions(message, self._names)
+        self._put_signs_right(message)
+        self._joint_states.publish(message)
         if picked is None:
             return
         self._last_message = time.monotonic()
@@ -112,18 +112,16 @@ class OdometryNode(Node):
         if message.angular_velocity_covariance[0] != _NO_RATES:
             self._estimator.take_rate(seconds(message.header.stamp), message.angular_velocity.z)
 
-    def _with_our_signs(self, message: JointState) -> JointState:
-        """Copy of the driver's message in which every wheel turns positive when it rolls forward."""
-        fixed = copy.deepcopy(message)
+    def _put_signs_right(self, message: JointState) -> None:
+        """Let every wheel turn positive when it rolls forward."""
         for k, name in enumerate(message.name):
             if name in self._names:
                 wheel = self._names.index(name)
-                if k < len(fixed.position):
-                    fixed.position[k] *= float(self._position_sign[wheel])
-                for channel in (fixed.velocity, fixed.effort):
+                if k < len(message.position):
+                    message.position[k] *= self._position_sign[wheel]
+                for channel in (message.velocity, message.effort):
                     if k < len(channel):
-                        channel[k] *= float(self._velocity_sign[wheel])
-        return fixed
+                        channel[k] *= self._velocity_sign[wheel]
 
     def _publish(self, state: OdometryState) -> None:
         message = odometry_message(
