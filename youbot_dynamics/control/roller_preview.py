@@ -327,8 +327,14 @@ class RollerPreview:
 
     def _held_mean(self, moments: Vector, sums: Vector, answers: Vector, begin: float) -> Vector:
         """Mean (3 + n,) of r + lag r' over the hold from `begin` [s] on."""
-        ends = np.array([begin, begin + self.hold])
-        parts = [[np.interp(ends, moments, column) for column in table.T] for table in (sums, answers)]
-        change = np.diff(np.array(parts), axis=2)[:, :, 0]
+        dt, last = moments[1] - moments[0], len(moments) - 1
+        change = []
+        for table in (sums, answers):
+            ends = []
+            for moment in (begin, begin + self.hold):
+                place = min(max((moment - moments[0]) / dt, 0.0), float(last))
+                k = min(int(place), last - 1)
+                ends.append(table[k] + (place - k) * (table[k + 1] - table[k]))
+            change.append(ends[1] - ends[0])
         mean: Vector = (change[0] + self.base.lag * change[1]) / self.hold
         return mean

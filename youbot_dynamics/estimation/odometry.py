@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import cos, hypot, isfinite, sin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,6 +127,7 @@ class Odometry:
         )
         self._weights = np.maximum(loads, _LEAST_LOAD) ** 2
         self._spread = _weighted_inverse(self.base.inverse_matrix, self._weights)
+        self._spread_square: Vector = self._spread @ self._spread.T
         plane = _weighted_inverse(self.base.inverse_matrix[:, :2], self._weights)
         self._plane_spread = np.vstack([plane, np.zeros(count)])
         self.slip = SlipReport(False, 0.0, np.zeros(count), None)
@@ -137,7 +139,6 @@ class Odometry:
         self._stamp, self._moved_at = 0.0, 0.0
         self._rest: Vector = np.zeros(len(self.base.radii))  # where the wheels were when they last moved
         self._pose: Vector = np.zeros(3)
-        self._body_covariance: Vector = np.zeros((3, 3))
         self._coherent = CoherentErrors(count + _OF_GYRO)  # one a wheel, then the gyro's bias and scale
 
     @property
@@ -160,7 +161,6 @@ class Odometry:
     def reset(self) -> None:
         """Put the pose back to the origin with certainty; the next reading continues from there."""
         self._pose = np.zeros(3)
-        self._body_covariance = np.zeros((3, 3))
         self._coherent = CoherentErrors(len(self.base.radii) + _OF_GYRO)
         if self._late_in_a_row:
             # The last stamp is in doubt: the next reading begins anew.
@@ -194,9 +194,10 @@ class Odometry:
             return self.update(stamp, wheel_angles)
         self._late_in_a_row = 0
         step = angles - self._angles
-        if not np.all(np.isfinite(angles)) or np.max(np.abs(step)) > self._fastest_wheel * (dt + _STEP_SLACK):
+        finite = all(map(isfinite, angles.tolist()))
+        if not finite or np.abs(step).max() > self._fastest_wheel * (dt + _STEP_SLACK):
             self.jumps += 1
-            self._start_anew(stamp, angles if np.all(np.isfinite(angles)) else None, "the wheel counts jumped")
+            self._start_anew(stamp, angles if finite else None, "the wheel counts jumped")
             return None
         displacement = self._displacement(dt, angles, step, turn)
         pose = planar.compose(self._pose, planar.exponential(displacement))
@@ -205,7 +206,7 @@ class Odometry:
         if self._watch.lost:
             self._lose_phases("the residual of the wheels does not follow the rollers")
         self._pose = np.array([pose[0], pose[1], planar.wrap(pose[2])])
-        if np.max(np.abs(angles - self._rest)) > _STANDS_WITHIN:
+        if np.abs(angles - self._rest).max() > _STANDS_WITHIN:
             self._moved_at, self._rest = stamp, angles
         self._angles, self._stamp = angles, stamp
         twist = displacement / dt
@@ -276,21 +277,19 @@ class Odometry:
         Where a gyro tells the turn, its noise is the yaw's. Errors (m, 3) of this step that go on the same way are
         kept apart.
         """
-        metres = float(np.hypot(displacement[0], displacement[1]))
+        metres = hypot(displacement[0], displacement[1])
         radians = abs(float(displacement[2]))
         settings = self.settings
         position = settings.position_noise**2 * metres + settings.position_noise_turning**2 * radians
         yaw = settings.yaw_noise**2 * metres + settings.yaw_noise_turning**2 * radians
         if turn is not None:
             yaw = turn.variance
-        a, b = planar.displacement_jacobians(displacement)
-        self._body_covariance = a @ self._body_covariance @ a.T + b @ np.diag([position, position, yaw]) @ b.T
-        self._coherent.move(a, b, errors)
+        self._coherent.move(*planar.displacement_jacobians(displacement), errors, (position, position, yaw))
 
     def _covariance(self) -> Vector:
-        turn = np.eye(3)
-        turn[:2, :2] = planar.rotation(self._pose[2])
-        rotated = turn @ (self._body_covariance + self._coherent.covariance()) @ turn.T
+        c, s = cos(self._pose[2]), sin(self._pose[2])
+        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        rotated = turn @ self._coherent.covariance() @ turn.T
         symmetric: Vector = 0.5 * (rotated + rotated.T)
         return symmetric
 
@@ -299,10 +298,9 @@ class Odometry:
 
         A stamp that is wrong by s makes the whole twist wrong by twist s / dt, so nothing where it does not move.
         """
-        forward = self._spread
         rounding = 2.0 * self._position_quantum**2 / 12.0 / dt**2
         jitter = 2.0 * (self._stamp_jitter / dt) ** 2
-        covariance: Vector = rounding * forward @ forward.T + jitter * np.outer(twist, twist)
+        covariance: Vector = rounding * self._spread_square + jitter * twist[:, None] * twist
         return covariance
 
 
@@ -325,21 +323,22 @@ class SignCheck:
         self.joints = joints
         self.slowest = slowest
         self.needed = needed
-        self._votes = np.zeros((len(joints), 2), dtype=int)
-        self._last: tuple[float, Vector] | None = None
+        self._votes = [[0, 0] for _ in joints]  # for and against
+        self._last: tuple[float, list[float]] | None = None
 
     def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
         """Take one reading in our signs: (n,) angles [rad] and speeds [rad/s]."""
-        angles, speeds = np.asarray(position, dtype=float), np.asarray(velocity, dtype=float)
+        angles: list[float] = np.asarray(position, dtype=float).tolist()
         if self._last is not None and stamp > self._last[0]:
-            slope = (angles - self._last[1]) / (stamp - self._last[0])
-            moving = (np.abs(slope) > self.slowest) & (np.abs(speeds) > self.slowest)
-            agree = np.sign(slope) == np.sign(speeds)
-            self._votes[:, 0] += moving & agree
-            self._votes[:, 1] += moving & ~agree
+            dt, slowest = stamp - self._last[0], self.slowest
+            speeds = np.asarray(velocity, dtype=float).tolist()
+            for votes, angle, before, speed in zip(self._votes, angles, self._last[1], speeds, strict=True):
+                slope = (angle - before) / dt
+                if abs(slope) > slowest and abs(speed) > slowest:
+                    votes[(slope > 0.0) != (speed > 0.0)] += 1
         self._last = (stamp, angles)
 
     def contradicting(self) -> tuple[str, ...]:
         """Joints whose position and velocity move in opposite directions."""
-        against = (self._votes[:, 1] >= self.needed) & (self._votes[:, 1] > 4 * self._votes[:, 0])
-        return tuple(name for name, bad in zip(self.joints, against, strict=True) if bad)
+        pairs = zip(self.joints, self._votes, strict=True)
+        return tuple(name for name, (agreed, against) in pairs if against >= self.needed and against > 4 * agreed)

@@ -15,15 +15,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.estimation.gyro import GyroTurn
-from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, write_row
+from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, contact_angle, contact_row
 from youbot_dynamics.parameters import setting
 
 _GRID = 24  # phases of a roller that are tried where it is not known: 2.5 degrees apart for 6 rollers
@@ -101,33 +102,104 @@ class SlipReport:
         )
 
 
-class _Entry(NamedTuple):
-    """Sums from the start up to one step, and what the bounds need of the step itself."""
+# A row of the window: sums from the start up to one step, then what the bounds need of the step itself; from _WHEELS on
+# residual, turned, travel and speeds (n,) each, and the ripple (n, k).
+_TIME, _TURN, _TURN_VARIANCE, _BIAS_ERROR, _RATE, _WHEELS = range(6)
 
-    time: float
+
+class _Step(NamedTuple):
+    """One step of the wheels, as `SlipTest.update` takes it."""
+
+    dt: float
+    before: Vector
+    step: Vector
+    displacement: Vector
     residual: Vector
-    ripple: Vector
-    turned: Vector
-    travel: Vector
-    turn: float
     turn_variance: float
     bias_error: float
-    speeds: Vector
-    rate: float
+
+
+class _Bounds(NamedTuple):
+    """What a bound is made of; see `SlipTest`."""
+
+    tolerance: float
+    channel_delay: float
+    quantum: float
+    jitter: float
+    lever: float
 
 
 @compiled
-def _add_ripple(
-    supposed: RowConstants, used: RowConstants, offsets: Vector, angles: Vector, move: Vector, ripple: Vector
-) -> None:
-    """Add to ripple (n, k) what a displacement (3,) turns wheels at angles (n,) more with rollers off by (k,) [rad]."""
-    row = np.zeros(3)
-    for i in range(len(angles)):
-        write_row(used, i, angles[i], row)
-        told = row[0] * move[0] + row[1] * move[1] + row[2] * move[2]
-        for h in range(len(offsets)):
-            write_row(supposed, i, angles[i] + offsets[h], row)
-            ripple[i, h] += row[0] * move[0] + row[1] * move[1] + row[2] * move[2] - told
+def _sum_up(
+    supposed: RowConstants,
+    used: RowConstants,
+    offsets: Vector,
+    told: _Step,
+    limits: _Bounds,
+    last: Vector,
+    row: Vector,
+    oldest: Vector,
+    directions: Vector,
+    total: Vector,
+) -> float:
+    """Write the row that follows the last one, and judge the window that ends with it.
+
+    Args:
+        supposed: wheels whose rollers might stand `offsets` (k,) [rad] off.
+        used: rows in use.
+        offsets: (k,) [rad].
+        told: the step.
+        limits: what bounds are made of.
+        last: (w,) row before.
+        row: (w,) written.
+        oldest: (w,) row with which the window begins.
+        directions: (m, n) of the residual space; one beyond n - 3 is that of a turn.
+        total: (m,) written: residual sums along them [rad].
+
+    Returns:
+        Largest residual sum over its bound.
+    """
+    dt, before, step, move, residual, variance, bias = told
+    places, radii, slants, depths, pitch, phases = supposed
+    _, _, used_slants, used_depths, used_pitch, used_phases = used
+    tolerance, delay, quantum, jitter, lever = limits
+    n, count = len(step), len(offsets)
+    row[_TIME] = last[_TIME] + dt
+    row[_TURN] = last[_TURN] + abs(move[2])
+    row[_TURN_VARIANCE] = last[_TURN_VARIANCE] + variance
+    row[_BIAS_ERROR] = last[_BIAS_ERROR] + bias
+    row[_RATE] = move[2] / dt
+    of_wheels = np.zeros(n)
+    for i in range(n):
+        at, ripple, widest = _WHEELS + i, _WHEELS + 4 * n + i * count, 0.0
+        row[at] = last[at] + residual[i]
+        row[at + n] = last[at + n] + step[i]
+        row[at + 2 * n] = last[at + 2 * n] + abs(step[i])
+        row[at + 3 * n] = step[i] / dt
+        x, y, angle = places[i, 0], places[i, 1], before[i] + 0.5 * step[i]
+        phi = contact_angle(angle, used_phases[i], used_pitch)
+        a, b, c = contact_row(x, y, radii[i], used_slants[i], used_depths[i], phi)
+        expected = a * move[0] + b * move[1] + c * move[2]
+        for h in range(count):
+            phi = contact_angle(angle + offsets[h], phases[i], pitch)
+            a, b, c = contact_row(x, y, radii[i], slants[i], depths[i], phi)
+            row[ripple + h] = last[ripple + h] + (a * move[0] + b * move[1] + c * move[2] - expected)
+            widest = max(widest, abs(row[ripple + h] - oldest[ripple + h]))
+        swing = delay * abs(row[at + 3 * n] - oldest[at + 3 * n])
+        of_wheels[i] = widest + tolerance * (row[at + 2 * n] - oldest[at + 2 * n]) + swing + quantum
+    level = 0.0
+    for m in range(len(directions)):
+        total[m], bound = 0.0, 0.0
+        for i in range(n):
+            total[m] += directions[m, i] * (row[_WHEELS + i] - oldest[_WHEELS + i])
+            bound += abs(directions[m, i]) * of_wheels[i]
+        if m >= n - 3:
+            # Noise is new in each step; the bias is the same in all of them.
+            noise = row[_TURN_VARIANCE] - oldest[_TURN_VARIANCE] + (jitter * row[_RATE]) ** 2
+            noise += (row[_BIAS_ERROR] - oldest[_BIAS_ERROR]) ** 2 + (jitter * oldest[_RATE]) ** 2
+            bound += lever * (tolerance * (row[_TURN] - oldest[_TURN]) + _SURE * sqrt(noise))
+        level = max(level, abs(total[m]) / bound)
+    return level
 
 
 class SlipTest:
@@ -151,21 +223,23 @@ class SlipTest:
 
     def __init__(self, wheels: RollingWheels, settings: SlipSettings, quantum: float, stamp_jitter: float) -> None:
         self.settings = settings
-        self._quantum, self._jitter = max(quantum, _ROUNDING), stamp_jitter
+        delay = settings.channel_delay
         base = wheels.base
         n = len(base.radii)
-        self._null = np.array([base.slip(one) for one in np.eye(n)]).T
+        self._null = np.ascontiguousarray(np.array([base.slip(one) for one in np.eye(n)]).T)
         plane = base.inverse_matrix[:, :2]
         spread = np.linalg.pinv(plane)
         across: Vector = base.inverse_matrix[:, 2] - plane @ (spread @ base.inverse_matrix[:, 2])
-        self._lever = float(np.linalg.norm(across))
-        self._turning = across / self._lever
+        lever = float(np.linalg.norm(across))
+        self._turning = across / lever
+        self._with_turn = np.vstack([self._null, self._turning])
         self._used = wheels.constants
         known = wheels.phases is not None
         self._supposed = wheels.constants if known else wheels.at_phases(np.zeros(n)).constants
         reach = settings.phase_tolerance
         self._offsets = np.array([-reach, reach]) if known else np.arange(_GRID) * wheels.pitch / _GRID
-        self._window: deque[_Entry] = deque()
+        self._limits = _Bounds(settings.slip_tolerance, delay, max(quantum, _ROUNDING), stamp_jitter, lever)
+        self._window: deque[Vector] = deque()
         self._alarm, self._calm = False, 0.0
         self._suspects = np.ones(n, dtype=bool)
         self.clear()
@@ -173,8 +247,7 @@ class SlipTest:
     def clear(self) -> None:
         """Forget the window, as after a jump of the encoders; an alarm goes on until it has been calm."""
         n = len(self._turning)
-        nil = np.zeros(n)
-        self._window = deque([_Entry(0.0, nil, np.zeros((n, len(self._offsets))), nil, nil, 0.0, 0.0, 0.0, nil, 0.0)])
+        self._window = deque([np.zeros(_WHEELS + 4 * n + n * len(self._offsets))])
 
     def update(
         self,
@@ -195,11 +268,19 @@ class SlipTest:
             residual: (n,) turned less explained [rad]; where the turn is given, less explained by that turn.
             turn: of the gyro, if that was used.
         """
-        newest = self._sum_up(dt, before, step, displacement, residual, turn)
-        oldest = self._window[0]
-        directions, bounds = self._directions(oldest, newest, turn)
-        total = directions @ (newest.residual - oldest.residual)
-        level = float(np.max(np.abs(total) / bounds))
+        window, last = self._window, self._window[-1]
+        row = np.empty(len(last))
+        row[_TIME] = last[_TIME] + dt
+        window.append(row)
+        while len(window) > 2 and row[_TIME] - window[1][_TIME] >= self.settings.slip_window - 1e-6:
+            window.popleft()
+        variance, bias = (0.0, 0.0) if turn is None else (turn.variance, turn.bias_error)
+        told = _Step(dt, before, step, displacement, residual, variance, bias)
+        directions = self._null if turn is None else self._with_turn
+        total = np.empty(len(directions))
+        level = _sum_up(
+            self._supposed, self._used, self._offsets, told, self._limits, last, row, window[0], directions, total
+        )
         begins = level > 1.0 and not self._alarm
         self._calm = 0.0 if level > 1.0 else self._calm + dt
         self._alarm = begins or (self._alarm and self._calm <= self.settings.slip_hold)
@@ -208,56 +289,21 @@ class SlipTest:
         if begins:
             self._suspects[:] = True
         if turn is not None and self.settings.wheels_overrun and level > 1.0:
-            self._suspects &= _could_have_left(directions, total, newest.turned - oldest.turned)
+            self._suspects &= _could_have_left(directions, total, self._turned())
         wheel = int(np.argmax(self._suspects)) if np.sum(self._suspects) == 1 else None
         excess = _excess(directions, total if begins else directions @ residual)
         return SlipReport(True, level, excess, wheel)
 
-    def _sum_up(
-        self, dt: float, before: Vector, step: Vector, displacement: Vector, residual: Vector, turn: GyroTurn | None
-    ) -> _Entry:
-        last = self._window[-1]
-        ripple = last.ripple.copy()
-        _add_ripple(self._supposed, self._used, self._offsets, before + 0.5 * step, displacement, ripple)
-        noise, bias = (turn.variance, turn.bias_error) if turn is not None else (0.0, 0.0)
-        newest = _Entry(
-            last.time + dt,
-            last.residual + residual,
-            ripple,
-            last.turned + step,
-            last.travel + np.abs(step),
-            last.turn + abs(float(displacement[2])),
-            last.turn_variance + noise,
-            last.bias_error + bias,
-            step / dt,
-            float(displacement[2]) / dt,
-        )
-        self._window.append(newest)
-        while len(self._window) > 2 and newest.time - self._window[1].time >= self.settings.slip_window - 1e-6:
-            self._window.popleft()
-        return newest
-
-    def _directions(self, oldest: _Entry, newest: _Entry, turn: GyroTurn | None) -> tuple[Vector, Vector]:
-        """Directions (m, n) of the residual space and the bounds (m,) of the sums along them."""
-        settings = self.settings
-        ripple = np.max(np.abs(newest.ripple - oldest.ripple), axis=1)
-        swing = settings.channel_delay * np.abs(newest.speeds - oldest.speeds)
-        of_wheels = ripple + settings.slip_tolerance * (newest.travel - oldest.travel) + swing + self._quantum
-        if turn is None:
-            return self._null, np.abs(self._null) @ of_wheels
-        directions = np.vstack([self._null, self._turning])
-        bounds = np.abs(directions) @ of_wheels
-        noise = newest.turn_variance - oldest.turn_variance + (self._jitter * newest.rate) ** 2
-        # Noise is new in each step; the bias is the same in all of them.
-        noise += (newest.bias_error - oldest.bias_error) ** 2
-        noise += (self._jitter * oldest.rate) ** 2
-        bounds[-1] += self._lever * (settings.slip_tolerance * (newest.turn - oldest.turn) + _SURE * np.sqrt(noise))
-        return directions, bounds
+    def _turned(self) -> Vector:
+        """Turn (n,) of each wheel in the window [rad]."""
+        n = len(self._turning)
+        turned: Vector = (self._window[-1] - self._window[0])[_WHEELS + n : _WHEELS + 2 * n]
+        return turned
 
 
 def _excess(directions: Vector, total: Vector) -> Vector:
     """Turn (n,) [rad] of each wheel alone that explains residuals (m,) along directions (m, n) best."""
-    found: Vector = (total @ directions) / np.sum(directions**2, axis=0)
+    found: Vector = (total @ directions) / (directions * directions).sum(axis=0)
     return found
 
 
@@ -274,7 +320,8 @@ class CoherentErrors:
     """Errors of the pose that each grow the same way from step to step: a wheel that is off, a bias of the gyro.
 
     Not a random walk: each is one vector in the body frame that travels with the base, e <- A e + B d, and the
-    covariance they leave is the sum of e e'. So a truth that is off by any one of them stays within one deviation.
+    covariance they leave is the sum of e e'. So a truth that is off by any one of them stays within one deviation. What
+    is new in each step, and errors that have ended, are a covariance beside them, P <- A P A' + B Q B'.
 
     Args:
         count: of errors, m.
@@ -284,16 +331,17 @@ class CoherentErrors:
         self.errors = np.zeros((count, 3))
         self._closed: NDArray[np.float64] = np.zeros((3, 3))
 
-    def move(self, a: Vector, b: Vector, added: Vector) -> None:
+    def move(self, a: Vector, b: Vector, added: Vector, noise: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Take the errors along a displacement in which they grow by (m, 3) in the body frame.
 
         Args:
             a: (3, 3) and
             b: (3, 3), of the displacement by `planar.displacement_jacobians`.
             added: (m, 3) [m, m, rad].
+            noise: (3,) variances of what is new in each step [m2, m2, rad2].
         """
         self.errors = self.errors @ a.T + added @ b.T
-        self._closed = a @ self._closed @ a.T
+        self._closed = a @ self._closed @ a.T + (b * np.asarray(noise)) @ b.T
 
     def close(self, which: slice = slice(None)) -> None:
         """Keep some errors as they are now, independent of those that come: another slip is another wheel's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,26 +56,26 @@ class SpeedChannelCheck:
         self._pieces = np.zeros(n, dtype=int)
         # Per wheel: products of the regressors, with the turn, and of the turn with itself.
         self._squares, self._products, self._power = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros(n)
-        self._last: tuple[float, Vector, Vector] | None = None
-        self._start: tuple[float, Vector, Vector] | None = None
-        self._sum: Vector = np.zeros(n)
+        self._last: tuple[float, list[float], list[float]] | None = None
+        self._start: tuple[float, list[float], list[float]] | None = None
+        self._sum = [0.0] * n
 
     def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
         """Take one reading in our signs: (n,) angles [rad] and speeds [rad/s]; a gap or a NaN begins a new piece."""
-        angles, speeds = np.array(position, dtype=float), np.array(velocity, dtype=float)
-        now = (stamp, angles, speeds)
-        dt = stamp - self._last[0] if self._last is not None else -1.0
-        if not (np.all(np.isfinite(angles)) and np.all(np.isfinite(speeds))):
+        angles: list[float] = np.asarray(position, dtype=float).tolist()
+        speeds: list[float] = np.asarray(velocity, dtype=float).tolist()
+        if not all(map(isfinite, (*angles, *speeds))):
             self._last = self._start = None
             return
-        if self._start is None or self._last is None or not 0.0 < dt <= _LONGEST_STEP:
-            self._last, self._start, self._sum = now, now, np.zeros(len(self.joints))
+        last, self._last = self._last, (stamp, angles, speeds)
+        if self._start is None or last is None or not 0.0 < stamp - last[0] <= _LONGEST_STEP:
+            self._start, self._sum = self._last, [0.0] * len(self.joints)
             return
-        self._sum = self._sum + 0.5 * (self._last[2] + speeds) * dt
-        self._last = now
+        half = 0.5 * (stamp - last[0])
+        self._sum = [total + half * (a + b) for total, a, b in zip(self._sum, last[2], speeds, strict=True)]
         if stamp - self._start[0] >= _PIECE:
-            self._add(angles - self._start[1], speeds - self._start[2])
-            self._start, self._sum = now, np.zeros(len(self.joints))
+            self._add(np.subtract(angles, self._start[1]), np.subtract(speeds, self._start[2]))
+            self._start, self._sum = self._last, [0.0] * len(self.joints)
 
     def _add(self, turned: Vector, gained: Vector) -> None:
         columns = np.column_stack([self._sum, gained])

@@ -197,11 +197,9 @@ def displacement_jacobians(displacement: ArrayLike) -> tuple[Vector, Vector]:
         A (3, 3) and B (3, 3).
     """
     x, y, turn = exponential(displacement).tolist()
-    to_body = rotation(turn).T
-    adjoint = np.eye(3)
-    adjoint[:2, :2] = to_body
+    dx, dy, _ = finite_vector("displacement", displacement, 3).tolist()
+    c, s = cos(turn), sin(turn)
     # A yaw error swings the displacement: velocity of the point (x, y) under a unit yaw rate.
-    adjoint[:2, 2] = to_body @ np.array([-y, x])
-    dx, dy, turn = finite_vector("displacement", displacement, 3).tolist()
-    bracket = np.array([[0.0, -turn, dy], [turn, 0.0, -dx], [0.0, 0.0, 0.0]])
-    return adjoint, np.eye(3) - 0.5 * bracket
+    adjoint = np.array([[c, s, s * x - c * y], [-s, c, s * y + c * x], [0.0, 0.0, 1.0]])
+    half = 0.5 * turn
+    return adjoint, np.array([[1.0, half, -0.5 * dy], [-half, 1.0, 0.5 * dx], [0.0, 0.0, 1.0]])

@@ -80,16 +80,30 @@ class RowConstants(NamedTuple):
 
 
 @compiled
+def contact_angle(angle: float, phase: float, pitch: float) -> float:
+    """Angle phi off the bottom [rad] of the roller on the floor, at a wheel angle; 0 for rows that stand still."""
+    if pitch <= 0.0:
+        return 0.0
+    off = angle + phase
+    phi: float = off - pitch * floor(off / pitch + 0.5)
+    return phi
+
+
+@compiled
+def contact_row(
+    x: float, y: float, radius: float, slant: float, depth: float, phi: float
+) -> tuple[float, float, float]:
+    """Row [rad/m, rad/m, 1] of a wheel at (x, y) whose roller is phi off the bottom: see the head of this file."""
+    t = slant / cos(phi)
+    return 1.0 / radius, t / radius, (x * t - y - depth * tan(phi)) / radius
+
+
+@compiled
 def write_row(wheels: RowConstants, i: int, angle: float, row: Vector) -> None:
-    """Write the row (3,) [rad/m, rad/m, 1] of wheel i at its `angle` [rad]: see the head of this file."""
-    phi = 0.0
-    if wheels.pitch > 0.0:
-        off = angle + wheels.phases[i]
-        phi = off - wheels.pitch * floor(off / wheels.pitch + 0.5)
-    t = wheels.slants[i] / cos(phi)
-    row[0] = 1.0 / wheels.radii[i]
-    row[1] = t / wheels.radii[i]
-    row[2] = (wheels.positions[i, 0] * t - wheels.positions[i, 1] - wheels.depths[i] * tan(phi)) / wheels.radii[i]
+    """Write the row (3,) of wheel i at its `angle` [rad]."""
+    positions, radii, slants, depths, pitch, phases = wheels
+    phi = contact_angle(angle, phases[i], pitch)
+    row[0], row[1], row[2] = contact_row(positions[i, 0], positions[i, 1], radii[i], slants[i], depths[i], phi)
 
 
 @compiled
