@@ -3,19 +3,27 @@
 Ours is planar: 4 wheels of seed 004, two of them steered (25 unknowns), or the youBot's mecanum wheels. MuJoCo solves a
 richer problem: 29 bodies, each wheel with 6 free rollers of 11 spheres that touch the floor one by one. Its floor is
 stiff (time constant 4 ms); on the soft one of its defaults the base sinks in and loses a fifth of its acceleration.
+
+Beside them what the driving nodes do in each period: a step of the tracker, and odometry's reading of the wheels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
+from youbot_dynamics.control.program import read_program
+from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.dynamics.wheel_contact import BaseState, Wheel
 from youbot_dynamics.dynamics.wheeled_base import WheeledBase
 from youbot_dynamics.dynamics.wheeled_base_simulation import SLIP_SPEED, simulate
+from youbot_dynamics.estimation.base_estimator import BaseEstimator
+from youbot_dynamics.resources import program_path
+from youbot_dynamics.robot import Robot, load_robot
 
 RADIUS, HALF_LENGTH, HALF_WIDTH = 0.0475, 0.228, 0.158  # [m], of the URDF
 PLACES = [
@@ -27,6 +35,8 @@ PLACES = [
 ROLLER_ANGLES = np.array([-1.0, 1.0, 1.0, -1.0]) * np.pi / 4
 ROLLERS, SPHERES, ROLLER_RADIUS = 6, 11, 0.0145
 STEP, STEPS, PLAIN_STEPS, CONTACT_STEPS = 1e-3, 10000, 1000, 20
+PERIOD, TURNED = 0.02, np.array([0.1, 0.08, 0.1, 0.08])  # [s], [rad] a period
+SHEET, IDENTIFIED, WHEELS = "tracker step (sheet values)", "tracker step (identified robot)", "take_wheels"
 TORQUES = np.array([0.4, 0.2, 0.3, 0.4])  # [N m]
 OURS, OF_DOCUMENT = "mecanum wheels", "wheels of seed 004"
 MUJOCO, ELLIPTIC = "MuJoCo, 4 x 6 rollers", "MuJoCo, elliptic cones"
@@ -185,5 +195,53 @@ def plain_python() -> Item:
     )
 
 
-ITEMS = {"base-step": simulators}
+def identified() -> Robot:
+    """Our robot with a response such as `youbot identify` finds."""
+    robot = load_robot()
+    found = {"dead_time_x": 0.095, "dead_time_y": 0.26, "dead_time_yaw": 0.14, "lag": 0.035, "rate": 14.0}
+    found |= {"wheel_coulomb": 0.2, "roller_coulomb": 1.5, "viscous_x": 10.0, "viscous_y": 20.0, "turn_factor": 1.1}
+    return replace(robot, base=replace(robot.base, response=replace(robot.base.response, **found)))
+
+
+def tracking(robot: Robot) -> Callable[[], object]:
+    """Steps of a tracker, one after the other; the trajectory begins anew at its end."""
+    trajectory, model = read_program(program_path("combined"), PERIOD).trajectory(), robot.base.driven()
+    count = round(trajectory.duration / PERIOD)
+    trackers = [TrackerSettings().for_trajectory(trajectory, 0.4, model, PERIOD)]
+    ticks = [0]
+
+    def step() -> None:
+        if ticks[0] == count:
+            trackers[0], ticks[0] = TrackerSettings().for_trajectory(trajectory, 0.4, model, PERIOD), 0
+        ticks[0] += 1
+        now, tracker = PERIOD * ticks[0], trackers[0]
+        tracker.observe_sent(tracker.step(now + PERIOD, now - 0.008, tracker.desired_pose(now)).twist)
+
+    return step
+
+
+def reading() -> Callable[[], object]:
+    """Readings of the wheels, one after the other."""
+    estimator, ticks = BaseEstimator(load_robot()), [0]
+
+    def read() -> None:
+        ticks[0] += 1
+        estimator.take_wheels(PERIOD * ticks[0], TURNED * ticks[0], TURNED / PERIOD)
+
+    return read
+
+
+def driving() -> Item:
+    """What odometry and the tracker work out in each period."""
+    return Item(
+        about="what the driving nodes work out in each period of 20 ms",
+        candidates={IDENTIFIED: tracking(identified()), SHEET: tracking(load_robot()), WHEELS: reading()},
+        goals=(
+            TimeGoal(IDENTIFIED, 100e-6, says="half a percent of a core at 50 Hz"),
+            TimeGoal(WHEELS, 60e-6, says="0.3 percent of a core at 50 Hz"),
+        ),
+    )
+
+
+ITEMS = {"base-step": simulators, "base-driving": driving}
 ITEMS_WITHOUT_NUMBA = {"base-step-plain": plain_python}
