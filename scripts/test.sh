@@ -2,6 +2,7 @@
 # Check style, types and behaviour. --slow adds the tests marked slow; other arguments go to pytest.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+"$VENV/bin/youbot" warm-up
 
 speed="not slow"
 arguments=()

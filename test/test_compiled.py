@@ -160,9 +160,9 @@ def test_a_last_resort_that_is_not_ours_is_not_used(package: Package, tmp_path: 
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr(shim.os, "access", lambda path, mode: False)
     monkeypatch.setattr(shim.tempfile, "gettempdir", lambda: str(tmp_path))
-    place = shim._root()
+    place = shim.kept_in()
     assert place.stat().st_mode & 0o777 == 0o700
     place.chmod(0o777)
-    shim._root.cache_clear()
+    shim.kept_in.cache_clear()
     with pytest.raises(PermissionError, match="belongs to somebody else"):
-        shim._root()
+        shim.kept_in()

@@ -37,6 +37,7 @@ FLOOR = {
     "simulation": 2,
     "bringup_plan": 2,
     "gazebo_description": 2,
+    "warm_up": 2,
     "nodes": 3,
     "commands": 3,
 }
@@ -64,6 +65,8 @@ SIDEWAYS_ROOMS = {
     ("recording", "errors"),
     ("recording", "files"),
     ("commands", "nodes"),
+    ("warm_up", "estimation"),  # what is used first by each node
+    ("warm_up", "simulation"),
 }
 ROS = {"rclpy", "ament_index_python", "launch", "launch_ros", "tf2_ros", "builtin_interfaces", "rcl_interfaces"}
 ROS |= {"rosgraph_msgs", "std_srvs", "rosidl_runtime_py"}

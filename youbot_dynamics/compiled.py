@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -17,6 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     from numba import config, njit
+    from numba.core.compiler_lock import global_compiler_lock
 
     settings: Any = config
     _njit: Any = njit
@@ -46,14 +48,40 @@ def compiled(function: F) -> F:
     if folder is None or _changed(version_of(file)):
         fast = _njit(function)
         return fast
+    lock = folder / f"{function.__name__}.lock"
     # numba looks at its configuration now, when it decorates, and never again.
     with _turn:
         before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
         try:
-            fast = _njit(function, cache=True)
+            fast = _njit(function, cache=True, no_cfunc_wrapper=True)  # a wrapper for callers in C costs a tenth
         finally:
             settings.CACHE_DIR = before
+    fast.compile = _one_process_at_a_time(fast.compile, lock)  # type: ignore[attr-defined]
     return fast
+
+
+def _one_process_at_a_time(compile_or_load: Callable[[Any], Any], lock: Path) -> Callable[[Any], Any]:
+    """Let other processes wait while one compiles a function: they find it on disk then.
+
+    Functions lock those they call, in that order in every process, so that no two can wait for each other.
+    """
+    inside = False
+
+    def alone(signature: Any) -> Any:
+        nonlocal inside
+        with global_compiler_lock, ExitStack() as held:  # the threads of this process first
+            if not inside:  # else it is compiled for types of two kinds, or calls itself
+                with suppress(ImportError, OSError):  # where files cannot be locked, each compiles for itself
+                    import fcntl
+
+                    fcntl.flock(held.enter_context(lock.open("a")), fcntl.LOCK_EX)
+            outer, inside = inside, True
+            try:
+                return compile_or_load(signature)
+            finally:
+                inside = outer
+
+    return alone
 
 
 class Version(NamedTuple):
@@ -102,7 +130,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 def _folder_of(file: Path) -> Path | None:
     """Folder for the machine code of a file, made if needed; None where nothing can be written."""
     try:
-        root = _root()
+        root = kept_in()
         folder = root / f"{file.parent.name}.{file.stem}-{version_of(file).digest}"
         if not folder.is_dir():
             _remove_old(folder)
@@ -118,7 +146,7 @@ def _folder_of(file: Path) -> Path | None:
 
 
 @cache
-def _root() -> Path:
+def kept_in() -> Path:
     """Folder of all machine code: the user's, beside the package, in the home, or where nothing else can be written.
 
     Raises:

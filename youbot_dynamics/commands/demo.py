@@ -19,6 +19,7 @@ from rich.table import Table
 from youbot_dynamics.commands.findings import print_findings
 from youbot_dynamics.commands.identify_robot import recorded
 from youbot_dynamics.commands.progress import announce, steps
+from youbot_dynamics.commands.warm_up import warm_up
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.files import place_to_write, write_atomically
 from youbot_dynamics.identification.base.base_signals import base_signals
@@ -58,6 +59,7 @@ def demo(out: Path, seed: int) -> int:
     began = time.monotonic()
     _prepare(out)
     with _alone(out):
+        warm_up()
         code = _story(out, seed)
     announce(f"{out / 'report.html'} shows it all; took {time.monotonic() - began:.0f} s")
     return code

@@ -16,6 +16,7 @@ DONE, FAILED, NOT_IDENTIFIABLE = 0, 1, 3
 
 _EPILOG = """\
 examples:
+  youbot warm-up                                  compile, for a minute, so that the first start need not
   youbot demo                                     the whole story on the digital twin
   youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
   youbot record --out drive_1                     record every topic until Ctrl-C
@@ -46,6 +47,12 @@ def parser() -> argparse.ArgumentParser:
     _add_bringup(verbs)
     _add_check_driver(verbs)
     _add_demo(verbs)
+    _verb(
+        verbs,
+        "warm-up",
+        "compile what the nodes run on, so that they are ready at once; after an installation or an update",
+        "  youbot warm-up\n",
+    )
     return whole
 
 
@@ -292,6 +299,10 @@ def _run(given: argparse.Namespace) -> int:
 
         values = {argument.name: getattr(given, argument.name) for argument in ARGUMENTS}
         return bringup(values)
+    if given.verb == "warm-up":
+        from youbot_dynamics.commands.warm_up import warm_up
+
+        return warm_up()
     if given.verb == "demo":
         from youbot_dynamics.commands.demo import demo
 

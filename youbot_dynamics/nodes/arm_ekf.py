@@ -30,6 +30,7 @@ from youbot_dynamics.nodes.pace import Pace
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import STATE_QOS, run
 from youbot_dynamics.parameters import settings_table
+from youbot_dynamics.warm_up import first_use, use_filters
 
 TABLE = (
     *settings_table(ArmEkfSettings),
@@ -56,8 +57,8 @@ class ArmEkfNode(Node):
         self._joints = self._robot.driver.arm_joints
         self._arm = self._robot.arm.model()
         self._settings = self._config.settings(ArmEkfSettings)
-        self.get_logger().info("getting ready; at the first start code is compiled, which takes up to a minute")
-        compile_filters(self._make_filter(), self._make_payload(), self._make_temperatures(), self._make_support())
+        with first_use(self.get_logger().info):
+            use_filters(self._make_filter(), self._make_payload(), self._make_temperatures(), self._make_support())
         self._support = self._make_support()
         self._lowest: Support | None = None  # since the last report
         self._ekf, self._payload, self._temperatures = (
@@ -256,25 +257,6 @@ class ArmEkfNode(Node):
             "payload": self._reporter.payload(self._payload.state),
             "support": self._reporter.support(lowest, self._settings.low_support),
         }
-
-
-def compile_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures, support: SupportEstimator) -> None:
-    """Use all filters once before anything is subscribed: a late first step would lose messages."""
-    tree = ekf.arm.tree
-    position = np.array([0.5 * (limit.lower + limit.upper) for limit in tree.limits])
-    effort = tree.gravity_forces(position)
-    for k in range(60):
-        ekf.predict(1.0 + 0.02 * k, effort)
-        ekf.update(position + 0.002 * k)
-        payload.add(ekf.state)
-    temperatures.add(1.0, effort)
-    temperatures.add_voltage(np.ones(len(effort)), effort, np.zeros(len(effort)))
-    temperatures.add_temperature(np.full(len(effort), 25.0))
-    temperatures.add(1.0, effort)
-    temperatures.limits(1.0, 1.0)
-    support.take_wheels(1.0, np.zeros(4), np.zeros(4))
-    support.take_arm(1.0, np.zeros(len(effort)))
-    support.support(1.0, position, np.zeros(len(effort)))
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
 from youbot_dynamics.nodes.topic_graph import ends_of
 from youbot_dynamics.parameters import Parameter, settings_table
+from youbot_dynamics.warm_up import first_use, use_preview
 
 if TYPE_CHECKING:
     from youbot_dynamics.control.roller_preview import RollerPreview
@@ -66,11 +67,8 @@ class BaseController(Node):
 
             base = self._robot.base
             self._rollers = RollerPreview(base.geometry.wheels(), base.driven(), self._period)
-            # Another one, for the compiler: it would keep the node from commanding for seconds.
-            other = RollerPreview(base.geometry.wheels(), base.driven(), self._period)
-            for reading in range(2):
-                other.observe(self._period * reading, np.zeros(len(base.geometry.wheels().base.radii)))
-                other.wheel_speeds(self._period * (reading + 1), np.zeros(3))
+            with first_use(self.get_logger().info):
+                use_preview(self._robot)
             listen(self, JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
         self._sent = 0
         self._limited = 0

@@ -26,6 +26,7 @@ from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, run
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.faults import ARM, BASE, KINDS, ODOMETRY, parse_faults
+from youbot_dynamics.warm_up import first_use, use_driver
 
 # The plants bring in the compiler: 0.2 s of every start.
 if TYPE_CHECKING:
@@ -136,11 +137,8 @@ class MockYoubot(Node):
             raise ParameterError(
                 "parameter viewer", got="true", expected="plant mujoco", remedy="the twin has no window"
             )
-        # Compile before anything is subscribed: a late first step would lose messages.
-        self.get_logger().info("getting ready; at the first start code is compiled, which takes up to a minute")
-        warm = self._make_driver(0.0)
-        warm.advance(1.0 / RATE)
-        warm.read()
+        with first_use(self.get_logger().info):
+            use_driver(self._make_driver(0.0))
         if self._config["publish_clock"]:
             self._time: MachineTime | OwnTime = OwnTime(self, 1.0 / RATE, factor)
         else:

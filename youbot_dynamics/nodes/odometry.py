@@ -24,6 +24,7 @@ from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import STATE_QOS, TF_QOS, run
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
 from youbot_dynamics.parameters import Parameter, settings_table
+from youbot_dynamics.warm_up import first_use, use_odometry
 
 STABILIZE = Parameter(
     "stabilize",
@@ -59,10 +60,8 @@ class OdometryNode(Node):
         self._position_sign = np.array(driver.position_sign)
         self._velocity_sign = np.array(driver.velocity_sign)
         self._estimator = BaseEstimator(self._robot, *self._settings())
-        # Another one, for the compiler: it would keep the node from answering for seconds at its first messages.
-        trial = BaseEstimator(self._robot)
-        for k in range(2):
-            trial.take_wheels(0.02 * k, np.zeros(len(self._names)))
+        with first_use(self.get_logger().info):
+            use_odometry(self._robot)
         self.config.on_change(lambda: self._estimator.retune(*self._settings()))
         self._told: tuple[str, ...] = ()
         self._frame, self._child = self.config.frames()

@@ -14,7 +14,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from youbot_dynamics.control.stamp_watch import StampWatch
-from youbot_dynamics.control.tracker import Tracker, TrackerSettings, compile_tracker
+from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.errors import TrajectoryError
@@ -38,6 +38,7 @@ from youbot_dynamics.nodes.trajectory_message import (
     stamp_text,
 )
 from youbot_dynamics.parameters import Parameter, settings_table
+from youbot_dynamics.warm_up import first_use, use_tracker
 
 TABLE = (
     *settings_table(TrackerSettings),
@@ -74,7 +75,8 @@ class TrajectoryTracker(Node):
         self._base = self._robot.base.geometry.mecanum()
         self._model = self._robot.base.driven()
         self._period = 1.0 / self._config["rate"]
-        compile_tracker(self._model, self._period)
+        with first_use(self.get_logger().info):
+            use_tracker(self._model, self._period)
         self._frame, self._child = self._config.frames()
         self._tracker: Tracker | None = None
         # Trajectory, start time, relative: waits here until its first command is due; only then a start pose is taken.

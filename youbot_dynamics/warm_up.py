@@ -1,0 +1,148 @@
+"""First use of all that the nodes run on, so that it is compiled before a node listens, or long before it starts.
+
+A node that compiles at its first message would not answer for seconds. Each node calls its own of these functions
+before it subscribes; `youbot warm-up` calls all of them, and what is compiled then is kept: see `compiled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from youbot_dynamics.compiled import HAVE_NUMBA
+from youbot_dynamics.robot import Robot, load_robot
+
+if TYPE_CHECKING:
+    from youbot_dynamics.dynamics.driven_base import DrivenBase
+    from youbot_dynamics.estimation.arm_ekf import ArmEkf
+    from youbot_dynamics.estimation.arm_temperatures import ArmTemperatures
+    from youbot_dynamics.estimation.payload import Payload
+    from youbot_dynamics.estimation.support_estimator import SupportEstimator
+    from youbot_dynamics.simulation.robot_driver import RobotDriver
+
+_STEP = 0.02  # [s]
+
+
+@contextmanager
+def compilation_told(tell: Callable[[str], object]) -> Iterator[None]:
+    """Call `tell` with the name of each function of this package that is compiled within, not just loaded."""
+    if not HAVE_NUMBA:
+        yield
+        return
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            function = event.data["dispatcher"].py_func
+            if function.__module__.startswith(__package__):
+                tell(f"{function.__module__.removeprefix(f'{__package__}.')}.{function.__name__}")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
+
+
+@contextmanager
+def first_use(say: Callable[[str], object]) -> Iterator[None]:
+    """Say once, at the first function that is compiled within, what takes so long."""
+    told: list[str] = []
+
+    def tell(name: str) -> None:
+        if not told:
+            say("compiling, since this is the first start: about a minute (`youbot warm-up` does it beforehand)")
+        told.append(name)
+
+    with compilation_told(tell):
+        yield
+
+
+def use_preview(robot: Robot) -> None:
+    """What base_controller runs on where it knows the rollers of its wheels."""
+    from youbot_dynamics.control.roller_preview import RollerPreview
+
+    base = robot.base
+    rollers = RollerPreview(base.geometry.wheels(), base.driven(), _STEP)
+    for k in range(2):
+        rollers.observe(_STEP * k, np.zeros(4))
+        rollers.wheel_speeds(_STEP * (k + 1), np.zeros(3))
+
+
+def use_odometry(robot: Robot) -> None:
+    """What odometry runs on."""
+    from youbot_dynamics.estimation.base_estimator import BaseEstimator
+
+    estimator = BaseEstimator(robot)
+    for k in range(2):
+        estimator.take_wheels(_STEP * k, np.zeros(4))
+
+
+def use_tracker(base: DrivenBase, period: float) -> None:
+    """What trajectory_tracker runs on, commanding every `period` [s]; it works out its laws, too."""
+    from youbot_dynamics.control.tracker import compile_tracker
+
+    compile_tracker(base, period)
+
+
+def use_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures, support: SupportEstimator) -> None:
+    """What arm_ekf runs on; the filters are of no use afterwards."""
+    tree = ekf.arm.tree
+    position = np.array([0.5 * (limit.lower + limit.upper) for limit in tree.limits])
+    effort = tree.gravity_forces(position)
+    for k in range(60):
+        ekf.predict(1.0 + _STEP * k, effort)
+        ekf.update(position + 0.1 * _STEP * k)
+        payload.add(ekf.state)
+    temperatures.add(1.0, effort)
+    temperatures.add_voltage(np.ones(len(effort)), effort, np.zeros(len(effort)))
+    temperatures.add_temperature(np.full(len(effort), 25.0))
+    temperatures.add(1.0, effort)
+    temperatures.limits(1.0, 1.0)
+    support.take_wheels(1.0, np.zeros(4), np.zeros(4))
+    support.take_arm(1.0, np.zeros(len(effort)))
+    support.support(1.0, position, np.zeros(len(effort)))
+
+
+def use_driver(driver: RobotDriver) -> None:
+    """What mock_youbot runs on; the driver has moved on afterwards."""
+    driver.advance(_STEP)
+    driver.read()
+
+
+def _filters_of_sheets(robot: Robot) -> None:
+    from youbot_dynamics.estimation.arm_ekf import ArmEkf
+    from youbot_dynamics.estimation.arm_ekf_tuning import ArmEkfTuning, ArmSensors
+    from youbot_dynamics.estimation.arm_temperatures import ArmTemperatures
+    from youbot_dynamics.estimation.payload import Payload
+    from youbot_dynamics.estimation.support_estimator import SupportEstimator
+
+    arm, tuning = robot.arm.model(), ArmEkfTuning()
+    ekf = ArmEkf(arm, ArmSensors.of_robot(robot), tuning)
+    use_filters(ekf, Payload(arm, tuning), ArmTemperatures(robot.arm), SupportEstimator(robot))
+
+
+def _twin(robot: Robot) -> None:
+    from youbot_dynamics.simulation.robot_driver import RobotDriver
+    from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
+    from youbot_dynamics.simulation.youbot import Youbot
+
+    use_driver(RobotDriver(Youbot(load_truth(0), load_arm_truth(0), robot, 0), robot.driver, 0))
+
+
+# What each node runs on by the robot's sheets; what takes longest first.
+NODES: dict[str, Callable[[Robot], None]] = {
+    "arm_ekf": _filters_of_sheets,
+    "mock_youbot": _twin,
+    "base_controller": use_preview,
+    "trajectory_tracker": lambda robot: use_tracker(robot.base.driven(), _STEP),
+    "odometry": use_odometry,
+}
+
+
+def use_node(name: str) -> None:
+    """What a node of `NODES` runs on."""
+    NODES[name](load_robot())
