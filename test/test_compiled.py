@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,13 @@ def test_a_second_process_finds_what_the_first_compiled(package: Package) -> Non
     value, hits, place = package.ask()
     assert (value, hits) == (3.0, 1)
     assert package.parts.parent / "__pycache__" in place.parents
+
+
+def test_of_two_processes_at_once_one_compiles_and_the_other_waits(package: Package) -> None:
+    with ThreadPoolExecutor() as pool:
+        both = list(pool.map(lambda _: package.ask(), range(2)))
+    assert sorted(hits for _, hits, _ in both) == [0, 1]
+    assert {value for value, _, _ in both} == {3.0}
 
 
 def test_a_change_in_a_called_file_reaches_its_callers(package: Package) -> None:

@@ -53,7 +53,7 @@ def compiled(function: F) -> F:
     with _turn:
         before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
         try:
-            fast = _njit(function, cache=True, no_cfunc_wrapper=True)  # a wrapper for callers in C costs a tenth
+            fast = _njit(function, cache=True, no_cfunc_wrapper=True)  # nobody calls from C
         finally:
             settings.CACHE_DIR = before
     fast.compile = _one_process_at_a_time(fast.compile, lock)  # type: ignore[attr-defined]
