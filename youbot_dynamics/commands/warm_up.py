@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, wait
+from contextlib import ExitStack
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 
@@ -51,6 +52,6 @@ def warm_up() -> int:
     return 0
 
 
-def _tell_for_life(names: SimpleQueue[str]) -> None:
+def _tell_for_life(names: SimpleQueue[str], life: ExitStack = ExitStack()) -> None:  # noqa: B008  # one a process
     """Tell of each function that this process compiles, to its end."""
-    compilation_told(names.put).__enter__()
+    life.enter_context(compilation_told(names.put))
