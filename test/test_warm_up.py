@@ -53,12 +53,13 @@ with compilation_told(compiled.append):
         point.transforms[0].rotation.w = 1.0
         point.time_from_start = Duration(seconds=k + 1).to_msg()
         message.points.append(point)
-    asked = False
-    while min(seen.values()) < 50:
+    asked = 0
+    while min(seen.values()) < 20:
         executor.spin_once(timeout_sec=0.05)
-        if not asked and seen["arm_1/estimated_joint_states"] > 25:
+        # Once more where a busy machine has made the tracker give up.
+        if seen["arm_1/estimated_joint_states"] > 50 * (asked + 1):
             path.publish(message)
-            asked = True
+            asked += 1
 print(len(nodes), "nodes", compiled)
 """
 

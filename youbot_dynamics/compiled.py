@@ -56,7 +56,8 @@ def compiled(function: F) -> F:
             fast = _njit(function, cache=True, no_cfunc_wrapper=True)  # nobody calls from C
         finally:
             settings.CACHE_DIR = before
-    fast.compile = _one_process_at_a_time(fast.compile, lock)  # type: ignore[attr-defined]
+    if not settings.DISABLE_JIT:
+        fast.compile = _one_process_at_a_time(fast.compile, lock)  # type: ignore[attr-defined]
     return fast
 
 

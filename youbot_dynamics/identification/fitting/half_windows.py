@@ -239,6 +239,7 @@ def _compile_samples_of_four() -> None:
     from youbot_dynamics.compiled import settings
 
     nothing, four = np.zeros(0), np.zeros((0, 4))
+    settings.reload_config()  # else numba does it while it compiles, and forgets the next line
     before, settings.SLP_VECTORIZE = settings.SLP_VECTORIZE, 1
     try:
         _add_samples_of_four(nothing, four, four, np.zeros((2, 4)), 1.0, 0.0, np.zeros((0, 18)), four, four)
