@@ -108,7 +108,7 @@ def by_us(friction: FrictionModel, time: Vector, speeds: Vector, torques: Vector
 def calibration() -> Candidate:
     """What the machine does at the moment: sums of as many numbers as a sample has, by its memory and its arithmetic.
 
-    The peers write gigabytes, and take half or twice as long as the system is slow or quick to hand out memory. This one
+    Peers write gigabytes, and take half or twice as long as the system is slow or quick to hand out memory. This one
     does not: where a goal against a peer is missed and that against this one met, the peer was quick, not ours slow.
     """
     count = 1_000_000
