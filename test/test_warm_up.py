@@ -24,10 +24,9 @@ from geometry_msgs.msg import Transform, Twist
 from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
-from youbot_dynamics.warm_up import compilation_told
+from youbot_dynamics.warm_up import first_use
 
-compiled = []
-with compilation_told(compiled.append):
+with first_use(print) as compiled:
     from youbot_dynamics.nodes.arm_ekf import ArmEkfNode, JointState
     from youbot_dynamics.nodes.base_controller import BaseController
     from youbot_dynamics.nodes.mock_youbot import MockYoubot

@@ -1,4 +1,4 @@
-"""First use of all that the nodes run on, so that it is compiled before a node listens, or long before it starts.
+"""First use of all that the nodes run on, so that nothing is compiled while they listen.
 
 A node that compiles at its first message would not answer for seconds. Each node calls its own of these functions
 before it subscribes; `youbot warm-up` calls all of them, and what is compiled then is kept: see `compiled`.
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from youbot_dynamics.compiled import HAVE_NUMBA
 from youbot_dynamics.robot import Robot, load_robot
 
 if TYPE_CHECKING:
@@ -24,41 +23,33 @@ if TYPE_CHECKING:
     from youbot_dynamics.simulation.robot_driver import RobotDriver
 
 _STEP = 0.02  # [s]
+NOTICE = "compiling, since this is the first start: about a minute (`youbot warm-up` does it beforehand)"
 
 
 @contextmanager
-def compilation_told(tell: Callable[[str], object]) -> Iterator[None]:
-    """Call `tell` with the name of each function of this package that is compiled within, not just loaded."""
+def first_use(say: Callable[[str], object]) -> Iterator[list[str]]:
+    """Say `NOTICE` where something is compiled within, not just loaded; yields the functions' names."""
+    names: list[str] = []
+    from youbot_dynamics.compiled import HAVE_NUMBA  # here: a node without compiled code does not load the compiler
+
     if not HAVE_NUMBA:
-        yield
+        yield names
         return
     from numba.core import event
 
     class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
             function = event.data["dispatcher"].py_func
-            if function.__module__.startswith(__package__):
-                tell(f"{function.__module__.removeprefix(f'{__package__}.')}.{function.__name__}")
+            if function.__module__.startswith("youbot_dynamics."):
+                names.append(f"{function.__module__}.{function.__name__}")
+                if len(names) == 1:
+                    say(NOTICE)
 
         def on_end(self, event: Any) -> None:
             pass
 
     with event.install_listener("numba:compile", Listener()):
-        yield
-
-
-@contextmanager
-def first_use(say: Callable[[str], object]) -> Iterator[None]:
-    """Say once, at the first function that is compiled within, what takes so long."""
-    told: list[str] = []
-
-    def tell(name: str) -> None:
-        if not told:
-            say("compiling, since this is the first start: about a minute (`youbot warm-up` does it beforehand)")
-        told.append(name)
-
-    with compilation_told(tell):
-        yield
+        yield names
 
 
 def use_preview(robot: Robot) -> None:
@@ -143,6 +134,8 @@ NODES: dict[str, Callable[[Robot], None]] = {
 }
 
 
-def use_node(name: str) -> None:
-    """What a node of `NODES` runs on."""
-    NODES[name](load_robot())
+def use_node(name: str) -> int:
+    """What a node of `NODES` runs on; returns how many functions were compiled for it."""
+    with first_use(lambda notice: None) as names:
+        NODES[name](load_robot())
+    return len(names)
