@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rosbags.rosbag2 import Reader as Reader2
 
 LARGEST_CHUNK = 32_000_000  # [bytes] a chunk or message may unpack to
-UNPACKED, UNPACKED_PER_BYTE = 32_000_000, 100  # [bytes] one pass over a recording may unpack, and for each of its own
+UNPACKED, UNPACKED_PER_BYTE = 4_000_000, 200  # [bytes] one pass over a recording may unpack, and for each of its own
 SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # of SQLite's machine in one pass, and for each byte
 LARGEST_METADATA = 2_000_000  # [bytes] of YAML: metadata.yaml, quality of service of a topic
 
