@@ -158,20 +158,22 @@ class Observer:
             if before == [len(self.received[topic]) for topic in topics]:
                 return
 
-    def held_up(self, topic: str, lasting: float = 3.0, period: float = 0.02) -> float:
-        """How much [s] this machine held up a periodic topic of late, by its stamps and by its way to us.
+    def held_up(self, topic: str, since: float, period: float = 0.02) -> float:
+        """How much [s] this machine held up a periodic topic, by when it was sent and by its way to us.
 
         About 0.001 where the machine does nothing else; what a process was not run for is no fault of its own.
 
         Args:
-            topic: one that is stamped when it is sent.
-            lasting: until its newest stamp, this is looked at [s].
-            period: of it [s].
+            topic: stamped when it is sent; else only its arrivals tell.
+            since: moment of time.monotonic() from which on this is looked at [s].
+            period: of the topic [s].
         """
-        stamps = self.stamps(topic)
-        late = stamps > stamps[-1] - lasting
-        way = np.array(self.times[topic])[late] + time.time() - time.monotonic() - stamps[late]
-        return float(max(0.0, np.max(np.diff(stamps[late])) - period) + np.max(way))
+        arrived = np.array(self.times[topic])
+        late = arrived >= since
+        if not hasattr(self.received[topic][-1], "header"):
+            return float(max(0.0, np.max(np.diff(arrived[late])) - period))
+        sent = self.stamps(topic)[late] - time.time() + time.monotonic()
+        return float(max(0.0, np.max(np.diff(sent)) - period) + np.max(arrived[late] - sent))
 
     def call(self, kind, service: str, request):
         client = self.node.create_client(kind, service)

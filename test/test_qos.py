@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 
 import pytest
 
@@ -43,11 +42,11 @@ FORWARD = Twist()
 FORWARD.linear.x = 0.2
 
 
-def drive(observer: Observer, publisher, message: Twist, duration: float) -> None:
-    finish = time.monotonic() + duration
-    while time.monotonic() < finish:
-        publisher.publish(message)
-        observer.spin(0.05)
+def at_the_ends(observer: Observer) -> set[str]:
+    """Nodes that publish something and listen to something, as far as the graph shows them."""
+    ends = [ends_of(observer.node, name) for name, _ in observer.node.get_topic_names_and_types() if name not in OF_ROS]
+    speak = {end.node.lstrip("/") for topic in ends for end in topic.publishers}
+    return speak & {end.node.lstrip("/") for topic in ends for end in topic.subscriptions}
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +57,12 @@ def robot():
             processes.node(name, *(("-p", "standby:=true") if name == "stop_base" else ()))
         wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
         wanted = {*NODES, "trajectory_tracker"}
-        observer.wait(lambda: wanted <= set(observer.node.get_node_names()), "the nodes", 60.0)
+        observer.wait(lambda: wanted <= at_the_ends(observer), "the nodes at the ends of their topics")
         observer.wait(lambda: wish.get_subscription_count() >= 2, "both listeners of cmd_vel")
-        observer.drive = functools.partial(drive, observer, wish)
-        observer.drive(FORWARD, 2.0)
+        for topic, kind in STREAMS.items():
+            observer.listen(kind, topic)
+        observer.drive = functools.partial(observer.send, wish, FORWARD)
+        observer.drive(lambda: all(observer.received[topic] for topic in STREAMS), "every stream")
         yield observer
 
 
@@ -114,20 +115,19 @@ def test_best_effort_and_reliable_peers_hear_every_stream_and_latched_ones_are_n
         for name, quality in (("best effort", BEST_EFFORT), ("reliable", RELIABLE), ("latched", KEEPING)):
             heard[topic, name] = 0
             subscriptions.append(robot.node.create_subscription(kind, topic, counter((topic, name)), quality))
-    robot.drive(FORWARD, 3.0)
+    robot.drive(lambda: all(count for key, count in heard.items() if key[1] != "latched"), f"all of {sorted(heard)}")
     for subscription in subscriptions:
         robot.node.destroy_subscription(subscription)
-    assert {key for key, count in heard.items() if count == 0 and key[1] != "latched"} == set()
     assert {key for key, count in heard.items() if count > 0 and key[1] == "latched"} == set()
 
 
 def test_a_late_joiner_is_told_nothing_stale(robot):
-    robot.drive(FORWARD, 1.0)
-    robot.spin(1.5)  # the operator has fallen silent: the base has braked
+    sent = robot.received["driver/cmd_vel"]
+    robot.drive(lambda: sent[-1].linear.x > 0.1, "a base that drives")
+    robot.wait(lambda: sent[-1] == Twist(), "the base to brake, since the operator has fallen silent")
     with Observer("late") as late:
         for topic in ("driver/cmd_vel", "trajectory_tracker/cmd_vel"):
             late.listen(Twist, topic)
-        late.wait(lambda: late.received["driver/cmd_vel"], "a first command")
-        late.spin(0.5)
+        late.hear("driver/cmd_vel", 25)
         assert all(message == Twist() for message in late.received["driver/cmd_vel"])
         assert late.received["trajectory_tracker/cmd_vel"] == []

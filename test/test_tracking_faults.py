@@ -156,7 +156,7 @@ class Scene:
         self.path = observer.node.create_publisher(MultiDOFJointTrajectory, "trajectory", 1)
         observer.listen(Twist, "trajectory_tracker/cmd_vel")
         observer.listen(DiagnosticArray, "/diagnostics")
-        observer.wait(lambda: self.path.get_subscription_count() > 0, "the tracker", 30.0)
+        observer.wait(lambda: self.path.get_subscription_count() > 0, "the tracker")
         observer.wait(lambda: self.odom.get_subscription_count() > 0, "its ear for odom")
         observer.wait(lambda: self.wheels.get_subscription_count() > 0, "its ear for wheel_commands")
 
@@ -198,40 +198,50 @@ class Scene:
             message.points.append(point)
         self.go_on(0.2)
         self.path.publish(message)
-        self.go_on(0.8)
-        assert self.asked() > 0.05, "nothing is followed"
+        patience = time.monotonic() + 60.0
+        while self.asked() < 0.05:
+            assert time.monotonic() < patience, "nothing is followed"
+            self.go_on(0.1)
+        self.go_on(0.5)
 
     def asked(self) -> float:
         """Speed it asked for last [m/s]."""
-        return abs(self.observer.received["trajectory_tracker/cmd_vel"][-1].linear.x)
+        asked = self.observer.received["trajectory_tracker/cmd_vel"]
+        return abs(asked[-1].linear.x) if asked else 0.0
 
-    def stopped_after(self, begin: float) -> float:
-        """How long after a moment it asked for rest [s]; asserts that it then kept silent, and said why."""
+    def stopped_after(self, begin: float) -> tuple[float, float]:
+        """How long after a moment it asked for rest, of which so much is what the machine held up [s].
+
+        Asserts that it then kept silent.
+        """
+        topic = "trajectory_tracker/cmd_vel"
+        patience = time.monotonic() + 60.0
+        while self.asked() > 0.0:
+            assert time.monotonic() < patience, "it never asked for rest"
+            self.go_on(PERIOD)
+        count = len(self.observer.received[topic])
+        held_up = self.observer.held_up(topic, begin - 0.5)
         self.go_on(0.7)
-        heard = zip(
-            self.observer.received["trajectory_tracker/cmd_vel"],
-            self.observer.times["trajectory_tracker/cmd_vel"],
-            strict=True,
-        )
-        later = [(message, at - begin) for message, at in heard if at >= begin]
-        rests = [at for message, at in later if message.linear.x == 0.0]
-        assert rests, "it never asked for rest"
-        assert not [at for message, at in later if at > rests[0] and message.linear.x != 0.0]
-        return rests[0]
+        assert not any(message.linear.x for message in self.observer.received[topic][count:])
+        return self.observer.times[topic][count - 1] - begin, held_up
 
     def wait_for(self, words: str) -> None:
         """Spin until the diagnostics say so: once a second they come."""
-        self.observer.wait(lambda: words in self.status(), f"{words!r} in the diagnostics", 3.0)
+        self.observer.wait(lambda: words in self.status(), f"{words!r} in the diagnostics")
 
     def status(self) -> str:
         """Newest words of the tracker in the diagnostics."""
         entries = [s for array in self.observer.received["/diagnostics"] for s in array.status]
-        return [entry.message for entry in entries if entry.name.endswith("trajectory_tracker: trajectory")][-1]
+        own = [entry.message for entry in entries if entry.name.endswith("trajectory_tracker: trajectory")]
+        return own[-1] if own else ""
 
 
 @pytest.mark.ros
 def test_the_node_stops_in_time_and_says_why_where_odometry_falls_silent_or_clocks_jump() -> None:
-    """All in one process of the tracker, which takes the next trajectory each time. Times with 0.15 s for DDS."""
+    """All in one process of the tracker, which takes the next trajectory each time.
+
+    Promised: rest within 0.15 s of what it must not go on with, and what the machine held up besides.
+    """
     pytest.importorskip("rclpy")
     from ros_processes import Observer, Processes
 
@@ -249,15 +259,16 @@ def test_the_node_stops_in_time_and_says_why_where_odometry_falls_silent_or_cloc
             begin = time.monotonic()
             scene.jump["odom"] += odom
             scene.jump["wheel_commands"] += wheels
-            after = scene.stopped_after(begin)
-            assert after < within
+            after, held_up = scene.stopped_after(begin)
+            assert after < within + held_up
             scene.wait_for(said)
             print(f"\nodom {odom:+g} s, wheel_commands {wheels:+g} s: rest after {after:.3f} s; {scene.status()}")
+            print(f"this machine held up {held_up:.3f} s")
             assert scene.status().startswith("trajectory given up")
             scene.jump = dict.fromkeys(scene.jump, 0.0)
         scene.follow()
         begin, scene.silent = time.monotonic(), True
-        after = scene.stopped_after(begin)
-        assert ODOM_TIMEOUT - 0.1 < after < ODOM_TIMEOUT + 0.15
+        after, held_up = scene.stopped_after(begin)
+        assert ODOM_TIMEOUT - 0.1 - held_up < after < ODOM_TIMEOUT + 0.15 + held_up
         scene.wait_for("odom fell silent")
         print(f"\nno odom: rest after {after:.3f} s; {scene.status()}")
