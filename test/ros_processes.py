@@ -152,11 +152,13 @@ class Observer:
 
     def drain(self, *topics: str) -> None:
         """Take in what is under way: until nothing of these topics has come for half a second."""
-        while True:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
             before = [len(self.received[topic]) for topic in topics]
             self.spin(0.5)
             if before == [len(self.received[topic]) for topic in topics]:
                 return
+        raise AssertionError(f"waited {PATIENCE} s in vain for silence on {', '.join(topics)}")
 
     def held_up(self, topic: str, since: float, period: float = 0.02) -> float:
         """How much [s] this machine held up a periodic topic, by when it was sent and by its way to us.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 pytest.importorskip("rclpy")
@@ -191,12 +189,6 @@ class Bystander(Observer):
         ]
         return found[-1] if found else (b"", "")
 
-    def send(self, publisher, message, duration: float) -> None:
-        finish = time.monotonic() + duration
-        while time.monotonic() < finish:
-            publisher.publish(message)
-            self.spin(0.05)
-
     def moving(self) -> bool:
         sent = self.received["driver/cmd_vel"]
         return bool(sent) and abs(sent[-1].linear.x) > 1e-6
@@ -216,20 +208,22 @@ def test_it_refuses_to_drive_while_the_driver_listens_on_cmd_vel_and_resumes_whe
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.ERROR, "the refusal")
         assert "/fake_driver listens on /cmd_vel" in driver.status()[1]
         assert "-r cmd_vel:=driver/cmd_vel" in driver.status()[1]
-        driver.send(wish, FORWARD, 0.6)
+        told = len(driver.received["/diagnostics"])
+        driver.send(wish, FORWARD, lambda: len(driver.received["/diagnostics"]) > told + 1, "diagnostics")
         assert driver.received["driver/cmd_vel"] == []
         answer = driver.call(SetBool, "base_controller/enable", SetBool.Request(data=True))
         assert not answer.success and "listens on /cmd_vel" in answer.message
 
         driver.node.destroy_subscription(ear)
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.OK, "the all-clear")
-        driver.send(wish, FORWARD, 0.8)
-        assert driver.moving()
+        driver.send(wish, FORWARD, driver.moving, "a base that drives")
 
         # It comes back in mid-drive: the base is braked.
         driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.ERROR, "the second refusal")
-        driver.send(wish, FORWARD, 0.6)
+        driver.send(wish, FORWARD, lambda: not driver.moving(), "a base at rest")
+        told = len(driver.received["/diagnostics"])
+        driver.send(wish, FORWARD, lambda: len(driver.received["/diagnostics"]) > told + 1, "diagnostics")
         assert not driver.moving()
         driver.node.destroy_publisher(states)
         output = end(controller)
@@ -249,6 +243,5 @@ def test_an_operator_with_the_other_twist_is_told_of(stamped):
         right = operator.node.create_publisher(kinds[0], "cmd_vel", 1)
         operator.wait(lambda: operator.status()[0] == DiagnosticStatus.OK, "the all-clear")
         operator.wait(lambda: right.get_subscription_count() > 0, "base_controller")
-        operator.send(right, TwistStamped(twist=FORWARD) if stamped else FORWARD, 0.8)
-        assert operator.moving()
+        operator.send(right, TwistStamped(twist=FORWARD) if stamped else FORWARD, operator.moving, "a base that drives")
         assert end(controller).count("enable_stamped_cmd_vel") == 1
