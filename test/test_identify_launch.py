@@ -15,7 +15,7 @@ from youbot_dynamics.resources import config_path, launch_path
 
 pytest.importorskip("rclpy")
 
-from ros_processes import Processes, environment  # noqa: E402
+from ros_processes import PATIENCE, Processes, environment  # noqa: E402
 
 SESSION = [sys.executable, "-m", "youbot_dynamics.commands.identify_robot"]
 ROS = ["--ros-args", "--params-file", str(config_path("youbot.yaml"))]
@@ -23,7 +23,7 @@ ROS = ["--ros-args", "--params-file", str(config_path("youbot.yaml"))]
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     command = [*SESSION, *words, *ROS]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60.0)
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_folder_with_something_in_it_is_left_alone(tmp_path):
@@ -64,7 +64,7 @@ def test_signal_ends_it_and_the_bag_is_whole(tmp_path):
         while not (found / "recording" / "metadata.yaml").exists():
             assert child.poll() is None
         child.send_signal(signal.SIGINT)
-        output = child.communicate(timeout=15.0)[0]
+        output = child.communicate(timeout=PATIENCE)[0]
     assert child.returncode == 1
     assert "Traceback" not in output
     assert not (found / "result.yaml").exists()
@@ -112,7 +112,7 @@ def launched(*arguments: str, log: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", LAUNCH, str(launch_path("identify.launch.py")), *arguments]
     where = {**environment(), "ROS_LOG_DIR": str(log)}
     where.pop("ROS_NAMESPACE", None)
-    return subprocess.run(command, env=where, capture_output=True, text=True, timeout=90.0, cwd=os.sep)
+    return subprocess.run(command, env=where, capture_output=True, text=True, timeout=PATIENCE, cwd=os.sep)
 
 
 def test_every_argument_is_declared_with_description_and_choices():
