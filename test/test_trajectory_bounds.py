@@ -50,14 +50,14 @@ def message(times, rates: tuple[int, int] = (0, 0), speed: float = 0.05) -> Mult
     return built
 
 
-def many(count: int, duration: float) -> bytes:
-    """Serialized trajectory of so many points, straight ahead at 0.05 m/s; built without an object a point."""
+def many(count: int, duration: float, speed: float = 0.05) -> bytes:
+    """Serialized trajectory of so many points, straight ahead; built without an object a point."""
     head = serialize_message(message([0.0]))
     times = np.linspace(0.0, duration, count)
     layout = np.dtype("<u4, <u4, (7,)<f8, <u4, <u4, <i4, <u4")
     points = np.zeros(count, layout)
     points["f0"] = 1
-    points["f2"][:, 0], points["f2"][:, 6] = 0.05 * times, 1.0
+    points["f2"][:, 0], points["f2"][:, 6] = speed * times, 1.0
     points["f5"] = times.astype(int)
     points["f6"] = np.round(1e9 * (times % 1.0)) % 1e9
     place = head.index(b"base_footprint", 40) + 16  # of the count of points: behind the name and its padding

@@ -88,6 +88,14 @@ class Driver:
         source="design: chosen within 0.3-2 ms",
     )
 
+    def __post_init__(self) -> None:
+        """Refuse a joint that stands twice: its readings would count for two."""
+        for what, names in (("wheel_joints", self.wheel_joints), ("arm_joints", self.arm_joints)):
+            doubled = sorted({name for name in names if names.count(name) > 1})
+            if doubled:
+                thing, remedy = f"parameter robot.driver.{what}", "give each joint its own name"
+                raise ParameterError(thing, got=f"{', '.join(doubled)} twice", expected="each once", remedy=remedy)
+
     def mecanum(self) -> MecanumBase:
         """Kinematics the driver itself uses; it knows no lateral factor."""
         return MecanumBase.rectangular(self.wheel_radius, self.half_length, self.half_width)

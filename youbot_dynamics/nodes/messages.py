@@ -54,12 +54,22 @@ def pose_vector(pose: Pose) -> Vector:
     return np.array([pose.position.x, pose.position.y, yaw_of_quaternion(q.x, q.y, q.z, q.w)])
 
 
+def twice(names: Sequence[str]) -> str:
+    """What is wrong with names of joints of which some stand twice in one message; "" where none does."""
+    if len(set(names)) == len(names):
+        return ""
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    return f"{', '.join(doubled)} named twice in one message, which is refused"
+
+
 def joint_positions(message: JointState, joints: Iterable[str]) -> tuple[Vector, Vector] | None:
-    """Positions and velocities of the named joints, NaN where absent; None if the message lacks a joint."""
+    """Positions and velocities of the named joints, NaN where absent; None if it lacks one or `twice` names one."""
     names = message.name
     try:
         picked = [names.index(name) for name in joints]
     except ValueError:
+        return None
+    if len(set(names)) < len(names):
         return None
 
     def pick(values: Sequence[float]) -> Vector:

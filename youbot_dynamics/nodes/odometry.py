@@ -19,7 +19,7 @@ from youbot_dynamics.estimation.odometry import OdometrySettings, OdometryState
 from youbot_dynamics.estimation.slip import SlipSettings
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.listening import listen
-from youbot_dynamics.nodes.messages import joint_positions, odometry_message, seconds
+from youbot_dynamics.nodes.messages import joint_positions, odometry_message, seconds, twice
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import STATE_QOS, TF_QOS, run
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
@@ -64,6 +64,7 @@ class OdometryNode(Node):
             use_odometry(self._robot)
         self.config.on_change(lambda: self._estimator.retune(*self._settings()))
         self._told: tuple[str, ...] = ()
+        self._twice = ""
         self._frame, self._child = self.config.frames()
         self._last_message = -np.inf
         self._last_tracking = -np.inf
@@ -95,6 +96,7 @@ class OdometryNode(Node):
 
     def _on_joint_states(self, message: JointState) -> None:
         picked = joint_positions(message, self._names)
+        self._twice = twice(message.name) or (self._twice if picked is None else "")
         self._put_signs_right(message)
         self._joint_states.publish(message)
         if picked is None:
@@ -160,6 +162,8 @@ class OdometryNode(Node):
             "late_messages": str(odometry.late),
             "silent_for_s": f"{silent:.2f}",
         }
+        if self._twice:
+            return Status(ERROR, f"{self._twice}: two drivers in one, or a wrong merge of joint states", values)
         contradicting = self._estimator.contradictions()
         if silent > _SILENCE:
             text = f"no wheel states of {', '.join(self._names)} on {self.resolve_topic_name('driver/joint_states')}"

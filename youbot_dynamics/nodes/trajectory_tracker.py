@@ -18,7 +18,8 @@ from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.errors import TrajectoryError
-from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
+from youbot_dynamics.estimation.wheel_watch import WheelWatch
+from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import (
     joint_message,
@@ -90,7 +91,9 @@ class TrajectoryTracker(Node):
         self._error = self.create_publisher(JointState, "~/error", STATE_QOS)
         self.create_service(Trigger, "~/cancel", self._on_cancel)
         self.create_subscription(MultiDOFJointTrajectory, "trajectory", self._on_trajectory, COMMAND_QOS, raw=True)
+        self._wheels = WheelWatch(self._robot)
         listen(self, Odometry, "odom", self._on_odom, STATE_QOS)
+        listen(self, JointState, "driver/joint_states", self._on_wheels, STATE_QOS)
         self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
         self.create_subscription(PointStamped, "line_deviation", self._on_line, STATE_QOS)
         stamped = self._config["enable_stamped_cmd_vel"]
@@ -112,6 +115,16 @@ class TrajectoryTracker(Node):
         jump = self._odom_stamps.take(time.monotonic(), self._pose_stamp)
         if jump and self._active():
             self._give_up(f"{self.resolve_topic_name('odom')} fell silent on this clock: its stamps {jump}")
+
+    def _on_wheels(self, message: JointState) -> None:
+        driver = self._robot.driver
+        picked = joint_positions(message, driver.wheel_joints)
+        if picked is None:
+            return
+        angles = [sign * angle for sign, angle in zip(driver.position_sign, picked[0].tolist(), strict=True)]
+        fault = self._wheels.read(seconds(message.header.stamp), angles)
+        if fault and self._active():
+            self._give_up(fault, ERROR)
 
     def _on_line(self, message: PointStamped) -> None:
         """Take how far the robot is to the left of a line it should follow: point.y, where a camera sees one."""
@@ -198,6 +211,7 @@ class TrajectoryTracker(Node):
         if self._tracker is not None:
             self._tracker.observe_sent(self._base.twist(picked[1]))
         stamp = seconds(message.header.stamp)
+        self._wheels.sent(stamp, picked[1].tolist())
         jump = self._command_stamps.take(self._woken, stamp)
         if jump and self._active():
             self._give_up(f"stamps of {self.resolve_topic_name('wheel_commands')} {jump}")
@@ -243,10 +257,10 @@ class TrajectoryTracker(Node):
             self._status = Status(OK, "the last trajectory was followed to its end")
             self.get_logger().info("trajectory finished")
 
-    def _give_up(self, reason: str) -> None:
+    def _give_up(self, reason: str, level: bytes = WARN) -> None:
         self._tracker = self._waiting = None
         self._commands.publish(Twist())
-        self._status = Status(WARN, f"trajectory given up: {reason}")
+        self._status = Status(level, f"trajectory given up: {reason}")
         self.get_logger().warning(self._status.message)
 
     def stop(self) -> None:

@@ -72,7 +72,7 @@ KINDS = (
             Parameter("every", FOREVER, "From one jump to the next.", unit="s", low=0.02, high=FOREVER),
         ),
     ),
-    FaultKind("dead_wheel", "The wheel gets no speed and reports that it stands.", (_WHEEL,)),
+    FaultKind("dead_wheel", "The wheel gets no speed and reports that it stands: dead or stuck.", (_WHEEL,)),
     FaultKind(
         "reversed_wheel",
         "The driver has the wheel's direction the wrong way round, in what it sends and in what it reads.",

@@ -19,6 +19,7 @@ from youbot_dynamics.estimation.gyro import GyroSettings
 from youbot_dynamics.estimation.odometry import OdometrySettings, OdometryState
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.estimation.slip import SlipSettings
+from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.base_only import BaseOnly
 from youbot_dynamics.simulation.base_truth import BaseTruth
@@ -250,6 +251,7 @@ def drive(
             else:
                 driver.command_wheels(speeds * np.array(robot.driver.command_sign), now)
             tracker.observe_sent(command.twist)
+            reader.watch.sent(now, command.wheel_speeds.tolist())
         wish = np.zeros(3)
         # As the node: before that it waits, and takes no pose yet.
         if now + period >= start - float(model.dead_times.max()) - period:
@@ -292,7 +294,9 @@ def drive(
 
 
 def _reason_to_stop(now: float, reader: _WheelReader, state: TrackerState, settings: TrackerSettings) -> str:
-    """Why a trajectory is given up, as by its node: odometry that fell silent or jumped, a base that is far off."""
+    """Why a trajectory is given up, as by its node: a faulty wheel, odometry that fell silent, a base far off."""
+    if reader.fault:
+        return reader.fault
     if reader.jump:
         return f"odometry is {now - reader.stamp:.2f} s old: its stamps {reader.jump}"
     if now - reader.stamp > ODOM_TIMEOUT:
@@ -317,8 +321,8 @@ class _WheelReader:
 
     def __init__(self, robot: Robot, estimator: BaseEstimator, period: float) -> None:
         self.states: list[OdometryState] = []
-        self.pose, self.stamp, self.jump = np.zeros(3), 0.0, ""
-        self._watch = StampWatch()
+        self.pose, self.stamp, self.jump, self.fault = np.zeros(3), 0.0, "", ""
+        self._stamps, self.watch = StampWatch(), WheelWatch(robot)
         self.estimator = estimator
         self._rollers = RollerPreview(robot.base.geometry.wheels(), robot.base.driven(), period)
         self._guard = PhaseGuard(robot)
@@ -333,13 +337,14 @@ class _WheelReader:
             return
         columns = [report.names.index(name) for name in self._names]
         position = self._position_signs * report.position[columns]
+        self.fault = self.fault or self.watch.read(report.stamp, position.tolist())
         estimate = self.estimator.take_wheels(report.stamp, position, self._velocity_signs * report.velocity[columns])
         if not self._guard.update(report.stamp, position):
             self._rollers.observe(report.stamp, position)
         if estimate is not None:
             self.states.append(estimate)
             self.pose, self.stamp = estimate.pose, estimate.stamp
-            self.jump = self.jump or self._watch.take(message.received, estimate.stamp)
+            self.jump = self.jump or self._stamps.take(message.received, estimate.stamp)
 
     def wheel_speeds(self, now: float, twist: Vector, mean: Vector, fastest: float) -> Vector:
         """Wheel speeds (4,) [rad/s] of a twist (3,): those of the rollers to come where their phases are known."""

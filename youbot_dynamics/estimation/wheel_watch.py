@@ -1,0 +1,140 @@
+"""Wheels that do not do what they are told: dead, stuck or reversed ones, named from commands and counts alone."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from math import hypot
+
+import numpy as np
+
+from youbot_dynamics.robot import Robot
+
+_SPAN = 0.15  # [s] over which a speed is taken: stamps that scatter by a fifth of a period tell it to 4 %
+_GAP = 0.2  # [s] between readings, after which it begins anew
+_COMMANDED = 0.08  # [m/s] of a wheel's rim from which on it must turn: stiction stops it at less
+_STANDS = 0.02  # [m/s] of the rim, below which it does not follow
+_ANSWER = 0.5  # [s] a robot takes to answer at most: 0.3 s of delay, the loops' lag, friction
+_LAGS = 5.0  # time constants of the loops after which they have answered
+_LASTING = 0.2  # [s] for which it must be so
+_NOTHING = 0.02  # [rad/s] below which a wheel does not turn at all
+_OFF_PATTERN = 0.015  # [m/s] and
+_OFF_PATTERN_SHARE = 0.15  # of the fastest wheel: residual that slip leaves, but no error of the geometry
+_FITS = 0.15  # of the residual that may be left where the guilty wheel is taken the other way round
+
+
+class WheelWatch:
+    """Compares what the wheels of a mecanum base do with what they were told.
+
+    A wheel that stands or turns backwards, 0.5 s after it was told to turn forwards and all the time since, is dead,
+    stuck or reversed; no delay, lag or friction of a healthy robot keeps it so long. A driver that has a wheel the
+    wrong way round in what it sends *and* in what it reads tells nothing of it in that wheel alone: there the four
+    wheels, on a floor that holds them, turn as no moving body can, but as one could were the sign of that wheel the
+    other (system 31).
+
+    Args:
+        robot: geometry, names of the wheels, limits, and its answer to commands where that is identified; at least
+            0.5 s is waited.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        base, model = robot.base.geometry.mecanum(), robot.base.driven()
+        n = len(base.radii)
+        self._joints = robot.driver.wheel_joints
+        self._answer = max(_ANSWER, float(model.dead_times.max()) + _LAGS * model.lag)
+        # A step beyond twice what a wheel can do is a count that jumped, and no turn.
+        self._fastest = 2.0 * robot.base.limits.wheel_speed
+        self._least = [_COMMANDED / float(radius) for radius in base.radii]
+        self._slow = [_STANDS / float(radius) for radius in base.radii]
+        null = np.linalg.svd(base.inverse_matrix)[0][:, 3:]  # (n, n - 3), orthonormal
+        self._null: list[list[float]] = null.T.tolist()
+        self._moving = np.eye(n) - null @ null.T
+        self._off = _OFF_PATTERN / float(np.min(base.radii))
+        self._commands = [0.0] * n
+        self._since = [np.inf] * n  # [s] when the command began to be fast enough, this way round
+        self._newest = -np.inf
+        self._readings: deque[tuple[float, list[float]]] = deque()
+        self._suspected: dict[tuple[str, int], float] = {}  # what, wheel: since when [s]
+
+    def sent(self, stamp: float, speeds: Sequence[float]) -> None:
+        """Take the wheel speeds (n,) [rad/s] that were sent at a stamp [s], positive forward."""
+        for i, speed in enumerate(speeds):
+            if abs(speed) < self._least[i]:
+                self._since[i] = np.inf
+            elif self._since[i] == np.inf or speed * self._commands[i] <= 0.0:
+                self._since[i] = stamp
+            self._commands[i] = float(speed)
+        self._newest = stamp
+
+    def read(self, stamp: float, angles: Sequence[float]) -> str:
+        """Take wheel angles (n,) [rad] read at a stamp [s]; what is wrong with which wheel, "" where nothing is."""
+        readings, now = self._readings, [float(angle) for angle in angles]
+        if readings:
+            dt = stamp - readings[-1][0]
+            reach = self._fastest * (dt + 0.02)
+            # Also a NaN is no step that can be.
+            if not (0.0 < dt <= _GAP and all(abs(a - b) <= reach for a, b in zip(now, readings[-1][1], strict=True))):
+                readings.clear()
+                self._suspected.clear()
+        readings.append((stamp, now))
+        while len(readings) > 2 and stamp - readings[1][0] >= _SPAN:
+            readings.popleft()
+        begin, before = readings[0]
+        if stamp - begin < 0.7 * _SPAN:
+            return ""
+        speeds = [(a - b) / (stamp - begin) for a, b in zip(now, before, strict=True)]
+        suspects = self._not_following(min(stamp, self._newest), speeds)
+        reversed_one = self._reversed(speeds)
+        if reversed_one is not None:
+            suspects.append(("reversed", reversed_one))
+        self._suspected = {suspect: self._suspected.get(suspect, stamp) for suspect in suspects}
+        return self._text([what for what, since in self._suspected.items() if stamp - since >= _LASTING])
+
+    def _not_following(self, moment: float, speeds: list[float]) -> list[tuple[str, int]]:
+        found = []
+        for i, speed in enumerate(speeds):
+            if moment - self._since[i] < self._answer:
+                continue
+            along = speed if self._commands[i] > 0.0 else -speed
+            if along < self._slow[i]:
+                found.append(("backwards" if along < -self._slow[i] else "stands", i))
+        return found
+
+    def _reversed(self, speeds: list[float]) -> int | None:
+        """The wheel whose sign, were it the other, would make the speeds (n,) those of one moving body."""
+        standing = (
+            abs(v) < _NOTHING and abs(c) >= low for v, c, low in zip(speeds, self._commands, self._least, strict=True)
+        )
+        if not self._null or any(standing):
+            return None  # the residual is that of a wheel whose encoder stands
+        residual = [sum(c * speed for c, speed in zip(row, speeds, strict=True)) for row in self._null]
+        off = hypot(*residual)
+        if off < max(self._off, _OFF_PATTERN_SHARE * max(map(abs, speeds))):
+            return None
+        fitting = [
+            i
+            for i, speed in enumerate(speeds)
+            if speed * self._commands[i] > 0.0
+            and hypot(*(r - 2.0 * row[i] * speed for r, row in zip(residual, self._null, strict=True))) < _FITS * off
+        ]
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        # Several would do: the one with which the commands lead to these speeds.
+        return min(fitting, key=lambda i: float(np.linalg.norm(self._driven(i) - speeds)))
+
+    def _driven(self, wheel: int) -> np.ndarray:
+        """Speeds (n,) that the commands lead to on a floor that holds the wheels, were one of them reversed."""
+        signs = np.ones(len(self._commands))
+        signs[wheel] = -1.0
+        driven: np.ndarray = signs * (self._moving @ (signs * self._commands))
+        return driven
+
+    def _text(self, sure: list[tuple[str, int]]) -> str:
+        if len({wheel for _, wheel in sure}) == len(self._joints):
+            return "no wheel follows its command: motors off, emergency stop, or the base is blocked"
+        texts = {
+            "stands": "stands still though commanded: it is dead or stuck, or its encoder stands",
+            "backwards": "turns against its command: it is reversed",
+            "reversed": "drives against the others: it is reversed, in what it is sent and in what is read",
+        }
+        return "; ".join(f"{self._joints[wheel]} {texts[what]}" for what, wheel in sure)
