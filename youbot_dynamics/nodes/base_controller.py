@@ -16,10 +16,12 @@ from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelComma
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
-from youbot_dynamics.nodes.driver_graph import EVIDENCE, driver_on_cmd_vel, unheard_commands
+from youbot_dynamics.nodes.driver_graph import COMMANDS, EVIDENCE, driver_on_cmd_vel, unheard_commands
+from youbot_dynamics.nodes.guard_line import ControllerEnd
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import joint_message, joint_positions, seconds, twist_vector
 from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
+from youbot_dynamics.nodes.rivals import LOOK, claim, refuse_rivals
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
 from youbot_dynamics.nodes.topic_graph import ends_of
 from youbot_dynamics.parameters import Parameter, settings_table
@@ -43,6 +45,7 @@ TABLE = (
 
 _BURST_GAP = 1.0  # [s] of quiet that separates one burst of refusals from the next
 _LOOK = 0.5  # [s] between looks at who else is on the topics
+_NEWCOMER = 10.0  # [s] for which a new node gives way to one that was there first, as DDS comes to know it
 
 
 class BaseController(Node):
@@ -50,6 +53,8 @@ class BaseController(Node):
 
     def __init__(self) -> None:
         super().__init__("base_controller")
+        self._born = time.monotonic()
+        self._claim = claim(self, "base_controller", "wheel_commands")
         self._config = NodeParameters(self, TABLE)
         self._robot = self._config.robot()
         settings = self._config.settings(CommanderSettings)
@@ -58,8 +63,6 @@ class BaseController(Node):
             self._robot.base.geometry.mecanum(), self._robot.base.limits, settings.command_timeout
         )
         self._config.on_change(self._retune)
-        self._output = DriverOutput(self, self._robot, self._config["command_interface"])
-        self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
         self._guard = PhaseGuard(self._robot)
         self._rollers: RollerPreview | None = None
         if not self._guard.lost:
@@ -70,11 +73,17 @@ class BaseController(Node):
             with first_use(self.get_logger().info):
                 use_preview(self._robot)
             listen(self, JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
+        refuse_rivals(self, "wheel_commands", COMMANDS, until=self._born + LOOK)
+        self._output = DriverOutput(self, self._robot, self._config["command_interface"])
+        self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
+        self._line = ControllerEnd(self)
+        self._line.call()
         self._sent = 0
         self._limited = 0
         self._source = "none"
         self._last_refusal = ("", -np.inf)
         self._wanted = True  # by ~/enable
+        self._driver_hears = ""  # the operator itself: as driver_on_cmd_vel tells it
         self._hindrance = ""  # why it refuses to drive
         self._unheard = ""  # why an operator is not heard
         self._stamped: bool = self._config["enable_stamped_cmd_vel"]
@@ -87,17 +96,24 @@ class BaseController(Node):
         self.create_timer(_LOOK, self._look_around, clock=steady)
 
     def _look_around(self) -> None:
-        """Refuse to drive while the driver hears the operator itself; tell of operators that are not heard."""
+        """Look for who was here first, for the guard, and for what `_judge` judges."""
+        self._line.call()
+        if time.monotonic() < self._born + _NEWCOMER:
+            refuse_rivals(self, "wheel_commands", COMMANDS, mine=1)
         ends = {topic: ends_of(self, topic) for topic in ("cmd_vel", *EVIDENCE)}
-        hindrance = driver_on_cmd_vel(ends, {self.get_fully_qualified_name()})
-        unheard = unheard_commands(ends["cmd_vel"], self._stamped)
+        self._driver_hears = driver_on_cmd_vel(ends, {self.get_fully_qualified_name()})
+        self._judge(unheard_commands(ends["cmd_vel"], self._stamped))
+
+    def _judge(self, unheard: str) -> None:
+        """Refuse to drive without the guard, or while the driver hears the operator itself; tell of the unheard."""
+        hindrance = self._line.lost or self._driver_hears
         if (hindrance, unheard) == (self._hindrance, self._unheard):
             return
         for before, now in ((self._hindrance, hindrance), (self._unheard, unheard)):
             if now and now != before:
                 self.get_logger().error(now)
         if self._hindrance and not hindrance:
-            self.get_logger().info("the driver no longer listens on cmd_vel: commands are obeyed again")
+            self.get_logger().info("commands are obeyed again")
         self._hindrance, self._unheard = hindrance, unheard
         self._commander.enabled = self._wanted and not hindrance
         self._diagnostics.publish()
@@ -123,6 +139,8 @@ class BaseController(Node):
             self._diagnostics.publish()
 
     def _on_timer(self) -> None:
+        self._line.beat(self._sent > 0)
+        self._judge(self._unheard)
         command = self._commander.step(time.monotonic(), self._period)
         if command is None:
             return

@@ -22,6 +22,7 @@ from youbot_dynamics.nodes.mock_arm import ArmTopics
 from youbot_dynamics.nodes.mock_clock import MachineTime, OwnTime
 from youbot_dynamics.nodes.mock_refusals import Bursts
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
+from youbot_dynamics.nodes.rivals import LOOK, claim, refuse_rivals
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, run
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import load_robot
@@ -123,6 +124,8 @@ class MockYoubot(Node):
         from youbot_dynamics.simulation.truth import truth_table
 
         super().__init__("mock_youbot")
+        look_until = time.monotonic() + LOOK
+        self._claim = claim(self, "mock_youbot", "driver/joint_states")
         self._config = NodeParameters(self, (*TABLE, *truth_table()))
         self._robot = self._config.robot()
         self._faults = parse_faults(self._config["fault"], self._robot.driver)
@@ -145,6 +148,7 @@ class MockYoubot(Node):
             self._time = MachineTime(self)
         self._driver = self._make_driver(self._time.now())
         self._show()
+        refuse_rivals(self, "driver/joint_states", ("driver/odom",), until=look_until)
         self._publishers_of = {
             BASE: self.create_publisher(JointState, "driver/joint_states", STATE_QOS),
             ODOMETRY: self.create_publisher(Odometry, "driver/odom", STATE_QOS),

@@ -25,7 +25,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError
-from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
 
 try:
     from youbot_dynamics.nodes.events_executor import EventsExecutor
@@ -108,6 +108,7 @@ def run(make_nodes: Callable[[], Sequence[Node]]) -> None:
     for node in nodes:
         node.destroy_node()
     rclpy.try_shutdown()
+    ignore_signals()
     sys.exit(code)
 
 

@@ -1,4 +1,4 @@
-"""Node stop_base: sends zero to the driver; at once, or in standby as soon as the base controller has fallen silent.
+"""Node stop_base: sends zero to the driver; at once, or in standby as soon as the base controller ends or hangs.
 
 Bringup keeps it in standby beside the base controller: a process started only after a crash would first have to
 find the driver, which takes DDS up to three seconds [measured], while the driver holds the last command.
@@ -11,31 +11,33 @@ import time
 
 import rclpy
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty
 
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
+from youbot_dynamics.nodes.guard_line import GuardEnd
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import STATE_QOS, init, leave_imports_out_of_collection
-from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection
+from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
 from youbot_dynamics.parameters import Parameter
 
 TABLE = (
     Parameter(
         "standby",
         False,
-        "Stay, and act whenever wheel_commands, once heard, fall silent, and on a signal.",
-        source="design",
+        "Stay, and act whenever the base controller, once it has commanded, ends or hangs, and on a signal.",
+        read_only=True,
+        source="chosen: the command line stops at once, a bringup asks for the guard",
     ),
     Parameter(
         "silence",
         0.5,
-        "Time without wheel_commands after which the base controller counts as dead.",
+        "Time without a sign of life after which the base controller counts as hung.",
         unit="s",
         low=0.05,
-        high=5.0,
-        source="the command timeout",
+        high=0.5,
+        read_only=True,
+        source="chosen: no longer than the default command_timeout of base_controller",
     ),
     Parameter(
         "motors_off",
@@ -48,6 +50,7 @@ TABLE = (
 
 _REPEATS = 3
 _PAUSE = 0.02  # [s]
+_BEAT = 0.05  # [s] between signs of life of the guard
 _BRAKING = 0.5  # [s] from zero to motors that are off: without current the base coasts, and brakes no more
 _SERVICE = 1.0  # [s] for the service to be found and to answer: no end waits longer for it
 _LAST_WORD = 3.0  # [s] to wait for the end of a base controller that ends with us; a deaf one is killed after 2 s
@@ -61,16 +64,10 @@ class StopBase(Node):
         self._config = NodeParameters(self, TABLE)
         robot = self._config.robot()
         self._outputs = [DriverOutput(self, robot, interface) for interface in INTERFACES]
-        self._heard = float("-inf")
-        self._driven = False
-        self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
 
-    def _on_wheel_commands(self, message: JointState) -> None:
-        self._heard = time.monotonic()
-        self._driven = True
-
-    def _silent(self) -> bool:
-        return time.monotonic() - self._heard > self._config["silence"]
+    def _alive(self, line: GuardEnd, ending: bool = False) -> bool:
+        line.beat(ending)
+        return line.quiet_for() <= self._config["silence"]
 
     def execute(self, flag: StopFlag) -> bool:
         """Wait in standby if asked to, then stop the base.
@@ -80,18 +77,21 @@ class StopBase(Node):
         """
         if not self._config["standby"]:
             return self._finish(self._config["wait"])
+        line, guarding = GuardEnd(self), False
         while not flag.set:
-            rclpy.spin_once(self, timeout_sec=_PAUSE)
-            if self._heard > 0.0 and self._silent():
+            rclpy.spin_once(self, timeout_sec=_BEAT)
+            if self._alive(line):
+                guarding = line.driving
+            elif guarding:
                 self.get_logger().error("base_controller has fallen silent: stopping the base")
                 self._finish(self._config["wait"])
                 # Stay on guard: it may have been held up, and speak again.
-                self._heard = float("-inf")
+                guarding = False
         deadline = time.monotonic() + _LAST_WORD
-        while not self._silent() and time.monotonic() < deadline:
-            rclpy.spin_once(self, timeout_sec=_PAUSE)
+        while self._alive(line, ending=True) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
         # Where our controller never spoke, the base is somebody else's: leave it alone.
-        if self._driven and not self._finish(0.0):
+        if line.driving and not self._finish(0.0):
             self.get_logger().info("no driver listens any more")
         return True
 
@@ -143,6 +143,7 @@ def main() -> None:
         node.get_logger().warning("no driver listens: nothing to stop, or the driver is gone")
     node.destroy_node()
     rclpy.try_shutdown()
+    ignore_signals()
     sys.exit(0 if stopped else 1)
 
 

@@ -9,6 +9,16 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+def ignore_signals() -> None:
+    """Let no signal disturb the end that has begun.
+
+    The interpreter puts back the system's handlers before it is gone, by which a second Ctrl-C would kill it; only what
+    is ignored stays so.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
 class StopFlag:
     """Set by the first SIGINT or SIGTERM; further ones change nothing while the last messages go out.
 
