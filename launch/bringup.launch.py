@@ -21,6 +21,7 @@ from launch.actions import (
     LogInfo,
     OpaqueFunction,
     Shutdown,
+    TimerAction,
 )
 from launch.events import matches_action
 from launch.events.process import ShutdownProcess
@@ -30,7 +31,9 @@ from launch_ros.utilities import prefix_namespace
 
 from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, network, plan, reach
 from youbot_dynamics.bringup_plan.arguments import check_words
+from youbot_dynamics.bringup_plan.process import RESTART_PAUSE
 from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
 from youbot_dynamics.resources import launch_path
 
 # launch leaves its processes behind when it gets SIGTERM or is killed: let the kernel stop them then.
@@ -71,8 +74,8 @@ def start(context):
         raise RuntimeError(str(error)) from None
     follow = shutil.which("setpriv") and not context.launch_configurations.get("launch-prefix")
     nodes, ended = [], []
-    for process in processes:
-        nodes.append(node(process, nodes, ended, FOLLOW_LAUNCH if follow else None, values["robot"]))
+    prefix = FOLLOW_LAUNCH if follow else None
+    nodes += [node(process, nodes, ended, prefix, values["robot"], values["namespace"]) for process in processes]
     remarks = [LogInfo(msg=remark) for remark in (left, reach(values["robot"], os.environ)) if remark]
     return [*remarks, *gazebo, *nodes]
 
@@ -98,8 +101,10 @@ def include_gazebo(values):
     )
 
 
-def node(process, nodes, ended, prefix, robot):
+def node(process, nodes, ended, prefix, robot, namespace, restarted=0):
     """Make the launch action of a process; a bringup without one of its vital parts is no bringup.
+
+    What is not vital is started again some times when it ends, and stop_base says so on /diagnostics.
 
     Args:
         process: of the plan.
@@ -107,6 +112,8 @@ def node(process, nodes, ended, prefix, robot):
         ended: gets the name of the first process that ends.
         prefix: command before the executable.
         robot: what is driven; in Gazebo the end of the process ends the whole launch.
+        namespace: of this bringup.
+        restarted: how often the process has been started again.
     """
 
     def end(event, context):
@@ -120,6 +127,21 @@ def node(process, nodes, ended, prefix, robot):
         stop = [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(action))) for action in others]
         return [LogInfo(msg=f"{reason}: ending its bringup"), *stop]
 
+    def lose(event, context):
+        if context.is_shutdown or ended or not process.missed:
+            return None
+        text, again = process.loss(event.returncode, restarted)
+        tell(namespace, process.executable, LOST, text)
+        restart = TimerAction(period=RESTART_PAUSE, actions=[OpaqueFunction(function=start_again)])
+        return [LogInfo(msg=f"{process.executable} {text}"), *([restart] if again else [])]
+
+    def start_again(context):
+        if ended:
+            return None
+        tell(namespace, process.executable, BACK, "had ended, and was started again")
+        nodes.append(node(process, nodes, ended, prefix, robot, namespace, restarted + 1))
+        return [nodes[-1]]
+
     patience = PATIENCE_LAST if process.last else PATIENCE
     return Node(
         package=process.package,
@@ -130,8 +152,8 @@ def node(process, nodes, ended, prefix, robot):
         exec_name=process.executable,
         prefix=prefix,
         additional_env=network(robot, os.environ),
-        emulate_tty=True,
-        on_exit=end if process.vital else None,
+        emulate_tty=sys.stdout.isatty(),  # into a file go no colours
+        on_exit=end if process.vital else lose,
         sigterm_timeout=patience,
         sigkill_timeout=patience,
     )

@@ -105,6 +105,7 @@ def test_a_base_whose_guard_is_started_again_drives_again():
         guard.kill()
         operator.wait(lambda: not moving(operator.received[DRIVER][-1]), "zero", 5.0)
         processes.node("stop_base", *STANDBY)
+        operator.received[DRIVER].clear()
         operator.start_driving()
 
 

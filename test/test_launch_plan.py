@@ -257,6 +257,25 @@ def test_description_is_left_to_others_without_a_word(prefix_with, arguments):
     assert not left_out(plan(**arguments), **values)
 
 
+def test_what_does_not_move_the_base_is_not_vital(prefix_with, tmp_path):
+    prefix_with("robot_state_publisher", "robot_state_publisher")
+    processes = plan(robot="real", identification=True, record=str(tmp_path / "bag"))
+    restarts = {p.executable: p.restarts for p in processes if not p.vital}
+    again = dict.fromkeys(("arm_ekf", "check_driver", "identification", "robot_state_publisher"), 3)
+    assert restarts == again | {"recorder": 0}
+    assert {p.executable for p in processes if p.vital} == {"stop_base", "base_controller", "odometry"}
+
+
+def test_restarts_of_a_process_are_counted_and_told():
+    process = by_name()["arm_ekf"]
+    assert process.loss(-9, 0) == (
+        "ended with exit code -9, and the rest goes on without it: started again, time 1 of 3",
+        True,
+    )
+    text, again = process.loss(1, 3)
+    assert not again and text.endswith("its log may say why")
+
+
 def test_rviz_is_no_vital_part(prefix_with, monkeypatch, tmp_path):
     with pytest.raises(ResourceError, match=r"package rviz2: got no program rviz2.*apt install ros-jazzy-rviz2"):
         plan(rviz="true")
@@ -264,8 +283,7 @@ def test_rviz_is_no_vital_part(prefix_with, monkeypatch, tmp_path):
     monkeypatch.setattr("youbot_dynamics.bringup_plan.shown.config_path", lambda name: tmp_path / name)
     process = by_name(rviz="true", frame_prefix="yb1/", namespace="yb1")["rviz2"]
     assert process.words == ("-d", str(tmp_path / "youbot.rviz"), "-f", "yb1/odom")
-    assert not process.vital
-    assert all(p.vital for p in plan(rviz="true", record=str(tmp_path / "bag")) if p.executable != "rviz2")
+    assert not process.vital and not process.missed
 
 
 def test_driver_is_started_with_its_topics_out_of_the_way(prefix_with, two_files):

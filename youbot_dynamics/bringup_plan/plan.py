@@ -14,6 +14,7 @@ from pathlib import Path
 from youbot_dynamics.bringup_plan.arguments import check_choice, existing_file, new_folder, truth
 from youbot_dynamics.bringup_plan.driver import DRIVER_REMAPPINGS, driver_process
 from youbot_dynamics.bringup_plan.process import (
+    RESTARTS,
     Process,
     file_arguments,
     namespace_arguments,
@@ -129,14 +130,15 @@ def plan(
     else:
         processes += _driving(nodes, truth("stabilize", stabilize), with_arm, truth("motors_off", motors_off))
         if robot == "real":
-            processes.append(Process("check_driver", ("check_driver",), nodes.of()))
+            processes.append(_optional("check_driver", nodes.of()))
         if truth("identification", identification):
-            processes.append(Process("identification", ("identification",), nodes.of()))
+            processes.append(_optional("identification", nodes.of()))
     if truth("description", description) and _describes(robot, is_passive):
         process = description_process(common, frame_prefix)
         processes += [process] if process is not None else []
     if bag is not None:
-        processes.append(Process("recorder", ("recorder",), common, words=("--out", str(bag))))
+        # Not started again: it would have to write over its bag, and a full disk stays full.
+        processes.append(Process("recorder", ("recorder",), common, words=("--out", str(bag)), vital=False))
     if truth("rviz", rviz):
         processes.append(rviz_process(common, frame_prefix))
     return tuple(processes)
@@ -215,8 +217,13 @@ def _driving(nodes: _Nodes, stabilized: bool, with_arm: bool, motors_off: bool) 
         alone = nodes.of(*parameter_arguments(stabilize=False), frames=True)
         processes[-1] = Process("odometry", ("odometry",), alone)
     if with_arm:
-        processes.append(Process("arm_ekf", ("arm_ekf",), nodes.of(frames=True)))
+        processes.append(_optional("arm_ekf", nodes.of(frames=True)))
     return processes
+
+
+def _optional(name: str, ros_arguments: tuple[str, ...]) -> Process:
+    """One of our nodes that does not move the base."""
+    return Process(name, (name,), ros_arguments, vital=False, restarts=RESTARTS)
 
 
 def _listening(nodes: _Nodes, joint_states: str, with_arm: bool) -> list[Process]:
@@ -226,6 +233,6 @@ def _listening(nodes: _Nodes, joint_states: str, with_arm: bool) -> list[Process
     of_odometry += parameter_arguments(stabilize=False, publish_tf=False)
     processes = [Process("odometry", ("odometry",), nodes.of(*of_odometry, frames=True))]
     if with_arm:
-        processes.append(Process("arm_ekf", ("arm_ekf",), nodes.of(*remap_arguments(heard), frames=True)))
-    processes.append(Process("identification", ("identification",), nodes.of(*remap_arguments(heard))))
+        processes.append(_optional("arm_ekf", nodes.of(*remap_arguments(heard), frames=True)))
+    processes.append(_optional("identification", nodes.of(*remap_arguments(heard))))
     return processes

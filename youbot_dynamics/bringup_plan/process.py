@@ -8,6 +8,8 @@ from pathlib import Path
 
 from youbot_dynamics.errors import ParameterError
 
+RESTART_PAUSE = 2.0  # [s]
+RESTARTS = 3
 OUR_PACKAGE = "youbot_dynamics"
 
 # rcl takes no two underscores in a row.
@@ -27,7 +29,9 @@ class Process:
         last: whether it ends after all others: it has the last word to the robot.
         words: arguments of its own, before ``--ros-args``.
         package: the package it belongs to.
-        vital: whether its end ends the bringup.
+        vital: whether its end ends the bringup: the base moves by it, or is watched by it.
+        restarts: how often it is started again, where it is not vital.
+        missed: whether its end is told, where it is not vital.
     """
 
     executable: str
@@ -37,11 +41,27 @@ class Process:
     words: tuple[str, ...] = ()
     package: str = OUR_PACKAGE
     vital: bool = True
+    restarts: int = 0
+    missed: bool = True
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """Command-line tokens behind the executable."""
         return (*self.words, "--ros-args", *self.ros_arguments)
+
+    def loss(self, code: int | None, restarted: int) -> tuple[str, bool]:
+        """Say what the end of a process means that is not vital.
+
+        Args:
+            code: its exit code.
+            restarted: how often it has been started again.
+
+        Returns:
+            What is told, and whether it is started again, after `RESTART_PAUSE`.
+        """
+        again = restarted < self.restarts
+        text = f"started again, time {restarted + 1} of {self.restarts}" if again else "its log may say why"
+        return f"ended with exit code {code}, and the rest goes on without it: {text}", again
 
 
 def file_arguments(*files: Path | None) -> tuple[str, ...]:

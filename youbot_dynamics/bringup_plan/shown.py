@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from youbot_dynamics.bringup_plan.process import Process, parameter_arguments
+from youbot_dynamics.bringup_plan.process import RESTARTS, Process, parameter_arguments
 from youbot_dynamics.bringup_plan.ros_packages import needed_program, program
 from youbot_dynamics.resources import config_path, urdf_path
 
@@ -27,7 +27,10 @@ def description_process(common: tuple[str, ...], frame_prefix: str) -> Process |
     text = json.dumps(urdf_path("youbot.urdf").read_text(encoding="utf-8"))
     values = parameter_arguments(robot_description=text)
     values += parameter_arguments(frame_prefix=json.dumps(frame_prefix)) if frame_prefix else ()
-    return Process(STATE_PUBLISHER, (STATE_PUBLISHER,), (*common, *values), package=STATE_PUBLISHER)
+    arguments = (*common, *values)
+    return Process(
+        STATE_PUBLISHER, (STATE_PUBLISHER,), arguments, package=STATE_PUBLISHER, vital=False, restarts=RESTARTS
+    )
 
 
 def rviz_process(common: tuple[str, ...], frame_prefix: str) -> Process:
@@ -46,4 +49,4 @@ def rviz_process(common: tuple[str, ...], frame_prefix: str) -> Process:
     needed_program("rviz2", "rviz2", "sudo apt install ros-jazzy-rviz2, or leave rviz out")
     fixed_frame = ("-f", f"{frame_prefix}odom") if frame_prefix else ()
     words = ("-d", str(config_path("youbot.rviz")), *fixed_frame)
-    return Process("rviz2", ("rviz2",), common, words=words, package="rviz2", vital=False)
+    return Process("rviz2", ("rviz2",), common, words=words, package="rviz2", vital=False, missed=False)

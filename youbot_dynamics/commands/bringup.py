@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan import Process, left_out, network, plan, reach
 from youbot_dynamics.bringup_plan.driver import PACKAGE as DRIVER
-from youbot_dynamics.bringup_plan.process import OUR_PACKAGE
+from youbot_dynamics.bringup_plan.process import OUR_PACKAGE, RESTART_PAUSE
 from youbot_dynamics.bringup_plan.ros_packages import needed_program
 from youbot_dynamics.commands.progress import announce
 from youbot_dynamics.errors import ParameterError, ResourceError
+from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
 from youbot_dynamics.nodes.processes import node_command, start, stop_all
 from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.robot import load_robot
@@ -23,13 +26,13 @@ _LOOK = 0.05  # [s] between looks at the processes
 
 
 def bringup(values: Mapping[str, str]) -> int:
-    """Run until Ctrl-C, or until a process ends that the others cannot do without.
+    """Run until Ctrl-C, or until a vital process ends.
 
     Args:
         values: the arguments of `bringup_plan.ARGUMENTS`.
 
     Returns:
-        Exit code: 0 after Ctrl-C, 1 where a process ended by itself.
+        Exit code: 0 after Ctrl-C, 1 where a vital process ended by itself.
 
     Raises:
         YoubotDynamicsError: an argument or a file that cannot be used; nothing has been started then.
@@ -56,23 +59,66 @@ def bringup(values: Mapping[str, str]) -> int:
             announce(remark)
     environment = {**os.environ, **network(values["robot"], os.environ)}
     interrupted = StopFlag()
-    vital = {p.executable for p in processes if p.vital}
-    running = {p.executable: start(_command(p), environment) for p in processes}
+    fleet = _Fleet(processes, environment, values["namespace"])
     announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")
     ended = ""
     while not interrupted.set and not ended:
         time.sleep(_LOOK)
-        for name, child in running.items():
-            if name in vital and child.poll() is not None:
-                # A bringup without one of its parts is no bringup: better none than half of one.
-                ended = name
-                announce(f"{name} ended with exit code {child.returncode}: stopping the others")
+        ended = fleet.look()
+    running = fleet.running
     last = [running.pop(p.executable) for p in processes if p.last]
     # The robot's ear must outlive those who tell it to stop.
     listeners = [running.pop(name) for name in ("mock_youbot", DRIVER) if name in running]
     for group in (list(running.values()), last, listeners):
         stop_all(group)
     return 1 if ended else 0
+
+
+class _Fleet:
+    """The processes of a bringup; those that are not vital are started again some times when they end.
+
+    Args:
+        processes: of the plan; all are started.
+        environment: of each.
+        namespace: of the bringup.
+    """
+
+    def __init__(self, processes: Sequence[Process], environment: Mapping[str, str], namespace: str) -> None:
+        self._processes = processes
+        self._environment = environment
+        self._namespace = namespace
+        self._restarts: Counter[str] = Counter()
+        self._due: dict[str, float] = {}  # when a process is started again
+        self.running = {p.executable: start(_command(p), environment) for p in processes}
+
+    def look(self) -> str:
+        """Name of a vital process that has ended, without which a bringup is none; empty while there is none."""
+        for process in self._processes:
+            name, child = process.executable, self.running.get(process.executable)
+            if child is None:
+                if time.monotonic() > self._due.get(name, math.inf):
+                    self._restart(process)
+            elif child.poll() is not None:
+                if process.vital:
+                    announce(f"{name} ended with exit code {child.returncode}: stopping the others")
+                    return name
+                del self.running[name]
+                if process.missed:
+                    self._lose(process, child.returncode)
+        return ""
+
+    def _lose(self, process: Process, code: int) -> None:
+        text, again = process.loss(code, self._restarts[process.executable])
+        announce(f"{process.executable} {text}")
+        tell(self._namespace, process.executable, LOST, text)
+        if again:
+            self._due[process.executable] = time.monotonic() + RESTART_PAUSE
+
+    def _restart(self, process: Process) -> None:
+        del self._due[process.executable]
+        self._restarts[process.executable] += 1
+        self.running[process.executable] = start(_command(process), self._environment)
+        tell(self._namespace, process.executable, BACK, "had ended, and was started again")
 
 
 def _command(process: Process) -> list[str]:

@@ -77,7 +77,6 @@ class BaseController(Node):
         self._output = DriverOutput(self, self._robot, self._config["command_interface"])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
         self._line = ControllerEnd(self)
-        self._line.call()
         self._sent = 0
         self._limited = 0
         self._source = "none"

@@ -1,4 +1,4 @@
-"""The line between base_controller and the stop_base that guards it: a local socket on which both beat.
+"""The line between base_controller and the stop_base that guards it: a local socket.
 
 No topic serves: rclpy does not tell a callback who published, so that a stranger or a replayed bag would pass for the
 controller. On a socket the kernel knows the other end, and tells at once that its process has ended. Both ends find
@@ -7,37 +7,21 @@ each other by domain and topic, so both must run on one machine (in one containe
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 
 from rclpy.node import Node
 
-from youbot_dynamics.nodes.rivals import address, claim, local_socket
+from youbot_dynamics.nodes.local_socket import local_socket
+from youbot_dynamics.nodes.rivals import address_of, claim
 
-_KIND, _TOPIC = "stop_base", "wheel_commands"
-_IDLE, _DRIVING, _GUARDING, _ENDING = b"i", b"d", b"g", b"e"
-_HUNG = 1.0  # [s] without a beat after which the guard counts as hung
-
-
-def _exchange(line: socket.socket, beat: bytes) -> tuple[bytes, bool]:
-    """Send a beat; return the last one that has come, empty where none has, and whether the other end is there."""
-    last = b""
-    try:
-        line.send(beat)
-    except OSError:
-        pass  # it hangs, and what it has not read yet suffices; or it is gone, which reading tells
-    try:
-        while heard := line.recv(1):
-            last = heard
-    except BlockingIOError:
-        return last, True
-    except OSError:
-        pass
-    return last, False
+_KIND, _TOPIC = "stop_base for a base_controller", "wheel_commands"
+_IDLE, _DRIVING = b"i", b"d"
 
 
 class GuardEnd:
-    """The guard's end, at which one controller at a time may call.
+    """The guard's end, at which the controller calls.
 
     Args:
         node: the guard; tells domain and topic.
@@ -55,30 +39,34 @@ class GuardEnd:
         self._heard = float("-inf")
         self.driving = False
 
-    def beat(self, ending: bool = False) -> None:
-        """Tell the controller that it is guarded, or no longer, and hear it; to be called at least every 0.1 s."""
-        if self._line is not None:
-            heard, there = _exchange(self._line, _ENDING if ending else _GUARDING)
-            if heard:
-                self._heard = time.monotonic()
-                self.driving = self.driving or heard == _DRIVING
-            if not there:
-                self._line, self._heard = None, float("-inf")
-        try:
-            caller, _ = self._server.accept()
-        except BlockingIOError:
-            return
-        if self._line is None or self.quiet_for() > _HUNG:
-            caller.setblocking(False)
-            self._line, self.driving = caller, False
-
     def quiet_for(self) -> float:
         """Time since the controller's last beat [s]; infinite where it has ended."""
+        with contextlib.suppress(OSError):  # nobody calls
+            self._line, _ = self._server.accept()
+            self._line.setblocking(False)
+            self.driving = False
+        try:
+            while self._line is not None:
+                beat = self._line.recv(1)
+                self._heard = time.monotonic() if beat else float("-inf")
+                self._line = self._line if beat else None
+                self.driving = self.driving or beat == _DRIVING
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._line, self._heard = None, float("-inf")
         return time.monotonic() - self._heard
+
+    def leave(self) -> None:
+        """Let the controller know that it is guarded no longer, and go on hearing it."""
+        self._server.close()
+        if self._line is not None:
+            with contextlib.suppress(OSError):  # it has ended itself
+                self._line.shutdown(socket.SHUT_WR)
 
 
 class ControllerEnd:
-    """The controller's end; a controller to whom no guard ever answers drives without one.
+    """The controller's end; a controller that was never guarded drives without a guard.
 
     Args:
         node: the controller; tells domain and topic.
@@ -88,32 +76,33 @@ class ControllerEnd:
     """
 
     def __init__(self, node: Node) -> None:
-        self._address = address(node, _KIND, _TOPIC)
+        self._address = address_of(node, _KIND, _TOPIC)
         self._line: socket.socket | None = None
-        self._heard = 0.0
         self.lost = ""
+        self.call()
 
     def call(self) -> None:
         """Look for a guard where there is none."""
-        if self._line is not None:
-            return
-        line = local_socket()
-        try:
-            line.connect(self._address)
-        except OSError:
-            line.close()
-        else:
-            self._line, self._heard = line, time.monotonic()
+        if self._line is None:
+            line = local_socket()
+            try:
+                line.connect(self._address)
+            except OSError:
+                line.close()
+            else:
+                self._line, self.lost = line, ""
 
     def beat(self, driving: bool) -> None:
-        """Tell the guard that commands go on, and hear whether it is there; every control period."""
+        """Tell the guard that commands go on, and see whether it is there; every control period."""
         if self._line is None:
             return
-        heard, there = _exchange(self._line, _DRIVING if driving else _IDLE)
-        if heard == _ENDING or not there:
-            self._line = self._line if there else None
-            self.lost = "stop_base, which guards this node, has ended: start it, or this bringup, again"
-        elif heard:
-            self._heard, self.lost = time.monotonic(), ""
-        elif time.monotonic() - self._heard > _HUNG:
-            self.lost = "stop_base, which guards this node, hangs: end it, and start this bringup again"
+        with contextlib.suppress(OSError):  # it hangs and has not read for long, or is gone: as reading tells
+            self._line.send(_DRIVING if driving else _IDLE)
+        try:
+            self._line.recv(1)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._line.close()
+        self._line, self.lost = None, "stop_base, which guards this node, has ended: start it, or this bringup, again"

@@ -7,7 +7,6 @@ seconds to be known: so a newcomer keeps looking for a while, and gives way; who
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 import struct
@@ -18,21 +17,16 @@ from collections.abc import Sequence
 from rclpy.node import Node
 
 from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.nodes.local_socket import address, local_socket
 from youbot_dynamics.nodes.topic_graph import ends_of
 
 LOOK = 1.0  # [s] from the birth of a node for which it looks before it speaks
 _CREDENTIALS = struct.Struct("3i")  # process, user and group of the other end: SO_PEERCRED in man 7 unix
 
 
-def local_socket() -> socket.socket:
-    """Return a socket between processes of one machine, which keeps messages apart and never waits."""
-    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
-
-
-def address(node: Node, kind: str, topic: str) -> str:
-    """Name of a local socket: of a kind of node on a topic, in this domain, of this user."""
-    whose = f"{os.getuid()} {node.context.get_domain_id()} {kind} {node.resolve_topic_name(topic)}"
-    return f"\0youbot_dynamics/{hashlib.sha256(whose.encode()).hexdigest()}"
+def address_of(node: Node, kind: str, topic: str) -> str:
+    """Name of the socket of a kind of node on a topic, as `node` resolves it."""
+    return address(kind, node.context.get_domain_id(), node.resolve_topic_name(topic))
 
 
 def claim(node: Node, kind: str, topic: str) -> socket.socket:
@@ -41,7 +35,7 @@ def claim(node: Node, kind: str, topic: str) -> socket.socket:
     Raises:
         ResourceError: another process is; it is named.
     """
-    claimed, name = local_socket(), address(node, kind, topic)
+    claimed, name = local_socket(), address_of(node, kind, topic)
     try:
         claimed.bind(name)
     except OSError:

@@ -14,8 +14,10 @@ from rclpy.node import Node
 from std_srvs.srv import Empty
 
 from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes.guard_line import GuardEnd
+from youbot_dynamics.nodes.local_socket import LOST, News
 from youbot_dynamics.nodes.parameters import NodeParameters
 from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection
 from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
@@ -31,13 +33,13 @@ TABLE = (
     ),
     Parameter(
         "silence",
-        0.5,
+        0.45,
         "Time without a sign of life after which the base controller counts as hung.",
         unit="s",
         low=0.05,
         high=0.5,
         read_only=True,
-        source="chosen: no longer than the default command_timeout of base_controller",
+        source="chosen: zero goes out 0.55 s after the last command at most, as when an operator falls silent",
     ),
     Parameter(
         "motors_off",
@@ -50,6 +52,8 @@ TABLE = (
 
 _REPEATS = 3
 _PAUSE = 0.02  # [s]
+_TOGETHER = 0.2  # [s] after a signal in which a controller ends that has got it too; one that goes on must brake
+_REMEMBERED = 60.0  # [s] for which it is told that a part of the bringup was lost and is back
 _BEAT = 0.05  # [s] between signs of life of the guard
 _BRAKING = 0.5  # [s] from zero to motors that are off: without current the base coasts, and brakes no more
 _SERVICE = 1.0  # [s] for the service to be found and to answer: no end waits longer for it
@@ -63,11 +67,25 @@ class StopBase(Node):
         super().__init__("stop_base")
         self._config = NodeParameters(self, TABLE)
         robot = self._config.robot()
+        self._lost: dict[str, tuple[str, str, float]] = {}
+        if self._config["standby"]:
+            self._diagnostics = Diagnostics(self, self._report)
         self._outputs = [DriverOutput(self, robot, interface) for interface in INTERFACES]
 
-    def _alive(self, line: GuardEnd, ending: bool = False) -> bool:
-        line.beat(ending)
-        return line.quiet_for() <= self._config["silence"]
+    def _take(self, news: dict[str, tuple[str, str]]) -> None:
+        for item, (level, text) in news.items():
+            self._lost[item] = (level, text, time.monotonic())
+        if news:
+            self._diagnostics.publish()
+
+    def _report(self) -> dict[str, Status]:
+        """What the bringup has lost: an error as long as it is gone, a warning for a minute once it is back."""
+        now, report = time.monotonic(), {}
+        for item, (level, text, since) in self._lost.items():
+            if level == LOST or now - since < _REMEMBERED:
+                values = {"seconds_ago": f"{now - since:.0f}"}
+                report[item] = Status(ERROR if level == LOST else WARN, f"{item} {text}", values)
+        return report or {"guard": Status(OK, "stands by")}
 
     def execute(self, flag: StopFlag) -> bool:
         """Wait in standby if asked to, then stop the base.
@@ -78,18 +96,22 @@ class StopBase(Node):
         if not self._config["standby"]:
             return self._finish(self._config["wait"])
         line, guarding = GuardEnd(self), False
+        news = News(self.context.get_domain_id(), self.resolve_topic_name("wheel_commands"))
         while not flag.set:
             rclpy.spin_once(self, timeout_sec=_BEAT)
-            if self._alive(line):
+            self._take(news.read())
+            if line.quiet_for() <= self._config["silence"]:
                 guarding = line.driving
             elif guarding:
                 self.get_logger().error("base_controller has fallen silent: stopping the base")
                 self._finish(self._config["wait"])
                 # Stay on guard: it may have been held up, and speak again.
                 guarding = False
-        deadline = time.monotonic() + _LAST_WORD
-        while self._alive(line, ending=True) and time.monotonic() < deadline:
+        begun = time.monotonic()
+        while line.quiet_for() <= self._config["silence"] and time.monotonic() < begun + _LAST_WORD:
             time.sleep(_PAUSE)
+            if time.monotonic() > begun + _TOGETHER:
+                line.leave()
         # Where our controller never spoke, the base is somebody else's: leave it alone.
         if line.driving and not self._finish(0.0):
             self.get_logger().info("no driver listens any more")
