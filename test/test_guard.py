@@ -95,7 +95,7 @@ def test_the_base_brakes_when_its_guard_ends(number):
         zero = next(time for time, speed in rows if time > 0.0 and speed < 1e-6)
         print(f"\nzero {zero:.2f} s after the end of stop_base")
         assert zero < 0.6 + 0.35  # 0.3 m/s at 1.5 m/s2 takes 0.2 s, and 0.2 rad/s less
-        assert not moving(operator.rest())
+        assert not moving(operator.received[DRIVER][-1])
         assert "has ended" in end(controller)
 
 
