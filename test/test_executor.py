@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from std_msgs.msg import Int64  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from youbot_dynamics.errors import ParameterError  # noqa: E402
-from youbot_dynamics.nodes.runtime import EXECUTOR, make_executor  # noqa: E402
+from youbot_dynamics.nodes.runtime import EXECUTOR, make_executor, raise_priority  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -289,6 +290,25 @@ def test_an_unknown_executor_is_refused(monkeypatch):
     monkeypatch.setenv(EXECUTOR, "multi")
     with pytest.raises(ParameterError, match="events or single_threaded"):
         make_executor()
+
+
+@pytest.mark.parametrize("asked", ["0", "100", "high", "-1", ""])
+def test_a_priority_that_is_none_is_refused(asked):
+    with pytest.raises(ParameterError, match="1 to 99"):
+        raise_priority(asked)
+
+
+def test_a_priority_is_taken_where_the_system_allows_it_and_told_where_not(monkeypatch):
+    taken = []
+    monkeypatch.setattr("os.sched_setscheduler", lambda *what: taken.append(what[1:]))
+    assert "priority 20" in raise_priority("20")
+    assert {(policy, parameter.sched_priority) for policy, parameter in taken} == {(os.SCHED_FIFO, 20)}
+
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.sched_setscheduler", refused)
+    assert "rtprio" in raise_priority("20")
 
 
 NODE = """

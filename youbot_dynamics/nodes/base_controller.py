@@ -217,7 +217,7 @@ class BaseController(Node):
 
 def main() -> None:
     """Run the node."""
-    run(lambda: [BaseController()])
+    run(lambda: [BaseController()], driving=True)
 
 
 if __name__ == "__main__":

@@ -205,7 +205,7 @@ def main() -> None:
         odometry = OdometryNode()
         return [odometry, TrajectoryTracker()] if odometry.config["stabilize"] else [odometry]
 
-    run(make)
+    run(make, driving=True)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ except AttributeError:  # an rclpy without it
 
 ACKNOWLEDGE_TIME = 0.2  # [s] a last message may take
 EXECUTOR = "YOUBOT_EXECUTOR"  # environment variable: events, the default, or single_threaded
+PRIORITY = "YOUBOT_PRIORITY"  # environment variable: real-time priority of the nodes that move the base
 _HELP = """
 A node of youbot_dynamics; it is started by `youbot bringup` or the launch file, and takes ROS arguments only, such as
 --ros-args --params-file FILE -p NAME:=VALUE -r __ns:=/NAMESPACE. Its parameters: docs/parameters.md, `ros2 param list`.
@@ -67,13 +68,14 @@ def init() -> StopFlag:
     return flag
 
 
-def run(make_nodes: Callable[[], Sequence[Node]]) -> None:
+def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None:
     """Make the nodes, spin them until a signal or an error, let each say its last word, and exit.
 
     Exit code 0 after a signal, 1 after an error: one line for an error of the user's, a traceback for ours.
 
     Args:
         make_nodes: builds the nodes; called after rclpy is up.
+        driving: these nodes move the base: they get the priority that YOUBOT_PRIORITY asks for.
     """
     code = 0
     nodes: Sequence[Node] = ()
@@ -82,6 +84,8 @@ def run(make_nodes: Callable[[], Sequence[Node]]) -> None:
         with flag.at_once():
             nodes = make_nodes()
         leave_imports_out_of_collection()
+        if driving and PRIORITY in os.environ:
+            nodes[0].get_logger().info(raise_priority(os.environ[PRIORITY]))
         with make_executor(*nodes) as executor:
             while not flag.set:
                 executor.spin_once(timeout_sec=_WAKE)
@@ -130,6 +134,25 @@ def make_executor(*nodes: Node) -> EventsExecutor | SingleThreadedExecutor:
     for node in nodes:
         executor.add_node(node)
     return executor
+
+
+def raise_priority(asked: str) -> str:
+    """Run before all programs without real-time priority (SCHED_FIFO) where the system allows it; say what came of it.
+
+    Args:
+        asked: priority, 1 to 99.
+
+    Raises:
+        ParameterError: no such number.
+    """
+    if not asked.isdecimal() or not 1 <= int(asked) <= 99:
+        raise ParameterError(f"environment variable {PRIORITY}", got=asked, expected="a number from 1 to 99")
+    try:
+        for thread in Path("/proc/self/task").iterdir():  # those of DDS as well
+            os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(int(asked)))
+    except OSError as problem:
+        return f"no priority: {problem.strerror}; it takes CAP_SYS_NICE or a limit rtprio of {asked} or more"
+    return f"runs at real-time priority {asked} (SCHED_FIFO)"
 
 
 def leave_imports_out_of_collection() -> None:

@@ -14,6 +14,7 @@ from youbot_dynamics.recording.mcap_writer import TopicQos
 from youbot_dynamics.recording.message_types import is_known
 
 _DISCOVERY = 0.25  # [s] between looks for new topics
+_THOROUGH = 20  # looks; each so-many-th asks for every publisher, the others where the number of publishers has changed
 _DEPTH = 1000
 _IGNORED = ("/rosout", "/parameter_events")
 
@@ -37,14 +38,23 @@ class Taps:
         self.topics: dict[str, str] = {}
         self._subscribed: dict[str, TopicQos] = {}
         self._subscriptions: dict[str, Subscription] = {}
+        self._counts: dict[str, int] = {}
+        self._looks = 0
         self._discover()
         node.create_timer(_DISCOVERY, self._discover, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _discover(self) -> None:
+        self._looks += 1
+        if self._looks % _THOROUGH == 0:
+            self._counts.clear()
         for topic, types in self._node.get_topic_names_and_types():
             if topic in self._ignored or not self._wanted(topic):
                 continue
+            count = self._node.count_publishers(topic)
+            if count == self._counts.get(topic, 0):
+                continue
             publishers = self._node.get_publishers_info_by_topic(topic)
+            self._counts[topic] = len(publishers)
             if not publishers:
                 continue
             offered = [info.qos_profile for info in publishers]

@@ -272,7 +272,7 @@ class TrajectoryTracker(Node):
 
 def main() -> None:
     """Run the tracker alone, behind another odometry source."""
-    run(lambda: [TrajectoryTracker()])
+    run(lambda: [TrajectoryTracker()], driving=True)
 
 
 if __name__ == "__main__":
