@@ -24,6 +24,7 @@ from geometry_msgs.msg import Twist
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
 from ros_processes import Observer, environment
 
 from youbot_dynamics.nodes.messages import twist_message
@@ -217,8 +218,9 @@ def trajectory(attack: Attack, argument: dict[str, Any]) -> None:
         point.transforms[0].translation.x += argument["jump"]
     if argument.get("bare"):
         message.points[middle].transforms = []
+    data = serialize_message(message)  # a second and more of 100,000 points: no part of what is measured
     attack.began = time.time()
-    attack.robot.trajectory.publish(message)
+    attack.robot.trajectory.publish(data)
 
 
 def file_size(attack: Attack, argument: list[Any]) -> None:

@@ -57,14 +57,18 @@ def stops(attack: Attack, argument: float) -> str:
 
 def zero(attack: Attack, argument: float) -> str:
     """By the observer's clock: a zero comes to the driver within so long, and no other command after that."""
-    _until(attack.began + argument + _WATCH)
-    sent = [
-        (when - attack.began, abs(m.linear.x) + abs(m.linear.y) + abs(m.angular.z) > 1e-9)
-        for when, m in attack.robot.heard("driver/cmd_vel", attack.began)
-    ]
-    moving = [after for after, moves in sent if moves]
-    zeros = [after for after, moves in sent if not moves and after > (moving[-1] if moving else 0.0)]
-    assert zeros, f"no zero was sent; the last command that moves came after {moving[-1] if moving else 0.0:.2f} s"
+
+    def sent() -> list[tuple[float, bool]]:
+        return [
+            (when - attack.began, abs(m.linear.x) + abs(m.linear.y) + abs(m.angular.z) > 1e-9)
+            for when, m in attack.robot.heard("driver/cmd_vel", attack.began)
+        ]
+
+    attack.robot.wait(lambda: sent() and not sent()[-1][1], "a zero to the driver", argument + 5.0)
+    time.sleep(_WATCH)
+    moving = [after for after, moves in sent() if moves]
+    zeros = [after for after, moves in sent() if not moves and after > (moving[-1] if moving else 0.0)]
+    assert zeros, f"a command that moves came after the zero, {moving[-1]:.2f} s after the fault"
     return _in_time("zero", zeros[0], argument, attack)
 
 
