@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from roller_drives import PROGRAMS, ROBOT, twin_drive
 
+from youbot_dynamics.estimation.odometry import SignCheck
 from youbot_dynamics.estimation.speed_channel import SpeedChannelCheck
 
 JOINTS = ROBOT.driver.wheel_joints
@@ -76,3 +77,24 @@ def test_gaps_and_holes_begin_a_new_piece() -> None:
         found.update(time, 3.0 * time - np.cos(time) + np.zeros(4), told)
     assert found.complaints() == ()
     np.testing.assert_allclose(found.channels().scale, 1.0, atol=1e-2)
+
+
+def test_one_jump_of_an_encoder_is_forgotten_after_half_a_minute_of_motion() -> None:
+    found = SpeedChannelCheck(JOINTS)
+    told = []
+    for k in range(2500):
+        time = 0.02 * k
+        angles = time - np.cos(0.3 * time) / 0.3 + np.array([100.0 if k > 300 else 0.0, 0.0, 0.0, 0.0])
+        found.update(time, angles, np.full(4, 1.0 + np.sin(0.3 * time)))
+        told.append(bool(found.complaints()))
+    assert any(told) and not any(told[1900:])
+
+
+def test_votes_on_signs_fade_once_a_driver_is_put_right() -> None:
+    found = SignCheck(JOINTS)
+    for k in range(3500):
+        sign = -1.0 if k < 1500 else 1.0
+        found.update(0.02 * k, 0.06 * k * np.ones(4), 3.0 * sign * np.ones(4))
+        if k == 1499:
+            assert found.contradicting() == JOINTS
+    assert found.contradicting() == ()

@@ -19,6 +19,7 @@ from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]
 
+_VOTES_FADE = 10.0  # [s] with which the votes on signs fade
 _LATE_MEANS_RESTART = 10  # readings in a row
 _STEP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings: 4 standard deviations of each
 _STANDS_AFTER = 0.5  # [s] without a turn of any wheel by more than
@@ -313,6 +314,8 @@ def _weighted_inverse(rows: Vector, weights: Vector) -> Vector:
 class SignCheck:
     """Compares d(position)/dt with the velocity channel: catches the driver's sign trap (system 30).
 
+    What was seen fades, so that a driver put right is believed after half a minute.
+
     Args:
         joints: names of the wheels, for the report.
         slowest: mean wheel speed below which a reading says nothing [rad/s].
@@ -323,7 +326,7 @@ class SignCheck:
         self.joints = joints
         self.slowest = slowest
         self.needed = needed
-        self._votes = [[0, 0] for _ in joints]  # for and against
+        self._votes = [[0.0, 0.0] for _ in joints]  # for and against
         self._last: tuple[float, list[float]] | None = None
 
     def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
@@ -332,7 +335,9 @@ class SignCheck:
         if self._last is not None and stamp > self._last[0]:
             dt, slowest = stamp - self._last[0], self.slowest
             speeds = np.asarray(velocity, dtype=float).tolist()
+            fade = max(0.0, 1.0 - dt / _VOTES_FADE)
             for votes, angle, before, speed in zip(self._votes, angles, self._last[1], speeds, strict=True):
+                votes[:] = fade * votes[0], fade * votes[1]
                 slope = (angle - before) / dt
                 if abs(slope) > slowest and abs(speed) > slowest:
                     votes[(slope > 0.0) != (speed > 0.0)] += 1

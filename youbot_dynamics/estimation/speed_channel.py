@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, read_only
 
 _PIECE = 0.4  # [s] over which speeds are summed
+_MEMORY = 10.0  # [s] with which what was seen fades: after three of it a twentieth is left
 _LONGEST_STEP = 0.2  # [s] between readings
 _FEWEST = 10  # pieces in motion before anything is said
 _MOTION = 0.02  # [rad] or [rad/s] in a piece: less tells nothing, and must not make the rest look sure
@@ -42,7 +43,8 @@ class SpeedChannelCheck:
         position(t2) - position(t1) = (sum of speed dt + lag (speed(t2) - speed(t1))) / scale
 
     That is the integral of a speed that is scale times the slope of the position, a lag ago, to first order; sums of
-    speeds know no slopes, in which the stamps' jitter would drown the lag.
+    speeds know no slopes, in which the stamps' jitter would drown the lag. What was seen fades with 10 s, so that one
+    jump of an encoder is no wrong gear ratio for ever.
 
     Args:
         joints: names of the wheels, for the report.
@@ -53,7 +55,7 @@ class SpeedChannelCheck:
         n = len(joints)
         self.joints = joints
         self.expected_lag = expected_lag
-        self._pieces = np.zeros(n, dtype=int)
+        self._pieces = np.zeros(n)
         # Per wheel: products of the regressors, with the turn, and of the turn with itself.
         self._squares, self._products, self._power = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros(n)
         self._last: tuple[float, list[float], list[float]] | None = None
@@ -78,6 +80,9 @@ class SpeedChannelCheck:
             self._start, self._sum = self._last, [0.0] * len(self.joints)
 
     def _add(self, turned: Vector, gained: Vector) -> None:
+        fade = np.exp(-_PIECE / _MEMORY)
+        for sums in (self._squares, self._products, self._power, self._pieces):
+            sums *= fade
         columns = np.column_stack([self._sum, gained])
         self._squares += columns[:, :, None] * columns[:, None, :]
         self._products += columns * turned[:, None]

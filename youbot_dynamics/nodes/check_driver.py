@@ -21,7 +21,7 @@ from youbot_dynamics.estimation.driver_findings import ERROR, NOT_TOLD, WARNING,
 from youbot_dynamics.estimation.driver_findings import OK as FINE
 from youbot_dynamics.estimation.driver_readings import joints_heard, odometry_heard
 from youbot_dynamics.nodes.diagnostics import ERROR as LEVEL_ERROR
-from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver_graph import WATCHED, judge_graph
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import seconds, twist_vector
@@ -62,7 +62,7 @@ class CheckDriver(Node):
         self._arm: deque[tuple] = deque(maxlen=depth)
         self._odometry: deque[tuple] = deque(maxlen=depth)
         self._names: set[str] = set()
-        self._told: dict[str, DriverFinding] = {}
+        self._told: dict[str, tuple[DriverFinding, float]] = {}  # and when it was so [s]
         self._logged: set[tuple[str, str]] = set()
         self._begun = time.monotonic()
         listen(self, JointState, "driver/joint_states", self._on_joints, STATE_QOS)
@@ -121,11 +121,13 @@ class CheckDriver(Node):
     def _report(self) -> dict[str, Status]:
         if time.monotonic() - self._begun < _SETTLE:
             return {"driver": Status(OK, "listening")}
-        statuses = {}
+        statuses, now = {}, time.monotonic()
         for found in self.findings():
-            # What needs motion was told when there was some.
-            shown = self._told.get(found.item, found) if found.verdict == NOT_TOLD else found
-            self._told[found.item] = shown
+            # What needs motion was told when there was some, and holds for a while.
+            shown, since = self._told.get(found.item, (found, now)) if found.verdict == NOT_TOLD else (found, now)
+            if now - since > MEMORY:
+                shown, since = found, now
+            self._told[found.item] = shown, since
             text = "; ".join(part for part in (shown.text, shown.remedy) if part)
             if (shown.item, shown.verdict) not in self._logged:
                 self._logged.add((shown.item, shown.verdict))
@@ -134,6 +136,7 @@ class CheckDriver(Node):
                 elif shown.verdict == WARNING:
                     self.get_logger().warning(f"{shown.item}: {text}")
             values = {name: f"{value:.6g}" for name, value in shown.values.items()}
+            values |= {"window_s": f"{self._window:g}", "age_s": f"{now - since:.0f}"}
             statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict}: {text}", values)
         return statuses
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -14,6 +16,7 @@ WARN = DiagnosticStatus.WARN
 ERROR = DiagnosticStatus.ERROR
 
 _PERIOD = 1.0  # [s]
+MEMORY = 30.0  # [s] after which what is over is no longer warned of; its counters stay
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,19 @@ class Status:
     level: bytes
     message: str
     values: Mapping[str, str] = field(default_factory=dict)
+
+
+class Recent:
+    """How long ago a counter last grew."""
+
+    def __init__(self) -> None:
+        self._count, self._at = 0, -np.inf
+
+    def age(self, count: int) -> float:
+        """Time since the counter grew to `count` [s], as far as one that asks once a second knows; inf for never."""
+        if count > self._count:
+            self._count, self._at = count, time.monotonic()
+        return time.monotonic() - self._at
 
 
 class Diagnostics:

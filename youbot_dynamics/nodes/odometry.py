@@ -17,7 +17,7 @@ from youbot_dynamics.estimation.base_estimator import BaseEstimator
 from youbot_dynamics.estimation.gyro import GyroSettings
 from youbot_dynamics.estimation.odometry import OdometrySettings, OdometryState
 from youbot_dynamics.estimation.slip import SlipSettings
-from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import joint_positions, odometry_message, seconds, twice
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
@@ -65,6 +65,7 @@ class OdometryNode(Node):
         self.config.on_change(lambda: self._estimator.retune(*self._settings()))
         self._told: tuple[str, ...] = ()
         self._twice = ""
+        self._jumped = Recent()
         self._frame, self._child = self.config.frames()
         self._last_message = -np.inf
         self._last_tracking = -np.inf
@@ -160,6 +161,8 @@ class OdometryNode(Node):
         values = {
             "encoder_jumps": str(odometry.jumps),
             "late_messages": str(odometry.late),
+            "jump_age_s": f"{(age := self._jumped.age(odometry.jumps)):.0f}",
+            "window_s": f"{MEMORY:.0f}",
             "silent_for_s": f"{silent:.2f}",
         }
         if self._twice:
@@ -171,8 +174,8 @@ class OdometryNode(Node):
         if contradicting:
             text = f"position and velocity of {', '.join(contradicting)} move in opposite directions"
             return Status(ERROR, f"{text}: check robot.driver.position_sign, velocity_sign", values)
-        if odometry.jumps:
-            return Status(WARN, "encoders or stamps jumped: the pose is off by the jump", values)
+        if age < MEMORY:
+            return Status(WARN, f"encoders or stamps jumped {age:.0f} s ago: the pose is off by the jump", values)
         return Status(OK, "integrating", values)
 
     def _pattern_status(self) -> Status:
@@ -182,6 +185,7 @@ class OdometryNode(Node):
         lost = "lost" if odometry.phases_lost else "not known"
         values = {
             "slips": str(odometry.slips),
+            "window_s": f"{MEMORY:.0f}",
             "residual_of_bound": f"{odometry.slip.level:.2f}",
             "roller_phases": lost if odometry.wheels.phases is None else "used",
             "gyro": "used" if estimator.gyro_used else "not used",

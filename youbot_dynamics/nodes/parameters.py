@@ -51,6 +51,7 @@ class NodeParameters:
             value = overrides[name].value if name in overrides else parameter.default
             self.values[name] = parameter.check(value)
             node.declare_parameter(name, _plain(parameter.default), _descriptor(parameter))
+        self._simulated = node.get_parameter("use_sim_time").value
         self._changed: list[Callable[[], None]] = []
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._take)
@@ -79,6 +80,9 @@ class NodeParameters:
     def _check(self, parameters: Sequence[Any]) -> SetParametersResult:
         try:
             for parameter in parameters:
+                if parameter.name == "use_sim_time" and parameter.value != self._simulated:
+                    got, remedy = f"{parameter.value} while the node runs", "relaunch with it: stamps would jump"
+                    raise ParameterError("parameter use_sim_time", got=got, expected="no change", remedy=remedy)
                 if parameter.name in self._table:
                     self._table[parameter.name].check(parameter.value)
         except ParameterError as problem:
