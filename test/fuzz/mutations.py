@@ -31,6 +31,7 @@ NUMBERS = (
     1 << 63,
     (1 << 64) - 1,
 )
+LARGEST = 3_000_000  # [bytes]: what is larger takes long for being large
 WORDS = (
     "-1",
     "0",
@@ -95,7 +96,7 @@ def mutate_bytes(data: bytes, rng: Random) -> bytes:
             out[place:place] = out[place : place + rng.choice((1, 10, 100))] * rng.choice((2, 10, 1000))
         else:
             out[place : place + 20] = bytes(20)
-    return bytes(out[:3_000_000])
+    return bytes(out[:LARGEST])
 
 
 def mutate_text(text: str, rng: Random) -> str:
@@ -303,4 +304,4 @@ def mutate_mcap(data: bytes, rng: Random) -> bytes:
                 records[place] = (opcode, mutate_bytes(content, rng))
         else:
             records[place] = (opcode, mutate_bytes(content, rng))
-    return mcap_of(records)
+    return mcap_of(records)[:LARGEST]
