@@ -25,7 +25,7 @@ from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
-from ros_processes import Observer, compile_twin, environment  # noqa: E402
+from ros_processes import Observer, compile_nodes, environment  # noqa: E402
 
 from bench.process_samples import Usage, children, periods  # noqa: E402
 from youbot_dynamics.nodes.processes import node_command, start, stop, stop_all  # noqa: E402
@@ -54,7 +54,7 @@ class Soak:
         driver = node_command("mock_youbot", ["--ros-args", *files, "-p", f"plant:={plant}"])
         words = ["bringup", "--robot", "real", "--identification", "true", "--description", "false"]
         bringup = [sys.executable, "-m", "youbot_dynamics.commands.main", *words, "--record", str(folder / "bag")]
-        compile_twin()
+        compile_nodes()
         self.driver, self.bringup = self._start("driver", driver), self._start("bringup", bringup)
         self.times: dict[str, list[float]] = {topic: [] for topic in _WATCHED}
         self.observer = Observer("soak")

@@ -25,9 +25,7 @@ from rclpy.node import Node
 from youbot_dynamics.nodes.messages import seconds
 from youbot_dynamics.nodes.processes import node_command
 from youbot_dynamics.resources import config_path
-from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
-from youbot_dynamics.simulation.youbot import Youbot
+from youbot_dynamics.warm_up import NODES, use_node
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 300.0  # [s] for an event: a first start that compiles took 180 s beside ten programs on two cores
@@ -39,13 +37,10 @@ def environment() -> dict[str, str]:
 
 
 @functools.cache
-def compile_twin() -> None:
-    """Let the twin be in the compiler's cache, which takes half a minute, before a node is waited for."""
-    robot = load_robot()
-    twin = Youbot(load_truth(0), load_arm_truth(0), robot, 0)
-    twin.advance(0.02)
-    twin.base.read()
-    twin.arm.read()
+def compile_nodes() -> None:
+    """Let what the nodes run on be in the compiler's cache, which takes a minute, before a node is waited for."""
+    for name in NODES:
+        use_node(name)
 
 
 class Processes:
@@ -73,9 +68,9 @@ class Processes:
         return child
 
     def node(self, name: str, *ros_arguments: str) -> subprocess.Popen:
+        compile_nodes()
         files = ["--params-file", str(config_path("youbot.yaml"))]
         if name == "mock_youbot":
-            compile_twin()
             files += ["--params-file", str(config_path("mock.yaml"))]
         return self.run(node_command(name, ["--ros-args", *files, *ros_arguments]))
 

@@ -8,7 +8,7 @@ pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
-from ros_processes import Observer, Processes, compile_twin  # noqa: E402
+from ros_processes import Observer, Processes, compile_nodes  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
@@ -26,7 +26,7 @@ ORDERS = ("Twist", "TwistStamped", "JointTrajectory", "MultiDOFJointTrajectory",
 
 
 def test_passive_nodes_follow_somebody_elses_robot_and_command_nothing(tmp_path):
-    compile_twin()
+    compile_nodes()
     own = tmp_path / "own.yaml"
     own.write_text(f"/**/identification:\n  ros__parameters:\n    output_folder: {tmp_path / 'found'}\n")
     with Processes() as processes, Observer() as observer:

@@ -11,7 +11,7 @@ pytest.importorskip("rclpy")
 from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rcl_interfaces.srv import GetParameters  # noqa: E402
-from ros_processes import Observer, Processes, compile_twin, end  # noqa: E402
+from ros_processes import Observer, Processes, compile_nodes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
 from youbot_dynamics.bringup_plan import plan  # noqa: E402
@@ -29,7 +29,7 @@ SHARED = ("/diagnostics", "/rosout", "/parameter_events")
 @pytest.fixture(scope="module")
 def robots(tmp_path_factory):
     """Both robots at rest, each with a parameter file of its own, and who watches them."""
-    compile_twin()
+    compile_nodes()
     folder = tmp_path_factory.mktemp("two_robots")
     with Processes() as processes, Observer() as observer:
         for number, name in enumerate(ROBOTS, start=1):

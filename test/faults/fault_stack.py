@@ -17,7 +17,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Transform, Twist
 from nav_msgs.msg import Odometry
-from ros_processes import Observer, compile_twin, environment
+from ros_processes import Observer, compile_nodes, environment
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
@@ -82,7 +82,7 @@ class Stack:
         words = ["--robot", "real", "--identification", "true", "--description", "false"]
         words += ["--record", str(self.bag), "--params-file", str(self.own)]
         files = [word for name in ("youbot.yaml", "mock.yaml") for word in ("--params-file", str(config_path(name)))]
-        compile_twin()
+        compile_nodes()
         driver = node_command("mock_youbot", ["--ros-args", *files, "-p", "geometry:=known"])
         bringup = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", *words]
         self._log_files: list[Any] = []
