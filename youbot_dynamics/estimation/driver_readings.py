@@ -68,7 +68,7 @@ class OdometryHeard:
 
 
 def joints_heard(
-    joints: Sequence[str], rows: Sequence[tuple[float, float, float, Vector, Vector, Vector]]
+    joints: Sequence[str], rows: Sequence[tuple[float, float, float, Sequence[float], Sequence[float], Sequence[float]]]
 ) -> JointsHeard:
     """Joint messages from rows (stamp, received, arrived, position (k,), velocity (k,), effort (k,)) in SI units."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * 6

@@ -27,7 +27,7 @@ from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import seconds, twist_vector
 from youbot_dynamics.nodes.parameters import NodeParameters
 from youbot_dynamics.nodes.runtime import STATE_QOS, init, run
-from youbot_dynamics.nodes.topic_graph import ends_of
+from youbot_dynamics.nodes.topic_graph import TopicEnds, ends_of
 from youbot_dynamics.parameters import Parameter
 
 TABLE = (
@@ -44,9 +44,12 @@ TABLE = (
 )
 
 _SETTLE = 3.0  # [s] that DDS may take to find everybody: nothing is judged before
+_AGAIN = 2.0  # [s] between judgements: they rest on what was heard for five times as long
 _RATE = 250.0  # [Hz] of messages at most that are kept
 _LEVELS = {FINE: OK, NOT_TOLD: OK, WARNING: WARN, ERROR: LEVEL_ERROR}
 _MOTORS_OFF = "base/switchOffMotors"
+_KINDS = 16  # of messages by their names that are remembered
+_GRAPH_AGE = 10.0  # [s] after which the graph is read anew though the numbers of its ends are the same
 
 
 class CheckDriver(Node):
@@ -65,6 +68,12 @@ class CheckDriver(Node):
         self._told: dict[str, tuple[DriverFinding, float]] = {}  # and when it was so [s]
         self._logged: set[tuple[str, str]] = set()
         self._begun = time.monotonic()
+        self._judged, self._statuses = -np.inf, dict[str, Status]()
+        # What was read of the graph, with the numbers of ends it had then: who has them takes long to ask.
+        self._graph_read = -_GRAPH_AGE
+        self._ends: dict[str, tuple[tuple[int, int], TopicEnds]] = {}
+        self._motors_off: tuple[int, frozenset[str]] = (0, frozenset())
+        self._places: dict[tuple[str, ...], list[tuple[deque[tuple], list[int]]]] = {}
         listen(self, JointState, "driver/joint_states", self._on_joints, STATE_QOS)
         listen(self, Odometry, "driver/odom", self._on_odometry, STATE_QOS)
 
@@ -77,14 +86,20 @@ class CheckDriver(Node):
 
     def _on_joints(self, message: JointState) -> None:
         times = self._times(message)
-        self._names.update(message.name)
-        index = {name: k for k, name in enumerate(message.name)}
-        for joints, rows in ((self._driver.wheel_joints, self._wheels), (self._driver.arm_joints, self._arm)):
-            if not all(name in index for name in joints):
-                continue
+        for rows, places in self._places_of(tuple(message.name)):
             fields = (message.position, message.velocity, message.effort)
-            picked = [[f[index[n]] if index[n] < len(f) else np.nan for n in joints] for f in fields]
-            rows.append((*times, *(np.array(values) for values in picked)))
+            rows.append((*times, *([f[k] if k < len(f) else np.nan for k in places] for f in fields)))
+
+    def _places_of(self, names: tuple[str, ...]) -> list[tuple[deque[tuple], list[int]]]:
+        """Where the joints of wheels and arm stand in messages with these names, for those that have them all."""
+        if names not in self._places:
+            self._names.update(names)
+            told = ((self._wheels, self._driver.wheel_joints), (self._arm, self._driver.arm_joints))
+            places = [(rows, [names.index(j) for j in joints]) for rows, joints in told if set(joints) <= set(names)]
+            if len(self._places) == _KINDS:
+                self._places.clear()
+            self._places[names] = places
+        return self._places[names]
 
     def _on_odometry(self, message: Odometry) -> None:
         self._odometry.append((*self._times(message), twist_vector(message.twist.twist)))
@@ -103,8 +118,26 @@ class CheckDriver(Node):
             sorted(self._names),
             driver,
         )
-        ends = {topic: ends_of(self, topic) for topic in WATCHED}
-        return (*heard, *judge_graph(ends, self._motor_services()))
+        return (*heard, *judge_graph(*self._graph()))
+
+    def _graph(self) -> tuple[dict[str, TopicEnds], frozenset[str]]:
+        """Ends of the topics that are judged, and nodes that switch motors off; read anew where a number changed."""
+        now = time.monotonic()
+        if now - self._graph_read >= _GRAPH_AGE:
+            self._graph_read = now
+            self._ends, self._motors_off = {}, (0, frozenset())
+        for topic in WATCHED:
+            name = self.resolve_topic_name(topic)
+            numbers = self.count_publishers(name), self.count_subscribers(name)
+            kept = self._ends.get(topic)
+            ends = ends_of(self, topic) if kept is None or kept[0] != numbers else kept[1]
+            # The node of an end may be heard of later than the end.
+            unknown = any(not end.node for end in (*ends.publishers, *ends.subscriptions))
+            self._ends[topic] = ((-1, -1) if unknown else numbers, ends)
+        servers = self.count_services(self.resolve_service_name(_MOTORS_OFF))
+        if servers != self._motors_off[0] or len(self._motors_off[1]) != servers:
+            self._motors_off = (servers, self._motor_services())
+        return {topic: ends for topic, (_, ends) in self._ends.items()}, self._motors_off[1]
 
     def _motor_services(self) -> frozenset[str]:
         wanted = self.resolve_service_name(_MOTORS_OFF)
@@ -121,7 +154,13 @@ class CheckDriver(Node):
     def _report(self) -> dict[str, Status]:
         if time.monotonic() - self._begun < _SETTLE:
             return {"driver": Status(OK, "listening")}
+<<<<<<< HEAD
         statuses, now = {}, time.monotonic()
+=======
+        if time.monotonic() - self._judged < _AGAIN - 0.5:
+            return self._statuses
+        self._judged, self._statuses = time.monotonic(), {}
+>>>>>>> ee8f497 (check_driver asks who has the ends of a topic where their number changed, and judges every other second; docs: what runs in every period)
         for found in self.findings():
             # What needs motion was told when there was some, and holds for a while.
             shown, since = self._told.get(found.item, (found, now)) if found.verdict == NOT_TOLD else (found, now)
@@ -136,9 +175,14 @@ class CheckDriver(Node):
                 elif shown.verdict == WARNING:
                     self.get_logger().warning(f"{shown.item}: {text}")
             values = {name: f"{value:.6g}" for name, value in shown.values.items()}
+<<<<<<< HEAD
             values |= {"window_s": f"{self._window:g}", "age_s": f"{now - since:.0f}"}
             statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict}: {text}", values)
         return statuses
+=======
+            self._statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict}: {text}", values)
+        return self._statuses
+>>>>>>> ee8f497 (check_driver asks who has the ends of a topic where their number changed, and judges every other second; docs: what runs in every period)
 
 
 def _watching() -> list[Node]:
