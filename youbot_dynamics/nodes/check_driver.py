@@ -154,13 +154,10 @@ class CheckDriver(Node):
     def _report(self) -> dict[str, Status]:
         if time.monotonic() - self._begun < _SETTLE:
             return {"driver": Status(OK, "listening")}
-<<<<<<< HEAD
-        statuses, now = {}, time.monotonic()
-=======
-        if time.monotonic() - self._judged < _AGAIN - 0.5:
+        now = time.monotonic()
+        if now - self._judged < _AGAIN - 0.5:
             return self._statuses
-        self._judged, self._statuses = time.monotonic(), {}
->>>>>>> ee8f497 (check_driver asks who has the ends of a topic where their number changed, and judges every other second; docs: what runs in every period)
+        self._judged, self._statuses = now, {}
         for found in self.findings():
             # What needs motion was told when there was some, and holds for a while.
             shown, since = self._told.get(found.item, (found, now)) if found.verdict == NOT_TOLD else (found, now)
@@ -175,14 +172,9 @@ class CheckDriver(Node):
                 elif shown.verdict == WARNING:
                     self.get_logger().warning(f"{shown.item}: {text}")
             values = {name: f"{value:.6g}" for name, value in shown.values.items()}
-<<<<<<< HEAD
             values |= {"window_s": f"{self._window:g}", "age_s": f"{now - since:.0f}"}
-            statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict}: {text}", values)
-        return statuses
-=======
             self._statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict}: {text}", values)
         return self._statuses
->>>>>>> ee8f497 (check_driver asks who has the ends of a topic where their number changed, and judges every other second; docs: what runs in every period)
 
 
 def _watching() -> list[Node]:
