@@ -42,13 +42,6 @@ FORWARD = Twist()
 FORWARD.linear.x = 0.2
 
 
-def at_the_ends(observer: Observer) -> set[str]:
-    """Nodes that publish something and listen to something, as far as the graph shows them."""
-    ends = [ends_of(observer.node, name) for name, _ in observer.node.get_topic_names_and_types() if name not in OF_ROS]
-    speak = {end.node.lstrip("/") for topic in ends for end in topic.publishers}
-    return speak & {end.node.lstrip("/") for topic in ends for end in topic.subscriptions}
-
-
 @pytest.fixture(scope="module")
 def robot():
     """A running robot and an observer that drives it; every node has been found."""
@@ -57,7 +50,11 @@ def robot():
             processes.node(name, *(("-p", "standby:=true") if name == "stop_base" else ()))
         wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
         wanted = {*NODES, "trajectory_tracker"}
-        observer.wait(lambda: wanted <= at_the_ends(observer), "the nodes at the ends of their topics")
+        observer.wait(lambda: wanted <= set(observer.node.get_node_names()), "the nodes")
+        spoken = (*STREAMS, *LATCHED, *COMMANDS)
+        observer.wait(
+            lambda: all(ends_of(observer.node, topic).publishers for topic in spoken), "a publisher of every topic"
+        )
         observer.wait(lambda: wish.get_subscription_count() >= 2, "both listeners of cmd_vel")
         for topic, kind in STREAMS.items():
             observer.listen(kind, topic)
