@@ -99,10 +99,8 @@ def trajectory_tracker() -> Node:
 
 
 def stop_base() -> Node:
-    """Hears the wheel commands."""
-    node = Bare("stop_base")
-    node.hear("wheel_commands", JointState)
-    return node
+    """Hears nothing: base_controller speaks to ours on a local socket."""
+    return Bare("stop_base")
 
 
 def recorder() -> Node:
