@@ -465,3 +465,12 @@ def test_the_tables_of_a_result_hold_no_control_characters(capsys) -> None:
 
 def test_a_report_holds_no_control_characters() -> None:
     assert words.text(NASTY + "<b>") == "/a\\x1b]0;owned\\x07\\x9b2J\\u202eb\nc&lt;b&gt;"
+
+
+def test_an_infinite_count_in_the_metadata_of_a_running_bag_is_refused(tmp_path: Path) -> None:
+    entry = "{topic_metadata: {name: /x}, message_count: .inf}"
+    (tmp_path / "metadata.yaml").write_text(
+        f"rosbag2_bagfile_information:\n  topics_with_message_count: [{entry}]\n", encoding="utf-8"
+    )
+    with pytest.raises(RecordingError, match="metadata.yaml"):
+        recorded(tmp_path)

@@ -147,7 +147,7 @@ def recorded(bag: Path) -> dict[str, int]:
         content = load_yaml(read_text(listing, RecordingError, str(listing), "a bag's metadata", LARGEST_METADATA))
         topics = content["rosbag2_bagfile_information"]["topics_with_message_count"]
         return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in topics}
-    except (LookupError, TypeError, ValueError) as problem:
+    except (LookupError, TypeError, ValueError, OverflowError) as problem:
         raise RecordingError(str(listing), got=f"{problem!r}", expected="what our recorder writes") from None
 
 
