@@ -346,3 +346,28 @@ def test_an_error_ends_a_node_after_its_last_word():
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60.0)
     assert done.returncode == 1
     assert done.stdout.endswith("last word\n") and "ValueError: refused" in done.stderr
+
+
+HUNG = """
+import ctypes
+from rclpy.node import Node
+from youbot_dynamics.nodes.runtime import run
+class Ours(Node):
+    def __init__(self):
+        super().__init__("ours")
+        self.create_timer(0.05, self.tick)
+    def tick(self):
+        raise ValueError("the end begins")
+    def stop(self):
+        print("last word", flush=True)
+    def destroy_node(self):
+        ctypes.PyDLL(None).sleep(1000)  # nothing of Python runs meanwhile
+run(lambda: [Ours()])
+"""
+
+
+def test_a_middleware_that_hangs_at_the_end_does_not_keep_the_process(executor):
+    command = [sys.executable, "-c", HUNG]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300.0)
+    assert done.returncode == 1
+    assert done.stdout == "last word\n"

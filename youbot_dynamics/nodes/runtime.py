@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import gc
 import os
 import sys
@@ -39,6 +40,7 @@ _HELP = """
 A node of youbot_dynamics; it is started by `youbot bringup` or the launch file, and takes ROS arguments only, such as
 --ros-args --params-file FILE -p NAME:=VALUE -r __ns:=/NAMESPACE. Its parameters: docs/parameters.md, `ros2 param list`.
 """
+_END = 2.5  # [s] the middleware may take to let a node go; then the process ends with exit code 1
 _WAKE = 0.05  # [s] between looks at the stop flag where nothing else wakes the executor
 
 COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -109,6 +111,8 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
         except Exception:
             traceback.print_exc()
             code = 1
+    # Fast DDS was seen to wait for ever in the end of a participant: what matters has been sent and written by now.
+    faulthandler.dump_traceback_later(_END, exit=True, file=Path(os.devnull).open("w"))
     for node in nodes:
         node.destroy_node()
     rclpy.try_shutdown()
