@@ -9,6 +9,7 @@ from multiprocessing import get_context
 
 from youbot_dynamics.commands.progress import announce, steps
 from youbot_dynamics.compiled import kept_in
+from youbot_dynamics.nodes.processes import follow_parent
 from youbot_dynamics.warm_up import NODES, use_node
 
 
@@ -23,7 +24,8 @@ def warm_up() -> int:
     """
     place, began, compiled = kept_in(), time.monotonic(), 0
     processes = min(os.cpu_count() or 1, len(NODES))
-    with steps("youbot warm-up") as step, ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+    workers = ProcessPoolExecutor(processes, get_context("spawn"), follow_parent, (os.getpid(),))
+    with steps("youbot warm-up") as step, workers as pool:
         running = [pool.submit(use_node, node) for node in NODES]
         step("compiling, up to a minute")
         step.count(0, len(NODES))

@@ -19,6 +19,13 @@ def node_command(executable: str, arguments: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", f"youbot_dynamics.nodes.{executable}", *arguments]
 
 
+def follow_parent(parent: int) -> None:
+    """Let the kernel end this process (SIGTERM) with the one of the id `parent` that started it (Linux)."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 def start(
     command: Sequence[str], environment: Mapping[str, str] | None = None, output: int | None = None
 ) -> subprocess.Popen[bytes]:
@@ -27,19 +34,13 @@ def start(
     Where we are killed without a chance to do that, the kernel sends it SIGTERM (Linux).
     """
     parent = os.getpid()
-
-    def follow_parent() -> None:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGTERM)
-
     return subprocess.Popen(
         command,
         env=None if environment is None else dict(environment),
         stdout=output,
         stderr=subprocess.STDOUT if output is not None else None,
         start_new_session=True,
-        preexec_fn=follow_parent,
+        preexec_fn=lambda: follow_parent(parent),
     )
 
 
