@@ -54,7 +54,7 @@ def odometry(twist=(0.2, 0.1, 0.3), scale: float = 1.0) -> OdometryHeard:
 
 
 def test_a_driver_as_it_should_be_passes_every_item():
-    names = sorted((*DRIVER.wheel_joints, *DRIVER.arm_joints))
+    names = (DRIVER.wheel_joints, DRIVER.arm_joints)
     findings = judge_driver(wheels(), arm(0.4), odometry(), names, DRIVER)
     assert [(f.item, f.verdict) for f in findings if f.verdict != OK] == []
     assert worst(findings) == OK and len({f.item for f in findings}) == len(findings)
@@ -198,10 +198,15 @@ def test_efforts_say_what_can_be_identified():
 
 
 def test_other_names_are_told_with_those_that_were_heard():
-    found = judge_names(DRIVER, ["temp"], arm=False)
+    found = judge_names(DRIVER, [["temp"]], arm=False)
     assert found.verdict == ERROR and "heard of temp" in found.text and "wheel_joints" in found.remedy
     assert judge_names(DRIVER, [], arm=False).verdict == NOT_TOLD
-    assert judge_names(DRIVER, list(DRIVER.wheel_joints), arm=True).verdict == WARNING
+    assert judge_names(DRIVER, [DRIVER.wheel_joints], arm=True).verdict == WARNING
+
+
+def test_joints_that_stand_twice_in_a_message_are_named():
+    found = judge_names(DRIVER, [DRIVER.wheel_joints, (*DRIVER.arm_joints, "arm_joint_2")], arm=True)
+    assert found.verdict == ERROR and found.text == "arm_joint_2 named twice in one message, which is refused"
 
 
 def test_an_error_weighs_more_than_what_is_not_told_and_that_more_than_a_warning():

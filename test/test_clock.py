@@ -91,6 +91,43 @@ def test_a_stall_of_the_network_is_no_jump():
     assert check.jitter > 0.03
 
 
+def drained(received, begin, wait, chunk=1):
+    """Receive times where nothing is delivered for `wait` [s] from `begin`, then `chunk` messages every 1 ms."""
+    held = np.flatnonzero((received >= begin) & (received < begin + wait))
+    behind = received.copy()
+    behind[held] = begin + wait + 1e-3 * (np.arange(len(held)) // chunk)
+    return np.maximum.accumulate(behind)
+
+
+@pytest.mark.parametrize(
+    ("begin", "wait"), [(0.0, 5.3), (0.0, 8.0), (0.0, 15.0), (20.0, 1.0), (20.0, 4.0), (61.0, 3.5)]
+)
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_a_backlog_that_is_drained_is_no_clock_that_jumped(begin, wait, chunk):
+    """At the start, in the middle and near the end of a recording: of 0.3 to 10 s of messages."""
+    stamp, received = topic(drift=50e-6)
+    check = check_clock(stamp, drained(received, begin, wait, chunk))
+    assert check.jumps == () and not told(check, "jumps") and check.missing == 0
+    assert check.drift == pytest.approx(50e-6, abs=2e-5)
+
+
+def test_a_backlog_drained_at_twice_the_rate_is_no_clock_that_jumped():
+    stamp, received = topic()
+    check = check_clock(stamp, np.maximum(received, 12.0 + 0.5 * (received - 5.0)))
+    assert check.jumps == () and not told(check, "jumps")
+
+
+@pytest.mark.parametrize("size", [-0.05, -0.5, -30.0])
+@pytest.mark.parametrize("wait", [0.0, 4.0])
+def test_a_receiver_that_jumps_back_is_told_also_beside_a_backlog(size, wait):
+    stamp, received = topic()
+    received = drained(received, 20.0, wait)
+    received[2000:] += size
+    check = check_clock(stamp, received)
+    assert [(jump.clock, jump.size) for jump in check.jumps] == [("receive", pytest.approx(size, abs=5e-3))]
+    assert told(check, "clock of the receiver jumps back")
+
+
 def test_missing_messages_are_counted_and_the_longest_gap_named():
     stamp, received = topic()
     keep = np.ones(len(stamp), bool)

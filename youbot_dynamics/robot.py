@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,11 @@ from youbot_dynamics.robot_base import Base
 
 PREFIX = "robot"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
+
+
+def doubled(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that stand there more than once, sorted."""
+    return () if len(set(names)) == len(names) else tuple(sorted({name for name in names if names.count(name) > 1}))
 
 
 @dataclass(frozen=True)
@@ -91,10 +97,9 @@ class Driver:
     def __post_init__(self) -> None:
         """Refuse a joint that stands twice: its readings would count for two."""
         for what, names in (("wheel_joints", self.wheel_joints), ("arm_joints", self.arm_joints)):
-            doubled = sorted({name for name in names if names.count(name) > 1})
-            if doubled:
+            if twice := doubled(names):
                 thing, remedy = f"parameter robot.driver.{what}", "give each joint its own name"
-                raise ParameterError(thing, got=f"{', '.join(doubled)} twice", expected="each once", remedy=remedy)
+                raise ParameterError(thing, got=f"{', '.join(twice)} twice", expected="each once", remedy=remedy)
 
     def mecanum(self) -> MecanumBase:
         """Kinematics the driver itself uses; it knows no lateral factor."""

@@ -33,7 +33,7 @@ _VOTES = 25
 _RISING = {
     intake.FOREIGN: (WARNING, "messages name none of the robot's joints", "check remappings, robot.driver.arm_joints"),
     intake.PARTIAL: (WARNING, "messages of the arm lack a joint", "check the driver's configuration"),
-    intake.TWICE: (WARNING, "messages name a joint twice; the first was taken", "look for two publishers in one topic"),
+    intake.TWICE: (ERROR, "messages name a joint twice and are refused", "look for two drivers in one topic"),
     intake.UNSTAMPED: (WARNING, "messages have no stamp", "let the driver fill header.stamp"),
     intake.NO_EFFORT: (
         WARNING,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.estimation.driver_findings import ERROR, NOT_TOLD, OK, WARNING, DriverFinding
 from youbot_dynamics.estimation.driver_readings import JointsHeard, OdometryHeard, Times
-from youbot_dynamics.robot import Driver
+from youbot_dynamics.robot import Driver, doubled
 
 RATE = 50.0  # [Hz] of the driver's loop
 _RATE_MARGIN = 0.1  # share of it
@@ -244,15 +244,19 @@ def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
     return DriverFinding(item, OK, "there: friction, payload and motor heat of the arm can be estimated")
 
 
-def judge_names(driver: Driver, seen: Sequence[str], arm: bool) -> DriverFinding:
-    """Whether the joints of the robot's description are those the driver speaks of.
+def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> DriverFinding:
+    """Whether the joints of the robot's description are those the driver speaks of, each once in a message.
 
     Args:
         driver: names that are looked for.
-        seen: all names of joints that were heard, sorted.
+        heard: the names of each kind of message on joints that was heard.
         arm: whether the arm is looked for too.
     """
-    item = "names of the joints"
+    item, seen = "names of the joints", sorted({name for names in heard for name in names})
+    twice = sorted({name for names in heard for name in doubled(names)})
+    if twice:
+        text = f"{', '.join(twice)} named twice in one message, which is refused"
+        return DriverFinding(item, ERROR, text, "look for two drivers in one, or a wrong merge of joint states")
     if not seen:
         return DriverFinding(item, NOT_TOLD, "no joint states")
     wanted = (*driver.wheel_joints, *(driver.arm_joints if arm else ()))
@@ -269,7 +273,7 @@ def _named(joints: Sequence[str], chosen: NDArray[np.bool_]) -> str:
 
 
 def judge_driver(
-    wheels: JointsHeard, arm: JointsHeard, odometry: OdometryHeard, names: Sequence[str], driver: Driver
+    wheels: JointsHeard, arm: JointsHeard, odometry: OdometryHeard, names: Sequence[Sequence[str]], driver: Driver
 ) -> tuple[DriverFinding, ...]:
     """All findings on what a driver said.
 
@@ -277,7 +281,7 @@ def judge_driver(
         wheels: their states, in the driver's signs.
         arm: its states.
         odometry: of the driver.
-        names: of all joints that were heard, sorted.
+        names: of the joints in each kind of message that was heard.
         driver: as the robot's parameters describe it.
     """
     return (

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.robot import doubled
 
 Indices = NDArray[np.int64]
 
@@ -24,7 +25,7 @@ NAN_EFFORT = "messages with an effort that is no number"
 NAN_POSITION = "messages with a position that is missing or no number"
 
 KINDS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED, NO_EFFORT, NAN_EFFORT, NAN_POSITION)
-REFUSALS = (OTHERS, FOREIGN, PARTIAL, UNSTAMPED)  # those of which nothing is taken
+REFUSALS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED)  # those of which nothing is taken
 
 # Beyond these a number is none that a joint can have, such as memory that nobody has written to.
 _FARTHEST = 1e6  # [rad]; a wheel of the youBot has gone 47 km then
@@ -73,7 +74,7 @@ class JointIntake:
 
     @property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Of the last message of a kind: the names of one without a known joint, the joints that one lacks."""
+        """Of the last message of a kind: the names of one without a known joint, the joints it lacks or has twice."""
         return dict(self._names)
 
     def take(
@@ -84,7 +85,7 @@ class JointIntake:
         velocity: Sequence[float],
         effort: Sequence[float],
     ) -> JointReading | None:
-        """Reading of a message; None where it has no stamp, or lacks one of the joints.
+        """Reading of a message; None where it has no stamp, lacks one of the joints, or names any joint twice.
 
         Args:
             stamp: [s]; 0, or what is no time, counts as none.
@@ -112,16 +113,19 @@ class JointIntake:
         return reading
 
     def _find(self, names: tuple[str, ...]) -> Indices | None:
-        """Places of the joints in a message; None, and counted, where one is missing."""
+        """Places of the joints in a message; None, and counted, where one is missing or stands twice."""
         if names not in self._places:
             if len(self._places) >= _ALL_KNOWN:
                 self._places.clear()
-            there = all(joint in names for joint in self.joints)
+            there = set(self.joints) <= set(names) and not doubled(names)
             self._places[names] = np.array([names.index(joint) for joint in self.joints]) if there else None
         places = self._places[names]
         if places is None:
             missing = tuple(joint for joint in self.joints if joint not in names)
-            if len(missing) < len(self.joints):
+            if not missing:
+                self._counts[TWICE] += 1
+                self._names[TWICE] = doubled(names)
+            elif len(missing) < len(self.joints):
                 self._counts[PARTIAL] += 1
                 self._names[PARTIAL] = missing
             elif self._others.isdisjoint(names):
@@ -129,8 +133,6 @@ class JointIntake:
                 self._names[FOREIGN] = names
             else:
                 self._counts[OTHERS] += 1
-        elif len(set(names)) < len(names):
-            self._counts[TWICE] += 1  # the first one is believed
         return places
 
 

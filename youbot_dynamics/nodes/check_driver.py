@@ -29,6 +29,7 @@ from youbot_dynamics.nodes.parameters import NodeParameters
 from youbot_dynamics.nodes.runtime import STATE_QOS, init, run
 from youbot_dynamics.nodes.topic_graph import TopicEnds, ends_of
 from youbot_dynamics.parameters import Parameter
+from youbot_dynamics.robot import doubled
 
 TABLE = (
     Parameter(
@@ -64,7 +65,6 @@ class CheckDriver(Node):
         self._wheels: deque[tuple] = deque(maxlen=depth)
         self._arm: deque[tuple] = deque(maxlen=depth)
         self._odometry: deque[tuple] = deque(maxlen=depth)
-        self._names: set[str] = set()
         self._told: dict[str, tuple[DriverFinding, float]] = {}  # and when it was so [s]
         self._logged: set[tuple[str, str]] = set()
         self._begun = time.monotonic()
@@ -73,7 +73,9 @@ class CheckDriver(Node):
         self._graph_read = -_GRAPH_AGE
         self._ends: dict[str, tuple[tuple[int, int], TopicEnds]] = {}
         self._motors_off: tuple[int, frozenset[str]] = (0, frozenset())
+        # Per list of names: where the joints of wheels and arm stand in it; and when it was last heard [s].
         self._places: dict[tuple[str, ...], list[tuple[deque[tuple], list[int]]]] = {}
+        self._heard: dict[tuple[str, ...], float] = {}
         listen(self, JointState, "driver/joint_states", self._on_joints, STATE_QOS)
         listen(self, Odometry, "driver/odom", self._on_odometry, STATE_QOS)
 
@@ -85,20 +87,23 @@ class CheckDriver(Node):
         return seconds(message.header.stamp), 1e-9 * self.get_clock().now().nanoseconds, time.monotonic()
 
     def _on_joints(self, message: JointState) -> None:
-        times = self._times(message)
-        for rows, places in self._places_of(tuple(message.name)):
+        times, names = self._times(message), tuple(message.name)
+        for rows, places in self._places_of(names):
             fields = (message.position, message.velocity, message.effort)
             rows.append((*times, *([f[k] if k < len(f) else np.nan for k in places] for f in fields)))
+        self._heard[names] = times[2]
 
     def _places_of(self, names: tuple[str, ...]) -> list[tuple[deque[tuple], list[int]]]:
-        """Where the joints of wheels and arm stand in messages with these names, for those that have them all."""
+        """Where the joints of wheels and arm stand in messages with these names, where each has them all, and once."""
         if names not in self._places:
-            self._names.update(names)
             told = ((self._wheels, self._driver.wheel_joints), (self._arm, self._driver.arm_joints))
-            places = [(rows, [names.index(j) for j in joints]) for rows, joints in told if set(joints) <= set(names)]
+            known = set() if doubled(names) else set(names)
             if len(self._places) == _KINDS:
                 self._places.clear()
-            self._places[names] = places
+                self._heard.clear()
+            self._places[names] = [
+                (rows, [names.index(j) for j in joints]) for rows, joints in told if set(joints) <= known
+            ]
         return self._places[names]
 
     def _on_odometry(self, message: Odometry) -> None:
@@ -110,12 +115,12 @@ class CheckDriver(Node):
         for rows in (self._wheels, self._arm, self._odometry):
             while rows and rows[0][2] < oldest:
                 rows.popleft()
-        driver = self._driver
+        driver, kinds = self._driver, [names for names, last in self._heard.items() if last >= oldest]
         heard = judge_driver(
             joints_heard(driver.wheel_joints, list(self._wheels)),
             joints_heard(driver.arm_joints, list(self._arm)),
             odometry_heard(list(self._odometry)),
-            sorted(self._names),
+            kinds,
             driver,
         )
         return (*heard, *judge_graph(*self._graph()))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from youbot_dynamics.kinematics.planar import yaw_of_quaternion
+from youbot_dynamics.robot import doubled
 
 Vector = NDArray[np.float64]
 
@@ -56,10 +57,8 @@ def pose_vector(pose: Pose) -> Vector:
 
 def twice(names: Sequence[str]) -> str:
     """What is wrong with names of joints of which some stand twice in one message; "" where none does."""
-    if len(set(names)) == len(names):
-        return ""
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    return f"{', '.join(doubled)} named twice in one message, which is refused"
+    found = doubled(names)
+    return f"{', '.join(found)} named twice in one message, which is refused" if found else ""
 
 
 def joint_positions(message: JointState, joints: Iterable[str]) -> tuple[Vector, Vector] | None:

@@ -64,7 +64,7 @@ class OdometryNode(Node):
             use_odometry(self._robot)
         self.config.on_change(lambda: self._estimator.retune(*self._settings()))
         self._told: tuple[str, ...] = ()
-        self._twice = ""
+        self._twice = ("", -np.inf)  # what stood twice in a message, and when it was heard [s]
         self._jumped = Recent()
         self._frame, self._child = self.config.frames()
         self._last_message = -np.inf
@@ -96,8 +96,10 @@ class OdometryNode(Node):
         self._last_tracking = time.monotonic()
 
     def _on_joint_states(self, message: JointState) -> None:
+        if told := twice(message.name):
+            self._twice = told, time.monotonic()
+            return
         picked = joint_positions(message, self._names)
-        self._twice = twice(message.name) or (self._twice if picked is None else "")
         self._put_signs_right(message)
         self._joint_states.publish(message)
         if picked is None:
@@ -165,8 +167,8 @@ class OdometryNode(Node):
             "window_s": f"{MEMORY:.0f}",
             "silent_for_s": f"{silent:.2f}",
         }
-        if self._twice:
-            return Status(ERROR, f"{self._twice}: two drivers in one, or a wrong merge of joint states", values)
+        if time.monotonic() - self._twice[1] < _SILENCE:
+            return Status(ERROR, f"{self._twice[0]}: two drivers in one, or a wrong merge of joint states", values)
         contradicting = self._estimator.contradictions()
         if silent > _SILENCE:
             text = f"no wheel states of {', '.join(self._names)} on {self.resolve_topic_name('driver/joint_states')}"

@@ -23,6 +23,8 @@ _FEWEST = 20
 _SUSTAINED = 2.0  # [s] longer than a stall of the network: what lasts longer is a jump of a clock
 _BESIDE = 10  # messages on each side of a jump at least
 _SMALLEST_JUMP = 0.01  # [s]
+_CAUGHT_UP = 0.75  # of the time between their stamps, within which messages come that had to wait
+_LONGEST_STEP = 1.5  # periods; a longer step between stamps is a gap, or a clock that jumped
 _JUMP_SPREADS = 6.0
 _SHORTEST_DRIFT = 10.0  # [s] of data to tell a drift from
 _BINS = 100
@@ -83,7 +85,8 @@ def check_clock(stamp: ArrayLike, received: ArrayLike) -> ClockCheck:
     """Compare the stamps of a topic with the times its messages came in.
 
     L = received - stamp = offset - drift t + way, way >= 0. A way is late now and then, never early: jumps and drift
-    are read from the lower envelope of L, minima over 2 s and Theil-Sen through minima over bins.
+    are read from the lower envelope of L, minima over 2 s and Theil-Sen through minima over bins. Messages that had to
+    wait and then come faster than they were sent are late as well, however many they are, and no clock has jumped.
 
     Args:
         stamp: (m,) [s], in the order of arrival; NaN or 0 where a message carries none.
@@ -109,16 +112,32 @@ def check_clock(stamp: ArrayLike, received: ArrayLike) -> ClockCheck:
     warnings = (f"{bare} of {count} messages carry no stamp (NaN or 0) and are left out",) if bare else ()
     stamps, times = stamps[stamped], times[stamped]
     late = times - stamps
-    places = _jumps(late, times)
+    prompt = _without_waits(late, times, stamps)
+    places = _jumps(prompt, times)
     found = rhythm(stamps, places)
-    jumps, level = _measured(late, times, stamps, places, found)
-    drift, interval, line = _drift(late - level, times)
+    jumps, level = _measured(prompt, times, stamps, places, found)
+    drift, interval, line = _drift(prompt - level, times)
     jitter = float(np.std(late - level - line))
-    offset = float(np.min(late[: places[0]] if places else late))
+    offset = float(np.min(prompt[: places[0]] if places else prompt))
     checked = ClockCheck(count, found.rate, offset, drift, interval, jitter, jumps, found.missing, ())
     told_clock = _warnings(checked, float(np.ptp(times)))
     everything = (*warnings, *told_clock, *found.warnings)
     return ClockCheck(count, found.rate, offset, drift, interval, jitter, jumps, found.missing, everything)
+
+
+def _without_waits(late: Vector, times: Vector, stamps: Vector) -> Vector:
+    """`late` (m,), where messages that caught up after a wait are as late as the least of those that follow them."""
+    steps = np.diff(stamps)
+    longest = _LONGEST_STEP * float(np.median(steps))
+    sent, came = (
+        np.append(0.0, np.cumsum(part)) for part in (np.clip(steps, 0.0, longest), np.maximum(np.diff(times), 0.0))
+    )
+    waited = came[_BESIDE:] - came[:-_BESIDE] < _CAUGHT_UP * (sent[_BESIDE:] - sent[:-_BESIDE])
+    ends = np.flatnonzero(np.diff(waited, prepend=False, append=False))
+    prompt = late.copy()
+    for begin, end in zip(ends[::2], ends[1::2], strict=True):
+        prompt[begin:end] = np.minimum(late[begin:end], np.min(late[end : end + _BESIDE]))
+    return prompt
 
 
 def _jumps(late: Vector, times: Vector) -> list[int]:
