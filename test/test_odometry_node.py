@@ -6,6 +6,7 @@ one before. So a busy machine makes the test slower and nothing else.
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -16,6 +17,8 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
+from rcl_interfaces.srv import SetParameters  # noqa: E402
 from ros_processes import Observer, Processes  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 
@@ -124,7 +127,7 @@ def test_the_gyro_tells_the_turn():
         observer.wait(lambda: wheels.imu.get_subscription_count() > 0, "its ear for the gyro")
         wheels.begin()
         wheels.roll(3.5, np.zeros(4), 0.0)
-        observer.wait(lambda: values(observer, PATTERN)["gyro_bias_rad_s"].startswith("0.0300"), "the bias")
+        observer.wait(lambda: values(observer, PATTERN).get("gyro_bias_rad_s", "").startswith("0.0300"), "the bias")
         begin = yaw(observer)
         # Wheels that creep: they turn for 0.5 rad/s, the base for 0.4.
         wheels.roll(2.0, BASE.wheel_speeds([0.0, 0.0, 0.5]), 0.4)
@@ -168,6 +171,57 @@ def test_without_a_gyro_the_wheels_tell_the_turn_and_lost_phases_are_told():
         wheels.roll(0.1, np.zeros(4))
         observer.wait(lambda: values(observer, PATTERN)["roller_phases"] == "lost", "lost phases")
         assert "roller phases are lost: the wheel counts jumped" in status(observer, PATTERN).message
+
+
+def test_a_gyro_that_is_well_again_is_no_longer_complained_of():
+    with Processes() as processes, Observer() as observer:
+        processes.node("odometry", "-p", "stabilize:=false")
+        observer.listen(Odometry, "odom")
+        observer.listen(DiagnosticArray, "/diagnostics")
+        wheels = Wheels(observer)
+        observer.wait(lambda: wheels.states.get_subscription_count() > 0, "odometry")
+        observer.wait(lambda: wheels.imu.get_subscription_count() > 0, "its ear for the gyro")
+        wheels.begin()
+        for duration, rate in ((0.2, 0.0), (0.3, None), (0.2, 0.0)):
+            wheels.roll(duration, np.zeros(4), rate)
+        observer.wait(lambda: status(observer, PATTERN) is not None, "its diagnostics")
+        observer.wait(lambda: "1 gaps" in status(observer, PATTERN).message, "the gap in them")
+        assert status(observer, PATTERN).level == b"\x01"
+        wheels.roll(31.0, np.zeros(4), 0.0)
+        observer.wait(lambda: status(observer, PATTERN).level == b"\x00", "a diagnostic without the gap")
+
+
+def test_a_refusal_is_warned_of_for_a_while_and_counted_for_ever():
+    """With a memory of 3 s instead of 30."""
+    shortened = (
+        "from youbot_dynamics.nodes import diagnostics; diagnostics.MEMORY = 3.0; "
+        "from youbot_dynamics.nodes.base_controller import main; main()"
+    )
+    with Processes() as processes, Observer() as observer:
+        processes.run([sys.executable, "-c", shortened])
+        observer.listen(DiagnosticArray, "/diagnostics")
+        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: wish.get_subscription_count() > 0, "base_controller")
+        message = Twist()
+        message.linear.x = float("nan")
+        observer.wait(lambda: status(observer, COMMANDS) is not None, "its diagnostics")
+        assert status(observer, COMMANDS).level == b"\x00" and values(observer, COMMANDS)["refusal_age_s"] == "inf"
+
+        def refused() -> int:
+            return int(values(observer, COMMANDS)["refused"])
+
+        observer.send(wish, message, refused, "the refusal")
+        assert status(observer, COMMANDS).level == b"\x01" and "NaN" in status(observer, COMMANDS).message
+        assert values(observer, COMMANDS)["window_s"] == "3"
+        observer.wait(lambda: status(observer, COMMANDS).level == b"\x00", "a diagnostic without the refusal")
+        assert refused() > 0 and int(values(observer, COMMANDS)["refusal_age_s"]) >= 3
+
+        simulated = Parameter(
+            name="use_sim_time", value=ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=True)
+        )
+        request = SetParameters.Request(parameters=[simulated])
+        (answer,) = observer.call(SetParameters, "base_controller/set_parameters", request).results
+        assert not answer.successful and "relaunch with it" in answer.reason
 
 
 def test_the_base_controller_sends_the_rows_of_the_rollers_as_long_as_they_are_known():

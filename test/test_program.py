@@ -76,10 +76,10 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: str) -> None:
 def test_a_missing_file_a_folder_and_a_binary_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match=r"absent\.txt: got No such file"):
         read_program(tmp_path / "absent.txt", DT)
-    with pytest.raises(ProgramError, match="directory"):
+    with pytest.raises(ProgramError, match="got a folder"):
         read_program(tmp_path, DT)
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(ProgramError, match="not a text file"):
+    with pytest.raises(ProgramError, match="got not a UTF-8 text"):
         read_program(tmp_path / "b.txt", DT)
 
 

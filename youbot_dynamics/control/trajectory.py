@@ -105,37 +105,21 @@ class TrajectoryLimits:
         source="chosen: a start further off is a clock that is wrong",
     )
 
-    def check_count(self, count: int) -> None:
-        """Refuse too many points.
+    def check(self, *, points: int = 1, duration: float = 0.0, delay: float = 0.0) -> None:
+        """Refuse too many points, a duration [s] that is too long, or a start that is still too far away [s].
 
         Raises:
-            TrajectoryError: more than `max_points`.
+            TrajectoryError: beyond `max_points`, `max_duration` or `max_start_delay`.
         """
-        if count > self.max_points:
-            raise TrajectoryError(
-                "trajectory", got=f"{count} points", expected=f"at most {self.max_points} (max_points)"
-            )
-
-    def check_duration(self, duration: float) -> None:
-        """Refuse what lasts too long [s].
-
-        Raises:
-            TrajectoryError: longer than `max_duration`.
-        """
-        if duration > self.max_duration:
-            limit = f"at most {self.max_duration:g} s (max_duration)"
-            raise TrajectoryError("trajectory", got=f"a duration of {duration:.10g} s", expected=limit)
-
-    def check_start(self, delay: float) -> None:
-        """Refuse a start that is still `delay` [s] away.
-
-        Raises:
-            TrajectoryError: further off than `max_start_delay`.
-        """
-        if delay > self.max_start_delay:
-            limit = f"at most {self.max_start_delay:g} s (max_start_delay)"
-            remedy = "check header.stamp and the clocks of both machines"
-            raise TrajectoryError("trajectory", got=f"a start in {delay:.10g} s", expected=limit, remedy=remedy)
+        clocks = "check header.stamp and the clocks of both machines"
+        for value, most, got, limit, remedy in (
+            (points, self.max_points, "{} points", "{} (max_points)", ""),
+            (duration, self.max_duration, "a duration of {:.10g} s", "{:g} s (max_duration)", ""),
+            (delay, self.max_start_delay, "a start in {:.10g} s", "{:g} s (max_start_delay)", clocks),
+        ):
+            if value > most:
+                expected = f"at most {limit.format(most)}"
+                raise TrajectoryError("trajectory", got=got.format(value), expected=expected, remedy=remedy)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.estimation.gyro import GyroSettings, GyroYaw
@@ -9,6 +11,8 @@ from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, Odom
 from youbot_dynamics.estimation.slip import SlipSettings
 from youbot_dynamics.estimation.speed_channel import SpeedChannelCheck
 from youbot_dynamics.robot import Robot
+
+_WINDOW = 30.0  # [s] for which is complained of a gyro that is well again
 
 
 class BaseEstimator:
@@ -41,6 +45,9 @@ class BaseEstimator:
         self.gyro = GyroYaw(gyro or GyroSettings())
         self.gyro_used, self.gyro_missed = False, 0
         self._joints = robot.driver.wheel_joints
+        # Stamps [s]: of now, of the gyro's last fault, and of the last reading with roller phases.
+        self._now, self._faulty_at, self._lost_at = 0.0, -inf, -inf
+        self._faults = 0
         self._signs = SignCheck(self._joints)
         self._speeds = SpeedChannelCheck(self._joints)
 
@@ -61,6 +68,11 @@ class BaseEstimator:
         if state is not None:
             self.gyro_used = turn is not None
             self.gyro_missed += turn is None and self.gyro.bias is not None
+        self._now, faults = stamp, self.gyro_missed + self.gyro.gaps + self.gyro.late
+        if faults > self._faults:
+            self._faults, self._faulty_at = faults, stamp
+        if not self.odometry.phases_lost:
+            self._lost_at = stamp
         return state
 
     def retune(self, odometry: OdometrySettings, slip: SlipSettings, gyro: GyroSettings) -> None:
@@ -77,18 +89,21 @@ class BaseEstimator:
         return self._signs.contradicting()
 
     def complaints(self) -> tuple[str, ...]:
-        """What is wrong or less good than it could be, one text each, the worst first."""
+        """What is wrong or less good than it could be, one text each, the worst first.
+
+        What the gyro did is told for 30 s; roller phases that were lost stay lost, and that is told all the time.
+        """
         odometry, gyro = self.odometry, self.gyro
         found = [odometry.slip.text(self._joints)] if odometry.slip.alarm else []
         if odometry.phases_lost:
             found.append(
                 f"roller phases are lost: {odometry.phases_lost}; rows are their mean now: drive for a bag with a pose"
-                " and identify them again"
+                f" and identify them again; so for {self._now - self._lost_at:.0f} s"
             )
         found.extend(self._speeds.complaints())
-        if self.gyro_missed or gyro.gaps or gyro.late:
+        if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:
             found.append(
                 f"gyro: {self.gyro_missed} steps without its turn, {gyro.gaps} gaps, {gyro.late} late rates: are its"
-                " stamps on the clock of the wheels, and does it keep its rate?"
+                f" stamps on the clock of the wheels, and does it keep its rate? the last of it {age:.0f} s ago"
             )
         return tuple(found)

@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool
 
 from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_wheels
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
-from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes.driver_graph import COMMANDS, EVIDENCE, driver_on_cmd_vel, unheard_commands
 from youbot_dynamics.nodes.guard_line import ControllerEnd
@@ -65,6 +65,7 @@ class BaseController(Node):
         self._config.on_change(self._retune)
         self._guard = PhaseGuard(self._robot)
         self._rollers: RollerPreview | None = None
+        self._phases_lost = np.inf  # when they were [s]
         if not self._guard.lost:
             from youbot_dynamics.control.roller_preview import RollerPreview  # with the compiler: 60 MB
 
@@ -159,7 +160,7 @@ class BaseController(Node):
         stamp, angles = seconds(message.header.stamp), picked[0] * np.array(driver.position_sign)
         if self._guard.update(stamp, angles):
             self.get_logger().warning(f"roller phases are lost: {self._guard.lost}; mean rows from now on")
-            self._rollers = None
+            self._rollers, self._phases_lost = None, time.monotonic()
         else:
             self._rollers.observe(stamp, angles)
 
@@ -183,24 +184,28 @@ class BaseController(Node):
         return response
 
     def _report(self) -> dict[str, Status]:
-        age = self._commander.age(time.monotonic())
+        now = time.monotonic()
+        refusal_age = now - self._last_refusal[1]
         values = {
             "driven_by": self._source,
             "enabled": str(self._commander.enabled),
             "sent": str(self._sent),
             "limited": str(self._limited),
             "refused": str(self._commander.refused),
-            "command_age_s": f"{age:.2f}",
+            "refusal_age_s": f"{refusal_age:.0f}",
+            "window_s": f"{MEMORY:.0f}",
+            "command_age_s": f"{self._commander.age(now):.2f}",
             "roller_phases": self._guard.lost or "used",
         }
         if self._hindrance or self._unheard:
             return {"commands": Status(ERROR, self._hindrance or self._unheard, values)}
         if self._sent and self._output.publisher.get_subscription_count() == 0:
             return {"commands": Status(ERROR, f"no driver listens on {self._output.publisher.topic_name}", values)}
-        if self._commander.refused:
+        if refusal_age < MEMORY:
             return {"commands": Status(WARN, self._last_refusal[0], values)}
         if self._guard.lost and self._robot.base.geometry.roller_phases is not None:
-            text = f"roller phases are lost: {self._guard.lost}; identify them again"
+            since = f"so for {now - self._phases_lost:.0f} s"
+            text = f"roller phases are lost: {self._guard.lost}; identify them again; {since}"
             return {"commands": Status(WARN, text, values)}
         state = "waiting for a first command" if self._sent == 0 else "sending"
         return {"commands": Status(OK, state if self._commander.enabled else "disabled", values)}

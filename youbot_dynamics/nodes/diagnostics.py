@@ -21,11 +21,18 @@ MEMORY = 30.0  # [s] after which what is over is no longer warned of; its counte
 
 @dataclass(frozen=True)
 class Status:
-    """One line of /diagnostics: level, cause with remedy, and figures."""
+    """One line of /diagnostics: level, cause with remedy, figures, and when it was judged, by the steady clock [s]."""
 
     level: bytes
     message: str
     values: Mapping[str, str] = field(default_factory=dict)
+    made: float = field(default_factory=time.monotonic)
+
+    def faded(self) -> Status:
+        """With its age; OK once that is beyond `MEMORY`, with the same words."""
+        age = time.monotonic() - self.made
+        values = {**self.values, "age_s": f"{age:.0f}", "window_s": f"{MEMORY:.0f}"}
+        return Status(self.level if age < MEMORY else OK, self.message, values, self.made)
 
 
 class Recent:

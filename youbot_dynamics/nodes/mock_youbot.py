@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty, Trigger
 
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.nodes.diagnostics import OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.driver_messages import report_message, values_of
 from youbot_dynamics.nodes.messages import odometry_message, twist_vector
 from youbot_dynamics.nodes.mock_arm import ArmTopics
@@ -129,6 +129,7 @@ class MockYoubot(Node):
         self._config = NodeParameters(self, (*TABLE, *truth_table()))
         self._robot = self._config.robot()
         self._faults = parse_faults(self._config["fault"], self._robot.driver)
+        self._refused = Recent()
         self._fault_text = self._config["fault"]
         self.add_on_set_parameters_callback(self._check_fault)
         self.add_post_set_parameters_callback(self._take_fault)
@@ -262,7 +263,7 @@ class MockYoubot(Node):
             "refused_commands": str(driver.refused),
             "incomplete_commands": str(driver.incomplete),
         }
-        if driver.refused or driver.incomplete:
+        if self._refused.age(driver.refused + driver.incomplete) < MEMORY:
             return {"driver": Status(WARN, f"simulated robot; a command was refused: {driver.last_refusal}", values)}
         return {"driver": Status(OK, "simulated, not a robot", values)}
 

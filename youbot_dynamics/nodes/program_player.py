@@ -74,8 +74,7 @@ class ProgramPlayer(Node):
             TrajectoryError: beyond the limits, no tracker listens, or it did not take the program or gave it up.
         """
         limits = self.config.settings(TrajectoryLimits)
-        limits.check_count(len(program.twists) + 1)
-        limits.check_duration(program.duration)
+        limits.check(points=len(program.twists) + 1, duration=program.duration)
         topic = self.resolve_topic_name("trajectory")
         if not self._wait(self._connected, _LOOK, flag) and not flag.set:
             raise TrajectoryError(

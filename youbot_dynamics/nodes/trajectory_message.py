@@ -87,10 +87,10 @@ def read_trajectory(data: bytes, limits: TrajectoryLimits) -> TrajectoryMessage:
     count = reader.number()
     if count == 0:
         return TrajectoryMessage(stamp, frame, joints, None)
-    limits.check_count(count)
+    limits.check(points=count)
     points = _points(reader, count)
     times = points["sec"] + 1e-9 * points["nanosec"]
-    limits.check_duration(float(times[-1]))
+    limits.check(duration=float(times[-1]))
     pose = points["transforms"]
     poses = np.column_stack([pose[:, :2], yaws_of_quaternions(pose[:, 3:])])
     twists: Vector | None = None

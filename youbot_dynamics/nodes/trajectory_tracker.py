@@ -98,7 +98,7 @@ class TrajectoryTracker(Node):
         self.create_subscription(PointStamped, "line_deviation", self._on_line, STATE_QOS)
         stamped = self._config["enable_stamped_cmd_vel"]
         listen(self, TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
-        self._diagnostics = Diagnostics(self, lambda: {"trajectory": self._status})
+        self._diagnostics = Diagnostics(self, lambda: {"trajectory": self._status.faded()})
         self.create_timer(self._period, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _now(self) -> float:
@@ -167,7 +167,7 @@ class TrajectoryTracker(Node):
             )
         now, stamp = self._now(), message.stamp
         start = stamp if stamp > 0.0 else now + float(self._model.dead_times.max()) + LEAD
-        self._config.settings(TrajectoryLimits).check_start(start - now)
+        self._config.settings(TrajectoryLimits).check(delay=start - now)
         if start + trajectory.duration <= now:
             raise TrajectoryError(
                 "trajectory",
