@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
@@ -10,11 +13,13 @@ from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from geometry_msgs.msg import Twist, TwistStamped  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
+from rclpy.serialization import serialize_message  # noqa: E402
 from ros_processes import Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
 from youbot_dynamics.commands.identify_robot import recorded  # noqa: E402
-from youbot_dynamics.nodes.listening import listen  # noqa: E402
+from youbot_dynamics.nodes.listening import listen, listen_joints  # noqa: E402
+from youbot_dynamics.nodes.messages import odometry_message, stamped_twist, twist_vector  # noqa: E402
 from youbot_dynamics.recording.bag import open_bag  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -128,3 +133,38 @@ def test_the_recorder_takes_best_effort_and_reliable_publishers(tmp_path):
         peer.wait(in_the_bag, "messages of all three in the bag")
         end(child)
     assert wanted <= set(open_bag(tmp_path / "bag").topics)
+
+
+def test_joint_states_are_read_from_their_bytes_and_bytes_that_are_none_are_dropped():
+    taken = []
+    full = JointState(name=["b", "a"], position=[1.0, 2.0], velocity=[3.0, math.nan], effort=[5.0, 6.0])
+    full.header.stamp.sec, full.header.stamp.nanosec = 1_700_000_000, 123_456_789
+    partly = JointState(name=["c"], velocity=[0.5])
+    with Observer("ear") as ear, Observer("mouth") as mouth:
+        listen_joints(
+            ear.node, "states", lambda *told: taken.append([told[0], told[1], *map(list, told[2:])]), RELIABLE
+        )
+        publisher = mouth.node.create_publisher(JointState, "states", RELIABLE)
+        ear.wait(lambda: publisher.get_subscription_count() == 1, "a match")
+        whole = serialize_message(full)
+        for data in (b"", whole[:40], b"\x00\x01\x00\x00" + b"\xff" * 60, whole, whole, serialize_message(partly)):
+            publisher.publish(data)
+        ear.wait(lambda: len(taken) == 3, "the messages")
+    assert taken[0][:3] == [1_700_000_000 + 1e-9 * 123_456_789, ("b", "a"), [1.0, 2.0]]
+    np.testing.assert_array_equal(taken[0][3], [3.0, math.nan])
+    assert taken[0][4] == [5.0, 6.0]
+    assert str(taken[1]) == str(taken[0])
+    assert taken[2] == [0.0, ("c",), [], [0.5], []]
+
+
+@pytest.mark.parametrize("frames", [("", ""), ("odom", "base_footprint"), ("a_frame_of_another_length", "b")])
+@pytest.mark.parametrize("bad", [False, True])
+def test_the_twist_of_an_odometry_is_read_from_its_bytes(frames: tuple[str, str], bad: bool):
+    message = odometry_message(12.5, *frames, np.array([1.0, 2.0, 0.3]), np.array([0.1, -0.2, 0.3]))
+    message.twist.twist.linear.z = math.inf if bad else 7.0
+    data = serialize_message(message)
+    told = stamped_twist(data)
+    assert told is not None
+    assert told[0] == 12.5
+    np.testing.assert_array_equal(told[1], twist_vector(message.twist.twist))
+    assert stamped_twist(data[:700]) is None

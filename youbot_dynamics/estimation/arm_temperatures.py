@@ -108,7 +108,7 @@ class ArmTemperatures:
         Returns:
             Number of messages taken in, and whether the filters made a step.
         """
-        passed = np.clip(np.nan_to_num(elapsed, nan=0.0, posinf=0.0), 0.0, _LONGEST)
+        passed = np.where((elapsed > 0.0) & (elapsed < np.inf), np.minimum(elapsed, _LONGEST), 0.0)
         stamps = self._time + np.cumsum(passed)
         taken, stepped = self._heat.follow(stamps, effort)
         self._time = float(stamps[taken - 1]) if taken else self._time

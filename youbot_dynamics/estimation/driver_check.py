@@ -195,7 +195,7 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         text = "the driver's odometry has twists with NaN or infinite values"
         return DriverFinding(item, ERROR, text, "find out which node publishes such values, and mend or stop it")
     speeds = wheels.velocity * np.array(driver.velocity_sign)
-    ours = speeds @ np.array([driver.mecanum().twist(row) for row in np.eye(len(wheels.joints))])
+    ours = speeds @ driver.mecanum().forward_matrix.T
     told = np.column_stack(
         [np.interp(wheels.times.stamp, odometry.times.stamp, odometry.twist[:, axis]) for axis in range(3)]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import tanh
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,7 +65,7 @@ class FrictionFeedforward(MadeOfArguments):
         speeds = np.clip(told, -self._fastest, self._fastest)
         return np.array(
             [
-                self.share * (friction.level(v) * np.tanh(v / self.smoothing_speed) + friction.viscous * v)
+                self.share * (friction.level(v) * tanh(v / self.smoothing_speed) + friction.viscous * v)
                 for friction, v in zip(self.arm.friction, speeds.tolist(), strict=True)
             ]
         )

@@ -139,8 +139,9 @@ class JointIntake:
 def _picked(values: Sequence[float], places: Indices, most: float) -> Vector:
     """Values (n,) at the places (n,), NaN where there are none or their magnitude is not `most` at most."""
     told = np.asarray(values, dtype=np.float64)
-    found = np.full(len(places), np.nan)
-    there = places < len(told)
-    found[there] = told[places[there]]
+    try:
+        found: Vector = told[places]
+    except IndexError:
+        found = np.array([told[k] if k < len(told) else np.nan for k in places])
     found[~(np.abs(found) <= most)] = np.nan
     return found

@@ -25,7 +25,7 @@ from youbot_dynamics.estimation.motor_heat_model import AMBIENT, HOUSING, RESIST
 from youbot_dynamics.estimation.motor_load import BEGUN, LAST, gather
 
 _PART = 0.1  # of the winding's time constant: longest step
-_BISECTIONS = 60
+_BISECTIONS = 32  # to 2e-10 of what is looked for
 _PROBES = np.geomspace(0.01, 1.0, 12)  # shares of a time at which a hot motor is looked at
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf
@@ -24,8 +24,7 @@ from youbot_dynamics.nodes.arm_ekf_outlets import ArmOutlets
 from youbot_dynamics.nodes.arm_ekf_report import ArmReport
 from youbot_dynamics.nodes.arm_ekf_settings import ArmEkfSettings
 from youbot_dynamics.nodes.diagnostics import Diagnostics, Status
-from youbot_dynamics.nodes.listening import listen
-from youbot_dynamics.nodes.messages import seconds
+from youbot_dynamics.nodes.listening import listen_joints
 from youbot_dynamics.nodes.pace import Pace
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import STATE_QOS, run
@@ -89,9 +88,9 @@ class ArmEkfNode(Node):
         self._out = ArmOutlets(self, self._robot, str(self._config["frame_prefix"]), str(self._config["base_frame"]))
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/tare", self._on_tare)
-        listen(self, JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
-        listen(self, JointState, "arm_1/motor_voltage", self._on_voltage, STATE_QOS)
-        listen(self, JointState, "arm_1/motor_temperature", self._on_temperature, STATE_QOS)
+        listen_joints(self, "driver/joint_states", self._on_joint_states, STATE_QOS)
+        listen_joints(self, "arm_1/motor_voltage", self._on_voltage, STATE_QOS)
+        listen_joints(self, "arm_1/motor_temperature", self._on_temperature, STATE_QOS)
         self._reporter = ArmReport(self.get_logger(), self._joints, self._robot)
         Diagnostics(self, self._report)
         self.get_logger().info("ready")
@@ -156,14 +155,14 @@ class ArmEkfNode(Node):
         )
         return response
 
-    def _on_joint_states(self, message: JointState) -> None:
+    def _on_joint_states(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
         now = time.monotonic()
-        stamp = seconds(message.header.stamp)
-        wheels = self._of_wheels.take(stamp, message.name, message.position, message.velocity, ())
+        position, velocity, effort = fields
+        wheels = self._of_wheels.take(stamp, names, position, velocity, ())
         if wheels is not None:
             angles, speeds = self._wheel_signs[0] * wheels.position, self._wheel_signs[1] * wheels.velocity
             self._support.take_wheels(stamp, angles, speeds)
-        reading = self._intake.take(stamp, message.name, message.position, message.velocity, message.effort)
+        reading = self._intake.take(stamp, names, position, velocity, effort)
         if reading is None:
             return
         if not self._ekf.predict(stamp, reading.effort):
@@ -193,9 +192,8 @@ class ArmEkfNode(Node):
     def _limits_now(self) -> tuple[MotorLimits, ...]:
         return self._temperatures.limits(self._settings.hold_time, self._settings.heat_deviations)
 
-    def _on_voltage(self, message: JointState) -> None:
-        stamp = seconds(message.header.stamp)
-        told = self._of_motors.take(stamp, message.name, (), (), message.effort)
+    def _on_voltage(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
+        told = self._of_motors.take(stamp, names, (), (), fields[2])
         if told is None:
             return
         if len(self._voltages) == self._voltages.maxlen:
@@ -213,8 +211,8 @@ class ArmEkfNode(Node):
             else:
                 self._unpaired += 1
 
-    def _on_temperature(self, message: JointState) -> None:
-        told = self._of_motors.take(seconds(message.header.stamp), message.name, (), (), message.effort)
+    def _on_temperature(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
+        told = self._of_motors.take(stamp, names, (), (), fields[2])
         if told is not None:
             self._temperatures.add_temperature(told.effort)
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import rclpy
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from youbot_dynamics.estimation.driver_check import judge_driver
 from youbot_dynamics.estimation.driver_findings import ERROR, NOT_TOLD, WARNING, DriverFinding
@@ -23,10 +22,10 @@ from youbot_dynamics.estimation.driver_readings import joints_heard, odometry_he
 from youbot_dynamics.nodes.diagnostics import ERROR as LEVEL_ERROR
 from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver_graph import WATCHED, judge_graph
-from youbot_dynamics.nodes.listening import listen
-from youbot_dynamics.nodes.messages import seconds, twist_vector
+from youbot_dynamics.nodes.listening import listen, listen_joints
+from youbot_dynamics.nodes.messages import stamped_twist
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import STATE_QOS, init, run
+from youbot_dynamics.nodes.runtime import STATE_QOS, init, make_executor, run
 from youbot_dynamics.nodes.topic_graph import TopicEnds, ends_of
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import doubled
@@ -76,20 +75,19 @@ class CheckDriver(Node):
         # Per list of names: where the joints of wheels and arm stand in it; and when it was last heard [s].
         self._places: dict[tuple[str, ...], list[tuple[deque[tuple], list[int]]]] = {}
         self._heard: dict[tuple[str, ...], float] = {}
-        listen(self, JointState, "driver/joint_states", self._on_joints, STATE_QOS)
-        listen(self, Odometry, "driver/odom", self._on_odometry, STATE_QOS)
+        listen_joints(self, "driver/joint_states", self._on_joints, STATE_QOS)
+        listen(self, Odometry, "driver/odom", self._on_odometry, STATE_QOS, raw=True)
 
     def watch(self) -> None:
         """Publish the findings on /diagnostics from now on, and log what is wrong, once."""
         Diagnostics(self, self._report)
 
-    def _times(self, message: JointState | Odometry) -> tuple[float, float, float]:
-        return seconds(message.header.stamp), 1e-9 * self.get_clock().now().nanoseconds, time.monotonic()
+    def _times(self, stamp: float) -> tuple[float, float, float]:
+        return stamp, 1e-9 * self.get_clock().now().nanoseconds, time.monotonic()
 
-    def _on_joints(self, message: JointState) -> None:
-        times, names = self._times(message), tuple(message.name)
+    def _on_joints(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
+        times = self._times(stamp)
         for rows, places in self._places_of(names):
-            fields = (message.position, message.velocity, message.effort)
             rows.append((*times, *([f[k] if k < len(f) else np.nan for k in places] for f in fields)))
         self._heard[names] = times[2]
 
@@ -106,8 +104,9 @@ class CheckDriver(Node):
             ]
         return self._places[names]
 
-    def _on_odometry(self, message: Odometry) -> None:
-        self._odometry.append((*self._times(message), twist_vector(message.twist.twist)))
+    def _on_odometry(self, data: bytes) -> None:
+        if (told := stamped_twist(data)) is not None:
+            self._odometry.append((*self._times(told[0]), told[1]))
 
     def findings(self) -> tuple[DriverFinding, ...]:
         """On what was heard within the window, and on the graph of this moment."""
@@ -205,8 +204,9 @@ def check_once(duration: float, ros_arguments: list[str], tell: Callable[[str], 
     node = CheckDriver()
     tell(f"listening for {duration:g} s; turn the wheels by hand or drive meanwhile, to have their signs checked")
     until = time.monotonic() + duration
-    while time.monotonic() < until and not flag.set:
-        rclpy.spin_once(node, timeout_sec=0.05)
+    with make_executor(node) as executor:
+        while time.monotonic() < until and not flag.set:
+            executor.spin_once(timeout_sec=0.05)
     findings = () if flag.set else node.findings()
     node.destroy_node()
     rclpy.try_shutdown()

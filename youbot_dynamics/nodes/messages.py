@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Iterable, Sequence
 from math import cos, isfinite, nan, sin
@@ -20,6 +21,7 @@ Vector = NDArray[np.float64]
 
 # Variance of what a planar base does not do: z, roll, pitch.
 _PLANAR_COVARIANCE = 1e-6 * np.eye(6).ravel()
+_SHORTEST_ODOMETRY = 4 + 8 + 2 * 8 + 8 * (7 + 36 + 6 + 36)  # [bytes], its frames without names
 _PLANAR_PLACES = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
 
 
@@ -40,6 +42,18 @@ def twist_vector(message: Twist) -> Vector:
     linear, angular = message.linear, message.angular
     values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
     return np.array([linear.x, linear.y, angular.z]) if all(map(isfinite, values)) else np.full(3, np.nan)
+
+
+def stamped_twist(data: bytes) -> tuple[float, Vector] | None:
+    """Stamp [s] and planar twist (3,) of a serialised Odometry, as `twist_vector`; None for bytes that are none.
+
+    Behind the twist stands its covariance alone: the names of the frames do not matter.
+    """
+    if data[:2] != b"\x00\x01" or len(data) < _SHORTEST_ODOMETRY:
+        return None
+    sec, nanosec = struct.unpack_from("<iI", data, 4)
+    values = struct.unpack_from("<6d", data, len(data) - 8 * (6 + 36))
+    return sec + 1e-9 * nanosec, np.array(values)[[0, 1, 5]] if all(map(isfinite, values)) else np.full(3, np.nan)
 
 
 def twist_message(twist: Sequence[float] | Vector) -> Twist:
