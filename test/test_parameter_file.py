@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from youbot_dynamics import parameter_file
+from youbot_dynamics import files
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.fitting.verdict import IDENTIFIED, Estimate
@@ -384,7 +384,7 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, value: objec
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("stage", ["replace", "chmod", "fdopen"])
+@pytest.mark.parametrize("stage", ["replace", "fsync"])
 def test_the_old_file_stays_whole_when_writing_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -395,7 +395,7 @@ def test_the_old_file_stays_whole_when_writing_fails(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(parameter_file.os, stage, fail)
+    monkeypatch.setattr(files.os, stage, fail)
     with pytest.raises(OSError, match="No space"):
         write_parameters(path, "/**", {"a": 2.0})
     monkeypatch.undo()
@@ -408,9 +408,7 @@ def test_a_reader_never_meets_half_a_file(tmp_path: Path, monkeypatch: pytest.Mo
     write_parameters(path, "/**", {"a": 1.0})
     seen = []
     replace = os.replace
-    monkeypatch.setattr(
-        parameter_file.os, "replace", lambda a, b: (seen.append(read_parameters(path, "n")), replace(a, b))
-    )
+    monkeypatch.setattr(files.os, "replace", lambda a, b: (seen.append(read_parameters(path, "n")), replace(a, b)))
     write_parameters(path, "/**", {"a": 2.0})
     assert seen == [{"a": 1.0}]
     assert read_parameters(path, "n") == {"a": 2.0}

@@ -353,7 +353,7 @@ def test_messages_about_joints_name_their_file(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read_are_refused_by_path(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="URDF file .*nowhere.urdf: got .*No such file.*expected a file that can be"):
         Tree.from_urdf(tmp_path / "nowhere.urdf")
-    with pytest.raises(ModelError, match="URDF file .*Is a directory"):
+    with pytest.raises(ModelError, match="URDF file .*got a folder"):
         Tree.from_urdf(str(tmp_path))
     binary = tmp_path / "mesh.urdf"
     binary.write_bytes(b"\xff\xfe\x00\x80")
