@@ -105,7 +105,15 @@ def test_a_driver_that_is_well_finds_nothing() -> None:
 def test_silence_is_an_error_that_names_the_topic_and_what_was_heard_instead() -> None:
     text = found(watched(), 3.0, {intake.FOREIGN: ("elbow",)})["silence"]
     assert "/driver/joint_states for 1.8 s" in text and "heard elbow" in text and "running" in text
-    assert "silence" in found(ArmHealth(ARM, COULOMB, "/x"))
+
+
+def test_a_first_message_has_the_time_that_discovery_takes() -> None:
+    health = ArmHealth(ARM, COULOMB, "/x")
+    assert found(health, 100.0) == {} == found(health, 104.0)
+    assert "silence" in found(health, 105.1)
+    health.hear(reading(1.0), 106.0, 1.0)
+    assert found(health, 106.1) == {}
+    assert "silence" in found(health, 107.0)
 
 
 def test_the_sign_trap_is_told_with_its_joints() -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("rclpy")
 from geometry_msgs.msg import Twist  # noqa: E402
 from ros_processes import Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from test_nodes_stopping import DRIVER, Operator, moving  # noqa: E402
+from test_nodes_stopping import DRIVER, WISH, Operator, moving  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -97,6 +97,43 @@ def test_the_base_brakes_when_its_guard_ends(number):
         assert zero < 0.6 + 0.35  # 0.3 m/s at 1.5 m/s2 takes 0.2 s, and 0.2 rad/s less
         assert not moving(operator.received[DRIVER][-1])
         assert "has ended" in end(controller)
+
+
+def test_a_controller_that_has_stopped_the_base_says_goodbye():
+    with Processes() as processes, Operator() as operator:
+        guard, controller = guarded_drive(processes, operator)
+        assert "ERROR" not in end(controller)
+        assert not moving(operator.rest())
+        output = end(guard)
+        assert "base_controller has stopped the base and ended" in output
+        assert "ERROR" not in output
+
+
+def test_a_second_guard_that_sees_who_is_there_disturbs_no_drive():
+    with Processes() as processes, Operator() as operator:
+        _, controller = guarded_drive(processes, operator)
+        second = processes.node("stop_base", *STANDBY)
+        operator.send(operator.wish, WISH, lambda: second.poll() is not None, "its refusal")
+        operator.drive(1.0)
+        assert "ERROR" not in end(controller)
+
+
+def test_a_guard_that_hangs_is_told_and_the_drive_goes_on():
+    with Processes() as processes, Operator() as operator:
+        guard, _ = guarded_drive(processes, operator)
+
+        def complains() -> bool:
+            operator.wish.publish(WISH)
+            statuses = [status for message in operator.received["/diagnostics"][-3:] for status in message.status]
+            return any("stop_base, which guards this node, has not answered" in s.message for s in statuses)
+
+        assert not complains()
+        os.kill(guard.pid, signal.SIGSTOP)
+        operator.wait(complains, "a complaint")
+        assert moving(operator.received[DRIVER][-1])
+        os.kill(guard.pid, signal.SIGCONT)
+        operator.wait(lambda: not complains(), "its end")
+        assert moving(operator.received[DRIVER][-1])
 
 
 def test_a_base_whose_guard_is_started_again_drives_again():

@@ -20,6 +20,7 @@ from youbot_dynamics.estimation.odometry import SignCheck
 WARNING, ERROR = "warning", "error"
 
 SILENCE = 0.5  # [s] without a message of the arm after which it counts as silent
+_FIRST = 5.0  # [s] from the first look that a first message may take: DDS needs 3 s for a driver
 _MEMORY = 10.0  # [s] a finding about a message lasts
 _OFF_CLOCK = 0.5  # [s] by which stamps may differ from the clock
 _ZEROS = 25  # messages in a row whose efforts are exactly 0
@@ -125,7 +126,7 @@ class ArmHealth:
         self._joints, self._coulomb, self._topic = tuple(joints), coulomb, topic
         self.forget_signs()
         self._zeros = np.zeros(len(self._joints), dtype=int)
-        self._last_heard = -np.inf
+        self._last_heard, self._first_look = -np.inf, np.inf
         self._lag = 0.0
         self._counts: dict[str, int] = {}
         self._rose: dict[str, float] = {}
@@ -186,8 +187,9 @@ class ArmHealth:
         return tuple(sorted(found, key=lambda one: one.level != ERROR))
 
     def _of_silence(self, now: float, names: Mapping[str, Sequence[str]]) -> Iterable[Finding]:
+        self._first_look = min(self._first_look, now)
         silent = now - self._last_heard
-        if silent <= SILENCE:
+        if silent <= SILENCE or (np.isinf(silent) and now < self._first_look + _FIRST):
             return
         since = "" if np.isinf(silent) else f" for {silent:.1f} s"
         heard = names.get(intake.FOREIGN) or ()

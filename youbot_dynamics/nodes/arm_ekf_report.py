@@ -41,14 +41,15 @@ class ArmReport:
         """Status of the joints' filter: findings, all that was counted, and how sure it is."""
         values = {name.replace(" ", "_"): str(count) for name, count in counts.items()}
         values["nis_per_reading"] = f"{nis:.2f}"
-        if not math.isnan(belief.stamp):
+        known = not math.isnan(belief.stamp)
+        if known:
             deviation = np.sqrt(np.diag(belief.covariance))
             n = len(self._joints)
             for k, name in enumerate(self._joints):
                 values[f"{name}.position_deviation_rad"] = f"{deviation[k]:.2g}"
                 values[f"{name}.speed_deviation_rad_s"] = f"{deviation[n + k]:.2g}"
                 values[f"{name}.torque_error_Nm"] = f"{belief.torque_error[k]:.2f}"
-        return self._status("joints", findings, "estimating", values)
+        return self._status("joints", findings, "estimating" if known else "waiting for states of the arm", values)
 
     def temperatures(self, beliefs: Sequence[HeatBelief], limits: Sequence[MotorLimits], margin: float) -> Status:
         """Status of the motors: temperatures, seconds to the limit at the present load, torque available."""

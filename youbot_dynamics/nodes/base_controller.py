@@ -17,11 +17,11 @@ from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes.driver_graph import COMMANDS, EVIDENCE, driver_on_cmd_vel, unheard_commands
-from youbot_dynamics.nodes.guard_line import ControllerEnd
 from youbot_dynamics.nodes.listening import listen
+from youbot_dynamics.nodes.local_socket import ControllerEnd, claim
 from youbot_dynamics.nodes.messages import joint_message, joint_positions, seconds, twist_vector
 from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
-from youbot_dynamics.nodes.rivals import LOOK, claim, refuse_rivals
+from youbot_dynamics.nodes.rivals import LOOK, refuse_rivals
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
 from youbot_dynamics.nodes.topic_graph import ends_of
 from youbot_dynamics.parameters import Parameter, settings_table
@@ -201,6 +201,8 @@ class BaseController(Node):
             return {"commands": Status(ERROR, self._hindrance or self._unheard, values)}
         if self._sent and self._output.publisher.get_subscription_count() == 0:
             return {"commands": Status(ERROR, f"no driver listens on {self._output.publisher.topic_name}", values)}
+        if silence := self._line.silence():
+            return {"commands": Status(WARN, silence, values)}
         if refusal_age < MEMORY:
             return {"commands": Status(WARN, self._last_refusal[0], values)}
         if self._guard.lost and self._robot.base.geometry.roller_phases is not None:
@@ -218,6 +220,8 @@ class BaseController(Node):
         self._send(np.zeros(3), np.zeros(len(self._robot.driver.wheel_joints)))
         if not acknowledged([self._output.publisher]):
             self.get_logger().error("nobody confirmed the last zero command: is the driver still alive?")
+        else:
+            self._line.part()
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from youbot_dynamics import __version__
-from youbot_dynamics.errors import YoubotDynamicsError, printable
+from youbot_dynamics.errors import RecordingError, YoubotDynamicsError, printable
 from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
@@ -98,24 +98,32 @@ class IdentificationNode(Node):
     def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
         if self._writer is None:
             return
-        self._writer.add_topic(topic, type_name, qos=quality)
-        self._writer.write(topic, data, time.time_ns())
-        self._count += 1
+        try:
+            self._writer.add_topic(topic, type_name, qos=quality)
+            self._writer.write(topic, data, time.time_ns())
+        except RecordingError as problem:
+            self._end_early(ERROR, str(problem))
+        else:
+            self._count += 1
 
-    def _end_at_limit(self) -> None:
+    def _end_early(self, level: bytes, reason: str) -> None:
         self._close()
-        text = f"max_bag_size of {self._config['max_bag_size']:g} MB reached: recorded {self._count} messages into "
-        self._status = Status(WARN, f"{text}{self._bag}, no more; call ~/fit, or ~/start for another bag")
+        text = f"{reason}: recorded {self._count} messages into {self._bag}, no more"
+        self._status = Status(level, f"{text}; call ~/fit, or ~/start for another bag")
         self.get_logger().warning(self._status.message)
-        told = DiagnosticStatus(level=WARN, name="recording", message=self._status.message)
+        told = DiagnosticStatus(level=level, name="recording", message=self._status.message)
         self._result.publish(DiagnosticArray(status=[told]))
 
     def _flush(self) -> None:
         if self._writer is None:
             return
-        self._writer.flush()
+        try:
+            self._writer.flush()
+        except RecordingError as problem:
+            self._end_early(ERROR, str(problem))
+            return
         if self._writer.size >= 1e6 * self._config["max_bag_size"]:
-            self._end_at_limit()
+            self._end_early(WARN, f"max_bag_size of {self._config['max_bag_size']:g} MB reached")
 
     def _robot_values(self) -> dict:
         return {n: v for n, v in self._config.values.items() if n.split(".")[0] == PREFIX}
@@ -143,14 +151,20 @@ class IdentificationNode(Node):
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._writer is None:
             return _answer(response, False, "not recording: call ~/start first")
-        self._close()
-        self._status = Status(OK, f"recorded {self._count} messages into {self._bag}: call ~/fit")
-        return _answer(response, True, f"recorded {self._count} messages into {self._bag}")
+        problem, text = self._close(), f"recorded {self._count} messages into {self._bag}"
+        self._status = Status(ERROR if problem else OK, f"{problem or text}: call ~/fit")
+        return _answer(response, not problem, problem or text)
 
-    def _close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+    def _close(self) -> str:
+        """Finish the bag, if there is one; what the disk has against it."""
+        writer, self._writer = self._writer, None
+        try:
+            if writer is not None:
+                writer.close()
+        except RecordingError as problem:
+            self.get_logger().error(str(problem))
+            return str(problem)
+        return ""
 
     def _on_fit(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._child is not None:

@@ -1,4 +1,10 @@
-"""Sockets between the processes of one bringup on one machine; without ROS, so that the bringup can speak on them."""
+"""Sockets between the processes of one bringup on one machine; without ROS, so that the bringup can speak on them.
+
+The line between base_controller and the stop_base that guards it is one. No topic serves: rclpy does not tell a
+callback who published, so that a stranger or a replayed bag would pass for the controller. On a socket the kernel knows
+the other end, and tells at once that its process has ended. Both find each other by domain and topic, so both must run
+on one machine (in one container), as bringup starts them.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +13,73 @@ import hashlib
 import json
 import os
 import socket
+import struct
+import time
+from typing import TYPE_CHECKING
+
+from youbot_dynamics.errors import ResourceError
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
 
 LOST, BACK = "lost", "back"  # what has become of a part of the bringup
-_NEWS = "news"
+_GUARD, _NEWS, _TOPIC = "stop_base for a base_controller", "news", "wheel_commands"
 _LONGEST = 2000  # [B] of one piece of news
+_IDLE, _DRIVING, _FAREWELL, _ANSWER = b"i", b"d", b"f", b"a"
+_HANGING = 5.0  # [s] without an answer of the guard: it looks at the line every 0.05 s, a stop may take it 4 s
 
 
-def local_socket(kind: int = socket.SOCK_SEQPACKET) -> socket.socket:
+def _socket(kind: int = socket.SOCK_SEQPACKET) -> socket.socket:
     """Return a socket that keeps messages apart and never waits."""
     return socket.socket(socket.AF_UNIX, kind | socket.SOCK_NONBLOCK)
 
 
-def address(kind: str, domain: int, topic: str) -> str:
+def _address(kind: str, domain: int, topic: str) -> str:
     """Name of the socket of a kind of node, in a domain, on a topic by its full name, of this user."""
     whose = f"{os.getuid()} {domain} {kind} {topic}"
     return f"\0youbot_dynamics/{hashlib.sha256(whose.encode()).hexdigest()}"
+
+
+def _address_of(node: Node, kind: str, topic: str) -> str:
+    return _address(kind, node.context.get_domain_id(), node.resolve_topic_name(topic))
+
+
+def claim(node: Node, kind: str, topic: str) -> socket.socket:
+    """Be the one of a kind on a topic, on this machine, for as long as the socket returned is kept.
+
+    Raises:
+        ResourceError: another process is; it is named.
+    """
+    claimed, name = _socket(), _address_of(node, kind, topic)
+    try:
+        claimed.bind(name)
+    except OSError:
+        holder = _holder(name)
+        if holder != os.getpid():  # else a node of ours that is gone, and not yet collected
+            raise occupied(node, topic, f"a {kind} that is there already, process {holder}") from None
+        return claimed
+    claimed.listen()
+    return claimed
+
+
+def _holder(name: str) -> int:
+    """Process that listens at an address; 0 where it has just gone."""
+    with _socket() as line:
+        try:
+            line.connect(name)
+        except OSError:
+            return 0
+        return int(struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+
+
+def occupied(node: Node, topic: str, who: str) -> ResourceError:
+    """Error of a topic that belongs to somebody else."""
+    return ResourceError(
+        f"topic {node.resolve_topic_name(topic)}",
+        got=who,
+        expected="nobody else",
+        remedy="end the other bringup, or give this one a namespace or a ROS_DOMAIN_ID of its own",
+    )
 
 
 def tell(namespace: str, item: str, level: str, text: str) -> None:
@@ -35,29 +93,130 @@ def tell(namespace: str, item: str, level: str, text: str) -> None:
         level: LOST or BACK.
         text: of the status.
     """
-    topic = f"/{namespace.strip('/')}/wheel_commands".replace("//", "/")
+    topic = f"/{namespace.strip('/')}/{_TOPIC}".replace("//", "/")
     news = json.dumps([item, level, text]).encode()[:_LONGEST]
-    with local_socket(socket.SOCK_DGRAM) as line, contextlib.suppress(OSError):
-        line.sendto(news, address(_NEWS, int(os.environ.get("ROS_DOMAIN_ID") or 0), topic))
+    with _socket(socket.SOCK_DGRAM) as line, contextlib.suppress(OSError):
+        line.sendto(news, _address(_NEWS, int(os.environ.get("ROS_DOMAIN_ID") or 0), topic))
 
 
-class News:
-    """Hears what `tell` tells.
+class GuardEnd:
+    """The end of stop_base, at which the controller calls and the bringup tells.
 
     Args:
-        domain: of the node that hears.
-        topic: its wheel_commands, by the full name.
+        node: the guard; tells domain and topic.
+
+    Attributes:
+        driving: whether the controller has sent anything to the driver.
+        parted: whether it has said that its last zero has arrived.
+
+    Raises:
+        ResourceError: another guard is there already; it is named.
     """
 
-    def __init__(self, domain: int, topic: str) -> None:
-        self._line = local_socket(socket.SOCK_DGRAM)
-        self._line.bind(address(_NEWS, domain, topic))
+    def __init__(self, node: Node) -> None:
+        self._server = claim(node, _GUARD, _TOPIC)
+        self._news = _socket(socket.SOCK_DGRAM)
+        self._news.bind(_address_of(node, _NEWS, _TOPIC))
+        self._line: socket.socket | None = None
+        self._heard = float("-inf")
+        self.driving = self.parted = False
 
-    def read(self) -> dict[str, tuple[str, str]]:
+    def quiet_for(self) -> float:
+        """Time since the controller's last beat [s]; infinite where it has ended."""
+        if self._line is None:  # a second bringup calls too, to see who is there
+            with contextlib.suppress(OSError):  # nobody calls
+                self._line, _ = self._server.accept()
+                self._line.setblocking(False)
+                self.driving = self.parted = False
+        try:
+            while self._line is not None:
+                beat = self._line.recv(1)
+                self._heard = time.monotonic() if beat else float("-inf")
+                self._line = self._line if beat else None
+                self.driving |= beat == _DRIVING
+                self.parted |= beat == _FAREWELL
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._line, self._heard = None, float("-inf")
+        if self._line is not None:
+            with contextlib.suppress(OSError):  # it hangs, or has ended
+                self._line.send(_ANSWER)
+        return time.monotonic() - self._heard
+
+    def news(self) -> dict[str, tuple[str, str]]:
         """What has been told since the last time: item -> level and text."""
         news = {}
         with contextlib.suppress(BlockingIOError):
             while True:
-                item, level, text = json.loads(self._line.recv(_LONGEST))
+                item, level, text = json.loads(self._news.recv(_LONGEST))
                 news[item] = (level, text)
         return news
+
+    def leave(self) -> None:
+        """Let the controller know that it is guarded no longer, and go on hearing it."""
+        self._server.close()
+        if self._line is not None:
+            with contextlib.suppress(OSError):  # it has ended itself
+                self._line.shutdown(socket.SHUT_WR)
+
+
+class ControllerEnd:
+    """The controller's end; a controller that was never guarded drives without a guard.
+
+    Args:
+        node: the controller; tells domain and topic.
+
+    Attributes:
+        lost: what has become of the guard; empty where all is well.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._address = _address_of(node, _GUARD, _TOPIC)
+        self._line: socket.socket | None = None
+        self._answered = 0.0
+        self.lost = ""
+        self.call()
+
+    def call(self) -> None:
+        """Look for a guard where there is none."""
+        if self._line is not None:
+            return
+        line = _socket()
+        try:
+            line.connect(self._address)
+        except OSError:
+            line.close()
+        else:
+            self._line, self.lost, self._answered = line, "", time.monotonic()
+
+    def beat(self, driving: bool) -> None:
+        """Tell the guard that commands go on, and see whether it is there; every control period."""
+        self._say(_DRIVING if driving else _IDLE)
+        try:
+            while self._line is not None and self._line.recv(1):
+                self._answered = time.monotonic()
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+            self.lost = "stop_base, which guards this node, has ended: start it, or this bringup, again"
+
+    def silence(self) -> str:
+        """Complaint about a guard that is there and does not answer; empty where it does, or where there is none."""
+        silent = time.monotonic() - self._answered
+        if self._line is None or silent < _HANGING:
+            return ""
+        return f"stop_base, which guards this node, has not answered for {silent:.0f} s: start this bringup again"
+
+    def part(self) -> None:
+        """Tell the guard that the base stands and this node ends."""
+        self._say(_FAREWELL)
+
+    def _say(self, beat: bytes) -> None:
+        if self._line is not None:
+            with contextlib.suppress(OSError):  # the guard hangs and has not read for long, or is gone: reading tells
+                self._line.send(beat)

@@ -17,12 +17,13 @@ from std_srvs.srv import Empty, Trigger
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.driver_messages import report_message, values_of
+from youbot_dynamics.nodes.local_socket import claim
 from youbot_dynamics.nodes.messages import odometry_message, twist_vector
 from youbot_dynamics.nodes.mock_arm import ArmTopics
 from youbot_dynamics.nodes.mock_clock import MachineTime, OwnTime
 from youbot_dynamics.nodes.mock_refusals import Bursts
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.rivals import LOOK, claim, refuse_rivals
+from youbot_dynamics.nodes.rivals import LOOK, refuse_rivals
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, run
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import load_robot

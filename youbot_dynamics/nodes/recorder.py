@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rclpy.clock import Clock, ClockType
@@ -14,6 +15,7 @@ from rclpy.node import Node
 
 from youbot_dynamics import __version__
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.nodes.local_socket import LOST, tell
 from youbot_dynamics.nodes.remote_parameters import RemoteParameters
 from youbot_dynamics.nodes.runtime import parse, run
 from youbot_dynamics.nodes.taps import Taps
@@ -35,12 +37,12 @@ class Recorder(Node):
         super().__init__("recorder")
         self._wanted = {self.resolve_topic_name(name) for name in topics}
         self._writer = BagWriter(folder, {"youbot_dynamics": __version__})
-        self._closed = False
+        self._problem: RecordingError | None = None
         self.counts: dict[str, int] = {}
         self._taps = Taps(self, self._is_wanted, self._take)
         RemoteParameters(self, ("base_controller", "odometry"), PREFIX, self._describe_robot)
         RemoteParameters(self, ("trajectory_tracker",), "feedback", self._describe_tracker)
-        self.create_timer(1.0, self._writer.flush, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(1.0, self._flush, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _is_wanted(self, topic: str) -> bool:
         if self._wanted:
@@ -50,30 +52,50 @@ class Recorder(Node):
 
     def _describe_robot(self, values: dict[str, object]) -> None:
         robot_id = str(values.get(f"{PREFIX}.robot_id", ""))
-        self._writer.describe({"robot_id": robot_id, "parameters": json.dumps(values)})
+        entries = {"robot_id": robot_id, "parameters": json.dumps(values)}
+        self._write(self._writer.describe, entries)
 
     def _describe_tracker(self, values: dict[str, object]) -> None:
-        self._writer.describe({"feedback": json.dumps(values.get("feedback"))})
+        entries = {"feedback": json.dumps(values.get("feedback"))}
+        self._write(self._writer.describe, entries)
 
     def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
         received = time.time_ns()
         if topic not in self.counts:
             self.counts[topic] = 0
-            self._writer.add_topic(topic, type_name, qos=quality)
+            self._write(self._writer.add_topic, topic, type_name, None, quality)
             self.get_logger().info(f"recording {topic}")
         self.counts[topic] += 1
-        self._writer.write(topic, data, received)
+        self._write(self._writer.write, topic, data, received)
+
+    def _flush(self) -> None:
+        self._write(self._writer.flush)
+
+    def _write(self, write: Callable[..., None], *arguments: object) -> None:
+        """Write something; where the disk refuses, `stop` says so: the executor calls errors faults of the program."""
+        try:
+            write(*arguments)
+        except RecordingError as problem:
+            self._problem = problem
+            signal.raise_signal(signal.SIGTERM)
 
     def missing(self) -> list[str]:
         """Named topics from which nothing came."""
         return sorted(name for name in self._wanted if not self.counts.get(name))
 
     def stop(self) -> None:
-        """Finish the bag and say what is in it."""
-        if self._closed:
-            return
-        self._closed = True
-        self._writer.close()
+        """Finish the bag and say what is in it.
+
+        Raises:
+            RecordingError: the disk refuses, now or before; the stop_base of a bringup tells it on /diagnostics.
+        """
+        try:
+            self._writer.close()
+            if self._problem is not None:
+                raise self._problem
+        except RecordingError as problem:
+            tell(self.get_namespace(), "recording", LOST, f"has ended: {problem}")
+            raise
         total = sum(self.counts.values())
         self.get_logger().info(f"recorded {total} messages of {len(self.counts)} topics")
         for name in self.missing():

@@ -108,6 +108,9 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
         try:
             if hasattr(node, "stop"):
                 node.stop()
+        except YoubotDynamicsError as problem:
+            print(f"error: {problem}", file=sys.stderr)
+            code = 1
         except Exception:
             traceback.print_exc()
             code = 1

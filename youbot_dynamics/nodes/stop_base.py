@@ -16,8 +16,7 @@ from std_srvs.srv import Empty
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
-from youbot_dynamics.nodes.guard_line import GuardEnd
-from youbot_dynamics.nodes.local_socket import LOST, News
+from youbot_dynamics.nodes.local_socket import LOST, GuardEnd
 from youbot_dynamics.nodes.parameters import NodeParameters
 from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection
 from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
@@ -96,14 +95,16 @@ class StopBase(Node):
         if not self._config["standby"]:
             return self._finish(self._config["wait"])
         line, guarding = GuardEnd(self), False
-        news = News(self.context.get_domain_id(), self.resolve_topic_name("wheel_commands"))
         while not flag.set:
             rclpy.spin_once(self, timeout_sec=_BEAT)
-            self._take(news.read())
+            self._take(line.news())
             if line.quiet_for() <= self._config["silence"]:
                 guarding = line.driving
             elif guarding:
-                self.get_logger().error("base_controller has fallen silent: stopping the base")
+                if line.parted:
+                    self.get_logger().info("base_controller has stopped the base and ended")
+                else:
+                    self.get_logger().error("base_controller has fallen silent: stopping the base")
                 self._finish(self._config["wait"])
                 # Stay on guard: it may have been held up, and speak again.
                 guarding = False
