@@ -21,6 +21,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty  # noqa: E402
 
 from youbot_dynamics.nodes.messages import seconds, twist_vector  # noqa: E402
+from youbot_dynamics.nodes.processes import node_command  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -345,6 +346,17 @@ def test_a_signal_ends_a_node_that_is_still_getting_ready(number):
         child.send_signal(number)
         assert child.communicate(timeout=PATIENCE)[0] == ""
         assert child.returncode == 0
+
+
+def test_ctrl_c_ends_a_node_that_still_imports_without_a_traceback():
+    with Processes() as processes:
+        command = [sys.executable, "-X", "importtime", *node_command("base_controller", [])[1:]]
+        child = processes.run(command)
+        while "youbot_dynamics.nodes" not in child.stdout.readline():
+            assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        output = child.communicate(timeout=PATIENCE)[0]
+        assert "KeyboardInterrupt" not in output and child.returncode == 0, output
 
 
 BRINGUP_STOPS = """
