@@ -165,3 +165,16 @@ def test_numbers_no_base_has_are_refused() -> None:
         DrivenBase(BASE.dynamics(), np.zeros(3), -0.1, 0.0)
     with pytest.raises(InputError, match="moments"):
         DrivenBase(BASE.dynamics(), np.zeros(3), 0.0, 0.0).path([1.0], [[0.0, 0.0, 0.0]], [0.5])
+
+
+def test_a_pose_to_come_is_reached_however_the_stamps_of_today_round() -> None:
+    """A float of seconds since 1970 is a multiple of 0.24 us: sums of steps may end one short of the moment."""
+    base, today = DrivenBase(BASE.dynamics(), np.full(3, 0.1), 0.02, 20.0), 1.7e9
+    reached = []
+    for k in range(4000):
+        begin = today + 0.02 + k * 2.0**-22
+        predictor = BasePredictor(base, 1.0)
+        predictor.observe(begin, np.zeros(3))
+        predictor.sent(begin - 0.2, [0.3, 0.0, 0.0])
+        reached.append(predictor.poses([begin + 0.2 + 7 * k * 2.0**-22], [], np.empty((0, 3)))[0, 0])
+    assert np.min(reached) > 0.05 and np.ptp(reached) < 0.01

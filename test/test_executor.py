@@ -330,7 +330,7 @@ run(lambda: [Ours()])
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_node_after_its_last_word(number):
     with subprocess.Popen([sys.executable, "-c", NODE], env=environment(), stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None

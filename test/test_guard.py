@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from geometry_msgs.msg import Twist  # noqa: E402
 from ros_processes import Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from test_nodes_stopping import DRIVER, WISH, Operator, moving  # noqa: E402
+
+from youbot_dynamics.nodes.local_socket import LOST, GuardEnd, tell  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -116,6 +119,17 @@ def test_a_second_guard_that_sees_who_is_there_disturbs_no_drive():
         operator.send(operator.wish, WISH, lambda: second.poll() is not None, "its refusal")
         operator.drive(1.0)
         assert "ERROR" not in end(controller)
+
+
+def test_news_that_are_none_do_the_guard_no_harm():
+    with Observer("guard") as observer:
+        guard = GuardEnd(observer.node)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+            for text in (b"x", b"[]", b"[[], 1, {}]", b"[" * 1990, b"\xff\xfe", b""):
+                stranger.sendto(text, guard._news.getsockname())
+        tell("", "recorder", LOST, "\u0436" * 3000)
+        news = guard.news()
+    assert news["recorder"] == (LOST, "\u0436" * 400)
 
 
 def test_a_guard_that_hangs_is_told_and_the_drive_goes_on():

@@ -110,6 +110,11 @@ def test_an_odd_point_is_named(sent: MultiDOFJointTrajectory, words: str) -> Non
         read_trajectory(serialize_message(sent), LIMITS)
 
 
+def test_a_point_before_the_start_is_refused() -> None:
+    with pytest.raises(TrajectoryError, match="point 0: got time -50 s; expected 0 s or later"):
+        read_trajectory(serialize_message(message([-50.0, 1.0])), LIMITS)
+
+
 def test_values_that_are_no_numbers_are_refused_with_their_point() -> None:
     for field, value in (("x", np.nan), ("y", np.inf), ("x", 1e308)):
         sent = message([0.0, 1.0, 2.0])

@@ -79,7 +79,10 @@ def read_bytes(path: Path | str, error: type[YoubotDynamicsError], thing: str, e
     most = scaled(limit)
     with open_file(path, error, thing, expected) as file:
         size = os.fstat(file.fileno()).st_size
-        content = file.read(most + 1) if size <= most else b""
+        try:  # One byte more than it should have: it may be growing.
+            content = file.read(size + 1) if size <= most else b""
+        except OSError as problem:
+            raise error(thing, got=f"{problem.strerror}", expected=expected, remedy="check the disk") from None
     if size > most or len(content) > most:
         raise error(thing, **beyond_limit(f"{max(size, len(content))} bytes", most))
     return content

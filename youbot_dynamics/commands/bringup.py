@@ -109,15 +109,19 @@ class _Fleet:
 
     def _lose(self, process: Process, code: int) -> None:
         text, again = process.loss(code, self._restarts[process.executable])
-        announce(f"{process.executable} {text}")
         tell(self._namespace, process.executable, LOST, text)
+        announce(f"{process.executable} {text}")
         if again:
             self._due[process.executable] = time.monotonic() + RESTART_PAUSE
 
     def _restart(self, process: Process) -> None:
         del self._due[process.executable]
         self._restarts[process.executable] += 1
-        self.running[process.executable] = start(_command(process), self._environment)
+        try:
+            self.running[process.executable] = start(_command(process), self._environment)
+        except OSError as problem:  # no memory for a process, say
+            self._lose(process, problem.errno or 1)
+            return
         tell(self._namespace, process.executable, BACK, "had ended, and was started again")
 
 

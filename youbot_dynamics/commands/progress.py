@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
@@ -50,5 +50,6 @@ def steps(title: str) -> Iterator[Steps]:
 
 
 def announce(message: str) -> None:
-    """Print a line that stays, on a terminal and in a log."""
-    CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)
+    """Print a line that stays, on a terminal and in a log; a full disk or a closed pipe there ends nothing."""
+    with suppress(OSError, SystemExit):  # rich makes the second of a closed pipe
+        CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)

@@ -344,7 +344,8 @@ class Tracker:
             pose: (3,) measured pose in the odometry frame [m, m, rad].
         """
         measured = np.array(pose, dtype=float)
-        self._readings.append((pose_time, measured))
+        if not self._readings or pose_time > self._readings[-1][0]:
+            self._readings.append((pose_time, measured))
         predictor, law = self._predictor, self._law
         if law is not None:
             predictor.observe(pose_time, measured)

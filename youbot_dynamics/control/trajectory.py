@@ -182,13 +182,17 @@ class Trajectory:
         """Time of the last point [s]."""
         return float(self.times[-1])
 
-    def joined_from(self, pose: ArrayLike) -> Trajectory:
-        """Same trajectory, led to from `pose` (3,) at time 0 where its first point comes later."""
-        if self.times[0] <= 0.0:
+    def joined_from(self, pose: ArrayLike, time: float = 0.0) -> Trajectory:
+        """Same trajectory, led to from `pose` (3,) at time 0, or at `time` [s] if that is later.
+
+        A first point that does not come later than that leaves the trajectory as it is.
+        """
+        begin = max(0.0, time)
+        if self.times[0] <= begin:
             return self
         twists = None if self.twists is None else np.vstack([np.zeros(3), self.twists])
         first = np.asarray(pose, dtype=float)
-        return Trajectory(np.append(0.0, self.times), np.vstack([first, self.poses]), twists)
+        return Trajectory(np.append(begin, self.times), np.vstack([first, self.poses]), twists)
 
     def anchored(self, start_pose: ArrayLike) -> Trajectory:
         """Same motion in the frame in which `start_pose` (3,) is where its own origin lies."""

@@ -197,7 +197,10 @@ class IdentificationNode(Node):
         code, self._child = self._child.returncode, None
         out = self._fit_folder
         if code not in (0, 3):
-            lines = (out / "fit.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            try:
+                lines = (out / "fit.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            except OSError as problem:
+                lines = [f"the fit failed, and {problem}"]
             self._status = Status(ERROR, printable(lines[-1]) if lines else f"the fit ended with exit code {code}")
             self.get_logger().error(self._status.message)
             return

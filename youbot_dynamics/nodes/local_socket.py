@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 LOST, BACK = "lost", "back"  # what has become of a part of the bringup
 _GUARD, _NEWS, _TOPIC = "stop_base for a base_controller", "news", "wheel_commands"
-_LONGEST = 2000  # [B] of one piece of news
+_LONGEST = 2000  # [B] of one piece of news; a letter takes up to 4
+_AT_ONCE = 20  # pieces of news at one look
 _IDLE, _DRIVING, _FAREWELL, _ANSWER = b"i", b"d", b"f", b"a"
 _HANGING = 5.0  # [s] without an answer of the guard: it looks at the line every 0.05 s, a stop may take it 4 s
 
@@ -69,7 +70,13 @@ def _holder(name: str) -> int:
             line.connect(name)
         except OSError:
             return 0
-        return int(struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+        return _peer(line)[0]
+
+
+def _peer(line: socket.socket) -> tuple[int, int, int]:
+    """Process, user and group at the other end."""
+    process, user, group = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return process, user, group
 
 
 def occupied(node: Node, topic: str, who: str) -> ResourceError:
@@ -94,8 +101,8 @@ def tell(namespace: str, item: str, level: str, text: str) -> None:
         text: of the status.
     """
     topic = f"/{namespace.strip('/')}/{_TOPIC}".replace("//", "/")
-    news = json.dumps([item, level, text]).encode()[:_LONGEST]
-    with _socket(socket.SOCK_DGRAM) as line, contextlib.suppress(OSError):
+    news = json.dumps([item, level, text[: _LONGEST // 5]], ensure_ascii=False).encode(errors="replace")
+    with _socket(socket.SOCK_DGRAM) as line, contextlib.suppress(OSError, ValueError):  # no such domain: nobody hears
         line.sendto(news, _address(_NEWS, int(os.environ.get("ROS_DOMAIN_ID") or 0), topic))
 
 
@@ -125,9 +132,10 @@ class GuardEnd:
         """Time since the controller's last beat [s]; infinite where it has ended."""
         if self._line is None:  # a second bringup calls too, to see who is there
             with contextlib.suppress(OSError):  # nobody calls
-                self._line, _ = self._server.accept()
-                self._line.setblocking(False)
-                self.driving = self.parted = False
+                line, _ = self._server.accept()
+                line.setblocking(False)
+                if _peer(line)[1] == os.getuid():  # anybody on this machine can call
+                    self._line, self.driving, self.parted = line, False, False
         try:
             while self._line is not None:
                 beat = self._line.recv(1)
@@ -147,10 +155,14 @@ class GuardEnd:
     def news(self) -> dict[str, tuple[str, str]]:
         """What has been told since the last time: item -> level and text."""
         news = {}
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                item, level, text = json.loads(self._news.recv(_LONGEST))
-                news[item] = (level, text)
+        for _ in range(_AT_ONCE):
+            try:
+                item, level, text = map(str, json.loads(self._news.recv(_LONGEST)))
+            except BlockingIOError:
+                break
+            except (ValueError, TypeError, RecursionError):  # of somebody else
+                continue
+            news[item] = (level, text)
         return news
 
     def leave(self) -> None:
@@ -185,10 +197,12 @@ class ControllerEnd:
         line = _socket()
         try:
             line.connect(self._address)
+            if _peer(line)[1] == os.getuid():
+                self._line, self.lost, self._answered = line, "", time.monotonic()
+                return
         except OSError:
-            line.close()
-        else:
-            self._line, self.lost, self._answered = line, "", time.monotonic()
+            pass
+        line.close()
 
     def beat(self, driving: bool) -> None:
         """Tell the guard that commands go on, and see whether it is there; every control period."""

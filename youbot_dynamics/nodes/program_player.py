@@ -210,10 +210,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("followed to its end" if done else "stopped", file=sys.stderr)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
-    if player is not None:
-        if not done:
+    finally:
+        if player is not None and not done:
             # Whatever went wrong here, the base must not drive on unwatched.
             player.cancel()
+    if player is not None:
         player.destroy_node()
     if rclpy.ok():
         rclpy.try_shutdown()

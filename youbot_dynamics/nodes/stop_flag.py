@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as a flag, so that what must still be said can be said."""
+"""SIGINT, SIGTERM and SIGHUP as a flag, so that what must still be said can be said."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last where the terminal, or ssh, is gone
+
 
 def ignore_signals() -> None:
     """Let no signal disturb the end that has begun.
@@ -15,12 +17,12 @@ def ignore_signals() -> None:
     The interpreter puts back the system's handlers before it is gone, by which a second Ctrl-C would kill it; only what
     is ignored stays so.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _ENDINGS:
         signal.signal(number, signal.SIG_IGN)
 
 
 class StopFlag:
-    """Set by the first SIGINT or SIGTERM; further ones change nothing while the last messages go out.
+    """Set by the first of the signals; further ones change nothing while the last messages go out.
 
     rclpy's own handlers shut the context down before a last message can be sent.
     """
@@ -28,8 +30,9 @@ class StopFlag:
     def __init__(self) -> None:
         self.set = False
         self._at_once = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
+        for number in _ENDINGS:
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
+                signal.signal(number, self._on_signal)
 
     @contextmanager
     def at_once(self) -> Iterator[None]:

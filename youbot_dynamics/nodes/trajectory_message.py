@@ -91,6 +91,8 @@ def read_trajectory(data: bytes, limits: TrajectoryLimits) -> TrajectoryMessage:
     points = _points(reader, count)
     times = points["sec"] + 1e-9 * points["nanosec"]
     limits.check(duration=float(times[-1]))
+    if times[0] < 0.0:
+        raise TrajectoryError("trajectory point 0", got=f"time {times[0]:g} s", expected="0 s or later")
     pose = points["transforms"]
     poses = np.column_stack([pose[:, :2], yaws_of_quaternions(pose[:, 3:])])
     twists: Vector | None = None

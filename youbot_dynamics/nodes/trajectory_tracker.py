@@ -17,7 +17,7 @@ from youbot_dynamics.control.stamp_watch import StampWatch
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.control.wheel_commands import limit_speed
-from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.errors import InputError, TrajectoryError
 from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.listening import listen
@@ -236,14 +236,22 @@ class TrajectoryTracker(Node):
             if send_time < start - float(self._model.dead_times.max()) - self._period:
                 self._commands.publish(Twist())
                 return
-            placed = trajectory.anchored(self._pose) if relative else trajectory
-            placed = placed.joined_from(self._pose)
+            try:
+                placed = trajectory.anchored(self._pose) if relative else trajectory
+                placed = placed.joined_from(self._pose, send_time - start)
+            except TrajectoryError as problem:
+                self._give_up(str(problem))
+                return
             self._waiting, self._tracker = None, self._make_tracker(placed, start)
         assert self._tracker is not None
         if self._commands.get_subscription_count() == 0:
             self._give_up(f"nobody listens on {self._commands.topic_name}: start base_controller")
             return
-        state = self._tracker.step(send_time, self._pose_stamp, self._pose)
+        try:
+            state = self._tracker.step(send_time, self._pose_stamp, self._pose)
+        except InputError as problem:
+            self._give_up(f"stamps, poses or wheel_commands beyond reason: {problem}")
+            return
         if not self._parameters_now().tolerates(state.error):
             distance, turn = float(np.hypot(state.error[0], state.error[1])), abs(float(state.error[2]))
             self._give_up(f"the base is {distance:.2f} m and {turn:.2f} rad off: blocked, disabled, or odom jumped")

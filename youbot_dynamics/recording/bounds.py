@@ -29,6 +29,7 @@ UNPACKED, UNPACKED_PER_BYTE = 4_000_000, 200  # [bytes] one pass over a recordin
 SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # of SQLite's machine in one pass, and for each byte
 LARGEST_METADATA = 2_000_000  # [bytes] of YAML: metadata.yaml, quality of service of a topic
 
+_MOST_FRAMES = 64  # compressed ones in a chunk; recorders write one
 _DEEPEST = 32  # lists and mappings inside each other
 _STEPS_AT_ONCE = 100_000
 _NO_LIMIT = 1 << 62
@@ -72,7 +73,12 @@ class Allowance(threading.local):
             self._check("a chunk", claimed, most)
             most = claimed
         data = b""
+        frames = 0
         while packed:  # one frame after the other
+            frames += 1
+            if frames > _MOST_FRAMES:
+                expected = f"at most {_MOST_FRAMES}"
+                raise DamagedError("a chunk", got="more and more compressed frames", expected=expected)
             decompressor = kind()
             data += decompressor.decompress(packed, max_length=most + 1 - len(data))
             self._check("a chunk", len(data), most)
