@@ -23,11 +23,12 @@ import rclpy
 from geometry_msgs.msg import Transform, Twist
 from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 from youbot_dynamics.warm_up import first_use
 
 with first_use(print) as compiled:
-    from youbot_dynamics.nodes.arm_ekf import ArmEkfNode, JointState
+    from youbot_dynamics.nodes.arm_ekf import ArmEkfNode
     from youbot_dynamics.nodes.base_controller import BaseController
     from youbot_dynamics.nodes.mock_youbot import MockYoubot
     from youbot_dynamics.nodes.odometry import OdometryNode

@@ -212,6 +212,11 @@ class BaseController(Node):
         state = "waiting for a first command" if self._sent == 0 else "sending"
         return {"commands": Status(OK, state if self._commander.enabled else "disabled", values)}
 
+    def destroy_node(self) -> None:
+        """Let another one of this kind take the place."""
+        self._claim.close()
+        super().destroy_node()
+
     def stop(self) -> None:
         """Send zero, if anything was ever sent, and wait until it has arrived."""
         if self._sent == 0:

@@ -268,6 +268,11 @@ class MockYoubot(Node):
             return {"driver": Status(WARN, f"simulated robot; a command was refused: {driver.last_refusal}", values)}
         return {"driver": Status(OK, "simulated, not a robot", values)}
 
+    def destroy_node(self) -> None:
+        """Let another one of this kind take the place."""
+        self._claim.close()
+        super().destroy_node()
+
 
 def main() -> None:
     """Run the node."""
