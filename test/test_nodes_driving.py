@@ -170,6 +170,8 @@ def test_trajectory_is_refused_cancelled_by_the_operator_and_by_service():
         assert player.wait(PATIENCE) == 1
         assert "followed" in player.communicate()[0]
 
+        observer.drain("trajectory_tracker/error")
+        tracking()
         player = processes.youbot("play", "combined")
         observer.wait(tracking, "a second trajectory")
         assert observer.call(Trigger, "trajectory_tracker/cancel", Trigger.Request()).success
