@@ -69,7 +69,7 @@ setup(
         "Topic :: Scientific/Engineering",
     ],
     packages=find_packages(exclude=["test", "test.*"]),
-    package_data={PACKAGE: ["py.typed"]},
+    package_data={PACKAGE: ["py.typed"], f"{PACKAGE}.report": ["templates/*.j2", "assets/*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (f"share/{PACKAGE}", ["package.xml"]),
@@ -84,6 +84,7 @@ setup(
         "scipy",
         "numba",
         "PyYAML",
+        "jinja2>=3.1",
         "matplotlib",
         "rich",
         "rosbags>=0.11,<0.12",

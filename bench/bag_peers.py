@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.recording.mcap_writer import BagWriter
-from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST
-from youbot_dynamics.recording.serialize import joint_state_cdr, twist_cdr
+from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST, joint_state_cdr, twist_cdr
 from youbot_dynamics.robot import Robot
 
 Vector = NDArray[np.float64]

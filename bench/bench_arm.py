@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from bench.arm_peers import mujoco_arm, pinocchio_arm
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
 from youbot_dynamics.dynamics.arm import arm_tree
-from youbot_dynamics.dynamics.straight_line import StraightLine, find_straight_line
 from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.dynamics.tree._straight_line import StraightLine, find_straight_line
 from youbot_dynamics.resources import urdf_path
 
 Array = NDArray[np.float64]

@@ -16,12 +16,11 @@ from functools import partial
 import numpy as np
 
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
-from youbot_dynamics.control.program import read_program
 from youbot_dynamics.control.tracker import TrackerSettings
-from youbot_dynamics.dynamics.wheel_contact import BaseState, Wheel
-from youbot_dynamics.dynamics.wheeled_base import WheeledBase
-from youbot_dynamics.dynamics.wheeled_base_simulation import SLIP_SPEED, simulate
-from youbot_dynamics.estimation.base_estimator import BaseEstimator
+from youbot_dynamics.control.trajectory import read_program
+from youbot_dynamics.dynamics.wheeled_base import BaseState, Wheel, WheeledBase, simulate
+from youbot_dynamics.dynamics.wheeled_base._simulation import SLIP_SPEED
+from youbot_dynamics.estimation.odometry import BaseEstimator
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot, load_robot
 

@@ -16,9 +16,8 @@ from bench.arm_peers import pinocchio_arm
 from bench.ekf_peers import NumpyArm, filterpy_filter, numpy_filter
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
 from youbot_dynamics.dynamics.arm import ArmModel
-from youbot_dynamics.estimation.arm_ekf import ArmEkf
-from youbot_dynamics.estimation.arm_ekf_tuning import PROPAGATED, ArmEkfTuning, ArmSensors
-from youbot_dynamics.estimation.motor_heat import ArmHeat
+from youbot_dynamics.estimation.arm_ekf import PROPAGATED, ArmEkf, ArmEkfTuning, ArmSensors
+from youbot_dynamics.estimation.motor_heat._heat import ArmHeat
 from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.robot import load_robot
 
@@ -62,8 +61,8 @@ class Log:
     def numpy_arm(self) -> NumpyArm:
         """The peer's arm."""
         ekf, _ = self.ours(KNOWN)
-        model = pinocchio_arm(urdf_path("youbot.urdf"), ekf._body.rotors)
-        return NumpyArm(model, ekf._body, ekf._rules.joints, self.sensors.stamp_jitter)
+        model = pinocchio_arm(urdf_path("youbot.urdf"), ekf.arm.body.joints[:, 10])
+        return NumpyArm(model, ekf.arm.body, ekf._rules.joints, self.sensors.stamp_jitter)
 
     def after_two(self) -> tuple[Array, Array, Array, Array, Array]:
         """The log from its second message on, our mean (15,) and covariance (15, 15) there: speeds are known now."""

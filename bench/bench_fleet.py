@@ -25,9 +25,9 @@ from bench.bag_peers import write_wheel_states
 from bench.bench_identification import TRUTH, model
 from bench.harness import Candidate, Goal, Item
 from youbot_dynamics.files import write_atomically
-from youbot_dynamics.identification.reading.extraction import Extracted, HereWorker, Task, Worker
-from youbot_dynamics.identification.reading.fleet import DaskWorker, _processes
-from youbot_dynamics.identification.reading.opened import Options
+from youbot_dynamics.identification.pipeline._extraction import Extracted, HereWorker, Task, Worker
+from youbot_dynamics.identification.pipeline._fleet import DaskWorker, _processes
+from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.robot import load_robot
 
 Vector = NDArray[np.float64]

@@ -23,12 +23,14 @@ from scipy.optimize import least_squares as scipy_least_squares
 
 from bench.bag_peers import TOPIC, read_with_mcap_ros2, write_wheel_states
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
-from youbot_dynamics.identification.base.friction_rows import WHEEL_DEADBAND, FrictionModel
-from youbot_dynamics.identification.base.friction_signals import recorded_wheel_signals
-from youbot_dynamics.identification.base_friction import FrictionSignals, estimate_base_friction
-from youbot_dynamics.identification.fitting.block_sums import Rows, accumulate
-from youbot_dynamics.identification.fitting.verdict import Unknown
-from youbot_dynamics.identification.least_squares import fit
+from youbot_dynamics.identification.base_friction import (
+    WHEEL_DEADBAND,
+    FrictionModel,
+    FrictionSignals,
+    estimate_base_friction,
+)
+from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals
+from youbot_dynamics.identification.least_squares import Rows, Unknown, accumulate, fit
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.robot import load_robot
 

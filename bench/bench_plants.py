@@ -12,12 +12,12 @@ from typing import Any
 
 from bench.harness import Candidate, Item, TimeGoal
 from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.arm_plant import ArmPlant
-from youbot_dynamics.simulation.base_plant import BasePlant
-from youbot_dynamics.simulation.mujoco_base import MujocoBase
-from youbot_dynamics.simulation.mujoco_model import ContactBase
-from youbot_dynamics.simulation.mujoco_plant import MujocoPlant
+from youbot_dynamics.simulation.arm import ArmPlant
+from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
+from youbot_dynamics.simulation.mujoco_youbot._model import ContactBase
+from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
+from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
 from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
 from youbot_dynamics.simulation.youbot import Youbot
 

@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from youbot_dynamics.estimation.arm_ekf_model import BENDING, DRIVE, READING, SWING
-from youbot_dynamics.estimation.arm_process import Body
+from youbot_dynamics.dynamics.arm import ArmBody
+from youbot_dynamics.estimation.arm_ekf._model import BENDING, DRIVE, READING, SWING
 
 Array = NDArray[np.float64]
 
@@ -26,10 +26,10 @@ class NumpyArm:
         jitter: of the stamps [s].
     """
 
-    def __init__(self, model: Any, body: Body, joints: Array, jitter: float) -> None:
+    def __init__(self, model: Any, body: ArmBody, joints: Array, jitter: float) -> None:
         self.model, self.data = model, model.createData()
-        self.rotors = body.rotors.copy()
-        self.coulomb, self.viscous, self.sigma0, self.sigma1 = body.frictions[:, :4].T.copy()
+        self.rotors = body.joints[:, 10].copy()
+        self.coulomb, self.viscous, self.sigma0, self.sigma1 = body.joints[:, :4].T.copy()
         self.reach = self.coulomb / self.sigma0
         self.joints = joints
         self.jitter = jitter

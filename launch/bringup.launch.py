@@ -29,9 +29,16 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 from launch_ros.utilities import prefix_namespace
 
-from youbot_dynamics.bringup_plan import ARGUMENTS, left_out, network, plan, reach
-from youbot_dynamics.bringup_plan.arguments import check_words
-from youbot_dynamics.bringup_plan.process import RESTART_PAUSE
+from youbot_dynamics.bringup_plan import (
+    ARGUMENTS,
+    RESTART_PAUSE,
+    BringupOptions,
+    check_words,
+    left_out,
+    network,
+    plan,
+    reach,
+)
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
 from youbot_dynamics.resources import launch_path
@@ -68,16 +75,16 @@ def start(context):
         # Of a launch file that includes this one the words are not for us alone.
         if Path(__file__).name in (Path(word).name for word in sys.argv):
             check_words(context.argv, names_of(gazebo))
-        processes = plan(**values)
-        left = left_out(processes, values["robot"], values["passive"], values["description"])
+        options = BringupOptions.read(values)
+        processes = plan(options)
     except YoubotDynamicsError as error:
         raise RuntimeError(str(error)) from None
     follow = shutil.which("setpriv") and not context.launch_configurations.get("launch-prefix")
     nodes, ended = [], []
     prefix = FOLLOW_LAUNCH if follow else None
-    nodes += [node(process, nodes, ended, prefix, values["robot"], values["namespace"]) for process in processes]
-    remarks = [LogInfo(msg=remark) for remark in (left, reach(values["robot"], os.environ)) if remark]
-    return [*remarks, *gazebo, *nodes]
+    nodes += [node(process, nodes, ended, prefix, options.robot, options.namespace) for process in processes]
+    remarks = left_out(processes, options), reach(options.robot, os.environ)
+    return [*(LogInfo(msg=remark) for remark in remarks if remark), *gazebo, *nodes]
 
 
 def names_of(included):

@@ -1,7 +1,7 @@
 """Identify the robot: start it, record it while it drives the recommended excitation, fit, write the result.
 
 With robot:=none it does so with a robot that runs already, from this launch or another one. The words of the session
-stand in ``youbot_dynamics.bringup_plan.identify``. It ends by itself: exit status 0 when the result is written, also
+stand in ``youbot_dynamics.bringup_plan``. It ends by itself: exit status 0 when the result is written, also
 where something was not identifiable, which is said; 1 where it failed.
 """
 
@@ -22,8 +22,7 @@ from launch.actions import (
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.utilities import prefix_namespace
 
-from youbot_dynamics.bringup_plan.arguments import check_words, truth
-from youbot_dynamics.bringup_plan.identify import IDENTIFY_ARGUMENTS, NO_BRINGUP, PASSED_ON, identify_command
+from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, NO_BRINGUP, PASSED_ON, check_words, identify_command, truth
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.resources import launch_path
 
@@ -68,7 +67,7 @@ def start(context):
         return LogInfo(msg=text)
 
     session = ExecuteProcess(
-        cmd=[sys.executable, "-m", "youbot_dynamics.commands.identify_robot", *words],
+        cmd=[sys.executable, "-m", "youbot_dynamics.commands.identify", *words],
         name="identify_robot",
         # Its children are told to stop one after the other.
         sigterm_timeout="20.0",

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "test")]
+sys.path[:0] = [str(ROOT), str(ROOT / "test" / "support")]
 
 import response_runs  # noqa: E402
 import tracking_runs  # noqa: E402
@@ -29,7 +29,7 @@ from delay_runs import calibrated_truth  # noqa: E402
 from youbot_dynamics.control.tracker import TrackerSettings  # noqa: E402
 from youbot_dynamics.files import place_to_write  # noqa: E402
 from youbot_dynamics.robot import Robot  # noqa: E402
-from youbot_dynamics.simulation.scenario import Drive  # noqa: E402
+from youbot_dynamics.simulation.scenario._drive import Drive  # noqa: E402
 
 LAWS = ("pid", "lq")
 PLANTS = ("twin", "mujoco")

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "test")]
+sys.path[:0] = [str(ROOT), str(ROOT / "test"), str(ROOT / "test" / "support")]
 
 import conftest  # noqa: E402, F401  (this machine alone, and a domain that no test has)
 import rclpy  # noqa: E402

@@ -1,7 +1,7 @@
 """Write the straight-line code of the youBot arm from the recursions of the package; --check only compares.
 
-The recursions of dynamics/recursion.py run on symbols: sines, cosines, speeds, torques and inertial parameters stay
-free, the geometry of the arm is folded in. Run it after a change of the recursions or of the arm's joints in
+The recursions of dynamics/tree/_recursion.py run on symbols: sines, cosines, speeds, torques and inertial parameters
+stay free, the geometry of the arm is folded in. Run it after a change of the recursions or of the arm's joints in
 urdf/youbot.urdf; a test compares what is shipped with what it writes.
 """
 
@@ -18,11 +18,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from tracing import Node, Tape, Writer  # noqa: E402
 
-from youbot_dynamics.dynamics import articulated_body, dynamics_derivatives, recursion, spatial  # noqa: E402
 from youbot_dynamics.dynamics.arm import arm_tree  # noqa: E402
-from youbot_dynamics.dynamics.layout import Layout  # noqa: E402
-from youbot_dynamics.dynamics.regroup import spared_axis  # noqa: E402
-from youbot_dynamics.dynamics.straight_line import structure_of  # noqa: E402
+from youbot_dynamics.dynamics.tree import Layout  # noqa: E402
+from youbot_dynamics.dynamics.tree import _articulated_body as articulated_body  # noqa: E402
+from youbot_dynamics.dynamics.tree import _derivatives as dynamics_derivatives  # noqa: E402
+from youbot_dynamics.dynamics.tree import _recursion as recursion  # noqa: E402
+from youbot_dynamics.dynamics.tree import _spatial as spatial  # noqa: E402
+from youbot_dynamics.dynamics.tree._straight_line import spared_axis, structure_of  # noqa: E402
 from youbot_dynamics.files import write_atomically  # noqa: E402
 
 TARGET = ROOT / "youbot_dynamics" / "dynamics" / "generated" / "youbot_arm.py"

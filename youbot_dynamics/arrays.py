@@ -1,8 +1,9 @@
-"""Check the arrays and numbers users hand to the numerical core; every error names the argument."""
+"""Check a short vector at the price of a few hundred nanoseconds, for functions that nodes call in their loops."""
 
 from __future__ import annotations
 
 import math
+from math import isfinite
 from typing import SupportsFloat
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.errors import InputError, ModelError
 
 Vector = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
 
 # What float() takes all the same, losing a part or reading a text.
 _NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_, np.complexfloating, np.datetime64, np.timedelta64)
@@ -134,3 +137,28 @@ def excerpt(value: object) -> str:
     except ValueError:  # an integer of more digits than Python prints
         text = f"a very long {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_FLOAT = np.dtype(np.float64)
+
+
+def finite_vector(thing: str, value: ArrayLike, size: int, batch: bool = False) -> NDArray[np.float64]:
+    """Return `value` (n,), or (..., n) of a batch, as float64 numbers, n = `size`; a right array is passed on as it is.
+
+    Same verdict and message as `arrays.array`, which handles all that is no such array.
+
+    Raises:
+        InputError: it is not numeric, has another shape, or holds NaN or infinity.
+    """
+    if type(value) is np.ndarray and value.dtype is _FLOAT and value.shape == (size,):
+        numbers: NDArray[np.float64] = value
+        if all(map(isfinite, numbers.tolist())):
+            return numbers
+    return array(thing, value, (None,) * (_rank(value) - 1) + (size,) if batch else (size,))
+
+
+def _rank(value: ArrayLike) -> int:
+    try:
+        return np.ndim(value)
+    except ValueError:  # rows of different lengths
+        return 1

@@ -6,13 +6,15 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,6 +32,9 @@ _PACKAGE = Path(__file__).resolve().parent
 _IMPORTS = re.compile(rf"^from ({_PACKAGE.name}[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _KEPT = 2  # earlier versions of a file whose machine code stays: a program that still runs with it may be writing
 _turn = Lock()
+_WAIT, _TELL = 120.0, 10.0  # [s] for a process that compiles: it may be stopped; and until that is told
+not_kept: list[str] = []  # why machine code of this process was not kept on disk
+_in_vain: list[Path] = []  # a lock that was waited for: no other one is then
 
 
 def compiled(function: F) -> F:
@@ -37,8 +42,8 @@ def compiled(function: F) -> F:
 
     What is compiled is kept on disk and found again by the text of the function's file and of all files of the package
     that it imports. numba by itself asks for the file alone, and would go on with old code where a function called
-    from another file has changed. Nothing is kept where it cannot be written, or once a file has changed under a
-    running program: what runs is then no longer what stands there.
+    from another file has changed. Nothing is kept where it cannot be written (`not_kept` says why), or once a file has
+    changed under a running program: what runs is then no longer what stands there.
     """
     if not HAVE_NUMBA:
         return function
@@ -58,11 +63,25 @@ def compiled(function: F) -> F:
             settings.CACHE_DIR = before
     if not settings.DISABLE_JIT:
         fast.compile = _one_process_at_a_time(fast.compile, lock)  # type: ignore[attr-defined]
+        cache = fast._cache  # type: ignore[attr-defined]
+        cache.save_overload = _where_there_is_room(cache.save_overload)
     return fast
 
 
+def _where_there_is_room(save: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """Go on without keeping what a full disk does not take."""
+
+    def save_or_not(signature: Any, data: Any) -> None:
+        try:
+            save(signature, data)
+        except OSError as problem:
+            not_kept.append(str(problem))
+
+    return save_or_not
+
+
 def _one_process_at_a_time(compile_or_load: Callable[[Any], Any], lock: Path) -> Callable[[Any], Any]:
-    """Let other processes wait while one compiles a function: they find it on disk then.
+    """Let other processes wait while one compiles a function, two minutes at most: they find it on disk then.
 
     Functions lock those they call, in that order in every process, so that no two can wait for each other.
     """
@@ -73,9 +92,7 @@ def _one_process_at_a_time(compile_or_load: Callable[[Any], Any], lock: Path) ->
         with global_compiler_lock, ExitStack() as held:  # the threads of this process first
             if not inside:  # else it is compiled for types of two kinds, or calls itself
                 with suppress(ImportError, OSError):  # where files cannot be locked, each compiles for itself
-                    import fcntl
-
-                    fcntl.flock(held.enter_context(lock.open("a")), fcntl.LOCK_EX)
+                    _wait_for(held.enter_context(lock.open("a")), lock)
             outer, inside = inside, True
             try:
                 return compile_or_load(signature)
@@ -83,6 +100,24 @@ def _one_process_at_a_time(compile_or_load: Callable[[Any], Any], lock: Path) ->
                 inside = outer
 
     return alone
+
+
+def _wait_for(file: IO[str], lock: Path) -> None:
+    """Lock a file; go on without where another process, such as a stopped one, keeps it for too long."""
+    import fcntl
+
+    began, told = time.monotonic(), False
+    while not _in_vain:
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        waited = time.monotonic() - began
+        if waited > _TELL and not told:
+            told = True
+            print(f"another process compiles {lock.stem}: waiting for it, {_WAIT:g} s at most", file=sys.stderr)
+        if waited > _WAIT:
+            _in_vain.append(lock)
+        time.sleep(0.02)
 
 
 class Version(NamedTuple):
@@ -100,18 +135,28 @@ class Version(NamedTuple):
 @cache
 def version_of(file: Path) -> Version:
     """Version of a file with all files of this package that it imports, and they in turn."""
-    stamps = {file: _stamp(file)}
-    content = file.read_bytes()
-    digest = hashlib.sha256(content)
+    digest, stamps = hashlib.sha256(), {}
+    waiting = [file]
+    while waiting:
+        source = waiting.pop()
+        if source not in stamps:
+            stamps[source], content, imported = _source(source)
+            digest.update(content)
+            waiting += imported
+    return Version(digest.hexdigest()[:16], stamps)
+
+
+@cache
+def _source(file: Path) -> tuple[tuple[int, int], bytes, list[Path]]:
+    """Stamp, hash and imports from this package of a file."""
+    stamp, content = _stamp(file), file.read_bytes()
+    imported = []
     for module, names in _IMPORTS.findall(content.decode("utf-8")):
         place = _PACKAGE.joinpath(*module.split(".")[1:])
-        for source in (place, *(place / name for name in re.findall(r"\w+", names))):
-            imported = source.with_suffix(".py")
-            if imported.is_file() and imported != file:
-                version = version_of(imported)
-                digest.update(version.digest.encode())
-                stamps |= version.stamps
-    return Version(digest.hexdigest()[:16], stamps)
+        for source in (place, place / "__init__", *(place / name for name in re.findall(r"\w+", names))):
+            if source.with_suffix(".py").is_file():
+                imported.append(source.with_suffix(".py"))
+    return stamp, hashlib.sha256(content).digest(), imported
 
 
 def _changed(version: Version) -> bool:
@@ -141,7 +186,8 @@ def _folder_of(file: Path) -> Path | None:
         for each in folder.rglob("*.nb?"):
             if each.stat().st_size == 0:
                 each.unlink()
-    except OSError:
+    except OSError as problem:
+        not_kept.append(str(problem))
         return None
     return folder
 

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from youbot_dynamics.errors import OutputError, ParameterError, YoubotDynamicsError
 
 FACTOR_VARIABLE = "YOUBOT_FILE_LIMITS"
+RAISE_LIMITS = f"pass another file; if it is a sound one, multiply all limits: {FACTOR_VARIABLE}=10"
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}  # the others are devices
 
@@ -34,8 +35,7 @@ def scaled(limit: int) -> int:
 
 def beyond_limit(size: str, limit: int) -> dict[str, str]:
     """Parts of the error about something larger than a limit [bytes] that was scaled already."""
-    remedy = f"pass another file; if it is a sound one, multiply all limits: {FACTOR_VARIABLE}=10"
-    return {"got": size, "expected": f"at most {limit} bytes", "remedy": remedy}
+    return {"got": size, "expected": f"at most {limit} bytes", "remedy": RAISE_LIMITS}
 
 
 def open_file(path: Path | str, error: type[YoubotDynamicsError], thing: str, expected: str) -> BinaryIO:

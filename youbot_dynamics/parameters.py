@@ -26,7 +26,7 @@ class Parameter:
         unit: SI unit, "1" for a pure number, "" for text and switches.
         low: smallest accepted value (element-wise), None for none.
         high: largest accepted value (element-wise), None for none.
-        source: where the default comes from.
+        source: where the default comes from: a publication, a data sheet, a file of the driver, or "chosen: reason".
         read_only: True where a change needs a relaunch.
         choices: the accepted texts, empty for any.
         length: required number of elements of a list, None for any.
@@ -100,7 +100,7 @@ def fact(
     unit: str = "",
     low: float | None = None,
     high: float | None = None,
-    source: str = "",
+    source: str,
     length: int | None = None,
 ) -> Any:
     """Dataclass field of a robot fact: its value stands in a file, everything else here."""
@@ -115,7 +115,7 @@ def setting(
     unit: str = "",
     low: float | None = None,
     high: float | None = None,
-    source: str = "design",
+    source: str,
     read_only: bool = False,
     choices: tuple[str, ...] = (),
 ) -> Any:
@@ -125,11 +125,25 @@ def setting(
 
 
 def settings_table(cls: type) -> tuple[Parameter, ...]:
-    """Parameter table of a dataclass of settings."""
-    return tuple(
-        Parameter(item.name, item.default, **item.metadata)  # type: ignore[arg-type]
-        for item in dataclasses.fields(cls)
-    )
+    """Parameter table of the `setting` fields of a dataclass, nested ones by their own names."""
+    hints, table = get_type_hints(cls), list[Parameter]()
+    for item in dataclasses.fields(cls):
+        if dataclasses.is_dataclass(hints[item.name]):
+            table.extend(settings_table(hints[item.name]))
+        elif item.metadata:
+            table.append(Parameter(item.name, item.default, **item.metadata))  # type: ignore[arg-type]
+    return tuple(table)
+
+
+def settings_from_values(cls: type[T], values: Mapping[str, Value]) -> T:
+    """Fill a dataclass of settings by the names of its table; what has no value keeps its default."""
+    hints, arguments = get_type_hints(cls), dict[str, Any]()
+    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if dataclasses.is_dataclass(hints[item.name]):
+            arguments[item.name] = settings_from_values(hints[item.name], values)
+        elif item.metadata and item.name in values:
+            arguments[item.name] = values[item.name]
+    return cls(**arguments)
 
 
 def facts_of(cls: type, prefix: str) -> tuple[tuple[str, type, Mapping[str, Any]], ...]:

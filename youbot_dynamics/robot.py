@@ -20,6 +20,8 @@ from youbot_dynamics.robot_base import Base
 
 PREFIX = "robot"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
+_WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
+_RPM = "Rajagopal 2018 (MSc thesis, H-BRS), logs of arm joints 4 and 5: 15 rpm, one encoder tick per ms"
 
 
 def doubled(names: Sequence[str]) -> tuple[str, ...]:
@@ -31,12 +33,8 @@ def doubled(names: Sequence[str]) -> tuple[str, ...]:
 class Driver:
     """How the youBot driver speaks: names, its own geometry and its signs (value x sign = ours)."""
 
-    wheel_joints: tuple[str, ...] = fact(
-        "Joint names of the wheels FL, FR, RL, RR.", length=4, source="youbot_driver_ros_interface@4c6795f"
-    )
-    arm_joints: tuple[str, ...] = fact(
-        "Names of the arm's joints from the base on.", length=5, source="youbot_driver_ros_interface@4c6795f"
-    )
+    wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", length=4, source=_WRAPPER)
+    arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", length=5, source=_WRAPPER)
     wheel_radius: float = fact("Radius the driver reckons with.", unit="m", low=0.02, high=0.2, source=_DRIVER)
     half_length: float = fact(
         "Half of the wheelbase the driver reckons with.", unit="m", low=0.05, high=1.0, source=_DRIVER
@@ -48,7 +46,7 @@ class Driver:
         low=-1.0,
         high=1.0,
         length=4,
-        source="YouBotOODLWrapper.cpp computeOODLSensorReadings",
+        source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     velocity_sign: tuple[float, ...] = fact(
         "Sign of the wheel velocities: not flipped by the wrapper.",
@@ -56,15 +54,15 @@ class Driver:
         low=-1.0,
         high=1.0,
         length=4,
-        source="YouBotOODLWrapper.cpp computeOODLSensorReadings",
+        source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     command_sign: tuple[float, ...] = fact(
-        "Sign of the wheel speed commands; seed 003's lab code has the negative of it (D-003-1).",
+        "Sign of the wheel speed commands; the lab's controller has the negative of it (docs/deviations.md, D-003-1).",
         unit="1",
         low=-1.0,
         high=1.0,
         length=4,
-        source="FourSwedishWheelOmniBaseKinematic.cpp",
+        source="youbot/youbot_driver@814989d FourSwedishWheelOmniBaseKinematic.cpp",
     )
     position_quantum: float = fact(
         "Step of the wheel position: 2 pi / (4000 x 9405 / 364).",
@@ -74,7 +72,7 @@ class Driver:
         source=_DRIVER,
     )
     velocity_quantum: float = fact(
-        "Step of the wheel velocity: 15 motor rpm.", unit="rad/s", low=0.0, high=1.0, source="one tick per ms"
+        "Step of the wheel velocity: 15 motor rpm.", unit="rad/s", low=0.0, high=1.0, source=_RPM
     )
     motor_position_quantum: float = fact(
         "Step of a motor's position, before the gear: 2 pi / 4000.", unit="rad", low=0.0, high=1.0, source=_DRIVER
@@ -84,14 +82,14 @@ class Driver:
         unit="rad/s",
         low=0.0,
         high=10.0,
-        source="one tick per ms; seen at arm joints 4 and 5 in the logs of the H-BRS thesis 2018",
+        source=_RPM,
     )
     stamp_jitter: float = fact(
         "Standard deviation of the stamps of the 50 Hz loop.",
         unit="s",
         low=0.0,
         high=0.05,
-        source="design: chosen within 0.3-2 ms",
+        source="chosen: within the 0.3 to 2 ms of a 50 Hz loop on Linux without real time",
     )
 
     def __post_init__(self) -> None:
@@ -108,12 +106,17 @@ class Driver:
 
 @dataclass(frozen=True)
 class Robot:
-    """Everything the package knows of one robot."""
+    """Everything the package knows of one robot.
+
+    Example:
+        >>> yd.load_robot().base.geometry.mecanum().wheel_speeds([0.1, 0.0, 0.0]).round(2)
+        array([2.11, 2.11, 2.11, 2.11])
+    """
 
     base: Base
     arm: Arm
     driver: Driver
-    robot_id: str = fact("Name of this robot; results of another one are refused.", source="user")
+    robot_id: str = fact("Name of this robot; results of another one are refused.", source="chosen: yours to set")
 
     def arm_quanta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Steps of the arm's positions (5,) [rad] and velocities (5,) [rad/s], as the driver reports them."""
@@ -148,6 +151,10 @@ def load_robot(result_file: Path | None = None, params_file: Path | None = None)
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, or a
             result that belongs to another robot; names the file, and the line of a parameter.
+
+    Example:
+        >>> yd.load_robot().base.limits.deceleration
+        1.5
     """
     table = {parameter.name: parameter for parameter in robot_table()}
     values: dict[str, Value] = {name: parameter.default for name, parameter in table.items()}

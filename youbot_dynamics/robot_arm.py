@@ -13,8 +13,8 @@ from youbot_dynamics.parameters import fact
 # Every node reads the facts, few need the models: these bring in the compiler, 0.2 s of every start.
 if TYPE_CHECKING:
     from youbot_dynamics.dynamics.arm import ArmModel
-    from youbot_dynamics.dynamics.geared_motor import GearedMotor
     from youbot_dynamics.dynamics.lugre import LuGre
+    from youbot_dynamics.dynamics.thermal_motor import GearedMotor
 
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-manipulator.cfg"
 _SHEET = "maxon sheets as quoted by Meka M3 configurations: EC 45 flat 50 W (1-3), 339281 (4), 267121 (5)"
@@ -26,8 +26,8 @@ class JointFriction:
     """LuGre friction of a joint; gear and rotor losses are in it, since it is fitted on effort = Kt N i.
 
     Published Coulomb torques of a joint differ by up to 30 %, viscous coefficients of joint 5 by a factor of 5; joint 4
-    showed 0.45, 0.39 and 0.24 N m at 0.1, 0.65 and 0.9 rad/s in logs of the H-BRS thesis of 2018: identify your own.
-    Spreads to simulate with, 40 % (Coulomb) and 50 % (viscous), are a choice (youbot facts, section 5). Without
+    showed 0.45, 0.39 and 0.24 N m at 0.1, 0.65 and 0.9 rad/s in logs of Rajagopal 2018: identify your own.
+    Spreads to simulate with, 40 % (Coulomb) and 50 % (viscous), are a choice (docs/robot_facts.md). Without
     Stribeck effect: the published static torques break its condition of passivity, viscous >=
     sigma1 (static / coulomb - 1) (system 10), so the Coulomb torque is the only one here.
     """
@@ -37,14 +37,14 @@ class JointFriction:
         unit="N m",
         low=1e-4,
         high=20.0,
-        source=f"{_LUH}, mean of both directions (1-3); H-BRS thesis 2018, kinetic (4), fit of its steady torques (5)",
+        source=f"{_LUH}, mean of both directions (1-3); Rajagopal 2018, kinetic (4), fit of its steady torques (5)",
     )
     viscous: float = fact(
         "Viscous friction at the joint.",
         unit="N m s/rad",
         low=0.0,
         high=20.0,
-        source=f"{_LUH} (1-4); fit of the steady torques of the H-BRS thesis 2018 (5)",
+        source=f"{_LUH} (1-4); fit of the steady torques of Rajagopal 2018 (5)",
     )
     sigma0: float = fact(
         "Stiffness of the bristles: Coulomb torque over the travel before sliding.",
@@ -97,7 +97,7 @@ class JointMotor:
         unit="A",
         low=1e-2,
         high=50.0,
-        source=f"H-BRS thesis 2018, table 3.1: 0.0827 N m / 0.0335 N m/A (1-3); {_SHEET}",
+        source=f"Rajagopal 2018, table 3.1: 0.0827 N m / 0.0335 N m/A (1-3); {_SHEET}",
     )
     current_limit: float = fact(
         "Current the motor controller cuts off at.",
@@ -149,7 +149,7 @@ class Arm:
         unit="1/K",
         low=0.0,
         high=0.01,
-        source="copper, handbook value",
+        source="IEC 60028: annealed copper",
     )
     reference_temperature: float = fact(
         "Temperature at which the windings have their `resistance`.",
@@ -202,8 +202,7 @@ class Arm:
         return ArmModel(arm_tree(self.reflected_rotor_inertia()), self.friction(), self.motors())
 
     def _geared_motor(self, motor: JointMotor) -> GearedMotor:
-        from youbot_dynamics.dynamics.geared_motor import GearedMotor
-        from youbot_dynamics.dynamics.thermal_motor import ThermalMotor
+        from youbot_dynamics.dynamics.thermal_motor import GearedMotor, ThermalMotor
 
         thermal = ThermalMotor(
             torque_constant=motor.torque_constant,

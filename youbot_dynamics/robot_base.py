@@ -19,8 +19,25 @@ if TYPE_CHECKING:
     from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
-_IDENTIFIED = "youbot identify"
-_CHOSEN = "chosen: none is published but seed 003's, which are unphysical; identify it"
+_IDENTIFIED = "chosen: neutral until `youbot identify` has measured it"
+_CHOSEN = "chosen: no physical figure is published for this base; identify your own"
+
+
+def _radius_error(wheel: str) -> float:
+    what = f"Radius of the {wheel} wheel over the common one, less 1. A Twist to the driver allows for one only."
+    error: float = fact(what, unit="1", low=-0.1, high=0.1, source=_IDENTIFIED)
+    return error
+
+
+def _roller_phase(wheel: str) -> float:
+    what = f"Angle of a roller of the {wheel} wheel off the bottom at count 0, any multiple of 2 pi / rollers added."
+    phase: float = fact(what, unit="rad", low=-100.0, high=100.0, source=_IDENTIFIED)
+    return phase
+
+
+def _delay(what: str, verb: str) -> float:
+    time: float = fact(f"{what}; 0 where it has not been {verb}.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED)
+    return time
 
 
 @dataclass(frozen=True)
@@ -43,74 +60,26 @@ class BaseGeometry:
         unit="1",
         low=0.8,
         high=1.1,
-        source="sin(pi/n)/(pi/n) for n = 6 rollers a wheel; system 31",
+        source="chosen: sin(pi/n)/(pi/n), mean over an ideal wheel of n = 6 rollers",
     )
-    wheel_radius_error_fl: float = fact(
-        "Radius of the front left wheel over the common one, less 1. A Twist to the driver allows for one only.",
-        unit="1",
-        low=-0.1,
-        high=0.1,
-        source=_IDENTIFIED,
-    )
-    wheel_radius_error_fr: float = fact(
-        "Radius of the front right wheel over the common one, less 1. A Twist to the driver allows for one only.",
-        unit="1",
-        low=-0.1,
-        high=0.1,
-        source=_IDENTIFIED,
-    )
-    wheel_radius_error_rl: float = fact(
-        "Radius of the rear left wheel over the common one, less 1. A Twist to the driver allows for one only.",
-        unit="1",
-        low=-0.1,
-        high=0.1,
-        source=_IDENTIFIED,
-    )
-    wheel_radius_error_rr: float = fact(
-        "Radius of the rear right wheel over the common one, less 1. A Twist to the driver allows for one only.",
-        unit="1",
-        low=-0.1,
-        high=0.1,
-        source=_IDENTIFIED,
-    )
+    wheel_radius_error_fl: float = _radius_error("front left")
+    wheel_radius_error_fr: float = _radius_error("front right")
+    wheel_radius_error_rl: float = _radius_error("rear left")
+    wheel_radius_error_rr: float = _radius_error("rear right")
     rollers: float = fact(
-        "Rollers of each wheel.", unit="1", low=4.0, high=100.0, source="pictures of the wheel; system 31"
+        "Rollers of each wheel.", unit="1", low=4.0, high=100.0, source="chosen: counted in photographs of the wheel"
     )
     roller_depth: float = fact(
         "Axis of the roller on the floor below that of its wheel.",
         unit="m",
         low=0.0,
         high=0.2,
-        source="derived: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
+        source="chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
     )
-    roller_phase_fl: float = fact(
-        "Angle of a roller of the front left wheel off the bottom at count 0, any multiple of 2 pi / rollers added.",
-        unit="rad",
-        low=-100.0,
-        high=100.0,
-        source=_IDENTIFIED,
-    )
-    roller_phase_fr: float = fact(
-        "Angle of a roller of the front right wheel off the bottom at count 0, any multiple of 2 pi / rollers added.",
-        unit="rad",
-        low=-100.0,
-        high=100.0,
-        source=_IDENTIFIED,
-    )
-    roller_phase_rl: float = fact(
-        "Angle of a roller of the rear left wheel off the bottom at count 0, any multiple of 2 pi / rollers added.",
-        unit="rad",
-        low=-100.0,
-        high=100.0,
-        source=_IDENTIFIED,
-    )
-    roller_phase_rr: float = fact(
-        "Angle of a roller of the rear right wheel off the bottom at count 0, any multiple of 2 pi / rollers added.",
-        unit="rad",
-        low=-100.0,
-        high=100.0,
-        source=_IDENTIFIED,
-    )
+    roller_phase_fl: float = _roller_phase("front left")
+    roller_phase_fr: float = _roller_phase("front right")
+    roller_phase_rl: float = _roller_phase("rear left")
+    roller_phase_rr: float = _roller_phase("rear right")
     roller_phase_error: float = fact(
         "Largest standard error of the four phases; 0 where they are not known. They are lost with the driver's count.",
         unit="rad",
@@ -159,57 +128,15 @@ class BaseDelay:
     a share of friction together. Dead time and lag apart stand beside it where they could be told apart.
     """
 
-    effective_x: float = fact(
-        "Forward; 0 where it has not been identified.", unit="s", low=0.0, high=1.0, source="youbot identify"
-    )
-    effective_y: float = fact(
-        "Sideways; 0 where it has not been identified.", unit="s", low=0.0, high=1.0, source="youbot identify"
-    )
-    effective_yaw: float = fact(
-        "Turning; 0 where it has not been identified.", unit="s", low=0.0, high=1.0, source="youbot identify"
-    )
-    dead_time_x: float = fact(
-        "Forward, dead time alone; 0 where it has not been told apart.",
-        unit="s",
-        low=0.0,
-        high=1.0,
-        source="youbot identify",
-    )
-    dead_time_y: float = fact(
-        "Sideways, dead time alone; 0 where it has not been told apart.",
-        unit="s",
-        low=0.0,
-        high=1.0,
-        source="youbot identify",
-    )
-    dead_time_yaw: float = fact(
-        "Turning, dead time alone; 0 where it has not been told apart.",
-        unit="s",
-        low=0.0,
-        high=1.0,
-        source="youbot identify",
-    )
-    lag_x: float = fact(
-        "Forward, time constant of the first-order lag alone; 0 where it has not been told apart.",
-        unit="s",
-        low=0.0,
-        high=1.0,
-        source="youbot identify",
-    )
-    lag_y: float = fact(
-        "Sideways, time constant of the first-order lag alone; 0 where it has not been told apart.",
-        unit="s",
-        low=0.0,
-        high=1.0,
-        source="youbot identify",
-    )
-    lag_yaw: float = fact(
-        "Turning, time constant of the first-order lag alone; 0 where it has not been told apart.",
-        unit="s",
-        low=0.0,
-        high=1.0,
-        source="youbot identify",
-    )
+    effective_x: float = _delay("Forward", "identified")
+    effective_y: float = _delay("Sideways", "identified")
+    effective_yaw: float = _delay("Turning", "identified")
+    dead_time_x: float = _delay("Forward, dead time alone", "told apart")
+    dead_time_y: float = _delay("Sideways, dead time alone", "told apart")
+    dead_time_yaw: float = _delay("Turning, dead time alone", "told apart")
+    lag_x: float = _delay("Forward, time constant of the first-order lag alone", "told apart")
+    lag_y: float = _delay("Sideways, time constant of the first-order lag alone", "told apart")
+    lag_yaw: float = _delay("Turning, time constant of the first-order lag alone", "told apart")
 
     def effective(self) -> NDArray[np.float64]:
         """Delays (3,) of x, y, yaw [s]."""
@@ -283,12 +210,36 @@ class BaseLimits:
     """What the base may be asked to do."""
 
     wheel_speed: float = fact(
-        "Largest wheel speed.", unit="rad/s", low=0.1, high=40.0, source="0.8 m/s, youBot specification"
+        "Largest wheel speed.", unit="rad/s", low=0.1, high=40.0, source="KUKA youBot specification: 0.8 m/s"
     )
-    acceleration: float = fact("Speeding up, along the floor.", unit="m/s2", low=0.01, high=10.0, source="design")
-    angular_acceleration: float = fact("Speeding up the turn.", unit="rad/s2", low=0.01, high=50.0, source="design")
-    deceleration: float = fact("Slowing down, along the floor.", unit="m/s2", low=0.01, high=10.0, source="design")
-    angular_deceleration: float = fact("Slowing down the turn.", unit="rad/s2", low=0.01, high=50.0, source="design")
+    acceleration: float = fact(
+        "Speeding up, along the floor.",
+        unit="m/s2",
+        low=0.01,
+        high=10.0,
+        source="chosen: an eighth of what rollers grip on a hard floor",
+    )
+    angular_acceleration: float = fact(
+        "Speeding up the turn.",
+        unit="rad/s2",
+        low=0.01,
+        high=50.0,
+        source="chosen: 0.77 m/s2 at the wheels, gentler than straight on",
+    )
+    deceleration: float = fact(
+        "Slowing down, along the floor.",
+        unit="m/s2",
+        low=0.01,
+        high=10.0,
+        source="chosen: it must stop sooner than it starts",
+    )
+    angular_deceleration: float = fact(
+        "Slowing down the turn.",
+        unit="rad/s2",
+        low=0.01,
+        high=50.0,
+        source="chosen: it must stop sooner than it starts",
+    )
 
 
 @dataclass(frozen=True)
@@ -328,7 +279,7 @@ class Base:
         unit="kg m2",
         low=0.1,
         high=10.0,
-        source="uniform box and arm; urdf/youbot.urdf has 1.13 folded, 1.15 upright",
+        source="chosen: uniform box and arm; urdf/youbot.urdf has 1.13 folded, 1.15 upright",
     )
     centre_of_mass: tuple[float, ...] = fact(
         "Whole robot, x and y from the middle of the wheels, arm folded; the arm stretched forward makes it 0.065, 0.",

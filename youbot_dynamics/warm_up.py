@@ -17,9 +17,9 @@ from youbot_dynamics.robot import Robot, load_robot
 if TYPE_CHECKING:
     from youbot_dynamics.dynamics.driven_base import DrivenBase
     from youbot_dynamics.estimation.arm_ekf import ArmEkf
-    from youbot_dynamics.estimation.arm_temperatures import ArmTemperatures
+    from youbot_dynamics.estimation.motor_heat import ArmTemperatures
     from youbot_dynamics.estimation.payload import Payload
-    from youbot_dynamics.estimation.support_estimator import SupportEstimator
+    from youbot_dynamics.estimation.support import SupportEstimator
     from youbot_dynamics.simulation.robot_driver import RobotDriver
 
 _STEP = 0.02  # [s]
@@ -57,15 +57,12 @@ def use_preview(robot: Robot) -> None:
     from youbot_dynamics.control.roller_preview import RollerPreview
 
     base = robot.base
-    rollers = RollerPreview(base.geometry.wheels(), base.driven(), _STEP)
-    for k in range(2):
-        rollers.observe(_STEP * k, np.zeros(4))
-        rollers.wheel_speeds(_STEP * (k + 1), np.zeros(3))
+    RollerPreview(base.geometry.wheels(), base.driven(), _STEP)  # which uses itself once
 
 
 def use_odometry(robot: Robot) -> None:
     """What odometry runs on."""
-    from youbot_dynamics.estimation.base_estimator import BaseEstimator
+    from youbot_dynamics.estimation.odometry import BaseEstimator
 
     estimator = BaseEstimator(robot)
     for k in range(2):
@@ -106,11 +103,10 @@ def use_driver(driver: RobotDriver) -> None:
 
 
 def _filters_of_sheets(robot: Robot) -> None:
-    from youbot_dynamics.estimation.arm_ekf import ArmEkf
-    from youbot_dynamics.estimation.arm_ekf_tuning import ArmEkfTuning, ArmSensors
-    from youbot_dynamics.estimation.arm_temperatures import ArmTemperatures
+    from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
+    from youbot_dynamics.estimation.motor_heat import ArmTemperatures
     from youbot_dynamics.estimation.payload import Payload
-    from youbot_dynamics.estimation.support_estimator import SupportEstimator
+    from youbot_dynamics.estimation.support import SupportEstimator
 
     arm, tuning = robot.arm.model(), ArmEkfTuning()
     ekf = ArmEkf(arm, ArmSensors.of_robot(robot), tuning)
@@ -135,8 +131,10 @@ NODES: dict[str, Callable[[Robot], None]] = {
 }
 
 
-def use_node(name: str) -> int:
-    """What a node of `NODES` runs on; returns how many functions were compiled for it."""
+def use_node(name: str) -> tuple[int, str]:
+    """What a node of `NODES` runs on; returns how many functions were compiled for it, and why any was not kept."""
+    from youbot_dynamics.compiled import not_kept
+
     with first_use(lambda notice: None) as names:
         NODES[name](load_robot())
-    return len(names)
+    return len(names), next(iter(not_kept), "")

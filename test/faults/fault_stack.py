@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
-from youbot_dynamics.bringup_plan import plan
+from youbot_dynamics.bringup_plan import BringupOptions, plan
 from youbot_dynamics.nodes.processes import node_command, start, stop_all
 from youbot_dynamics.resources import config_path
 
@@ -88,7 +88,9 @@ class Stack:
         self._log_files: list[Any] = []
         self.children = {DRIVER: self._start(DRIVER, driver), "bringup": self._start("bringup", bringup)}
         # Which process a node lives in, from the same plan that the bringup follows.
-        planned = plan(robot="real", identification=True, record=str(folder / "another"), description=False)
+        planned = plan(
+            BringupOptions(robot="real", identification=True, record=str(folder / "another"), description=False)
+        )
         self._executables = {node: process.executable for process in planned for node in process.node_names}
         self.observer = Observer("witness")
         self._records: dict[str, list[tuple[float, Any]]] = {}

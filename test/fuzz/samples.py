@@ -14,18 +14,18 @@ import mutations
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
-from youbot_dynamics.commands.identify_robot import recorded
-from youbot_dynamics.commands.replay_log import open_log
-from youbot_dynamics.control.program import read_program
+from youbot_dynamics.commands.identify import recorded
+from youbot_dynamics.commands.replay import open_log
+from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.parameter_file import read_parameters
+from youbot_dynamics.recording import message_types
 from youbot_dynamics.recording import message_types as types
-from youbot_dynamics.recording import serialize
-from youbot_dynamics.recording.bag import Recording, open_bag
+from youbot_dynamics.recording.bag import Recording, open_bag, read_poses
+from youbot_dynamics.recording.bag._poses import TRANSFORM_STAMPED
 from youbot_dynamics.recording.mcap_writer import BagWriter
-from youbot_dynamics.recording.poses import TRANSFORM_STAMPED, read_poses
 from youbot_dynamics.recording.text_log import read_text_log
 from youbot_dynamics.resources import config_path, program_path, urdf_path
 from youbot_dynamics.robot import load_robot
@@ -64,21 +64,21 @@ def messages(rows: int = 12) -> list[tuple[str, str, bytes, int]]:
     found = []
     for row in range(rows):
         now = START + row * STEP
-        wheels = serialize.joint_state_cdr(now, ["wheel_joint_fl", "wheel_joint_fr"], [0.1 * row, 0.2], [1.0, 2.0])
-        arm = serialize.joint_state_cdr(now, ARM, [1.0] * 5, [0.1] * 5, [0.2] * 5)
+        wheels = message_types.joint_state_cdr(now, ["wheel_joint_fl", "wheel_joint_fr"], [0.1 * row, 0.2], [1.0, 2.0])
+        arm = message_types.joint_state_cdr(now, ARM, [1.0] * 5, [0.1] * 5, [0.2] * 5)
         found += [
             ("/driver/joint_states", types.JOINT_STATE, wheels if row % 2 else arm, now),
-            ("/cmd_vel", types.TWIST, serialize.twist_cdr((row, 0, 1)), now),
+            ("/cmd_vel", types.TWIST, message_types.twist_cdr((row, 0, 1)), now),
         ]
         if row % 8 == 0:
             found += [
-                ("/odom", types.ODOMETRY, serialize.odometry_cdr(now, "odom", "base", (1, 2, 3), (1, 2, 3)), now),
-                ("/stamped", types.TWIST_STAMPED, serialize.twist_stamped_cdr(now, "b", (1, 2, 3)), now),
-                ("/pose", types.POSE_STAMPED, serialize.pose_stamped_cdr(now, "map", (1, 2, 0.5)), now),
+                ("/odom", types.ODOMETRY, message_types.odometry_cdr(now, "odom", "base", (1, 2, 3), (1, 2, 3)), now),
+                ("/stamped", types.TWIST_STAMPED, message_types.twist_stamped_cdr(now, "b", (1, 2, 3)), now),
+                ("/pose", types.POSE_STAMPED, message_types.pose_stamped_cdr(now, "map", (1, 2, 0.5)), now),
                 (
                     "/trajectory",
                     types.MULTI_DOF_TRAJECTORY,
-                    serialize.trajectory_cdr(now, "odom", "base", [0.0, 1.0], [(0, 0, 0), (1, 0, 0)]),
+                    message_types.trajectory_cdr(now, "odom", "base", [0.0, 1.0], [(0, 0, 0), (1, 0, 0)]),
                     now,
                 ),
             ]
@@ -175,7 +175,7 @@ STATEMENTS = (
     "UPDATE messages SET timestamp = -9e18",
     "UPDATE messages SET data = 'text'",
     "UPDATE messages SET data = NULL",
-    "UPDATE messages SET data = zeroblob(20000000)",
+    "UPDATE messages SET data = zeroblob(50000)",
     "UPDATE messages SET data = randomblob(200)",
     "UPDATE messages SET data = substr(data, 1, 30)",
     "UPDATE messages SET topic_id = 99",
@@ -208,6 +208,7 @@ def mutate_sqlite(folder: Path, data: bytes, rng: Random) -> bytes:
     file = folder / "changed.db3"
     file.write_bytes(data)
     base = sqlite3.connect(file, isolation_level=None)
+    base.execute(f"PRAGMA max_page_count = {mutations.LARGEST // 4096}")  # rows multiply to gigabytes otherwise
     for statement in rng.sample(STATEMENTS, rng.choice((1, 1, 2, 3))):
         try:
             base.executescript(statement)

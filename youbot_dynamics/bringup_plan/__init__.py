@@ -1,19 +1,54 @@
 """What a bringup starts: the one description behind `launch/bringup.launch.py` and `youbot bringup`, without ROS."""
 
-from youbot_dynamics.bringup_plan.arguments import ARGUMENTS, TRUTH_VALUES, Argument, existing_file
-from youbot_dynamics.bringup_plan.network import network, reach
-from youbot_dynamics.bringup_plan.plan import left_out, plan
-from youbot_dynamics.bringup_plan.process import Process, namespace_arguments
+from youbot_dynamics.bringup_plan._arguments import (
+    ARGUMENTS,
+    TRUTH_VALUES,
+    Argument,
+    BringupOptions,
+    check_words,
+    existing_file,
+    new_folder,
+    truth,
+)
+from youbot_dynamics.bringup_plan._identify import (
+    IDENTIFY_ARGUMENTS,
+    NO_BRINGUP,
+    PASSED_ON,
+    identify_command,
+)
+from youbot_dynamics.bringup_plan._plan import left_out, plan
+from youbot_dynamics.bringup_plan._processes import (
+    OUR_PACKAGE,
+    PACKAGE,
+    RESTART_PAUSE,
+    Process,
+    namespace_arguments,
+    needed_program,
+    network,
+    reach,
+)
 
 __all__ = [
     "ARGUMENTS",
-    "TRUTH_VALUES",
     "Argument",
+    "BringupOptions",
+    "IDENTIFY_ARGUMENTS",
+    "NO_BRINGUP",
+    "OUR_PACKAGE",
+    "PACKAGE",
+    "PASSED_ON",
     "Process",
+    "RESTART_PAUSE",
+    "TRUTH_VALUES",
+    "check_words",
     "existing_file",
+    "identify_command",
     "left_out",
     "namespace_arguments",
+    "needed_program",
     "network",
+    "new_folder",
     "plan",
     "reach",
+    "truth",
 ]

@@ -10,26 +10,34 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from youbot_dynamics.bringup_plan import Process, left_out, network, plan, reach
-from youbot_dynamics.bringup_plan.driver import PACKAGE as DRIVER
-from youbot_dynamics.bringup_plan.process import OUR_PACKAGE, RESTART_PAUSE
-from youbot_dynamics.bringup_plan.ros_packages import needed_program
-from youbot_dynamics.commands.progress import announce
+from youbot_dynamics.bringup_plan import (
+    OUR_PACKAGE,
+    RESTART_PAUSE,
+    BringupOptions,
+    Process,
+    left_out,
+    needed_program,
+    network,
+    plan,
+    reach,
+)
+from youbot_dynamics.bringup_plan import PACKAGE as DRIVER
+from youbot_dynamics.commands.terminal import announce
 from youbot_dynamics.errors import ParameterError, ResourceError
 from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
 from youbot_dynamics.nodes.processes import node_command, start, stop_all
 from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.mujoco_engine import engine
+from youbot_dynamics.simulation.mujoco_youbot import engine
 
 _LOOK = 0.05  # [s] between looks at the processes
 
 
-def bringup(values: Mapping[str, str]) -> int:
+def bringup(options: BringupOptions) -> int:
     """Run until Ctrl-C, or until a vital process ends.
 
     Args:
-        values: the arguments of `bringup_plan.ARGUMENTS`.
+        options: what is started, and how.
 
     Returns:
         Exit code: 0 after Ctrl-C, 1 where a vital process ended by itself.
@@ -37,11 +45,11 @@ def bringup(values: Mapping[str, str]) -> int:
     Raises:
         YoubotDynamicsError: an argument or a file that cannot be used; nothing has been started then.
     """
-    if values["robot"] == "gazebo":
+    if options.robot == "gazebo":
         remedy = "ros2 launch youbot_dynamics bringup.launch.py robot:=gazebo"
         raise ParameterError("robot", got="gazebo", expected="real, mock or mujoco here", remedy=remedy)
-    processes = plan(**values)
-    check_files(values)
+    processes = plan(options)
+    check_files(options)
     if importlib.util.find_spec("rclpy") is None:
         raise ResourceError(
             "rclpy",
@@ -49,17 +57,17 @@ def bringup(values: Mapping[str, str]) -> int:
             expected="ROS 2 Jazzy",
             remedy="source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'",
         )
-    if values["robot"] == "mujoco":
+    if options.robot == "mujoco":
         engine()  # found, new enough, and with the OpenGL it looks for
     for remark in (
-        left_out(processes, values["robot"], values["passive"], values["description"]),
-        reach(values["robot"], os.environ),
+        left_out(processes, options),
+        reach(options.robot, os.environ),
     ):
         if remark:
             announce(remark)
-    environment = {**os.environ, **network(values["robot"], os.environ)}
+    environment = {**os.environ, **network(options.robot, os.environ)}
     interrupted = StopFlag()
-    fleet = _Fleet(processes, environment, values["namespace"])
+    fleet = _Fleet(processes, environment, options.namespace)
     announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")
     ended = ""
     while not interrupted.set and not ended:
@@ -133,11 +141,11 @@ def _command(process: Process) -> list[str]:
     return [str(found), *process.arguments]
 
 
-def check_files(values: Mapping[str, str]) -> None:
+def check_files(options: BringupOptions) -> None:
     """Read the parameter files as the nodes will, so that a mistake is said once, before anything starts.
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter, a result of another robot.
     """
-    files = {k: Path(values[k]).expanduser() if values[k] else None for k in ("result_file", "params_file")}
-    load_robot(files["result_file"], files["params_file"])
+    result, own = (Path(name).expanduser() if name else None for name in (options.result_file, options.params_file))
+    load_robot(result, own)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from youbot_dynamics.commands.progress import announce
+from youbot_dynamics.commands.terminal import announce
 from youbot_dynamics.errors import ParameterError, printable
-from youbot_dynamics.estimation.driver_findings import ERROR, NOT_TOLD, OK, WARNING, DriverFinding, worst
+from youbot_dynamics.estimation.driver_check import ERROR, NOT_TOLD, OK, WARNING, DriverFinding, worst
 
 SHORTEST, LONGEST = 4.0, 120.0  # [s]; DDS may need 3 s to find everybody
 _COLOURS = {OK: "green", WARNING: "yellow", ERROR: "red", NOT_TOLD: "cyan"}

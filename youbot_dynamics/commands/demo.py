@@ -16,20 +16,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from youbot_dynamics.commands.findings import print_findings
-from youbot_dynamics.commands.identify_robot import recorded
-from youbot_dynamics.commands.progress import announce, steps
+from youbot_dynamics.commands.identify import recorded
+from youbot_dynamics.commands.terminal import announce, print_findings, steps
 from youbot_dynamics.commands.warm_up import warm_up
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.files import place_to_write, write_atomically
-from youbot_dynamics.identification.base.base_signals import base_signals
-from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
-from youbot_dynamics.identification.pipeline import compare, identify, write_outputs
-from youbot_dynamics.identification.reading.opened import Options
-from youbot_dynamics.identification.recorded_path import RecordedPath, recorded_path
+from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison, RecordedPath, recorded_path
+from youbot_dynamics.identification.pipeline import compare, identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.report import write_outputs
 from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.truth import load_truth
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from youbot_dynamics.commands.progress import announce
+from youbot_dynamics.commands.terminal import announce
 from youbot_dynamics.errors import ProgramError
-from youbot_dynamics.identification.recommended import ARM, BASE, arm_motion, base_program, write_goal, write_program
+from youbot_dynamics.identification.excitation import ARM, BASE, arm_motion, base_program, write_goal, write_program
 from youbot_dynamics.robot import load_robot
 
 _SHORTEST_LINE, _LONGEST_LINE = 0.001, 0.1  # [s]

@@ -1,23 +1,33 @@
-"""`youbot identify`: recordings in, result.yaml, result.json and report.html out."""
+"""Record the robot while it drives an excitation, then fit: what `identify.launch.py` runs beside a bringup.
+
+Recorder, players and `youbot identify` are processes of their own; this one starts them in turn and waits.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from youbot_dynamics.commands.findings import print_findings
-from youbot_dynamics.commands.progress import announce, steps
-from youbot_dynamics.errors import ParameterError, RecordingError
-from youbot_dynamics.identification.pipeline import compare, identify, write_outputs
-from youbot_dynamics.identification.reading.fleet import fleet_worker
-from youbot_dynamics.identification.reading.opened import Options
-from youbot_dynamics.identification.reading.topics import ROLES
+from youbot_dynamics.bringup_plan import new_folder
+from youbot_dynamics.commands.terminal import announce, print_findings, steps
+from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
+from youbot_dynamics.files import read_text
+from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
+from youbot_dynamics.identification.reading import ROLES, Options
 from youbot_dynamics.identification.result import result_json
-from youbot_dynamics.identification_stages import chosen_stages
+from youbot_dynamics.identification.stages import chosen_stages
+from youbot_dynamics.nodes.processes import node_command, start, stop
+from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
+from youbot_dynamics.report import write_outputs
 from youbot_dynamics.robot import load_robot
 
 _DONE, _NOT_IDENTIFIABLE = 0, 3
@@ -98,3 +108,163 @@ def _spans(given: Sequence[str]) -> tuple[tuple[float, float], ...]:
             )
         spans.append(span)
     return tuple(spans)
+
+
+BAG = "recording"
+TOPICS = ("wheel_commands", "driver/cmd_vel", "driver/joint_states", "odom", "trajectory")
+OF_ARM = ("arm_1/arm_controller/joint_trajectory",)
+
+_NEEDED = ("driver/joint_states", "odom")  # come from a robot at rest too
+_LOOK = 0.1  # [s] between looks at a process or the bag
+
+
+class Session:
+    """One identification from the first message to the written result.
+
+    Args:
+        given: options of the command line.
+        ros_arguments: tokens from ``--ros-args`` on, for the recorder and the players.
+    """
+
+    def __init__(self, given: argparse.Namespace, ros_arguments: Sequence[str]) -> None:
+        self._given = given
+        self._ros = list(ros_arguments)
+        self._flag = StopFlag()
+        self._bag: Path = given.out / BAG
+
+    def run(self) -> int:
+        """Record, drive, fit.
+
+        Returns:
+            Exit code of ``youbot identify``, or 1 where a signal came first.
+
+        Raises:
+            YoubotDynamicsError: no robot, a motion that was given up, a folder that is not new, or an option that
+                could not be used after the drive.
+        """
+        given = self._given
+        check_options(given)
+        new_folder("--out", str(given.out))
+        moved = (*TOPICS, *(OF_ARM if given.arm else ()))
+        topics = [self._resolved(name) for name in (*moved, *given.topics, *filter(None, [given.pose_topic]))]
+        recorder = start(node_command("recorder", ["--out", str(self._bag), *topics, *self._ros]))
+        try:
+            self._wait_for_robot(recorder)
+            words = ["excitation", "--duration", str(given.duration), "--room", str(given.room)]
+            prefix = ["-p", f"frame_prefix:={json.dumps(given.frame_prefix)}"] if given.frame_prefix else []
+            self._move("program_player", words, prefix)
+            if given.arm:
+                self._move("arm_player", ["--duration", str(given.duration)])
+        finally:
+            # Not by SIGINT: one that still imports would print a traceback.
+            stop(recorder, signal.SIGTERM)
+        return 1 if self._flag.set else self._fit()
+
+    def _resolved(self, name: str) -> str:
+        """Full name of a topic of this robot."""
+        namespace = self._given.namespace.strip("/")
+        return name if name.startswith("/") else f"/{namespace}/{name}" if namespace else f"/{name}"
+
+    def _wait_for_robot(self, recorder: subprocess.Popen[bytes]) -> None:
+        """Wait until the bag receives what a robot at rest sends."""
+        needed = [self._resolved(name) for name in _NEEDED]
+        deadline = time.monotonic() + self._given.wait
+        while not self._flag.set and not all(recorded(self._bag).get(topic, 0) > 0 for topic in needed):
+            if recorder.poll() is not None:
+                raise RecordingError(str(self._bag), got="a recorder that ended", remedy="see its message above")
+            if time.monotonic() > deadline:
+                raise RecordingError(
+                    str(self._bag),
+                    got=f"nothing on {' or '.join(t for t in needed if not recorded(self._bag).get(t))}",
+                    expected="a running robot",
+                    remedy="start it with bringup.launch.py, in this namespace and domain",
+                )
+            time.sleep(_LOOK)
+
+    def _move(self, player: str, words: list[str], more: Sequence[str] = ()) -> None:
+        """Play one motion to its end."""
+        if self._flag.set:
+            return
+        code = self._wait(start(node_command(player, [*words, *self._ros, *more])), signal.SIGTERM)
+        if code != 0 and not self._flag.set:
+            raise TrajectoryError(
+                player, got=f"exit code {code}", expected="a motion followed to its end", remedy="see its message above"
+            )
+
+    def _fit(self) -> int:
+        given = self._given
+        words = [str(self._bag), "--out", str(given.out)]
+        words += ["--only", given.only] if given.only else []
+        words += ["--pose-topic", self._resolved(given.pose_topic)] if given.pose_topic else []
+        words += ["--params-file", str(given.params_file)] if given.params_file else []
+        return self._wait(start([sys.executable, "-m", "youbot_dynamics.commands.main", "identify", *words]))
+
+    def _wait(self, process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> int:
+        """Exit code of a process; a signal to us stops it by the signal `number`."""
+        while process.poll() is None and not self._flag.set:
+            time.sleep(_LOOK)
+        return stop(process, number)
+
+
+def check_options(given: argparse.Namespace) -> None:
+    """Refuse what else would come to light only after minutes of driving.
+
+    Raises:
+        IdentificationError: an unknown stage.
+        ParameterError: a time or a room that is none.
+    """
+    chosen_stages("--only", given.only)
+    for name in ("duration", "room", "wait"):
+        value = getattr(given, name)
+        if not 0.0 < value < math.inf:
+            raise ParameterError(f"--{name}", got=f"{value:g}", expected="a finite number above 0")
+
+
+def recorded(bag: Path) -> dict[str, int]:
+    """Messages of each topic so far, from the metadata the recorder keeps up to date.
+
+    Raises:
+        RecordingError: metadata that no recorder of ours wrote.
+    """
+    listing = bag / "metadata.yaml"
+    if not listing.exists():
+        return {}
+    try:
+        content = load_yaml(read_text(listing, RecordingError, str(listing), "a bag's metadata", LARGEST_METADATA))
+        topics = content["rosbag2_bagfile_information"]["topics_with_message_count"]
+        return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in topics}
+    except (LookupError, TypeError, ValueError, OverflowError) as problem:
+        raise RecordingError(str(listing), got=f"{problem!r}", expected="what our recorder writes") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="identify_robot", description=__doc__)
+    parser.add_argument("--out", required=True, type=Path, help="folder for the bag, result and report; new or empty")
+    parser.add_argument("--namespace", default="", help="namespace of the robot")
+    parser.add_argument("--frame-prefix", default="", help="before the names of the robot's frames")
+    parser.add_argument("--duration", type=float, default=60.0, help="of each excitation [s]")
+    parser.add_argument("--room", type=float, default=1.0, help="farthest the base goes from its start [m]")
+    parser.add_argument("--wait", type=float, default=120.0, help="for the robot's first messages [s]")
+    parser.add_argument("--arm", action="store_true", help="also move the arm")
+    parser.add_argument("--only", default="", help="what to identify; all if not given")
+    parser.add_argument("--pose-topic", default="", help="topic with the pose of the base")
+    parser.add_argument("--params-file", type=Path, help="parameter file of the robot")
+    parser.add_argument("--topics", nargs="*", default=[], help="recorded beside the usual ones")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one session; exit code of ``youbot identify``: 0 done, 1 failed, 3 something is not identifiable."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    cut = words.index("--ros-args") if "--ros-args" in words else len(words)
+    given = _parser().parse_args(words[:cut])
+    try:
+        code = Session(given, words[cut:]).run()
+    except YoubotDynamicsError as problem:
+        announce(f"error: {problem}")
+        code = 1
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

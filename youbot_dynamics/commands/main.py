@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics import __version__
-from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES
+from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions
 from youbot_dynamics.errors import ResourceError, YoubotDynamicsError
-from youbot_dynamics.identification_stages import STAGES
+from youbot_dynamics.identification.stages import STAGES
 
 DONE, FAILED, NOT_IDENTIFIABLE = 0, 1, 3
 
@@ -297,8 +297,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "bringup":
         from youbot_dynamics.commands.bringup import bringup
 
-        values = {argument.name: getattr(given, argument.name) for argument in ARGUMENTS}
-        return bringup(values)
+        return bringup(BringupOptions.read({item.name: getattr(given, item.name) for item in ARGUMENTS}))
     if given.verb == "warm-up":
         from youbot_dynamics.commands.warm_up import warm_up
 

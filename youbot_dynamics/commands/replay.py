@@ -7,25 +7,335 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from youbot_dynamics import __version__
-from youbot_dynamics.commands.progress import announce, steps
-from youbot_dynamics.commands.replay_bag import write_estimates
-from youbot_dynamics.commands.replay_log import TOPIC_ROLES, OpenedLog, open_log
-from youbot_dynamics.commands.replay_page import cells, column_names, render
-from youbot_dynamics.commands.replay_settings import read_node, replay_settings
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.commands.terminal import announce, steps
 from youbot_dynamics.errors import ParameterError, RecordingError
-from youbot_dynamics.estimation.replay import ArmReplay, replay_arm
+from youbot_dynamics.estimation.arm_settings import ArmSettings
+from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
+from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
 from youbot_dynamics.files import write_atomically
+from youbot_dynamics.identification.reading import (
+    Options,
+    angles_beyond,
+    find_arm_states,
+    find_topic,
+    open_recording,
+    times_of,
+)
+from youbot_dynamics.identification.signals import joint_limits
+from youbot_dynamics.nodes.rate_limiter import RateLimiter
+from youbot_dynamics.parameter_file import read_parameters
+from youbot_dynamics.parameters import Value, check_names, settings_from_values, settings_table
+from youbot_dynamics.recording.bag import Recording
+from youbot_dynamics.recording.mcap_writer import BagWriter
+from youbot_dynamics.recording.message_types import JOINT_STATE, jazzy_types, joint_state_cdr
+from youbot_dynamics.recording.text_log import TextLog
+from youbot_dynamics.report import JOINT_COLUMNS, joint_cells, replay_page
+from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
+
+TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
+COLUMN_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
+LEFT_OUT = "messages left out while reading: a stamp that goes back or is missing, or a field of the wrong length"
+
+_NO_RADIANS = 6.5  # [rad] beyond a limit: more than a turn, which no zero is set wrong by
+_MANY = 0.05  # share of the messages
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedLog:
+    """A log that was read.
+
+    Args:
+        arm: its messages.
+        origin: time 0 of them [ns since 1970]; 0 where the log does not say.
+        provenance: where they come from.
+        warnings: what could not be read.
+    """
+
+    arm: ArmLog
+    origin: int
+    provenance: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+def open_log(
+    path: Path, robot: Robot, columns: str, topics: Mapping[str, str], inverted: Sequence[str] = ()
+) -> OpenedLog:
+    """Read a bag, or a text log where its columns are described.
+
+    Args:
+        path: rosbag2 folder, .mcap, .db3, .bag, or a text file with `columns`.
+        robot: whose joints are looked for.
+        columns: of a text log, such as ``time:ms,position.arm_joint_1:deg,effort.arm_joint_1``; "" for a bag.
+        topics: role of TOPIC_ROLES -> name, where the user overrides.
+        inverted: joints whose efforts are turned round.
+
+    Raises:
+        RecordingError: nothing there, no states of the arm, no efforts, or angles that cannot be radians.
+        ParameterError: a bag of another robot, or a joint to invert that the robot has not.
+    """
+    joints = robot.driver.arm_joints
+    for name in inverted:
+        if name not in joints:
+            raise ParameterError(f"--invert-effort {name}", expected=f"one of {', '.join(joints)}")
+    measured = _as_measured(columns, joints) if columns else ""
+    source = open_recording(path, 0, robot, Options(topics, measured))
+    opened = (
+        _of_bag(source.bag(), joints, topics) if source.log is None else _of_text(path, source.log, joints, columns)
+    )
+    signs = np.where([name in inverted for name in joints], -1.0, 1.0)
+    opened = dataclasses.replace(opened, arm=dataclasses.replace(opened.arm, effort=opened.arm.effort * signs))
+    _check(path, opened.arm, robot)
+    return opened
+
+
+def _of_bag(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, str]) -> OpenedLog:
+    states = recording.joint_states(find_arm_states(recording, joints, topics), joints)
+    names = {role: find_topic(recording, role, topics) for role in TOPIC_ROLES[1:]}
+    motors = {role: _motor_readings(recording, name, joints) for role, name in names.items() if name is not None}
+    stamped = bool(np.all(np.isfinite(states.stamp)))
+    arm = ArmLog(
+        joints,
+        times_of(states),
+        states.received,
+        states.position,
+        states.velocity,
+        states.effort,
+        motors.get("motor_voltage"),
+        motors.get("motor_temperature"),
+        {LEFT_OUT: states.rejected},
+    )
+    warnings = [recording.lost] if recording.lost else []
+    if not stamped:
+        warnings.append(f"messages of {states.topic} have no stamp: the times at which they were received are used")
+    if states.rejected > _MANY * (states.rejected + len(arm.stamp)):
+        warnings.append(
+            f"{states.rejected} of {states.rejected + len(arm.stamp)} messages of {states.topic} were left out, for "
+            "their stamps go back or are missing: look for a clock that was set, or for two publishers"
+        )
+    provenance = {
+        "log": str(recording.path),
+        "SHA-256": recording.sha256,
+        "states of the arm": states.topic,
+        **{role.replace("_", " "): name for role, name in names.items() if name is not None},
+        "clock": "header stamps" if stamped else "receive times",
+    }
+    return OpenedLog(arm, recording.origin, provenance, tuple(warnings))
+
+
+def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -> MotorReadings:
+    states = recording.joint_states(topic, joints)
+    return MotorReadings(times_of(states), states.effort)
+
+
+def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) -> OpenedLog:
+    tables = {role: _table(log, role, joints) for role in COLUMN_ROLES}
+    if not np.isfinite(tables["position"]).any(axis=0).all():
+        missing = [name for name in joints if f"position.{name}" not in log.measured]
+        raise RecordingError(
+            f"--columns of {path}",
+            got=f"no position of {', '.join(missing)}" if missing else "positions that are all nan",
+            expected=f"position.JOINT for each of {', '.join(joints)}",
+            remedy="name these columns; a joint that rests needs a column too",
+        )
+    motors = {
+        role: MotorReadings(log.time, tables[role]) if np.isfinite(tables[role]).any() else None
+        for role in COLUMN_ROLES[3:]
+    }
+    arm = ArmLog(
+        joints,
+        log.time,
+        log.time,
+        tables["position"],
+        tables["velocity"],
+        tables["effort"],
+        motors["voltage"],
+        motors["temperature"],
+    )
+    # Stamps of messages cannot be before 1970: a log that begins at negative times is moved by whole seconds.
+    origin = max(0, -int(np.floor(log.time[0]))) * 1_000_000_000
+    return OpenedLog(arm, origin, {"log": str(path), "SHA-256": log.sha256, "columns": columns}, ())
+
+
+def _as_measured(columns: str, joints: tuple[str, ...]) -> str:
+    """The description with each ROLE.JOINT as a measured channel of that name, which is how text logs are read."""
+    parts = []
+    for place, part in enumerate(columns.split(",")):
+        name, colon, unit = part.strip().partition(":")
+        if name in ("time", "_"):
+            parts.append(part.strip())
+            continue
+        role, _, joint = name.partition(".")
+        if role not in COLUMN_ROLES or joint not in joints:
+            raise RecordingError(
+                f"column {place + 1} of --columns",
+                got=repr(name),
+                expected=f"time, _ or ROLE.JOINT, ROLE of {', '.join(COLUMN_ROLES)}, JOINT of {', '.join(joints)}",
+                remedy="give each column of the file one of these names, in file order; _ skips one",
+            )
+        parts.append(f"measured.{name}{colon}{unit}")
+    return ",".join(parts)
+
+
+def _table(log: TextLog, role: str, joints: tuple[str, ...]) -> Vector:
+    missing = np.full(len(log.time), np.nan)
+    return np.column_stack([log.measured.get(f"{role}.{name}", missing) for name in joints])
+
+
+def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
+    """Refuse a log of which the filter could make nothing that is right."""
+    if not np.isfinite(arm.effort).any():
+        raise RecordingError(
+            f"{path}",
+            got="states of the arm without efforts",
+            expected="efforts [N m] of its joints: without them friction and heat cannot be told",
+            remedy="record a driver that reports effort, as the youBot's does; in a text log name effort.JOINT columns",
+        )
+    if not np.isfinite(arm.position).all(axis=1).any():
+        raise RecordingError(
+            f"{path}",
+            got="not one message with the positions of all joints",
+            expected="positions [rad] that are numbers",
+            remedy="check the driver and its encoders",
+        )
+    beyond = angles_beyond(arm.position, *joint_limits(robot))
+    if beyond > _NO_RADIANS:
+        raise RecordingError(
+            f"{path}",
+            got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
+            expected="angles [rad] counted as urdf/youbot.urdf does",
+            remedy="record the driver's own states; in a text log write position.JOINT:deg",
+        )
+
+
+TEMPERATURE = "sensor_msgs/msg/Temperature"
+FLOAT = "std_msgs/msg/Float64"
+POINT, POINT_OF = "geometry_msgs/msg/PointStamped", "geometry_msgs/msg/Point"
+INERTIA, INERTIA_OF = "geometry_msgs/msg/InertiaStamped", "geometry_msgs/msg/Inertia"
+VECTOR = "geometry_msgs/msg/Vector3"
+_FRICTION_RATE = 50.0  # [Hz] that of node arm_ekf
+_PAYLOAD_RATE = 1.0  # [Hz] likewise
+_BASE_FRAME = "base_footprint"
+
+_Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
+
+
+def write_estimates(folder: Path, replay: ArmReplay, robot: Robot, origin: int) -> None:
+    """Write a rosbag2 folder with the topics, types and rates of node arm_ekf; any viewer of bags reads it.
+
+    Args:
+        folder: new or empty.
+        replay: what is written.
+        robot: whose arm it is.
+        origin: time 0 of the log [ns since 1970].
+
+    Raises:
+        RecordingError: the folder holds something already, or cannot be written.
+        ResourceError: rosbags or mcap is not installed.
+    """
+    rows = [*_joints(replay, robot, origin), *_heat(replay, robot, origin), *_support(replay, robot, origin)]
+    with BagWriter(folder, {"youbot_dynamics": __version__, "robot_id": robot.robot_id}) as bag:
+        for time, topic, type_name, cdr in sorted(rows, key=lambda row: row[0]):
+            bag.add_topic(topic, type_name)
+            bag.write(topic, cdr, _ns(time, origin))
+
+
+def _ns(time: float, origin: int) -> int:
+    return origin + round(time * 1e9)
+
+
+def _joints(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
+    log, track = replay.log, replay.track
+    said, limiter = replay.settings, RateLimiter(_FRICTION_RATE)
+    ahead = FrictionFeedforward(robot.arm.model(), said.smoothing_speed, said.feedforward_share)
+    for row in np.flatnonzero(track.taken & np.isfinite(track.position).all(axis=1)).tolist():
+        time = float(log.stamp[row])
+        stamp, speed = _ns(time, origin), track.speed[row]
+        cdr = joint_state_cdr(stamp, log.joints, track.position[row], speed, log.effort[row])
+        yield time, "/arm_1/estimated_joint_states", JOINT_STATE, cdr
+        if limiter.due(time):
+            friction = joint_state_cdr(stamp, log.joints, effort=track.friction_torque[row])
+            yield time, "/arm_1/friction", JOINT_STATE, friction
+            feedforward = joint_state_cdr(stamp, log.joints, effort=ahead.torque(speed))
+            yield time, "/arm_1/friction_feedforward", JOINT_STATE, feedforward
+
+
+def _heat(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
+    heat, joints = replay.heat, replay.log.joints
+    frames = robot.arm.model().tree.names
+    parts = (
+        ("winding", heat.winding, heat.winding_deviation),
+        ("housing", heat.housing, heat.housing_deviation),
+    )
+    for row, time in enumerate(heat.time.tolist()):
+        for part, temperature, deviation in parts:
+            for k, joint in enumerate(joints):
+                variance = float(deviation[row, k]) ** 2
+                cdr = temperature_cdr(_ns(time, origin), frames[k], float(temperature[row, k]), variance)
+                yield time, f"/arm_1/{joint}/{part}_temperature", TEMPERATURE, cdr
+    for time, torque in zip(heat.limit_time.tolist(), heat.torque, strict=True):
+        cdr = joint_state_cdr(_ns(time, origin), joints, effort=torque)
+        yield time, "/arm_1/torque_available", JOINT_STATE, cdr
+
+
+def _support(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
+    """The wheels of a base that stands, and the payload once a second where it is known."""
+    found, last_link = replay.support, robot.arm.model().tree.names[-1]
+    limiter = RateLimiter(_PAYLOAD_RATE)
+    for row, time in enumerate(found.time.tolist()):
+        ns, forces = _ns(time, origin), found.normal_forces[row]
+        cdr = joint_state_cdr(ns, robot.driver.wheel_joints, effort=forces)
+        yield time, "/wheel_normal_forces", JOINT_STATE, cdr
+        yield time, "/tip_over_margin", FLOAT, _cdr(FLOAT, float(forces.min()))
+        point = _made(POINT_OF, *found.centre_of_mass[row].tolist())
+        yield time, "/centre_of_mass", POINT, _cdr(POINT, _header(ns, _BASE_FRAME), point)
+        mass = float(found.payload[row])
+        if not np.isnan(mass) and limiter.due(time):
+            centre = _made(VECTOR, *found.payload_centre[row].tolist())
+            inertia = _made(INERTIA_OF, max(0.0, mass), centre, *[0.0] * 6)
+            yield time, "/payload", INERTIA, _cdr(INERTIA, _header(ns, last_link), inertia)
+
+
+def _made(type_name: str, *fields: object) -> object:
+    return jazzy_types().types[type_name](*fields)  # type: ignore[arg-type]
+
+
+def _header(stamp_ns: int, frame_id: str) -> object:
+    time = _made("builtin_interfaces/msg/Time", *divmod(stamp_ns, 1_000_000_000))
+    return _made("std_msgs/msg/Header", time, frame_id)
+
+
+def _cdr(type_name: str, *fields: object) -> bytes:
+    return bytes(jazzy_types().serialize_cdr(_made(type_name, *fields), type_name))
+
+
+def temperature_cdr(stamp_ns: int, frame_id: str, temperature: float, variance: float) -> bytes:
+    """Serialise a sensor_msgs/msg/Temperature.
+
+    Args:
+        stamp_ns: header stamp [ns].
+        frame_id: frame of the header.
+        temperature: [degC].
+        variance: [K2].
+    """
+    return _cdr(TEMPERATURE, _header(stamp_ns, frame_id), temperature, variance)
+
 
 _DONE = 0
 _PIPED = 160  # columns where the output is no terminal
 _BAG = "estimates"
+_NODE = "arm_ekf"
+# Of the node and of no concern to a log: frames, and what ROS gives to every node.
+_ELSEWHERE = ("base_frame", "frame_prefix", "use_sim_time", "start_type_description_service")
 
 
 def replay_command(given: argparse.Namespace) -> int:
@@ -41,11 +351,11 @@ def replay_command(given: argparse.Namespace) -> int:
     with steps("youbot replay") as step:
         step("reading")
         opened = open_log(given.log, robot, given.columns, topics, given.invert_effort)
-        replay = replay_arm(opened.arm, robot, replay_settings(settings), step)
+        replay = replay_arm(opened.arm, robot, settings, step)
         if given.out is not None:
             step("drawing the report")
             provenance = {**opened.provenance, "youbot_dynamics": __version__, **_files(given)}
-            page = render(f"Replay of {given.log.name}", replay, robot, provenance, opened.warnings)
+            page = replay_page(f"Replay of {given.log.name}", replay, robot, provenance, opened.warnings)
             given.out.mkdir(parents=True, exist_ok=True)
             step("writing the estimates")
             write_estimates(given.out / _BAG, replay, robot, opened.origin)
@@ -57,6 +367,37 @@ def replay_command(given: argparse.Namespace) -> int:
         if given.out is not None:
             announce(f"wrote {given.out / 'report.html'} and {given.out / _BAG}, a bag")
     return _DONE
+
+
+def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot, ArmSettings]:
+    """Robot and settings that node arm_ekf would have, in no namespace, with these files: the latter wins.
+
+    Args:
+        result_file: of `youbot identify`.
+        params_file: a ROS parameter file; its sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
+
+    Raises:
+        ParameterError: as `load_robot`; a parameter that the node does not have, with the nearest one, or a value
+            that it refuses.
+    """
+    robot = load_robot(result_file, params_file)
+    facts = {one.name: one for one in robot_table()}
+    table = {one.name: one for one in settings_table(ArmSettings)}
+    told: dict[str, Value] = {}
+    for path in (result_file, params_file):
+        if path is None:
+            continue
+        for name, value in read_parameters(path, _NODE).items():
+            if name in _ELSEWHERE or name.startswith("qos_overrides."):
+                continue
+            try:
+                check_names([name], [*facts, *table])
+                told[name] = {**facts, **table}[name].check(value)
+            except ParameterError as refused:
+                place = f"parameter file {path}, node {_NODE}: {refused.thing}"
+                raise ParameterError(place, got=refused.got, expected=refused.expected, remedy=refused.remedy) from None
+    own = {name: value for name, value in told.items() if name.split(".")[0] == PREFIX}
+    return robot_from_values({**values_of(robot), **own}), settings_from_values(ArmSettings, told)
 
 
 def as_json(replay: ArmReplay, opened: OpenedLog) -> str:
@@ -117,10 +458,10 @@ def _print(replay: ArmReplay, opened: OpenedLog) -> None:
         console = Console(soft_wrap=True, width=_PIPED)
     table = Table(title="the arm by its filter")
     table.add_column("joint", no_wrap=True)
-    for name in column_names():
+    for name in JOINT_COLUMNS:
         table.add_column(name, justify="right")
     for one in replay.summary:
-        table.add_row(one.joint, *("-" if "nan" in cell else cell for cell in cells(one)))
+        table.add_row(one.joint, *("-" if "nan" in cell else cell for cell in joint_cells(one)))
     console.print(table)
     for name, count in replay.counts.items():
         if count:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
-from youbot_dynamics.commands.progress import announce, steps
+from youbot_dynamics.commands.terminal import announce, steps
 from youbot_dynamics.compiled import kept_in
+from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.nodes.processes import follow_parent
 from youbot_dynamics.warm_up import NODES, use_node
 
@@ -21,6 +23,7 @@ def warm_up() -> int:
 
     Raises:
         OSError: there is no place for what is compiled.
+        ResourceError: it could not be kept there, or the system ended a process that compiled.
     """
     place, began, compiled = kept_in(), time.monotonic(), 0
     processes = min(os.cpu_count() or 1, len(NODES))
@@ -29,9 +32,16 @@ def warm_up() -> int:
         running = [pool.submit(use_node, node) for node in NODES]
         step("compiling, up to a minute")
         step.count(0, len(NODES))
-        for number, each in enumerate(as_completed(running)):
-            compiled += each.result()
-            step.count(number + 1, len(NODES))
+        try:
+            for number, each in enumerate(as_completed(running)):
+                functions, lost = each.result()
+                if lost:
+                    raise ResourceError("machine code", got=lost, remedy="make room there, or set NUMBA_CACHE_DIR")
+                compiled += functions
+                step.count(number + 1, len(NODES))
+        except BrokenProcessPool:
+            ended = "one of its processes was killed, perhaps for want of memory"
+            raise ResourceError("youbot warm-up", got=ended, remedy="free memory, and start it again") from None
     took = f"{time.monotonic() - began:.0f} s"
     announce(f"compiled {compiled} functions in {took}, kept in {place}" if compiled else f"all is compiled ({took})")
     return 0

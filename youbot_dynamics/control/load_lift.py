@@ -7,42 +7,20 @@ joint accelerations that go with the load's.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.control.free_body import FreeBody
+from youbot_dynamics.control.free_body import FreeBody, Load
 from youbot_dynamics.control.lq_tracking import TrackingGains
+from youbot_dynamics.dynamics.rigid_body import inertia_about
+from youbot_dynamics.dynamics.tree import Tree
 
 _NUDGE = 1e-6  # [s] over which the rate of the Jacobian is taken
 _FLAT = 1e-6  # share of the largest singular value below which a direction of the load cannot be moved
-
-
-class Chain(Protocol):
-    """What a lift needs of a chain of bodies: `dynamics.tree.Tree` has it."""
-
-    def poses(self, q: ArrayLike) -> Vector:
-        """Poses (n, 4, 4) of the bodies at q (nq,)."""
-        ...
-
-    def body(self, body: int | str) -> int:
-        """Index of a body."""
-        ...
-
-    def jacobian(self, q: ArrayLike, body: int | str) -> Vector:
-        """Jacobian (6, nv) of a body at q (nq,), in its own frame."""
-        ...
-
-    def propagate_force(self, q: ArrayLike, body: int | str, wrench: ArrayLike) -> Vector:
-        """Joint forces (nv,) of a wrench (6,) on a body at q (nq,)."""
-        ...
-
-    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
-        """Joint forces (nv,) for accelerations (nv,) at q (nq,) and v (nv,)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +55,7 @@ class LiftLaw:
         gains: of its optimal motion.
     """
 
-    chain: Chain
+    chain: Tree
     carrier: int | str
     body: FreeBody
     gains: TrackingGains
@@ -108,3 +86,23 @@ class LiftLaw:
         torque = propagated + self.chain.inverse_dynamics(positions, speeds, accelerations)
         unmoved = float(np.linalg.norm(wanted - jacobian @ accelerations))
         return LiftStep(state, push, wrench, propagated, torque, unmoved)
+
+
+def with_load(tree: Tree, body: int | str, load: Load) -> Tree:
+    """Same tree with a load fixed to a body.
+
+    Args:
+        tree: of any bodies.
+        body: that carries the load, by index or name.
+        load: in the frame of that body.
+
+    Raises:
+        InputError: no such body.
+        ModelError: a load that no body has.
+    """
+    i, layout = tree.body(body), tree.layout
+    masses, moments, inertias = (part.copy() for part in (layout.masses, layout.first_moments, layout.inertias))
+    masses[i] += load.mass
+    moments[i] += load.mass * load.centre_of_mass
+    inertias[i] += inertia_about(load.inertia, load.mass, load.centre_of_mass)
+    return dataclasses.replace(tree, layout=layout._replace(masses=masses, first_moments=moments, inertias=inertias))

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.control.base_predictor import BasePredictor
+from youbot_dynamics.control.tracker import BasePredictor
 from youbot_dynamics.dynamics.driven_base import DrivenBase, droop
 from youbot_dynamics.dynamics.mecanum_dynamics import ROLLER_SPEED_SCALE, WHEEL_SPEED_SCALE
 from youbot_dynamics.kinematics import planar

@@ -1,8 +1,10 @@
-"""Planar trajectories: timed poses joined by constant body twists, with an optional feed-forward."""
+"""Trajectories and programs of the base: sampled poses with feed-forward, and twists held for a time each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import cos, pi, sin
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +12,43 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.errors import ProgramError, TrajectoryError
+from youbot_dynamics.files import read_text
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.arcs import along
 from youbot_dynamics.parameters import setting
+from youbot_dynamics.robot_base import Base
+
+_SMALL_TURN = 1e-4  # [rad], as in `planar`: below it series stand in for the quotients
+
+
+@compiled
+def _quotients(turn: float) -> tuple[float, float]:
+    """Return sin(a)/a and (1 - cos(a))/a for a = turn [rad]."""
+    if abs(turn) < _SMALL_TURN:
+        return 1.0 - turn * turn / 6.0, turn / 2.0 - turn * turn * turn / 24.0
+    half = sin(0.5 * turn)
+    return sin(turn) / turn, 2.0 * half * half / turn
+
+
+@compiled
+def along(x: float, y: float, yaw: float, dx: float, dy: float, turn: float) -> tuple[float, float, float]:
+    """Pose reached from (x, y, yaw) by a body displacement (dx, dy, turn) [m, m, rad]; the yaw is not wrapped."""
+    a, b = _quotients(turn)
+    ahead, left = dx * a - dy * b, dx * b + dy * a
+    c, s = cos(yaw), sin(yaw)
+    return x + c * ahead - s * left, y + s * ahead + c * left, yaw + turn
+
+
+@compiled
+def between(x: float, y: float, yaw: float, to_x: float, to_y: float, to_yaw: float) -> tuple[float, float, float]:
+    """Body displacement [m, m, rad] of the arc from one pose to another; it turns by at most pi."""
+    c, s = cos(yaw), sin(yaw)
+    ahead, left = c * (to_x - x) + s * (to_y - y), c * (to_y - y) - s * (to_x - x)
+    turn = (to_yaw - yaw + pi) % (2.0 * pi) - pi
+    a, b = _quotients(turn)
+    scale = a * a + b * b
+    return (ahead * a + left * b) / scale, (left * a - ahead * b) / scale, turn
+
 
 _LARGEST = 1e6  # [m, rad, s, ...] beyond which a number is a mistake, and sums lose their digits
 
@@ -137,6 +172,11 @@ class Trajectory:
     Raises:
         TrajectoryError: wrong shapes, no points, numbers that are not finite or beyond 1e6, or times that do not
             increase.
+
+    Example:
+        >>> path = yd.Trajectory([0.0, 2.0], [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]])
+        >>> path.pose(1.0)
+        array([0.25, 0.  , 0.  ])
     """
 
     times: Vector
@@ -253,3 +293,102 @@ def _fixed_rates(poses: Vector, twists: Vector) -> Vector:
     """Rates of x, y, yaw (n, 3) in the fixed frame from body twists (n, 3) at poses (n, 3)."""
     c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
     return np.column_stack([c * twists[:, 0] - s * twists[:, 1], s * twists[:, 0] + c * twists[:, 1], twists[:, 2]])
+
+
+LARGEST = 5_000_000  # [bytes] of a program file
+_SHORTEST_HOLD, _LONGEST_HOLD = 1e-3, 60.0  # [s]
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Body twists, each held for `dt`.
+
+    Args:
+        name: what it is called in messages and reports.
+        twists: (n, 3) [m/s, m/s, rad/s].
+        dt: time each line is held [s].
+        time_scale: how many times slower than written this already is [1].
+    """
+
+    name: str
+    twists: Vector
+    dt: float
+    time_scale: float = 1.0
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        return len(self.twists) * self.dt
+
+    def trajectory(self) -> Trajectory:
+        """Poses reached by the held twists from the origin: exact on SE(2), not the lab's Euler sum."""
+        poses: list[Vector] = [np.zeros(3)]
+        for twist in self.twists:
+            poses.append(planar.integrate(poses[-1], twist, self.dt))
+        return Trajectory(np.arange(len(poses), dtype=float) * self.dt, np.array(poses))
+
+    def scaled(self, time_scale: float) -> Program:
+        """Same path in `time_scale` times the time: every line is held longer and driven slower."""
+        return Program(self.name, self.twists / time_scale, self.dt * time_scale, self.time_scale * time_scale)
+
+    def check(self, base: Base) -> None:
+        """Refuse a program that the base cannot follow.
+
+        Raises:
+            ProgramError: names the line, the wheel speed or acceleration it needs, and the time scale that fits.
+        """
+        limits = base.limits
+        wheel = np.abs(self.twists @ base.geometry.mecanum().inverse_matrix.T).max(axis=1)
+        steps = np.diff(np.vstack([np.zeros(3), self.twists, np.zeros(3)]), axis=0) / self.dt
+        linear = np.hypot(steps[:, 0], steps[:, 1])
+        angular = np.abs(steps[:, 2])
+        needs = (
+            ("a wheel speed", wheel, limits.wheel_speed, "rad/s", 1.0),
+            ("an acceleration", linear, limits.acceleration, "m/s2", 0.5),
+            ("an angular acceleration", angular, limits.angular_acceleration, "rad/s2", 0.5),
+        )
+        slower = max(float((values.max() / limit) ** power) for _, values, limit, _, power in needs)
+        for what, values, limit, unit, _ in needs:
+            line = int(np.argmax(values))
+            if values[line] > limit * (1.0 + 1e-9):
+                raise ProgramError(
+                    f"program {self.name}, line {min(line + 1, len(self.twists))}",
+                    got=f"{what} of {values[line]:.3g} {unit}",
+                    expected=f"at most {limit:g} {unit}",
+                    remedy=f"drive it slower with --time-scale {np.ceil(self.time_scale * slower * 100.0) / 100.0:.4g}",
+                )
+
+
+def read_program(path: Path | str, dt: float, limit: int = LARGEST) -> Program:
+    """Read a program file; empty lines and lines that begin with # are skipped.
+
+    Args:
+        path: text file, three numbers a line: Vx Vy Omega [m/s, m/s, rad/s].
+        dt: time each line is held [s].
+        limit: most bytes the file may have, before `files.scaled`.
+
+    Raises:
+        ProgramError: missing file, one beyond the limit, no lines, or a line that is not three finite numbers.
+    """
+    if not _SHORTEST_HOLD <= dt <= _LONGEST_HOLD:
+        raise ProgramError("--dt", got=f"{dt:g} s", expected=f"{_SHORTEST_HOLD:g} to {_LONGEST_HOLD:g} s")
+    text = read_text(path, ProgramError, f"program {path}", "a text file with lines Vx Vy Omega", limit)
+    rows = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.split("#", 1)[0].split()
+        if not content:
+            continue
+        try:
+            row = [float(word) for word in content]
+        except ValueError:
+            row = []
+        if len(row) != 3 or not np.all(np.isfinite(row)):
+            raise ProgramError(
+                f"program {path}, line {number}",
+                got=repr(line.strip()[:60]),
+                expected="three numbers: Vx Vy Omega",
+            )
+        rows.append(row)
+    if not rows:
+        raise ProgramError(f"program {path}", got="no lines", expected="lines Vx Vy Omega, one a time step")
+    return Program(Path(path).stem, np.array(rows), dt)

@@ -1,19 +1,26 @@
-"""From commanded twists to four wheel speeds: refusal, priority, timeout, limits (systems 29-31)."""
+"""From commanded twists to four wheel speeds: refusal, priority, timeout, limits (systems 29-31), rollers to come.
+
+`BaseDriver` is what the node base_controller and `scenario.drive` run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import hypot, isfinite
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameters import setting
+from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import BaseLimits
 
-Vector = NDArray[np.float64]
+if TYPE_CHECKING:
+    from youbot_dynamics.control.roller_preview import RollerPreview
 
 # Beyond this multiple of the wheel speed limit a command is a mistake, not a wish: refused, not scaled.
 REFUSAL_FACTOR = 10.0
@@ -71,9 +78,22 @@ def limit_acceleration(twist: ArrayLike, previous: ArrayLike, limits: BaseLimits
 class CommanderSettings:
     """Behaviour of the base controller that can be tuned."""
 
-    rate: float = setting(50.0, "Commands per second.", unit="Hz", low=5.0, high=500.0, read_only=True)
+    rate: float = setting(
+        50.0,
+        "Commands per second.",
+        unit="Hz",
+        low=5.0,
+        high=500.0,
+        read_only=True,
+        source="youbot/youbot_driver_ros_interface@db124ec launch/youbot_driver.launch: 50 Hz",
+    )
     command_timeout: float = setting(
-        0.5, "Age at which a command stops counting; then the base is braked.", unit="s", low=0.05, high=5.0
+        0.5,
+        "Age at which a command stops counting; then the base is braked.",
+        unit="s",
+        low=0.05,
+        high=5.0,
+        source="chosen: shortest of the time-outs published for youBot bases, 0.5 to 2 s (docs/robot_facts.md)",
     )
 
 
@@ -160,3 +180,78 @@ class WheelCommander:
         self._twist = reached
         limited = max(map(abs, (reached - wish).tolist())) > 1e-12
         return WheelCommand(reached, self.base.wheel_speeds(reached), active, limited)
+
+
+class PhaseMonitor(Protocol):
+    """Follows the wheels to see whether the roller phases that are known hold, as `estimation.phase_guard.PhaseGuard`.
+
+    Attributes:
+        lost: why the phases are not known; "" while they are.
+    """
+
+    lost: str
+
+    def update(self, stamp: float, wheel_angles: ArrayLike) -> str:
+        """Take one reading, (n,) [rad] at its stamp [s]; returns `lost`."""
+
+
+@dataclass(frozen=True, eq=False)
+class BaseCommand(WheelCommand):
+    """What is sent in one control period, in mean wheel speeds and for the rollers to come.
+
+    Args:
+        rolling_speeds: (n,) what the driver is sent [rad/s]; the mean wheel speeds where no roller phases are known.
+    """
+
+    rolling_speeds: Vector
+
+
+class BaseDriver:
+    """Decides what the wheels do, and follows them for the rollers they will stand on.
+
+    Args:
+        robot: what is believed of it.
+        settings: rate and timeout.
+        phases: watches the roller phases. The preview, and the compiler with it, is loaded where these are known alone.
+
+    Attributes:
+        commander: which takes and limits commands.
+        period: [s] between commands.
+        phases: as given.
+    """
+
+    def __init__(self, robot: Robot, settings: CommanderSettings, phases: PhaseMonitor) -> None:
+        self.period = 1.0 / settings.rate
+        self.commander = WheelCommander(robot.base.geometry.mecanum(), robot.base.limits, settings.command_timeout)
+        self.phases = phases
+        self._rollers: RollerPreview | None = None
+        if not phases.lost:
+            from youbot_dynamics.control.roller_preview import RollerPreview  # with the compiler: 60 MB
+
+            self._rollers = RollerPreview(robot.base.geometry.wheels(), robot.base.driven(), self.period)
+
+    def take_wheels(self, stamp: float, angles: Vector) -> str:
+        """Take wheel angles (n,) [rad], positive forward, at a stamp [s]; why they lose the phases, "" if not."""
+        if self._rollers is None:
+            return ""
+        lost = self.phases.update(stamp, angles)
+        if lost:
+            self._rollers = None
+        else:
+            self._rollers.observe(stamp, angles)
+        return lost
+
+    def step(self, now: float, stamp: float) -> BaseCommand | None:
+        """Command of this period, None before the first valid one.
+
+        Args:
+            now: steady time [s].
+            stamp: the same moment on the clock of the readings [s].
+        """
+        command = self.commander.step(now, self.period)
+        if command is None:
+            return None
+        rolling = command.wheel_speeds
+        if self._rollers is not None:
+            rolling = limit_wheels(self._rollers.wheel_speeds(stamp, command.twist), self.commander.limits.wheel_speed)
+        return BaseCommand(command.twist, command.wheel_speeds, command.source, command.limited, rolling)

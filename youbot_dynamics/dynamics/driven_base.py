@@ -19,15 +19,13 @@ from math import ceil, cos, exp, sin
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array, number, read_only
+from youbot_dynamics.arrays import Vector, array, number, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics, accelerate, friction_forces
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.frozen import MadeOfArguments
-
-Vector = NDArray[np.float64]
 
 STEP = 2e-3  # [s] longest a step should be: less than commands are apart, a fraction of the loops' time constants
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from math import tanh
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array, number, read_only
+from youbot_dynamics.arrays import Vector, array, number, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-
-Vector = NDArray[np.float64]
 
 # Coulomb friction rises from 0 to its full value over about these speeds. Explicit steps come to rest without a change
 # of sign while its slope over the effective inertia stays below 1 / step, and ring without end from 2 / step on.

@@ -9,12 +9,10 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import array
+from youbot_dynamics.arrays import Flags, Vector, array
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
 
-Vector = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Numbers = MutableSequence[float] | NDArray[np.float64]
 
 _FLATTEST = 1e-9  # smallest singular value over the largest of a layout that still carries moments

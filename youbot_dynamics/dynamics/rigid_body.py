@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array, number
+from youbot_dynamics.arrays import Vector, array, number
 from youbot_dynamics.errors import InputError, ModelError
-
-Vector = NDArray[np.float64]
 
 # An inertia may break the triangle inequality by this part of its largest moment: rounding of CAD programs.
 _ROUNDING = 1e-6

@@ -6,15 +6,116 @@ keeps all its signs, and is seen only by looking at the robot.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.estimation.driver_findings import ERROR, NOT_TOLD, OK, WARNING, DriverFinding
-from youbot_dynamics.estimation.driver_readings import JointsHeard, OdometryHeard, Times
 from youbot_dynamics.robot import Driver, doubled
+
+OK, WARNING, ERROR, NOT_TOLD = "ok", "warning", "error", "not told"
+VERDICTS = (OK, WARNING, ERROR, NOT_TOLD)
+
+
+@dataclass(frozen=True)
+class DriverFinding:
+    """One item of the check.
+
+    Args:
+        item: what was looked at.
+        verdict: one of VERDICTS.
+        text: what was seen.
+        remedy: what to do next; empty where nothing is.
+        values: figures behind it, by name with unit.
+    """
+
+    item: str
+    verdict: str
+    text: str
+    remedy: str = ""
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+def worst(findings: Iterable[DriverFinding]) -> str:
+    """Verdict on all: an error before what could not be told, that before warnings."""
+    seen = {finding.verdict for finding in findings}
+    return next((verdict for verdict in (ERROR, NOT_TOLD, WARNING) if verdict in seen), OK)
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """Times of n messages of one kind.
+
+    Args:
+        stamp: (n,) of their headers [s].
+        received: (n,) by the clock of this machine [s]; that of the stamps where both are set.
+        arrived: (n,) by the steady clock, which never jumps [s].
+    """
+
+    stamp: Vector
+    received: Vector
+    arrived: Vector
+
+    @property
+    def count(self) -> int:
+        """How many messages."""
+        return len(self.stamp)
+
+    def rate(self) -> float:
+        """Messages a second; 0 where fewer than two were heard."""
+        lasted = float(self.arrived[-1] - self.arrived[0]) if self.count > 1 else 0.0
+        return (self.count - 1) / lasted if lasted > 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class JointsHeard:
+    """n messages on k joints, in the driver's signs; NaN where a message says nothing.
+
+    Args:
+        joints: names, k.
+        times: of the messages.
+        position: (n, k) [rad].
+        velocity: (n, k) [rad/s].
+        effort: (n, k) [N m].
+    """
+
+    joints: tuple[str, ...]
+    times: Times
+    position: Vector
+    velocity: Vector
+    effort: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class OdometryHeard:
+    """n messages of the driver's own odometry.
+
+    Args:
+        times: of the messages.
+        twist: (n, 3) in the body frame [m/s, m/s, rad/s].
+    """
+
+    times: Times
+    twist: Vector
+
+
+def joints_heard(
+    joints: Sequence[str], rows: Sequence[tuple[float, float, float, Sequence[float], Sequence[float], Sequence[float]]]
+) -> JointsHeard:
+    """Joint messages from rows (stamp, received, arrived, position (k,), velocity (k,), effort (k,)) in SI units."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 6
+    fields = [np.array(column, dtype=float).reshape(len(rows), len(joints)) for column in columns[3:]]
+    return JointsHeard(tuple(joints), Times(*(np.array(c, dtype=float) for c in columns[:3])), *fields)
+
+
+def odometry_heard(rows: Sequence[tuple[float, float, float, Vector]]) -> OdometryHeard:
+    """Odometry from rows (stamp, received, arrived, twist (3,)) in SI units."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 4
+    times = Times(*(np.array(column, dtype=float) for column in columns[:3]))
+    return OdometryHeard(times, np.array(columns[3], dtype=float).reshape(len(rows), 3))
+
 
 RATE = 50.0  # [Hz] of the driver's loop
 _RATE_MARGIN = 0.1  # share of it

@@ -1,24 +1,140 @@
 """What the gripper carries, from the torque errors of the arm's filter (gravity of systems 7 and 18).
 
-A payload drives the joints by a torque that is linear in its mass m and its first moment m c (`payload_rows`).
+A payload drives the joints by a torque that is linear in its mass m and its first moment m c (`torque_rows`).
 Nothing else tells a payload from a wrong model, so what the model may have wrong is estimated along: links and rotors
 heavier by a share, Coulomb and viscous friction of each joint. The deviation therefore stays large until the arm has
 been where these differ, or until `tare` was told that an arm that has swung before is empty. The base is taken for
 level and unaccelerated.
+
+Torques that a payload, or a model that is wrong, adds at the joints of an arm (systems 7, 18, 20).
+
+A body of mass m whose centre stands at c in the frame of the last link drives the joints with
+
+    w = -J' [m a + wd x m c + w x (w x m c); m c x a] = Y(q, v, v') (m, m c)
+
+where J is the Jacobian of that link, a the acceleration of its origin less that of gravity, w and wd its angular
+velocity and acceleration: linear in m and m c. What its spread about the joint adds, c x m (wd x c) and its own
+inertia, is left out: some 1 % of its pull.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, number, read_only
+from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import ArmModel
-from youbot_dynamics.estimation.arm_ekf import ArmBelief
-from youbot_dynamics.estimation.arm_ekf_tuning import ESTIMATED, ArmEkfTuning
-from youbot_dynamics.estimation.payload_rows import torque_rows
-from youbot_dynamics.estimation.speed_rate import SpeedRate
+from youbot_dynamics.dynamics.tree import Layout
+from youbot_dynamics.estimation.arm_ekf import ESTIMATED, ArmBelief, ArmEkfTuning
+from youbot_dynamics.parameters import setting
+
+PAYLOAD = 4  # columns of its mass and its first moment
+
+
+@compiled
+def torque_rows(layout: Layout, poses: Vector, speed: Vector, acceleration: Vector) -> Vector:
+    """Slopes (n, 4 + 4 n) of the torques that drive the joints beside the motors, over what may cause them.
+
+    Columns: mass and first moment (3,) of the payload; shares by which each link and each rotor is heavier than known;
+    Coulomb torque and viscous coefficient by which the friction of each joint is larger.
+
+    Args:
+        layout: chain of n revolute joints, on a base at rest.
+        poses: (n, 4, 4) of its bodies.
+        speed: (n,) [rad/s].
+        acceleration: (n,) [rad/s2].
+    """
+    n = len(speed)
+    rows = np.zeros((n, PAYLOAD + 4 * n))
+    axes, places = np.zeros((n, 3)), np.zeros((n, 3))
+    spin, spin_rate, pull = np.zeros(3), np.zeros(3), -layout.gravity
+    turn = np.eye(3)
+    for k in range(n):
+        turn = np.ascontiguousarray(poses[k, :3, :3])
+        axes[k], places[k] = turn @ layout.axes[k], poses[k, :3, 3]
+        if k > 0:
+            pull = pull + carried(spin, spin_rate, places[k] - places[k - 1])
+        turning = axes[k] * speed[k]
+        spin_rate = spin_rate + axes[k] * acceleration[k] + np.cross(spin, turning)
+        spin = spin + turning
+        first, second = turn @ layout.first_moments[k], turn @ layout.inertias[k] @ turn.T
+        force = layout.masses[k] * pull + carried(spin, spin_rate, first)
+        moment = second @ spin_rate + np.cross(spin, second @ spin) + np.cross(first, pull)
+        drive(axes, places, k, force, moment, rows[:, PAYLOAD + k])
+        rows[k, PAYLOAD + n + k] = -layout.rotor_inertias[k] * acceleration[k]
+        rows[k, PAYLOAD + 2 * n + k] = -np.sign(speed[k])
+        rows[k, PAYLOAD + 3 * n + k] = -speed[k]
+    drive(axes, places, n - 1, pull, np.zeros(3), rows[:, 0])
+    for axis in range(3):
+        unit = np.ascontiguousarray(turn[:, axis])
+        drive(axes, places, n - 1, carried(spin, spin_rate, unit), np.cross(unit, pull), rows[:, 1 + axis])
+    return rows
+
+
+@compiled
+def carried(spin: Vector, spin_rate: Vector, arm: Vector) -> Vector:
+    """Acceleration (3,) of the end of an arm (3,) over that of its begin, on a body of spin (3,) and its rate (3,)."""
+    return np.cross(spin_rate, arm) + np.cross(spin, np.cross(spin, arm))
+
+
+@compiled
+def drive(axes: Vector, places: Vector, body: int, force: Vector, moment: Vector, torques: Vector) -> None:
+    """Write the torques (n,) by which a body that needs a force (3,) and moment (3,) at its joint drives the joints.
+
+    Args:
+        axes: (n, 3) of the joints in the world.
+        places: (n, 3) [m].
+        body: index; joints up to its own are driven.
+        force: in the world [N].
+        moment: about the body's joint [N m].
+        torques: (n,) written [N m].
+    """
+    for j in range(body + 1):
+        torques[j] = -axes[j] @ (moment + np.cross(places[body] - places[j], force))
+
+
+_LONGEST_GAP = 0.5  # [s] between stamps, after which nothing is known of the slope
+
+
+class SpeedRate:
+    """Slope of n speeds behind a first-order lag, a = (v - u) / T with u' = a; it is exact, T late, on a ramp.
+
+    Args:
+        lag: T [s].
+
+    Raises:
+        ModelError: a lag that is not positive.
+    """
+
+    def __init__(self, lag: float) -> None:
+        self._lag = number("lag", lag, "s", above=0.0)
+        self._stamp = np.nan
+        self._before: Vector = np.zeros(0)
+        self._behind: Vector = np.zeros(0)
+        self._rate: Vector = np.zeros(0)
+
+    def take(self, stamp: float, speeds: ArrayLike) -> Vector:
+        """Accelerations (n,) after speeds (n,) at a stamp [s]: 0 at first, after a gap and where stamps do not go on.
+
+        Speeds run straight between two stamps. One that is no number leaves everything as it was.
+        """
+        told = np.array(speeds, dtype=np.float64)
+        if not np.isfinite(told).all():
+            return self._rate if len(self._rate) else np.zeros(len(told))
+        elapsed = stamp - self._stamp
+        if not 0.0 < elapsed <= _LONGEST_GAP:
+            self._behind = told
+        else:
+            left, lead = exp(-elapsed / self._lag), (self._lag / elapsed) * (told - self._before)
+            self._behind = told - lead + left * (self._behind - self._before + lead)
+        self._stamp, self._before = stamp, told
+        self._rate = (told - self._behind) / self._lag
+        return self._rate
+
 
 _MASS, _MOMENT = 0, slice(1, 4)
 _SLIDING = 0.03  # [rad/s] below it a torque error and a bristle cannot be told apart
@@ -38,7 +154,7 @@ class PayloadTuning:
         grip_deviation: how far from there it may be [m].
         memory: time constant with which a payload is forgotten [s]: it may have been put down.
         model_noise: share of the Coulomb torque by which a torque error strays for reasons not modelled.
-        largest_deviation: of the mass [kg], above which it counts as not identifiable.
+        payload_limit: deviation of the mass [kg] above which it counts as not identifiable.
 
     Raises:
         ModelError: a value outside its range.
@@ -49,7 +165,14 @@ class PayloadTuning:
     grip_deviation: float = 0.03
     memory: float = 60.0
     model_noise: float = 0.2
-    largest_deviation: float = 0.2
+    payload_limit: float = setting(
+        0.2,
+        "Deviation of the payload's mass above which it counts as not identifiable and is not published.",
+        unit="kg",
+        low=1e-3,
+        high=10.0,
+        source="chosen: 40 % of what the youBot may carry",
+    )
 
     def __post_init__(self) -> None:
         """Check all values."""
@@ -57,7 +180,7 @@ class PayloadTuning:
         number("grip_deviation", self.grip_deviation, "m", above=0.0)
         number("memory", self.memory, "s", above=0.0)
         number("model_noise", self.model_noise, "1", above=0.0)
-        number("largest_deviation", self.largest_deviation, "kg", above=0.0)
+        number("payload_limit", self.payload_limit, "kg", above=0.0)
         for axis, value in zip("xyz", self.grip_point, strict=True):
             number(f"grip_point.{axis}", value, "m")
 
@@ -115,7 +238,7 @@ class Payload:
         tuning = self.tuning
         if not self._rows:
             reason = "no joint has slid yet: move the arm"
-        elif deviation > tuning.largest_deviation:
+        elif deviation > tuning.payload_limit:
             reason = f"known to {deviation:.2f} kg only: move joints 2 to 4 both ways with the forearm level"
         else:
             reason = ""

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import read_only
-from youbot_dynamics.identification.fitting.verdict import Estimate
+from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.robot import PREFIX
 
 if TYPE_CHECKING:
-    from youbot_dynamics.identification.fitting.whiteness import Whiteness
+    from youbot_dynamics.identification.least_squares import Whiteness
 
-Vector = NDArray[np.float64]
+from youbot_dynamics.arrays import Vector
 
 BODIES = "arm_bodies"  # name of a product: the ConsistentInertia of the arm
 
@@ -129,7 +128,7 @@ class StageResult:
     """What one stage of an identification found.
 
     Args:
-        stage: its name, one of identification_stages.STAGES.
+        stage: its name, one of stages.STAGES.
         findings: what was looked for.
         missing: what the recordings lack for this stage as a whole, "" where they had what it needs.
         fits: curves for the report.

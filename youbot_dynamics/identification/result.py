@@ -17,7 +17,7 @@ from youbot_dynamics import __version__
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.reading.opened import Source
+from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Value
 from youbot_dynamics.robot import Robot, robot_from_values, robot_table, values_of

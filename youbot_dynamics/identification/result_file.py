@@ -1,4 +1,4 @@
-"""Reads result.json back, as strictly as its readers need it."""
+"""Reads result.json back, as strictly as its readers need it; apart, so that a node that does has no fits in memory."""
 
 from __future__ import annotations
 

@@ -6,14 +6,11 @@ from dataclasses import dataclass, field
 from math import pi
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array, number, read_only
+from youbot_dynamics.arrays import Vector, array, finite_vector, number, read_only
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.frozen import MadeOfArguments
-from youbot_dynamics.kinematics.finite_vector import finite_vector
-
-Vector = NDArray[np.float64]
 
 # Smallest over largest singular value of the rolling constraints below which they leave a motion undetermined.
 _DETERMINED = 1e-9
@@ -27,9 +24,9 @@ class MecanumBase(MadeOfArguments):
     """Rolling constraints of n mecanum wheels; wheel speeds are positive when they roll the robot forward.
 
     A wheel at (x, y) with radius R and roller axis at angle d from the x axis cannot slide along that axis:
-    R w = vx + t vy + (x t - y) wz with t = tan(d) / lateral_factor (seed 003, formula for the speed of wheel i;
-    systems 29, 56). The lateral factor is the mean of the roller's wandering contact, sin(pi/n)/(pi/n) for n
-    rollers a wheel (system 31); 1 gives the document's formulas.
+    R w = vx + t vy + (x t - y) wz with t = tan(d) / lateral_factor (Muir and Neuman 1987; seed 003, systems 29, 56).
+    The lateral factor is the mean of the roller's wandering contact, sin(pi/n)/(pi/n) for n rollers a wheel
+    (system 31); 1 gives the document's formulas. The methods take one vector or a batch of them.
 
     Args:
         positions: (n, 2) wheel centres in the body frame [m].
@@ -40,6 +37,12 @@ class MecanumBase(MadeOfArguments):
     Raises:
         ModelError: wrong shapes, constants that are not finite or not positive, fewer than three wheels, a roller axis
             along y or turned by more than 2 pi (degrees, most likely), or wheels that leave a motion undetermined.
+
+    Example:
+        >>> base = yd.MecanumBase.rectangular(wheel_radius=0.05, half_length=0.2, half_width=0.15)
+        >>> base.wheel_speeds([[0.2, 0.0, 0.0], [0.0, 0.0, 1.0]]).round(6)
+        array([[ 4.,  4.,  4.,  4.],
+               [-7.,  7., -7.,  7.]])
     """
 
     positions: Vector
@@ -136,38 +139,41 @@ class MecanumBase(MadeOfArguments):
         return self._forward
 
     def wheel_speeds(self, twist: ArrayLike) -> Vector:
-        """Wheel speeds (n,) [rad/s] of a body twist (3,) [m/s, m/s, rad/s] (seed 003, four formulas; system 29).
+        """Wheel speeds (..., n) [rad/s] of body twists (..., 3) [m/s, m/s, rad/s] (Muir and Neuman 1987; system 29).
 
         Raises:
             InputError: wrong shape, or not finite.
         """
-        speeds: Vector = self._inverse @ finite_vector("twist", twist, 3)
-        return speeds
+        return _mapped(self._inverse, finite_vector("twist", twist, 3, True))
 
     def twist(self, wheel_speeds: ArrayLike) -> Vector:
-        """Body twist (3,) [m/s, m/s, rad/s] that fits wheel speeds (n,) [rad/s] best; angles give displacements.
+        """Body twists (..., 3) [m/s, m/s, rad/s] that fit wheel speeds (..., n) [rad/s] best; of angles displacements.
 
-        Least squares over the wheels (system 31; D-003-2).
+        Least squares over the wheels (Muir and Neuman 1987; system 31; D-003-2).
 
         Raises:
             InputError: wrong shape, or not finite.
         """
-        twist: Vector = self._forward @ finite_vector("wheel_speeds", wheel_speeds, len(self.radii))
-        return twist
+        return _mapped(self._forward, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
 
     def slip(self, wheel_speeds: ArrayLike) -> Vector:
-        """Part of the wheel speeds (n - 3,) [rad/s] that no motion of the base explains; 0 without slip.
+        """Part of the wheel speeds (..., n - 3) [rad/s] that no motion of the base explains; 0 without slip.
 
         For the youBot it is n.w with the unit null vector n = (1, 1, -1, -1)/2 (system 31).
 
         Args:
-            wheel_speeds: (n,) [rad/s].
+            wheel_speeds: (..., n) [rad/s].
 
         Raises:
             InputError: wrong shape, or not finite.
         """
-        residual: Vector = self._slip_basis @ finite_vector("wheel_speeds", wheel_speeds, len(self.radii))
-        return residual
+        return _mapped(self._slip_basis, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
+
+
+def _mapped(matrix: Vector, vectors: Vector) -> Vector:
+    """Products (..., m) of a matrix (m, n) with vectors (..., n)."""
+    mapped: Vector = matrix @ vectors if vectors.ndim == 1 else vectors @ matrix.T
+    return mapped
 
 
 def _rolling_constraints(positions: Vector, tangents: Vector) -> Vector:

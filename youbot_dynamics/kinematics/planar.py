@@ -9,13 +9,10 @@ from __future__ import annotations
 from math import atan2, cos, isfinite, nan, pi, sin
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array
+from youbot_dynamics.arrays import Vector, array, finite_vector
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.kinematics.finite_vector import finite_vector
-
-Vector = NDArray[np.float64]
 
 # Below this turn [rad] the quotients sin(a)/a and (1 - cos(a))/a lose digits; their series are exact there to 1e-16.
 _SMALL_TURN = 1e-4
@@ -111,6 +108,10 @@ def integrate(pose: ArrayLike, twist: ArrayLike, dt: float) -> Vector:
 
     Raises:
         InputError: wrong shape, or anything that is not finite.
+
+    Example:
+        >>> yd.integrate([0.0, 0.0, 0.0], [0.3, 0.0, 0.5], 2.0).round(3)
+        array([0.505, 0.276, 1.   ])
     """
     return compose(pose, exponential(finite_vector("twist", twist, 3) * dt))
 

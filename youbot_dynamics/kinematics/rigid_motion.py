@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array
+from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.kinematics.rotations import check_rotation, skew
-
-Vector = NDArray[np.float64]
 
 
 def rotation_rate(rotation: ArrayLike, omega: ArrayLike) -> Vector:

@@ -7,14 +7,12 @@ Seed 002 moves a body by R and p apart, (A.4) to (A.11); the group joins them, s
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array
+from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics import so3
 from youbot_dynamics.kinematics.rotations import check_rotation, skew
-
-Vector = NDArray[np.float64]
 
 
 def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from math import atan2, copysign, hypot, sin, sqrt, tan
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import array
+from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.rotations import check_rotation, skew
-
-Vector = NDArray[np.float64]
 
 # Below this angle [rad] the quotients of the series lose digits; two terms are exact there to 1e-16.
 _SMALL_ANGLE = 1e-4

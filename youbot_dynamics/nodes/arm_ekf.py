@@ -2,37 +2,226 @@
 
 from __future__ import annotations
 
+import math
 import time
+from array import array
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from geometry_msgs.msg import InertiaStamped, PointStamped
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import JointState, Temperature
+from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
-from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf
-from youbot_dynamics.estimation.arm_ekf_tuning import ArmSensors
-from youbot_dynamics.estimation.arm_health import ArmHealth
-from youbot_dynamics.estimation.arm_temperatures import ArmTemperatures, MotorLimits
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.estimation import arm_health
+from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf, ArmSensors
+from youbot_dynamics.estimation.arm_health import REFUSALS, ArmHealth, Finding, JointIntake, JointReading, heat_findings
+from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
-from youbot_dynamics.estimation.joint_intake import REFUSALS, JointIntake, JointReading
-from youbot_dynamics.estimation.payload import Payload
-from youbot_dynamics.estimation.support import Support
-from youbot_dynamics.estimation.support_estimator import SupportEstimator
-from youbot_dynamics.nodes.arm_ekf_outlets import ArmOutlets
-from youbot_dynamics.nodes.arm_ekf_report import ArmReport
-from youbot_dynamics.nodes.arm_ekf_settings import ArmEkfSettings
-from youbot_dynamics.nodes.diagnostics import Diagnostics, Status
+from youbot_dynamics.estimation.motor_heat import ArmTemperatures, HeatBelief, MotorLimits
+from youbot_dynamics.estimation.payload import Payload, PayloadBelief
+from youbot_dynamics.estimation.support import SIDES, Support, SupportEstimator, support_findings
+from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.listening import listen_joints
-from youbot_dynamics.nodes.pace import Pace
+from youbot_dynamics.nodes.messages import to_time
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.runtime import STATE_QOS, run
+from youbot_dynamics.nodes.rate_limiter import RateLimiter
+from youbot_dynamics.nodes.runtime import DRIVER_QOS, STATE_QOS, run
 from youbot_dynamics.parameters import settings_table
+from youbot_dynamics.robot import Robot
 from youbot_dynamics.warm_up import first_use, use_filters
 
+
+class _JointPublisher:
+    """A topic of joint states whose joints stay the same: one message serves for all.
+
+    Args:
+        publisher: of JointState.
+        names: of the joints, n.
+    """
+
+    def __init__(self, publisher: Publisher, names: Sequence[str]) -> None:
+        self._publisher = publisher
+        self._message = JointState(name=list(names))
+
+    def publish(
+        self, stamp: float, position: Vector | None = None, velocity: Vector | None = None, effort: Vector | None = None
+    ) -> None:
+        """Publish the fields that are given, each (n,), at a stamp [s]; a topic has the same ones each time."""
+        message = self._message
+        message.header.stamp = to_time(stamp)
+        if position is not None:
+            message.position = _numbers(position)
+        if velocity is not None:
+            message.velocity = _numbers(velocity)
+        if effort is not None:
+            message.effort = _numbers(effort)
+        self._publisher.publish(message)
+
+
+class _ArmPublishers:
+    """The topics of the node.
+
+    Args:
+        node: that has them.
+        robot: whose joints and wheels they tell of.
+        frame_prefix: before the names of all frames.
+        base_frame: on the floor below the middle of the wheels.
+
+    Attributes:
+        estimated: positions, speeds and efforts of the arm.
+        friction: efforts.
+        feedforward: efforts.
+    """
+
+    def __init__(self, node: Node, robot: Robot, frame_prefix: str, base_frame: str) -> None:
+        self._node = node
+        joints, wheels = robot.driver.arm_joints, robot.driver.wheel_joints
+        self._frames = tuple(frame_prefix + name for name in robot.arm.model().tree.names)
+        self.estimated = self._joints("arm_1/estimated_joint_states", joints)
+        self.friction = self._joints("arm_1/friction", joints)
+        self.feedforward = self._joints("arm_1/friction_feedforward", joints)
+        self._available = self._joints("arm_1/torque_available", joints)
+        self._warmth = [
+            tuple(self._publisher(Temperature, f"arm_1/{joint}/{part}_temperature") for part in ("winding", "housing"))
+            for joint in joints
+        ]
+        self._payload = self._publisher(InertiaStamped, "payload")
+        self._margin = self._publisher(Float64, "tip_over_margin")
+        self._normals = self._joints("wheel_normal_forces", wheels)
+        self._centre = self._publisher(PointStamped, "centre_of_mass")
+        self._base_frame = frame_prefix + base_frame
+
+    def _publisher(self, kind: type, topic: str) -> Publisher:
+        # A publisher's events are looked at before every message; 18 of them cost as much as all estimates. What they
+        # tell, a reader whose QoS does not fit, that reader is told as well.
+        return self._node.create_publisher(
+            kind, topic, STATE_QOS, event_callbacks=PublisherEventCallbacks(use_default_callbacks=False)
+        )
+
+    def _joints(self, topic: str, names: Sequence[str]) -> _JointPublisher:
+        return _JointPublisher(self._publisher(JointState, topic), names)
+
+    def publish_payload(self, stamp: float, found: PayloadBelief) -> None:
+        """Publish mass and place in the last link's frame, at a stamp [s]."""
+        message = InertiaStamped()
+        message.header.stamp, message.header.frame_id = to_time(stamp), self._frames[-1]
+        message.inertia.m = max(0.0, found.mass)
+        com = message.inertia.com
+        com.x, com.y, com.z = found.centre.tolist()
+        self._payload.publish(message)
+
+    def publish_support(self, stamp: float, found: Support) -> None:
+        """Publish margin, normal forces and centre of mass, at a stamp [s]."""
+        self._margin.publish(Float64(data=found.margin))
+        self._normals.publish(stamp, effort=found.normal_forces)
+        message = PointStamped()
+        message.header.stamp, message.header.frame_id = to_time(stamp), self._base_frame
+        message.point.x, message.point.y, message.point.z = found.centre_of_mass.tolist()
+        self._centre.publish(message)
+
+    def publish_heat(self, stamp: float, beliefs: Sequence[HeatBelief], limits: Sequence[MotorLimits]) -> None:
+        """Publish the temperatures and torques available of all motors, at a stamp [s]."""
+        for publishers, belief, frame in zip(self._warmth, beliefs, self._frames, strict=True):
+            told = ((belief.winding, belief.winding_deviation), (belief.housing, belief.housing_deviation))
+            for publisher, (temperature, deviation) in zip(publishers, told, strict=True):
+                message = Temperature(temperature=temperature, variance=deviation**2)
+                message.header.stamp, message.header.frame_id = to_time(stamp), frame
+                publisher.publish(message)
+        self._available.publish(stamp, effort=np.array([one.torque for one in limits]))
+
+
+def _numbers(values: Vector) -> array[float]:
+    """Numbers (n,) as messages keep them: anything else they copy one by one."""
+    return array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+_LEVELS = {arm_health.WARNING: WARN, arm_health.ERROR: ERROR}
+
+
+class _ArmReport:
+    """Makes statuses of findings, and logs each finding once when it appears.
+
+    Args:
+        logger: of the node.
+        joints: names of the arm's joints.
+        robot: whose limits are shown.
+    """
+
+    def __init__(self, logger, joints: Sequence[str], robot: Robot) -> None:
+        self._logger = logger
+        self._joints = tuple(joints)
+        self._limits = tuple(joint.motor.winding_temperature_limit for joint in robot.arm.joints)
+        self._wheels = robot.driver.wheel_joints
+        self._told: dict[str, set[str]] = {}
+
+    def joints(self, findings: Sequence[Finding], counts: Mapping[str, int], belief: ArmBelief, nis: float) -> Status:
+        """Status of the joints' filter: findings, all that was counted, and how sure it is."""
+        values = {name.replace(" ", "_"): str(count) for name, count in counts.items()}
+        values["nis_per_reading"] = f"{nis:.2f}"
+        known = not math.isnan(belief.stamp)
+        if known:
+            deviation = np.sqrt(np.diag(belief.covariance))
+            n = len(self._joints)
+            for k, name in enumerate(self._joints):
+                values[f"{name}.position_deviation_rad"] = f"{deviation[k]:.2g}"
+                values[f"{name}.speed_deviation_rad_s"] = f"{deviation[n + k]:.2g}"
+                values[f"{name}.torque_error_Nm"] = f"{belief.torque_error[k]:.2f}"
+        return self._status("joints", findings, "estimating" if known else "waiting for states of the arm", values)
+
+    def temperatures(self, beliefs: Sequence[HeatBelief], limits: Sequence[MotorLimits], margin: float) -> Status:
+        """Status of the motors: temperatures, seconds to the limit at the present load, torque available."""
+        values = {}
+        for name, belief, one in zip(self._joints, beliefs, limits, strict=True):
+            values[f"{name}.winding_degC"] = f"{belief.winding:.1f} +- {belief.winding_deviation:.1f}"
+            values[f"{name}.housing_degC"] = f"{belief.housing:.1f} +- {belief.housing_deviation:.1f}"
+            values[f"{name}.seconds_to_limit"] = f"{one.seconds:.0f}" if math.isfinite(one.seconds) else "inf"
+            values[f"{name}.torque_available_Nm"] = f"{one.torque:.2f}"
+            values[f"{name}.load_Nm"] = f"{one.load:.2f}"
+        found = heat_findings(self._joints, beliefs, self._limits, [one.seconds for one in limits], margin)
+        return self._status("temperatures", found, "all windings below their limits", values)
+
+    def payload(self, belief: PayloadBelief) -> Status:
+        """Status of the payload: what it weighs, how surely, or why that is not known."""
+        values = {
+            "mass_kg": f"{belief.mass:.3f}",
+            "mass_deviation_kg": f"{belief.mass_deviation:.3f}",
+            "centre_m": ", ".join(f"{value:.3f}" for value in belief.centre),
+        }
+        if not belief.identifiable:
+            return Status(OK, f"not identifiable: {belief.reason}", values)
+        return Status(OK, f"{belief.mass:.2f} +- {belief.mass_deviation:.2f} kg", values)
+
+    def support(self, lowest: Support | None, low_share: float) -> Status:
+        """Status of what the wheels carry: of the moment since the last report when one carried least."""
+        if lowest is None:
+            return self._status("support", (), "not known: no states of the arm", {})
+        loads = zip((*self._wheels, *SIDES), (*lowest.normal_forces, *lowest.side_loads), strict=True)
+        values = {f"{name}_N": f"{load:.1f}" for name, load in loads}
+        values["centre_of_mass_m"] = ", ".join(f"{value:.3f}" for value in lowest.centre_of_mass)
+        values["mass_kg"] = f"{lowest.mass:.2f}"
+        found = support_findings(lowest, self._wheels, low_share)
+        return self._status("support", found, f"each wheel carries {lowest.margin:.0f} N or more", values)
+
+    def _status(self, item: str, findings: Sequence[Finding], fine: str, values: Mapping[str, str]) -> Status:
+        names = {finding.name for finding in findings}
+        before = self._told.get(item, set())
+        for finding in findings:
+            if finding.name not in before:
+                self._logger.warning(str(finding))
+        self._told[item] = names
+        if not findings:
+            return Status(OK, fine, values)
+        return Status(_LEVELS[findings[0].level], "; ".join(str(finding) for finding in findings), values)
+
+
 TABLE = (
-    *settings_table(ArmEkfSettings),
+    *settings_table(ArmSettings),
     *(parameter for parameter in FRAME_TABLE if parameter.name in ("base_frame", "frame_prefix")),
 )
 
@@ -40,10 +229,8 @@ FRICTION_RATE = 50.0  # [Hz]
 SUPPORT_RATE = 10.0  # [Hz]
 PAYLOAD_RATE = 1.0  # [Hz] while the arm moves
 _LONGEST_GAP = 1.0  # [s] between stamps; what is longer is a jump of the clock and measured by the machine's
-_WAITING = 10  # voltages at most that wait for their efforts
+_WAITING = DRIVER_QOS.depth  # voltages at most that wait for their efforts: all that came before the first of these
 _SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
-
-Vector = NDArray[np.float64]
 
 
 class ArmEkfNode(Node):
@@ -55,7 +242,7 @@ class ArmEkfNode(Node):
         self._robot = self._config.robot()
         self._joints = self._robot.driver.arm_joints
         self._arm = self._robot.arm.model()
-        self._settings = self._config.settings(ArmEkfSettings)
+        self._settings = self._config.settings(ArmSettings)
         with first_use(self.get_logger().info):
             use_filters(self._make_filter(), self._make_payload(), self._make_temperatures(), self._make_support())
         self._support = self._make_support()
@@ -76,32 +263,35 @@ class ArmEkfNode(Node):
             np.array(signs) for signs in (self._robot.driver.position_sign, self._robot.driver.velocity_sign)
         )
         self._voltages: deque[JointReading] = deque(maxlen=_WAITING)  # for their efforts
+        self._taken: deque[tuple[float, Vector, Vector]] = deque(maxlen=_WAITING)  # stamps, efforts, speeds
         self._unpaired = 0
         coulomb = np.array([friction.coulomb for friction in self._arm.friction])
         self._health = ArmHealth(self._joints, coulomb, self.resolve_topic_name("driver/joint_states"))
-        self._friction_pace, self._support_pace = Pace(FRICTION_RATE), Pace(SUPPORT_RATE)
-        self._payload_pace = Pace(PAYLOAD_RATE)
+        self._friction_limiter, self._support_limiter = RateLimiter(FRICTION_RATE), RateLimiter(SUPPORT_RATE)
+        self._payload_limiter = RateLimiter(PAYLOAD_RATE)
         self._effort = np.zeros(len(self._joints))
         self._last_stamp, self._last_taken = np.nan, 0.0
         self._limits = self._limits_now()
         self._config.on_change(self._retune)
-        self._out = ArmOutlets(self, self._robot, str(self._config["frame_prefix"]), str(self._config["base_frame"]))
+        self._out = _ArmPublishers(
+            self, self._robot, str(self._config["frame_prefix"]), str(self._config["base_frame"])
+        )
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/tare", self._on_tare)
-        listen_joints(self, "driver/joint_states", self._on_joint_states, STATE_QOS)
-        listen_joints(self, "arm_1/motor_voltage", self._on_voltage, STATE_QOS)
-        listen_joints(self, "arm_1/motor_temperature", self._on_temperature, STATE_QOS)
-        self._reporter = ArmReport(self.get_logger(), self._joints, self._robot)
+        listen_joints(self, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
+        listen_joints(self, "arm_1/motor_voltage", self._on_voltage, DRIVER_QOS)
+        listen_joints(self, "arm_1/motor_temperature", self._on_temperature, DRIVER_QOS)
+        self._reporter = _ArmReport(self.get_logger(), self._joints, self._robot)
         Diagnostics(self, self._report)
         self.get_logger().info("ready")
 
     def _make_filter(self) -> ArmEkf:
         jitter = self._robot.driver.stamp_jitter
         sensors = ArmSensors.of_robot(self._robot, self._settings.effort_noise, jitter)
-        return ArmEkf(self._arm, sensors, self._settings.tuning())
+        return ArmEkf(self._arm, sensors, self._settings.filter)
 
     def _make_payload(self) -> Payload:
-        return Payload(self._arm, self._settings.tuning(), self._settings.payload_tuning())
+        return Payload(self._arm, self._settings.filter, self._settings.payload)
 
     def _make_support(self) -> SupportEstimator:
         return SupportEstimator(self._robot, self._settings.support_lag)
@@ -113,8 +303,8 @@ class ArmEkfNode(Node):
         settings = self._settings
         return ArmTemperatures(
             self._robot.arm,
-            settings.first_temperature(),
-            settings.heat_tuning(),
+            settings.first_temperature,
+            settings.heat,
             settings.temperature_sensor,
             settings.temperature_noise,
         )
@@ -128,11 +318,11 @@ class ArmEkfNode(Node):
         self._belief, self._nis = self._ekf.state, np.nan
 
     def _retune(self) -> None:
-        before, self._settings = self._settings, self._config.settings(ArmEkfSettings)
-        if (before.tuning(), before.effort_noise) != (self._settings.tuning(), self._settings.effort_noise):
+        before, self._settings = self._settings, self._config.settings(ArmSettings)
+        if (before.filter, before.effort_noise) != (self._settings.filter, self._settings.effort_noise):
             self.get_logger().info("the filter of the joints begins anew with its new tuning")
             self._begin_anew()
-        self._payload.tuning = self._settings.payload_tuning()
+        self._payload.tuning = self._settings.payload
         if before.support_lag != self._settings.support_lag:
             self._support = self._make_support()
         self._feedforward = self._make_feedforward()
@@ -176,7 +366,8 @@ class ArmEkfNode(Node):
         belief = self._belief = self._ekf.state
         if not np.isnan(belief.stamp):
             self._health.compare(self._effort, belief.torque_error, belief.speed)
-            self._pair(belief)
+            self._taken.append((belief.stamp, self._effort, belief.speed))
+            self._pair()
             self._publish(belief)
 
     def _warm(self, reading: JointReading, now: float) -> None:
@@ -200,16 +391,18 @@ class ArmEkfNode(Node):
             self._voltages.popleft()
             self._unpaired += 1
         self._voltages.append(told)
-        self._pair(self._belief)
+        self._pair()
 
-    def _pair(self, belief: ArmBelief) -> None:
-        """Use voltages as soon as the effort of the same time is known; either message may come first."""
-        while self._voltages and self._voltages[0].stamp <= belief.stamp + _SAME_TIME:
+    def _pair(self) -> None:
+        """Use voltages with the effort of the same time; on a busy machine either topic may run ahead of the other."""
+        while self._voltages and self._taken and self._voltages[0].stamp <= self._taken[-1][0] + _SAME_TIME:
             told = self._voltages.popleft()
-            if belief.stamp - told.stamp <= _SAME_TIME:
-                self._temperatures.add_voltage(told.effort, self._effort, belief.speed)
-            else:
+            same = (taken for taken in reversed(self._taken) if abs(taken[0] - told.stamp) <= _SAME_TIME)
+            match = next(same, None)
+            if match is None:
                 self._unpaired += 1
+            else:
+                self._temperatures.add_voltage(told.effort, *match[1:])
 
     def _on_temperature(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
         told = self._of_motors.take(stamp, names, (), (), fields[2])
@@ -219,13 +412,13 @@ class ArmEkfNode(Node):
     def _publish(self, belief: ArmBelief) -> None:
         stamp = belief.stamp
         self._out.estimated.publish(stamp, belief.position, belief.speed, self._effort)
-        if self._friction_pace.due(stamp):
+        if self._friction_limiter.due(stamp):
             self._out.friction.publish(stamp, effort=belief.friction_torque)
             self._out.feedforward.publish(stamp, effort=self._feedforward.torque(belief.speed))
-        if self._payload.add(belief) and self._payload.state.identifiable and self._payload_pace.due(stamp):
+        if self._payload.add(belief) and self._payload.state.identifiable and self._payload_limiter.due(stamp):
             self._out.publish_payload(stamp, self._payload.state)
         self._support.take_arm(stamp, belief.speed)
-        if self._support_pace.due(stamp):
+        if self._support_limiter.due(stamp):
             self._support.carry(self._payload.state)
             found = self._support.support(stamp, belief.position, belief.speed)
             if self._lowest is None or found.margin < self._lowest.margin:

@@ -8,29 +8,153 @@ control_msgs, `youbot play arm_excitation --write FILE` makes a goal that others
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import rclpy
-from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import TrajectoryError, YoubotDynamicsError
-from youbot_dynamics.identification.excitation import ArmExcitation
-from youbot_dynamics.identification.recommended import arm_motion, from_here
-from youbot_dynamics.nodes.arm_ways import ACTION, TOPIC, Way, ways_of
+from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion, from_here
 from youbot_dynamics.nodes.driver_messages import values_of
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import STATE_QOS, init, parse
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, acknowledged, init, parse
 from youbot_dynamics.nodes.stop_flag import StopFlag
 
-Vector = NDArray[np.float64]
+TOPIC = "arm_1/arm_controller/joint_trajectory"
+ACTION = "arm_1/arm_controller/follow_joint_trajectory"
+_ANSWER = 1.0  # [s] a server has to answer when the arm is stopped
+
+
+class _ArmInterface(Protocol):
+    """How a trajectory gets to the arm."""
+
+    name: str
+
+    def ready(self) -> bool:
+        """Whether somebody takes trajectories."""
+
+    def send(self, trajectory: JointTrajectory) -> None:
+        """Send the arm off."""
+
+    def problem(self) -> str:
+        """Why it was not carried out; empty while nothing is wrong."""
+
+    def stop(self) -> str:
+        """Stop the arm; what went wrong with that, or nothing."""
+
+
+class _TopicInterface:
+    """By a message; an empty one stops the arm.
+
+    Args:
+        node: that publishes.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._publisher = node.create_publisher(JointTrajectory, TOPIC, COMMAND_QOS)
+        self.name = f"topic {self._publisher.topic_name}"
+
+    def ready(self) -> bool:
+        """Whether somebody subscribes."""
+        return self._publisher.get_subscription_count() > 0
+
+    def send(self, trajectory: JointTrajectory) -> None:
+        """Publish it."""
+        self._publisher.publish(trajectory)
+
+    def problem(self) -> str:
+        """Nothing: a topic has no answer."""
+        return ""
+
+    def stop(self) -> str:
+        """Publish an empty trajectory and wait until it has arrived."""
+        self._publisher.publish(JointTrajectory())
+        return "" if acknowledged([self._publisher]) else "nobody confirmed the trajectory that stops the arm"
+
+
+class ActionInterface:
+    """By a goal of FollowJointTrajectory; cancelling it stops the arm.
+
+    Args:
+        node: that calls.
+        client: of the action.
+        goal: makes an empty goal.
+    """
+
+    def __init__(self, node: Node, client: Any, goal: Any) -> None:
+        self._node, self._client, self._make_goal = node, client, goal
+        self._sent: Any = None
+        self._result: Any = None
+        self.name = f"action {node.resolve_topic_name(ACTION)}"
+
+    def ready(self) -> bool:
+        """Whether there is a server."""
+        return bool(self._client.server_is_ready())
+
+    def send(self, trajectory: JointTrajectory) -> None:
+        """Send it as a goal; the answer is awaited by `problem`."""
+        goal = self._make_goal()
+        goal.trajectory = trajectory
+        self._sent, self._result = self._client.send_goal_async(goal), None
+
+    def problem(self) -> str:
+        """Whether the goal was rejected, or ended without success."""
+        if self._sent is None or not self._sent.done():
+            return ""
+        handle = self._sent.result()
+        if not handle.accepted:
+            return "the goal was rejected: see the log of the driver; are its joints named as robot.driver.arm_joints?"
+        if self._result is None:
+            self._result = handle.get_result_async()
+        if not self._result.done():
+            return ""
+        result = self._result.result().result
+        if result.error_code == result.SUCCESSFUL:
+            return ""
+        told = getattr(result, "error_string", "")
+        return f"the goal ended with error {result.error_code}{f': {told}' if told else ''}"
+
+    def stop(self) -> str:
+        """Cancel the goal, and wait for the answer; not for the end: the youBot's driver never tells that."""
+        if self._sent is None:
+            return ""
+        deadline = time.monotonic() + _ANSWER
+        self._await(self._sent, deadline)
+        if self._sent.done() and not self._sent.result().accepted:
+            return ""
+        if self._sent.done():
+            cancelled = self._sent.result().cancel_goal_async()
+            self._await(cancelled, deadline)
+            if cancelled.done():
+                return ""
+        return "the driver did not answer when its goal was cancelled: use the emergency stop if the arm moves"
+
+    def _await(self, future: Any, deadline: float) -> None:
+        while not future.done() and time.monotonic() < deadline:
+            rclpy.spin_once(self._node, timeout_sec=0.02)
+
+
+def _interfaces_of(node: Node) -> tuple[_ArmInterface, ...]:
+    """Ways this machine has the packages for, the better one first."""
+    topic = _TopicInterface(node)
+    if importlib.util.find_spec("control_msgs") is None:
+        return (topic,)
+    from control_msgs.action import FollowJointTrajectory
+    from rclpy.action import ActionClient
+
+    client = ActionClient(node, FollowJointTrajectory, ACTION)
+    return ActionInterface(node, client, FollowJointTrajectory.Goal), topic
+
 
 _LOOK = 10.0  # [s] to find the arm and who takes trajectories
 _GRACE = 1.0  # [s] for an action server beside a topic: it is found later, and answers
@@ -46,9 +170,9 @@ class ArmPlayer(Node):
         super().__init__("arm_player")
         self.robot = NodeParameters(self, ()).robot()
         self.position: Vector | None = None
-        self._ways = ways_of(self)
-        self._used: Way | None = None
-        listen(self, JointState, "driver/joint_states", self._on_states, STATE_QOS)
+        self._interfaces = _interfaces_of(self)
+        self._used: _ArmInterface | None = None
+        listen(self, JointState, "driver/joint_states", self._on_states, DRIVER_QOS)
 
     def _on_states(self, message: JointState) -> None:
         found = values_of(message, message.position, self.robot.driver.arm_joints)
@@ -66,21 +190,21 @@ class ArmPlayer(Node):
                 got="no states of the arm",
                 remedy="start the robot first: youbot bringup --robot mock",
             )
-        way = self._find_way(flag)
-        if flag.set or self.position is None or way is None:
+        interface = self._find_interface(flag)
+        if flag.set or self.position is None or interface is None:
             return False
         fastest = [limit.velocity for limit in self.robot.arm.model().tree.limits]
         whole = from_here(motion, self.position, fastest)
         lasts = float(whole.times[-1])
-        print(f"moving the arm for {lasts:.1f} s by the {way.name}", file=sys.stderr)
+        print(f"moving the arm for {lasts:.1f} s by the {interface.name}", file=sys.stderr)
         print("keep clear of it; Ctrl-C stops it", file=sys.stderr)
-        self._used = way
-        way.send(self._message(whole))
+        self._used = interface
+        interface.send(self._message(whole))
         begun = close = time.monotonic()
         while not flag.set and time.monotonic() - begun < lasts + _SETTLE:
             rclpy.spin_once(self, timeout_sec=0.05)
-            if problem := way.problem():
-                raise TrajectoryError(way.name, got=problem)
+            if problem := interface.problem():
+                raise TrajectoryError(interface.name, got=problem)
             now = time.monotonic()
             wanted = [np.interp(now - begun, whole.times, column) for column in whole.positions.T]
             away = float(np.max(np.abs(self.position - wanted)))
@@ -97,20 +221,20 @@ class ArmPlayer(Node):
             rclpy.spin_once(self, timeout_sec=0.05)
         return condition()
 
-    def _find_way(self, flag: StopFlag) -> Way | None:
-        """Best way that somebody takes trajectories by; None after a signal."""
-        self._wait(lambda: any(way.ready() for way in self._ways), _LOOK, flag)
-        self._wait(self._ways[0].ready, _GRACE, flag)
-        way = next((way for way in self._ways if way.ready()), None)
-        if way is None and not flag.set:
-            lacks = "" if len(self._ways) > 1 else "control_msgs is not installed, so the action was not tried; "
+    def _find_interface(self, flag: StopFlag) -> _ArmInterface | None:
+        """Best interface that somebody takes trajectories by; None after a signal."""
+        self._wait(lambda: any(interface.ready() for interface in self._interfaces), _LOOK, flag)
+        self._wait(self._interfaces[0].ready, _GRACE, flag)
+        interface = next((interface for interface in self._interfaces if interface.ready()), None)
+        if interface is None and not flag.set:
+            lacks = "" if len(self._interfaces) > 1 else "control_msgs is not installed, so the action was not tried; "
             raise TrajectoryError(
                 f"action {self.resolve_topic_name(ACTION)}, topic {self.resolve_topic_name(TOPIC)}",
                 got="nobody who takes trajectories",
                 expected="the youBot driver, the simulated robot, or ros2_control's trajectory controller",
                 remedy=f"{lacks}a goal to send otherwise is written by youbot play arm_excitation --write FILE",
             )
-        return way
+        return interface
 
     def cancel(self) -> None:
         """Stop the arm, if it was sent off."""
@@ -145,10 +269,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("followed to its end" if done else "stopped", file=sys.stderr)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
-    if player is not None:
-        if not done:
+    finally:
+        if player is not None and not done:
             # Whatever went wrong here, the arm must not move on unwatched.
             player.cancel()
+    if player is not None:
         player.destroy_node()
     if rclpy.ok():
         rclpy.try_shutdown()

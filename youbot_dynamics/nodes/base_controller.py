@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
 
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
@@ -12,7 +12,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from youbot_dynamics.control.wheel_commands import CommanderSettings, WheelCommander, limit_wheels
+from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
@@ -22,13 +22,10 @@ from youbot_dynamics.nodes.local_socket import ControllerEnd, claim
 from youbot_dynamics.nodes.messages import joint_message, joint_positions, seconds, twist_vector
 from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes.rivals import LOOK, refuse_rivals
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, acknowledged, run
-from youbot_dynamics.nodes.topic_graph import ends_of
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, run
+from youbot_dynamics.nodes.topic_graph import EndsWatch
 from youbot_dynamics.parameters import Parameter, settings_table
-from youbot_dynamics.warm_up import first_use, use_preview
-
-if TYPE_CHECKING:
-    from youbot_dynamics.control.roller_preview import RollerPreview
+from youbot_dynamics.warm_up import first_use
 
 TABLE = (
     *settings_table(CommanderSettings),
@@ -39,7 +36,7 @@ TABLE = (
         "What the driver is sent.",
         read_only=True,
         choices=INTERFACES,
-        source="design",
+        source="a2s-institute/youbot_driver_ros_interface@4c6795f: takes Twist alone",
     ),
 )
 
@@ -49,7 +46,7 @@ _NEWCOMER = 10.0  # [s] for which a new node gives way to one that was there fir
 
 
 class BaseController(Node):
-    """Translates between topics and `WheelCommander`; time here is the steady clock, which never jumps."""
+    """Translates between topics and a `BaseDriver`; time here is the steady clock, which never jumps."""
 
     def __init__(self) -> None:
         super().__init__("base_controller")
@@ -58,22 +55,15 @@ class BaseController(Node):
         self._config = NodeParameters(self, TABLE)
         self._robot = self._config.robot()
         settings = self._config.settings(CommanderSettings)
-        self._period = 1.0 / settings.rate
-        self._commander = WheelCommander(
-            self._robot.base.geometry.mecanum(), self._robot.base.limits, settings.command_timeout
-        )
-        self._config.on_change(self._retune)
         self._guard = PhaseGuard(self._robot)
-        self._rollers: RollerPreview | None = None
         self._phases_lost = np.inf  # when they were [s]
+        # Without phases there is nothing to compile, and the compiler with its 60 MB is not loaded.
+        with nullcontext() if self._guard.lost else first_use(self.get_logger().info):
+            self._base = BaseDriver(self._robot, settings, self._guard)
+        self._commander = self._base.commander
+        self._config.on_change(self._retune)
         if not self._guard.lost:
-            from youbot_dynamics.control.roller_preview import RollerPreview  # with the compiler: 60 MB
-
-            base = self._robot.base
-            self._rollers = RollerPreview(base.geometry.wheels(), base.driven(), self._period)
-            with first_use(self.get_logger().info):
-                use_preview(self._robot)
-            listen(self, JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
+            listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
         refuse_rivals(self, "wheel_commands", COMMANDS, until=self._born + LOOK)
         self._output = DriverOutput(self, self._robot, self._config["command_interface"])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
@@ -82,6 +72,7 @@ class BaseController(Node):
         self._limited = 0
         self._source = "none"
         self._last_refusal = ("", -np.inf)
+        self._ends = EndsWatch(self, ("cmd_vel", *EVIDENCE))
         self._wanted = True  # by ~/enable
         self._driver_hears = ""  # the operator itself: as driver_on_cmd_vel tells it
         self._hindrance = ""  # why it refuses to drive
@@ -92,7 +83,7 @@ class BaseController(Node):
         self.create_service(SetBool, "~/enable", self._on_enable)
         self._diagnostics = Diagnostics(self, self._report)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(self._period, self._on_timer, clock=steady)
+        self.create_timer(self._base.period, self._on_timer, clock=steady)
         self.create_timer(_LOOK, self._look_around, clock=steady)
 
     def _look_around(self) -> None:
@@ -100,7 +91,7 @@ class BaseController(Node):
         self._line.call()
         if time.monotonic() < self._born + _NEWCOMER:
             refuse_rivals(self, "wheel_commands", COMMANDS, mine=1)
-        ends = {topic: ends_of(self, topic) for topic in ("cmd_vel", *EVIDENCE)}
+        ends = self._ends.ends()
         self._driver_hears = driver_on_cmd_vel(ends, {self.get_fully_qualified_name()})
         self._judge(unheard_commands(ends["cmd_vel"], self._stamped))
 
@@ -141,10 +132,11 @@ class BaseController(Node):
     def _on_timer(self) -> None:
         self._line.beat(self._sent > 0)
         self._judge(self._unheard)
-        command = self._commander.step(time.monotonic(), self._period)
+        stamp = self._stamp()
+        command = self._base.step(time.monotonic(), stamp)
         if command is None:
             return
-        self._send(command.twist, command.wheel_speeds)
+        self._send(stamp, command.wheel_speeds, command.rolling_speeds)
         self._sent += 1
         self._limited += command.limited
         if command.source != self._source:
@@ -155,22 +147,19 @@ class BaseController(Node):
         """Follow the wheels for the rollers they stand on, as long as their phases hold."""
         driver = self._robot.driver
         picked = joint_positions(message, driver.wheel_joints)
-        if picked is None or self._rollers is None:
+        if picked is None:
             return
-        stamp, angles = seconds(message.header.stamp), picked[0] * np.array(driver.position_sign)
-        if self._guard.update(stamp, angles):
-            self.get_logger().warning(f"roller phases are lost: {self._guard.lost}; mean rows from now on")
-            self._rollers, self._phases_lost = None, time.monotonic()
-        else:
-            self._rollers.observe(stamp, angles)
+        lost = self._base.take_wheels(seconds(message.header.stamp), picked[0] * np.array(driver.position_sign))
+        if lost:
+            self.get_logger().warning(f"roller phases are lost: {lost}; mean rows from now on")
+            self._phases_lost = time.monotonic()
 
-    def _send(self, twist: np.ndarray, wheel_speeds: np.ndarray) -> None:
-        """Send a twist (3,): to the driver for the rollers to come; wheel_commands say it in mean wheel speeds."""
-        stamp = 1e-9 * self.get_clock().now().nanoseconds
-        rolling = wheel_speeds
-        if self._rollers is not None:
-            rolling = limit_wheels(self._rollers.wheel_speeds(stamp, twist), self._robot.base.limits.wheel_speed)
-        self._output.send(rolling, stamp)
+    def _stamp(self) -> float:
+        return 1e-9 * self.get_clock().now().nanoseconds
+
+    def _send(self, stamp: float, wheel_speeds: np.ndarray, rolling_speeds: np.ndarray) -> None:
+        """Send wheel speeds (n,): to the driver for the rollers to come; wheel_commands are the mean ones."""
+        self._output.send(rolling_speeds, stamp)
         names = self._robot.driver.wheel_joints
         self._wheel_commands.publish(joint_message(stamp, names, velocity=wheel_speeds))
 
@@ -221,8 +210,8 @@ class BaseController(Node):
         """Send zero, if anything was ever sent, and wait until it has arrived."""
         if self._sent == 0:
             return
-        self._rollers = None
-        self._send(np.zeros(3), np.zeros(len(self._robot.driver.wheel_joints)))
+        rest = np.zeros(len(self._robot.driver.wheel_joints))
+        self._send(self._stamp(), rest, rest)
         if not acknowledged([self._output.publisher]):
             self.get_logger().error("nobody confirmed the last zero command: is the driver still alive?")
         else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from youbot_dynamics.estimation.driver_findings import ERROR, OK, WARNING, DriverFinding
+from youbot_dynamics.estimation.driver_check import ERROR, OK, WARNING, DriverFinding
 from youbot_dynamics.nodes.topic_graph import TopicEnds
 
 # What a driver publishes, by its remapped names and by its own.

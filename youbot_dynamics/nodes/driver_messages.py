@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.nodes.messages import joint_message, odometry_message
 from youbot_dynamics.simulation.driver_reports import JointReport, OdometryReport
-
-Vector = NDArray[np.float64]
 
 
 def report_message(

@@ -21,7 +21,7 @@ from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Stat
 from youbot_dynamics.nodes.parameters import NodeParameters
 from youbot_dynamics.nodes.processes import start, stop
 from youbot_dynamics.nodes.runtime import LATCHED_QOS, run
-from youbot_dynamics.nodes.taps import Taps
+from youbot_dynamics.nodes.topic_recorder import TopicRecorder
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
@@ -71,6 +71,7 @@ TOPICS = (
 
 _REPEATS = ("", *(f"_{k}" for k in range(2, 100)))  # behind a name that is taken
 _LOOK = 0.2  # [s] between looks at the child
+_MATCH = 0.3  # [s] for publishers to know of new subscriptions, before a start is answered [seen: 0.03]
 
 
 class IdentificationNode(Node):
@@ -85,8 +86,7 @@ class IdentificationNode(Node):
         self._child: subprocess.Popen[bytes] | None = None
         self._fit_folder = Path()
         self._status = Status(OK, "idle: call ~/start, drive, ~/stop, ~/fit")
-        wanted = {self.resolve_topic_name(name) for name in (*TOPICS, self._config["pose_topic"])}
-        self._taps = Taps(self, lambda topic: topic in wanted, self._take)
+        self._topic_recorder: TopicRecorder | None = None  # of the last recording; between recordings it hears nothing
         self._result = self.create_publisher(DiagnosticArray, "~/result", LATCHED_QOS)
         for name, callback in (("start", self._on_start), ("stop", self._on_stop), ("fit", self._on_fit)):
             self.create_service(Trigger, f"~/{name}", callback)
@@ -116,6 +116,8 @@ class IdentificationNode(Node):
 
     def _flush(self) -> None:
         if self._writer is None:
+            if self._topic_recorder is not None:
+                self._topic_recorder.close()
             return
         try:
             self._writer.flush()
@@ -145,8 +147,18 @@ class IdentificationNode(Node):
         except YoubotDynamicsError as problem:
             return _answer(response, False, str(problem))
         self._bag, self._count = bag, 0
+        self._listen()
         self._status = Status(OK, f"recording into {bag}")
         return _answer(response, True, f"recording into {bag}")
+
+    def _listen(self) -> None:
+        """Subscribe anew, and wait until publishers know of it; what they send meanwhile is not kept."""
+        if self._topic_recorder is not None:
+            self._topic_recorder.close()
+        wanted = {self.resolve_topic_name(name) for name in (*TOPICS, self._config["pose_topic"])}
+        self._topic_recorder = TopicRecorder(self, lambda topic: topic in wanted, self._take, past=False)
+        time.sleep(_MATCH)
+        self._topic_recorder.skip()
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._writer is None:
@@ -188,7 +200,8 @@ class IdentificationNode(Node):
         words = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify", str(self._bag)]
         words += ["--out", str(out), "--params-file", str(robot)]
         pose = self.resolve_topic_name(self._config["pose_topic"])
-        return words + (["--pose-topic", pose, "--topic", f"ground_truth={pose}"] if pose in self._taps.topics else [])
+        heard = self._topic_recorder is not None and pose in self._topic_recorder.topics
+        return words + (["--pose-topic", pose, "--topic", f"ground_truth={pose}"] if heard else [])
 
     def _watch(self) -> None:
         """Publish the result once the child has ended."""

@@ -17,7 +17,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-from youbot_dynamics.recording.joint_samples import JointSamples
+from youbot_dynamics.recording.series import JointSamples
 
 TakeJoints = Callable[[float, tuple[str, ...], Sequence[float], Sequence[float], Sequence[float]], None]
 

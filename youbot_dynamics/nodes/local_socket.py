@@ -9,6 +9,7 @@ on one machine (in one container), as bringup starts them.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import json
 import os
@@ -102,8 +103,13 @@ def tell(namespace: str, item: str, level: str, text: str) -> None:
     """
     topic = f"/{namespace.strip('/')}/{_TOPIC}".replace("//", "/")
     news = json.dumps([item, level, text[: _LONGEST // 5]], ensure_ascii=False).encode(errors="replace")
-    with _socket(socket.SOCK_DGRAM) as line, contextlib.suppress(OSError, ValueError):  # no such domain: nobody hears
-        line.sendto(news, _address(_NEWS, int(os.environ.get("ROS_DOMAIN_ID") or 0), topic))
+    with _socket(socket.SOCK_DGRAM) as line, contextlib.suppress(OSError):  # nobody hears
+        line.sendto(news, _address(_NEWS, domain_of_environment(), topic))
+
+
+def domain_of_environment() -> int:
+    """Number in ROS_DOMAIN_ID as rcl reads it: 0x2A and 010 are numbers too; 0 where there is none."""
+    return int(ctypes.CDLL(None).strtoul(os.fsencode(os.environ.get("ROS_DOMAIN_ID", "")), None, 0))
 
 
 class GuardEnd:

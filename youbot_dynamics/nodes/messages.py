@@ -11,13 +11,11 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, Twist
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.kinematics.planar import yaw_of_quaternion
 from youbot_dynamics.robot import doubled
-
-Vector = NDArray[np.float64]
 
 # Variance of what a planar base does not do: z, roll, pitch.
 _PLANAR_COVARIANCE = 1e-6 * np.eye(6).ravel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,24 +12,97 @@ from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty, Trigger
 
 from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.nodes._mock_arm import ArmTopics
 from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.driver_messages import report_message, values_of
 from youbot_dynamics.nodes.local_socket import claim
-from youbot_dynamics.nodes.messages import odometry_message, twist_vector
-from youbot_dynamics.nodes.mock_arm import ArmTopics
-from youbot_dynamics.nodes.mock_clock import MachineTime, OwnTime
-from youbot_dynamics.nodes.mock_refusals import Bursts
+from youbot_dynamics.nodes.messages import odometry_message, to_time, twist_vector
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.rivals import LOOK, refuse_rivals
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, STATE_QOS, run
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, run
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.faults import ARM, BASE, KINDS, ODOMETRY, parse_faults
 from youbot_dynamics.warm_up import first_use, use_driver
+
+
+class _MachineTime:
+    """The plant runs on the steady clock, its stamps are those of the node's clock."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def now(self) -> float:
+        """Time of the plant [s]."""
+        return time.monotonic()
+
+    def next(self) -> float:
+        """Time up to which to simulate in this pass of the loop [s]."""
+        return self.now()
+
+    def shift(self) -> float:
+        """From the plant's time to that of the stamps [s]."""
+        return 1e-9 * self._node.get_clock().now().nanoseconds - time.monotonic()
+
+
+class _OwnTime:
+    """The plant is the clock: whole periods of its loop, as many a second as asked for, or as it can.
+
+    Args:
+        node: that publishes /clock.
+        period: of the loop, in simulated time [s].
+        factor: simulated time over real time.
+    """
+
+    def __init__(self, node: Node, period: float, factor: float) -> None:
+        self._publisher = node.create_publisher(ClockMessage, "/clock", COMMAND_QOS)
+        self._period, self._factor = period, factor
+        # It begins as the machine's, so that bags need not start in 1970; a jump back by a fault stays positive.
+        self._start = float(int(Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds * 1e-9))
+        self._passes = 0
+        self._since = time.monotonic()
+
+    def now(self) -> float:
+        """Time of the plant [s]: within the running period, where the machine says."""
+        inside = min(self._factor * (time.monotonic() - self._since), self._period)
+        return self._passes * self._period + inside
+
+    def next(self) -> float:
+        """Time up to which to simulate in this pass of the loop [s]; goes out on /clock."""
+        self._passes += 1
+        self._since = time.monotonic()
+        self._publisher.publish(ClockMessage(clock=to_time(self._start + self._passes * self._period)))
+        return self._passes * self._period
+
+    def shift(self) -> float:
+        """From the plant's time to that of the stamps [s]."""
+        return self._start
+
+
+class Bursts:
+    """Tells when a count begins to grow after a pause: one line in the terminal for each burst.
+
+    Args:
+        pause: without growth, between two bursts [s].
+    """
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        self._count, self._last = 0, -math.inf
+
+    def begins(self, count: int, time: float) -> bool:
+        """Whether a burst begins with `count` at `time` [s]; a count that has become smaller begins anew."""
+        grown, self._count = count > self._count, count
+        if not grown:
+            return False
+        first, self._last = time - self._last > self._pause, time
+        return first
+
 
 # The plants bring in the compiler: 0.2 s of every start.
 if TYPE_CHECKING:
@@ -45,7 +119,7 @@ TABLE = (
         low=0,
         high=2**31 - 1,
         read_only=True,
-        source="design",
+        source="chosen: a robot that has to be identified",
     ),
     Parameter(
         "plant",
@@ -53,7 +127,7 @@ TABLE = (
         "What moves behind the driver: the digital twin, or contact physics (extra `sim`).",
         read_only=True,
         choices=("twin", "mujoco"),
-        source="design",
+        source="chosen: runs everywhere, faster than real time",
     ),
     Parameter(
         "geometry",
@@ -61,43 +135,43 @@ TABLE = (
         "Wheel radii, wheel places and lateral factor: those of config/youbot.yaml, or others that have to be found.",
         read_only=True,
         choices=("known", "drawn"),
-        source="design",
+        source="chosen: a robot that has to be calibrated",
     ),
-    Parameter("arm", True, "Whether the robot has its arm.", read_only=True, source="design"),
+    Parameter("arm", True, "Whether the robot has its arm.", read_only=True, source="chosen: the youBot as sold"),
     Parameter(
         "gripper",
         True,
         "Whether the arm has a gripper: without, its messages have 5 names and still 7 efforts.",
         read_only=True,
-        source="YouBotOODLWrapper.cpp computeOODLSensorReadings",
+        source="a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp computeOODLSensorReadings",
     ),
     Parameter(
         "wheel_effort",
         False,
         "Whether the base reports efforts; the youBot's driver does not.",
         read_only=True,
-        source="youbot facts, section 1.2",
+        source="a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp computeOODLSensorReadings",
     ),
     Parameter(
         "motor_sensors",
         False,
         "Whether the arm reports motor voltages (50 Hz) and temperatures (2 Hz); the youBot does not.",
         read_only=True,
-        source="design",
+        source="chosen: as the youBot",
     ),
     Parameter(
         "fault",
         "",
         "Faults that begin now, such as `frozen_encoder joint=wheel_joint_fl after=2; lost share=0.1`; empty for "
         f"none. There are: {', '.join(kind.name for kind in KINDS)}.",
-        source="youbot_dynamics.simulation.faults",
+        source="chosen: a healthy robot",
     ),
     Parameter(
         "publish_clock",
         False,
         "Whether the simulated time goes out on /clock, for nodes with use_sim_time.",
         read_only=True,
-        source="design",
+        source="chosen: as a real robot",
     ),
     Parameter(
         "real_time_factor",
@@ -108,9 +182,11 @@ TABLE = (
         low=0.01,
         high=100.0,
         read_only=True,
-        source="design",
+        source="chosen: as a real robot",
     ),
-    Parameter("viewer", False, "Whether MuJoCo's window is opened.", read_only=True, source="design"),
+    Parameter(
+        "viewer", False, "Whether MuJoCo's window is opened.", read_only=True, source="chosen: runs without a screen"
+    ),
     *FRAME_TABLE,
 )
 
@@ -145,15 +221,15 @@ class MockYoubot(Node):
         with first_use(self.get_logger().info):
             use_driver(self._make_driver(0.0))
         if self._config["publish_clock"]:
-            self._time: MachineTime | OwnTime = OwnTime(self, 1.0 / RATE, factor)
+            self._time: _MachineTime | _OwnTime = _OwnTime(self, 1.0 / RATE, factor)
         else:
-            self._time = MachineTime(self)
+            self._time = _MachineTime(self)
         self._driver = self._make_driver(self._time.now())
         self._show()
         refuse_rivals(self, "driver/joint_states", ("driver/odom",), until=look_until)
         self._publishers_of = {
-            BASE: self.create_publisher(JointState, "driver/joint_states", STATE_QOS),
-            ODOMETRY: self.create_publisher(Odometry, "driver/odom", STATE_QOS),
+            BASE: self.create_publisher(JointState, "driver/joint_states", DRIVER_QOS),
+            ODOMETRY: self.create_publisher(Odometry, "driver/odom", DRIVER_QOS),
         }
         self._publishers_of[ARM] = self._publishers_of[BASE]
         self._ground_truth = self.create_publisher(Odometry, "ground_truth", STATE_QOS)
@@ -180,8 +256,7 @@ class MockYoubot(Node):
         return driver
 
     def _make_plant(self, start: float) -> Any:
-        from youbot_dynamics.simulation.mujoco_engine import engine
-        from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
+        from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot, engine
         from youbot_dynamics.simulation.truth import draw_arm_truth, draw_truth
         from youbot_dynamics.simulation.youbot import Youbot
 

@@ -13,15 +13,18 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
-from youbot_dynamics.estimation.base_estimator import BaseEstimator
-from youbot_dynamics.estimation.gyro import GyroSettings
-from youbot_dynamics.estimation.odometry import OdometrySettings, OdometryState
-from youbot_dynamics.estimation.slip import SlipSettings
+from youbot_dynamics.estimation.odometry import (
+    BaseEstimator,
+    GyroSettings,
+    OdometrySettings,
+    OdometryState,
+    SlipSettings,
+)
 from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import joint_positions, odometry_message, seconds, twice
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.runtime import STATE_QOS, TF_QOS, run
+from youbot_dynamics.nodes.runtime import DRIVER_QOS, STATE_QOS, TF_QOS, run
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.warm_up import first_use, use_odometry
@@ -31,14 +34,20 @@ STABILIZE = Parameter(
     True,
     "Whether the executable also runs the trajectory_tracker.",
     read_only=True,
-    source="design",
+    source="chosen: one process for both",
 )
 TABLE = (
     *settings_table(OdometrySettings),
     *settings_table(SlipSettings),
     *settings_table(GyroSettings),
     *FRAME_TABLE,
-    Parameter("publish_tf", True, "Whether the transform odom -> base goes out on /tf.", read_only=True),
+    Parameter(
+        "publish_tf",
+        True,
+        "Whether the transform odom -> base goes out on /tf.",
+        read_only=True,
+        source="chosen: the driver's own transform is remapped away",
+    ),
     STABILIZE,
 )
 
@@ -74,7 +83,7 @@ class OdometryNode(Node):
         self._tf = self._make_tf()
         self.create_service(Trigger, "~/reset_odometry", self._on_reset)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
-        listen(self, JointState, "driver/joint_states", self._on_joint_states, STATE_QOS)
+        listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
         self.create_subscription(Imu, "imu", self._on_imu, IMU_QOS)
         Diagnostics(self, self._report)
 

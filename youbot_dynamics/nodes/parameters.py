@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,15 +9,23 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.parameters import Parameter, Value, check_names
+from youbot_dynamics.parameters import Parameter, Value, check_names, settings_from_values
 from youbot_dynamics.robot import PREFIX, Robot, robot_from_values, robot_table
 
 _FROM_ROS = ("use_sim_time", "start_type_description_service")
 
 FRAME_TABLE = (
     Parameter("odom_frame", "odom", "Frame the base is reckoned in.", read_only=True, source="REP-105"),
-    Parameter("base_frame", "base_footprint", "Frame of the base on the floor.", read_only=True, source="driver"),
-    Parameter("frame_prefix", "", "Put before both frame names.", read_only=True, source="design"),
+    Parameter(
+        "base_frame",
+        "base_footprint",
+        "Frame of the base on the floor.",
+        read_only=True,
+        source="a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp",
+    ),
+    Parameter(
+        "frame_prefix", "", "Put before both frame names.", read_only=True, source="chosen: one robot needs none"
+    ),
 )
 
 STAMPED_CMD_VEL = Parameter(
@@ -26,7 +33,7 @@ STAMPED_CMD_VEL = Parameter(
     False,
     "Whether cmd_vel is TwistStamped instead of Twist.",
     read_only=True,
-    source="Nav2's name for it",
+    source="Nav2 documentation, parameter of the same name",
 )
 
 
@@ -66,7 +73,7 @@ class NodeParameters:
 
     def settings(self, kind: type) -> Any:
         """Dataclass of settings filled from the parameters of the same names."""
-        return kind(**{name: self.values[name] for name in (item.name for item in dataclasses.fields(kind))})
+        return settings_from_values(kind, self.values)
 
     def frames(self) -> tuple[str, str]:
         """Odometry and base frame, prefix included."""

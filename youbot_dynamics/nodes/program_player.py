@@ -17,10 +17,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
-from youbot_dynamics.control.program import Program, read_program
-from youbot_dynamics.control.trajectory import TrajectoryLimits
+from youbot_dynamics.control.trajectory import Program, TrajectoryLimits, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError, YoubotDynamicsError
-from youbot_dynamics.identification.recommended import BASE, base_program
+from youbot_dynamics.identification.excitation import BASE, base_program
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import (
     LATCHED_QOS,

@@ -29,7 +29,7 @@ from youbot_dynamics.errors import ParameterError, YoubotDynamicsError
 from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
 
 try:
-    from youbot_dynamics.nodes.events_executor import EventsExecutor
+    from youbot_dynamics.nodes._events_executor import EventsExecutor
 except AttributeError:  # an rclpy without it
     EventsExecutor = None  # type: ignore[assignment,misc]
 
@@ -45,6 +45,8 @@ _WAKE = 0.05  # [s] between looks at the stop flag where nothing else wakes the 
 
 COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+# A second of the driver, who sends two messages a pass, of wheels and of arm: with 10 a busy machine lost some.
+DRIVER_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 TF_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

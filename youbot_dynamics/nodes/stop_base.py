@@ -18,7 +18,7 @@ from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Stat
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes.local_socket import LOST, GuardEnd
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection
+from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection, make_executor
 from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
 from youbot_dynamics.parameters import Parameter
 
@@ -44,9 +44,17 @@ TABLE = (
         "motors_off",
         False,
         "Also switch the motors of the base off, once the zero command has arrived and the base had time to brake.",
-        source="design",
+        source="chosen: motors that are off let the base coast",
     ),
-    Parameter("wait", 4.0, "How long to look for a driver.", unit="s", low=0.0, high=30.0, source="DDS needs 3 s"),
+    Parameter(
+        "wait",
+        4.0,
+        "How long to look for a driver.",
+        unit="s",
+        low=0.0,
+        high=30.0,
+        source="chosen: DDS needs up to 3 s to connect a new process",
+    ),
 )
 
 _REPEATS = 3
@@ -70,6 +78,7 @@ class StopBase(Node):
         if self._config["standby"]:
             self._diagnostics = Diagnostics(self, self._report)
         self._outputs = [DriverOutput(self, robot, interface) for interface in INTERFACES]
+        self._executor = make_executor(self)
 
     def _take(self, news: dict[str, tuple[str, str]]) -> None:
         for item, (level, text) in news.items():
@@ -96,7 +105,7 @@ class StopBase(Node):
             return self._finish(self._config["wait"])
         line, guarding = GuardEnd(self), False
         while not flag.set:
-            rclpy.spin_once(self, timeout_sec=_BEAT)
+            self._executor.spin_once(_BEAT)
             self._take(line.news())
             if line.quiet_for() <= self._config["silence"]:
                 guarding = line.driving
@@ -136,6 +145,11 @@ class StopBase(Node):
             time.sleep(_PAUSE)
         return stopped
 
+    def destroy_node(self) -> None:
+        """Leave the executor first."""
+        self._executor.shutdown()
+        super().destroy_node()
+
     def _listening(self) -> list[DriverOutput]:
         return [output for output in self._outputs if output.publisher.get_subscription_count() > 0]
 
@@ -145,7 +159,8 @@ class StopBase(Node):
         client = self.create_client(Empty, "base/switchOffMotors")
         if client.wait_for_service(timeout_sec=_SERVICE):
             answer = client.call_async(Empty.Request())
-            rclpy.spin_until_future_complete(self, answer, timeout_sec=max(0.0, deadline - time.monotonic()))
+            while not answer.done() and (left := deadline - time.monotonic()) > 0.0:
+                self._executor.spin_once(left)
             if answer.done():
                 self.get_logger().info("the motors of the base are off: base/switchOnMotors brings them back")
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+_AGE = 10.0  # [s] after which ends are asked for anew though their numbers are the same
 _UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw's name of a node whose endpoint was heard of before the node itself
 
 
@@ -75,3 +77,32 @@ def _endpoints(found: Sequence[TopicEndpointInfo]) -> tuple[Endpoint, ...]:
         )
         for info in found
     )
+
+
+class EndsWatch:
+    """Ends of some topics as a node sees them, asked for anew where their number changed: to count them is cheap.
+
+    Args:
+        node: that looks.
+        topics: names, resolved as for the node's own topics.
+    """
+
+    def __init__(self, node: Node, topics: Sequence[str]) -> None:
+        self._node = node
+        self._names = {topic: node.resolve_topic_name(topic) for topic in topics}
+        self._kept: dict[str, tuple[tuple[int, int], TopicEnds]] = {}
+        self._begun = time.monotonic()
+
+    def ends(self) -> dict[str, TopicEnds]:
+        """Ends of each topic, by the names that were given."""
+        now = time.monotonic()
+        if now - self._begun >= _AGE:
+            self._begun, self._kept = now, {}
+        for topic, name in self._names.items():
+            numbers = self._node.count_publishers(name), self._node.count_subscribers(name)
+            kept = self._kept.get(topic)
+            ends = ends_of(self._node, topic) if kept is None or kept[0] != numbers else kept[1]
+            # The node of an end may be heard of later than the end.
+            unknown = any(not end.node for end in (*ends.publishers, *ends.subscriptions))
+            self._kept[topic] = ((-1, -1) if unknown else numbers, ends)
+        return {topic: ends for topic, (_, ends) in self._kept.items()}

@@ -16,9 +16,27 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import yaml
 
-from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.files import beyond_limit, scaled
-from youbot_dynamics.recording.optional_packages import bag_packages
+from youbot_dynamics.errors import RecordingError, ResourceError
+from youbot_dynamics.files import RAISE_LIMITS, beyond_limit, scaled
+
+
+@contextmanager
+def bag_packages() -> Iterator[None]:
+    """Turn a failing import of rosbags or mcap inside the block into one line that says how to get them.
+
+    Raises:
+        ResourceError: a package that reads or writes bags is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ResourceError(
+            "reading and writing bags",
+            got=f"no Python package {error.name or error}",
+            expected="the packages rosbags and mcap",
+            remedy="install them with: pip install rosbags mcap",
+        ) from error
+
 
 if TYPE_CHECKING:
     from rosbags.rosbag1 import Reader as Reader1
@@ -26,6 +44,8 @@ if TYPE_CHECKING:
 
 LARGEST_CHUNK = 32_000_000  # [bytes] a chunk or message may unpack to
 UNPACKED, UNPACKED_PER_BYTE = 4_000_000, 200  # [bytes] one pass over a recording may unpack, and for each of its own
+READS, BYTES_PER_READ = 1_000_000, 16  # messages in one pass over an .mcap file, and one more for so many bytes
+SKIPPED = 8  # messages' worth of a record that is none
 SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # of SQLite's machine in one pass, and for each byte
 LARGEST_METADATA = 2_000_000  # [bytes] of YAML: metadata.yaml, quality of service of a topic
 
@@ -43,19 +63,20 @@ class Allowance(threading.local):
     """What the pass of this thread over a recording may still cost; nothing is bounded outside of one."""
 
     def __init__(self) -> None:
-        self.chunk = self.bytes = self.steps = _NO_LIMIT
+        self.chunk = self.bytes = self.steps = self.reads = _NO_LIMIT
 
     @contextmanager
     def of(self, size: int) -> Iterator[None]:
         """One pass over a recording of `size` bytes."""
-        before = self.chunk, self.bytes, self.steps
+        before = self.chunk, self.bytes, self.steps, self.reads
         self.chunk = scaled(LARGEST_CHUNK)
         self.bytes = scaled(UNPACKED + UNPACKED_PER_BYTE * size)
         self.steps = scaled(SQLITE_STEPS + SQLITE_STEPS_PER_BYTE * size)
+        self.reads = scaled(READS + size // BYTES_PER_READ)
         try:
             yield
         finally:
-            self.chunk, self.bytes, self.steps = before
+            self.chunk, self.bytes, self.steps, self.reads = before
 
     def unpack(self, kind: Callable[[], Any], packed: bytes, claimed: int | None = None) -> bytes:
         """Contents of a chunk or message.
@@ -108,6 +129,17 @@ class Allowance(threading.local):
         if self.steps < 0:
             raise DamagedError("a database", got="rows without end", expected="tables as rosbag2 writes them")
         return False
+
+    def count(self, reads: int) -> None:
+        """Count records of an .mcap file: small ones unpack to millions from a file of a megabyte.
+
+        Raises:
+            DamagedError: more than are left.
+        """
+        self.reads -= reads
+        if self.reads < 0:
+            expected = f"at most {READS}, and one for each {BYTES_PER_READ} bytes of the file"
+            raise DamagedError("its records", got="more and more", expected=expected, remedy=RAISE_LIMITS)
 
     @staticmethod
     def _check(thing: str, size: int, most: int) -> None:
@@ -169,12 +201,17 @@ def chunk_unpackers() -> Mapping[str, Callable[[bytes, int], bytes]]:
         connection.limit(apsw.SQLITE_LIMIT_LENGTH, min(ALLOWANCE.chunk, 1_000_000_000))
         connection.set_progress_handler(ALLOWANCE.step, _STEPS_AT_ONCE)
 
+    def counted(read: Callable[..., Any], reads: int, *arguments: Any) -> Any:
+        ALLOWANCE.count(reads)
+        return read(*arguments)
+
     unpack = ALLOWANCE.unpack
     unpackers: dict[str, Callable[..., bytes]] = {
         "lz4": partial(unpack, lz4.LZ4FrameDecompressor),
         "zstd": partial(unpack, zstd.ZstdDecompressor),
     }
     mcap.DECOMPRESSORS.update(unpackers)
+    mcap.read_exact, mcap.skip_sized = partial(counted, mcap.read_exact, 1), partial(counted, mcap.skip_sized, SKIPPED)
     reader1.decompressors.update(lz4=unpackers["lz4"], bz2=partial(unpack, bz2.BZ2Decompressor))
     reader2.zstd = SimpleNamespace(open=open_zstd, decompress=unpackers["zstd"])
     reader2.YAML = metadata.YAML = lambda typ: SimpleNamespace(load=load_yaml)

@@ -1,12 +1,16 @@
-"""Message definitions and their codecs, from rosbags: no ROS installation is asked."""
+"""Message types a recording may hold, and messages as bytes without ROS."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.recording.optional_packages import bag_packages
+from youbot_dynamics.recording.bounds import bag_packages
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
@@ -80,3 +84,159 @@ def is_known(type_name: str) -> bool:
 def type_hash_of(type_name: str) -> str:
     """Return the RIHS01 hash of a message type, "" for one that ROS 2 Jazzy does not have."""
     return jazzy_types().hash_rihs01(type_name) if is_known(type_name) else ""
+
+
+METADATA_RECORD = "youbot_dynamics"
+
+_NO_COVARIANCE = np.zeros(36)
+
+
+def _new(type_name: str, *values: object) -> Any:
+    create: Any = jazzy_types().types[type_name]
+    return create(*values)
+
+
+def _header(stamp_ns: int, frame_id: str) -> Any:
+    time = _new("builtin_interfaces/msg/Time", *divmod(int(stamp_ns), 1_000_000_000))
+    return _new("std_msgs/msg/Header", time, frame_id)
+
+
+def _vector(x: float, y: float, z: float) -> Any:
+    return _new("geometry_msgs/msg/Vector3", float(x), float(y), float(z))
+
+
+def _twist(twist: ArrayLike) -> Any:
+    vx, vy, wz = np.asarray(twist, dtype=np.float64)
+    return _new(TWIST, _vector(vx, vy, 0.0), _vector(0.0, 0.0, wz))
+
+
+def _pose(pose: ArrayLike) -> Any:
+    x, y, yaw = np.asarray(pose, dtype=np.float64)
+    turn = _new("geometry_msgs/msg/Quaternion", 0.0, 0.0, float(np.sin(yaw / 2.0)), float(np.cos(yaw / 2.0)))
+    return _new("geometry_msgs/msg/Pose", _new("geometry_msgs/msg/Point", float(x), float(y), 0.0), turn)
+
+
+def _bytes(message: Any, type_name: str) -> bytes:
+    return bytes(jazzy_types().serialize_cdr(message, type_name))
+
+
+def joint_state_cdr(
+    stamp_ns: int,
+    names: Sequence[str],
+    position: ArrayLike | None = None,
+    velocity: ArrayLike | None = None,
+    effort: ArrayLike | None = None,
+    frame_id: str = "",
+) -> bytes:
+    """Serialise a sensor_msgs/msg/JointState.
+
+    Args:
+        stamp_ns: header stamp [ns].
+        names: k joints.
+        position: shape (k,) [rad or m]; None leaves the field empty, as for the others.
+        velocity: shape (k,) [rad/s or m/s].
+        effort: shape (k,) [N m or N].
+        frame_id: frame of the header.
+    """
+    values = [
+        np.ascontiguousarray(() if value is None else value, dtype=np.float64) for value in (position, velocity, effort)
+    ]
+    return _bytes(_new(JOINT_STATE, _header(stamp_ns, frame_id), list(names), *values), JOINT_STATE)
+
+
+def twist_cdr(twist: ArrayLike) -> bytes:
+    """Serialise a geometry_msgs/msg/Twist.
+
+    Args:
+        twist: shape (3,), vx, vy [m/s], wz [rad/s].
+    """
+    return _bytes(_twist(twist), TWIST)
+
+
+def twist_stamped_cdr(stamp_ns: int, frame_id: str, twist: ArrayLike) -> bytes:
+    """Serialise a geometry_msgs/msg/TwistStamped.
+
+    Args:
+        stamp_ns: header stamp [ns].
+        frame_id: frame of the header.
+        twist: shape (3,), vx, vy [m/s], wz [rad/s].
+    """
+    return _bytes(_new(TWIST_STAMPED, _header(stamp_ns, frame_id), _twist(twist)), TWIST_STAMPED)
+
+
+def pose_stamped_cdr(stamp_ns: int, frame_id: str, pose: ArrayLike) -> bytes:
+    """Serialise a geometry_msgs/msg/PoseStamped.
+
+    Args:
+        stamp_ns: header stamp [ns].
+        frame_id: frame of the pose.
+        pose: shape (3,), x, y [m], yaw [rad].
+    """
+    return _bytes(_new(POSE_STAMPED, _header(stamp_ns, frame_id), _pose(pose)), POSE_STAMPED)
+
+
+def odometry_cdr(
+    stamp_ns: int,
+    frame_id: str,
+    child_frame_id: str,
+    pose: ArrayLike,
+    twist: ArrayLike,
+    pose_covariance: ArrayLike | None = None,
+    twist_covariance: ArrayLike | None = None,
+) -> bytes:
+    """Serialise a nav_msgs/msg/Odometry.
+
+    Args:
+        stamp_ns: header stamp [ns].
+        frame_id: frame of the pose.
+        child_frame_id: frame of the twist, moving with the body.
+        pose: shape (3,), x, y [m], yaw [rad].
+        twist: shape (3,), vx, vy [m/s], wz [rad/s].
+        pose_covariance: shape (36,) or (6, 6), rows x, y, z, roll, pitch, yaw [m, rad]; None for zeros.
+        twist_covariance: likewise for the twist [m/s, rad/s].
+    """
+    covariances = [
+        _NO_COVARIANCE if covariance is None else np.array(covariance, dtype=np.float64).reshape(36)
+        for covariance in (pose_covariance, twist_covariance)
+    ]
+    message = _new(
+        ODOMETRY,
+        _header(stamp_ns, frame_id),
+        child_frame_id,
+        _new("geometry_msgs/msg/PoseWithCovariance", _pose(pose), covariances[0]),
+        _new("geometry_msgs/msg/TwistWithCovariance", _twist(twist), covariances[1]),
+    )
+    return _bytes(message, ODOMETRY)
+
+
+def trajectory_cdr(
+    stamp_ns: int, frame_id: str, joint: str, times: ArrayLike, poses: ArrayLike, twists: ArrayLike | None = None
+) -> bytes:
+    """Serialise a trajectory_msgs/msg/MultiDOFJointTrajectory of one planar joint.
+
+    Args:
+        stamp_ns: header stamp [ns]: when the trajectory starts.
+        frame_id: frame of the poses.
+        joint: name of the frame that moves.
+        times: shape (n,), since the start [s].
+        poses: shape (n, 3), x, y [m], yaw [rad].
+        twists: shape (n, 3), body twists [m/s, m/s, rad/s]; None leaves them out.
+    """
+    rows = np.asarray(poses, dtype=np.float64)
+    velocities = [None] * len(rows) if twists is None else list(np.asarray(twists, dtype=np.float64))
+    points = []
+    for time, pose, velocity in zip(np.asarray(times, dtype=np.float64), rows, velocities, strict=True):
+        placed = _pose(pose)
+        transform = _new("geometry_msgs/msg/Transform", _vector(pose[0], pose[1], 0.0), placed.orientation)
+        since = _new("builtin_interfaces/msg/Duration", *divmod(round(float(time) * 1e9), 1_000_000_000))
+        points.append(
+            _new(
+                "trajectory_msgs/msg/MultiDOFJointTrajectoryPoint",
+                [transform],
+                [] if velocity is None else [_twist(velocity)],
+                [],
+                since,
+            )
+        )
+    message = _new(MULTI_DOF_TRAJECTORY, _header(stamp_ns, frame_id), [joint], points)
+    return _bytes(message, MULTI_DOF_TRAJECTORY)

@@ -16,10 +16,142 @@ from types import MappingProxyType
 
 import numpy as np
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import read_bytes
-from youbot_dynamics.recording.series import FloatArray
-from youbot_dynamics.recording.text_columns import ROLES, Columns, parse_columns
+
+TIME_UNITS = ("s", "ms", "us")
+
+SI_FACTORS: dict[str, float] = {
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "rad": 1.0,
+    "deg": math.pi / 180.0,
+    "rad/s": 1.0,
+    "deg/s": math.pi / 180.0,
+    "rpm": math.pi / 30.0,
+    "m": 1.0,
+    "mm": 1e-3,
+    "m/s": 1.0,
+    "mm/s": 1e-3,
+    "A": 1.0,
+    "V": 1.0,
+    "Nm": 1.0,
+    "1": 1.0,
+}
+
+
+def si_factor(unit: str, column: str, is_time: bool) -> float:
+    """Return what one of a unit is in SI.
+
+    Args:
+        unit: such as ``rpm``.
+        column: the column it belongs to, for the error.
+        is_time: whether the column is the time: it takes units of time, and no other column does.
+
+    Raises:
+        RecordingError: no such unit, or one that cannot belong to the column.
+    """
+    allowed = [name for name in SI_FACTORS if (name in TIME_UNITS) == is_time]
+    if unit not in allowed:
+        raise RecordingError(
+            f"column {column}",
+            got=f"unit {unit!r}",
+            expected=f"one of {', '.join(allowed)}",
+            remedy="write name:unit with one of these",
+        )
+    return SI_FACTORS[unit]
+
+
+ROLES = ("command", "measured", "measured_position")
+_EXPECTED = "time, command.CHANNEL, measured.CHANNEL, measured_position.CHANNEL or _ to skip a column"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a log that is read.
+
+    Attributes:
+        place: number of the column in the file, from 0.
+        role: ``time``, ``command``, ``measured`` (a speed) or ``measured_position``.
+        channel: such as ``x`` or ``arm_joint_1``; "" for the time.
+        factor: one of its unit in SI.
+    """
+
+    place: int
+    role: str
+    channel: str
+    factor: float
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All columns of a description.
+
+    Attributes:
+        used: those that are read, in file order.
+        named: how many columns the description has, skipped ones included.
+    """
+
+    used: tuple[Column, ...]
+    named: int
+
+    @property
+    def time(self) -> Column:
+        """The column of the time."""
+        return next(column for column in self.used if column.role == "time")
+
+
+def parse_columns(description: str) -> Columns:
+    """Read the description of the columns of a text log.
+
+    Args:
+        description: ``name[:unit]`` for each column in file order, separated by commas. Without a unit a
+            value is in SI already.
+
+    Raises:
+        RecordingError: an unknown name or unit, a column named twice, or no time.
+    """
+    used: list[Column] = []
+    parts = [part.strip() for part in description.split(",")]
+    for place, part in enumerate(parts):
+        name, _, unit = part.partition(":")
+        if name == "_":
+            continue
+        role, _, channel = name.partition(".")
+        if (role == "time") == bool(channel) or (role != "time" and role not in ROLES):
+            raise RecordingError(
+                f"column {place + 1} of the description {description!r}",
+                got=repr(name),
+                expected=_EXPECTED,
+                remedy="give each column of the file one of these names, in file order",
+            )
+        if any((column.role, column.channel) == (role, channel) for column in used):
+            raise RecordingError(
+                f"column {place + 1} of the description {description!r}",
+                got=f"{name} a second time",
+                expected="each name once",
+                remedy="skip one of them with _",
+            )
+        factor = si_factor(unit, name, role == "time") if unit else 1.0
+        used.append(Column(place, role, channel, factor))
+    if not any(column.role == "time" for column in used):
+        raise RecordingError(
+            f"the description {description!r}",
+            got="no column time",
+            expected="time and at least one other column",
+            remedy="name the column that holds the time, as time:ms if it is in milliseconds",
+        )
+    if len(used) < 2:
+        raise RecordingError(
+            f"the description {description!r}",
+            got="only the time",
+            expected="at least one column of values",
+            remedy="add command.CHANNEL or measured.CHANNEL",
+        )
+    return Columns(tuple(used), len(parts))
+
 
 _DELIMITERS = (";", "\t", ",", None)
 _HEADER_LINES = 1000
@@ -41,10 +173,10 @@ class TextLog:
     """
 
     path: Path
-    time: FloatArray
-    command: Mapping[str, FloatArray]
-    measured: Mapping[str, FloatArray]
-    measured_position: Mapping[str, FloatArray]
+    time: Vector
+    command: Mapping[str, Vector]
+    measured: Mapping[str, Vector]
+    measured_position: Mapping[str, Vector]
     sha256: str
 
 
@@ -63,7 +195,7 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
     Args:
         path: the file.
         columns: names in file order such as ``time:ms,_,command.x:rad/s,measured.x``; ``_`` skips a column,
-            what follows the last name is not read. See :func:`text_columns.parse_columns`.
+            what follows the last name is not read. See `parse_columns`.
         limit: most bytes the file may have, before `files.scaled`.
 
     Raises:
@@ -78,7 +210,7 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
     values = _load(path, layout, described)
     _check_values(path, layout, described, values)
     time = described.used.index(described.time)
-    roles: dict[str, dict[str, FloatArray]] = {role: {} for role in ROLES}
+    roles: dict[str, dict[str, Vector]] = {role: {} for role in ROLES}
     for place, column in enumerate(described.used):
         values[:, place] *= column.factor
     for place, column in enumerate(described.used):
@@ -94,7 +226,7 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
     )
 
 
-def _read_only(column: FloatArray) -> FloatArray:
+def _read_only(column: Vector) -> Vector:
     copy = column.copy()
     copy.setflags(write=False)
     return copy
@@ -145,10 +277,10 @@ def _find_data(path: Path, encoding: str, columns: Columns) -> _Format:
     )
 
 
-def _load(path: Path, layout: _Format, columns: Columns) -> FloatArray:
+def _load(path: Path, layout: _Format, columns: Columns) -> Vector:
     try:
         with path.open(encoding=layout.encoding) as file:  # opened here: numpy would unpack what is named .gz
-            values: FloatArray = np.loadtxt(
+            values: Vector = np.loadtxt(
                 file,
                 dtype=np.float64,
                 delimiter=layout.delimiter,
@@ -187,7 +319,7 @@ def _bad_entry(path: Path, number: int, line: str, got: str) -> RecordingError:
     )
 
 
-def _check_values(path: Path, layout: _Format, columns: Columns, values: FloatArray) -> None:
+def _check_values(path: Path, layout: _Format, columns: Columns, values: Vector) -> None:
     """Refuse infinite values and times that are nan or do not increase, naming the line."""
     time = values[:, columns.used.index(columns.time)]
     bad = np.isinf(values).any(axis=1) | np.isnan(time)

@@ -16,8 +16,8 @@ from youbot_dynamics.robot import Driver
 
 # Readings come from the plants, which bring in the compiler: 0.2 s of every start.
 if TYPE_CHECKING:
-    from youbot_dynamics.simulation.arm_readings import ArmReading
-    from youbot_dynamics.simulation.base_readings import BaseReading
+    from youbot_dynamics.simulation.arm import ArmReading
+    from youbot_dynamics.simulation.base import BaseReading
 
 # The base message also carries four joints of the URDF that never move.
 CASTERS = ("caster_joint_fl", "caster_joint_fr", "caster_joint_bl", "caster_joint_br")

@@ -1,4 +1,4 @@
-"""What every simulated robot can do, however it does it: the faces of the twin and of the contact simulation."""
+"""A simulated robot without an arm: the base of the twin alone, for all that concerns driving only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Protocol
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.simulation.arm_readings import ArmReading, TemperatureReading, VoltageReading
-from youbot_dynamics.simulation.base_readings import BaseReading, EffortReading
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.robot import Driver
+from youbot_dynamics.simulation.arm import ArmReading, TemperatureReading, VoltageReading
+from youbot_dynamics.simulation.base import BasePlant, BaseReading, EffortReading
+from youbot_dynamics.simulation.truth import BaseTruth
 
 
 class BaseFace(Protocol):
@@ -122,3 +125,44 @@ class Plant(Protocol):
 
     def advance(self, until: float) -> None:
         """Simulate up to `until` [s]."""
+
+
+class BaseOnly:
+    """A plant with a base and no arm.
+
+    Args:
+        truth: the base as it is.
+        driver: how its driver speaks.
+        seed: of the noise; equal seeds and calls give equal bits.
+        start: simulated time [s].
+
+    Attributes:
+        base: of the twin.
+
+    Example:
+        >>> plant = yd.BaseOnly(yd.load_truth(1), yd.load_robot().driver, seed=1)
+        >>> plant.advance(0.1)
+        >>> plant.base.pose
+        array([0., 0., 0.])
+    """
+
+    def __init__(self, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0) -> None:
+        self.base = BasePlant(truth, driver, seed, start)
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.base.time
+
+    @property
+    def arm(self) -> ArmFace:
+        """There is none.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError("arm", got="a robot without one", expected="a plant with an arm, such as youbot.Youbot")
+
+    def advance(self, until: float) -> None:
+        """Simulate up to `until` [s]."""
+        self.base.advance(until)

@@ -21,8 +21,18 @@ from youbot_dynamics.simulation.driver_reports import (
     dead_reckoned,
     odometry_report,
 )
-from youbot_dynamics.simulation.fault_effects import ActiveFaults, Encoders, Mail, with_wrong_fields
-from youbot_dynamics.simulation.faults import ARM, BASE, CHANNELS, COMMANDS, ODOMETRY, Fault
+from youbot_dynamics.simulation.faults import (
+    ARM,
+    BASE,
+    CHANNELS,
+    COMMANDS,
+    ODOMETRY,
+    ActiveFaults,
+    Encoders,
+    Fault,
+    Mail,
+    with_wrong_fields,
+)
 
 if TYPE_CHECKING:
     from youbot_dynamics.simulation.plant import Plant
@@ -30,7 +40,7 @@ if TYPE_CHECKING:
 Report = JointReport | OdometryReport
 
 # What a wheel is driven with at most: 0.8 m/s of the youBot's specification on wheels of 47.5 mm, 4156 motor rpm
-# (youbot facts, section 2.1). The base.cfg of the maker's joint_configurator has 4000 rpm for ramps to positions; what
+# (docs/robot_facts.md). The base.cfg of the maker's joint_configurator has 4000 rpm for ramps to positions; what
 # holds for speeds is published nowhere.
 FASTEST_WHEEL = 4156.0 * 2.0 * math.pi / 60.0 * 364.0 / 9405.0  # [rad/s]
 

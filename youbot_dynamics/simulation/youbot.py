@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from youbot_dynamics.robot import Robot
-from youbot_dynamics.simulation.arm_plant import ArmPlant
-from youbot_dynamics.simulation.arm_truth import ArmTruth
-from youbot_dynamics.simulation.base_plant import BasePlant
-from youbot_dynamics.simulation.base_truth import BaseTruth
-from youbot_dynamics.simulation.slip import SlipEvent
+from youbot_dynamics.simulation.arm import ArmPlant
+from youbot_dynamics.simulation.base import BasePlant, SlipEvent
+from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
 
 
 class Youbot:
@@ -25,6 +23,12 @@ class Youbot:
         seed: of the noise; equal seeds and calls give equal bits.
         start: simulated time [s].
         slips: events in which wheels lose grip.
+
+    Example:
+        >>> twin = yd.Youbot(yd.load_truth(1), yd.load_arm_truth(1), yd.load_robot(), seed=1)
+        >>> twin.advance(0.1)
+        >>> twin.arm.position.shape
+        (5,)
     """
 
     def __init__(

@@ -1,1 +1,35 @@
-"""From bags and logs to series: topics, units, quality, and many bags at once."""
+"""A recording as the stages see it: opened and numbered, its topics found, its units, clocks and stamps checked."""
+
+from youbot_dynamics.identification.reading._clock import ONE_WAY
+from youbot_dynamics.identification.reading._opened import (
+    ROLES,
+    Opened,
+    Options,
+    Source,
+    angles_beyond,
+    find_arm_states,
+    find_topic,
+    find_wheel_states,
+    open_recording,
+    positions_in_degrees,
+    speed_ratio,
+    times_of,
+)
+from youbot_dynamics.identification.reading._quality import look_at
+
+__all__ = [
+    "ONE_WAY",
+    "Opened",
+    "Options",
+    "ROLES",
+    "Source",
+    "angles_beyond",
+    "find_arm_states",
+    "find_topic",
+    "find_wheel_states",
+    "look_at",
+    "open_recording",
+    "positions_in_degrees",
+    "speed_ratio",
+    "times_of",
+]

@@ -1,0 +1,26 @@
+"""How warm a motor gets: two thermal masses, a resistance that grows with heat, and a filter without a sensor."""
+
+import numpy as np
+
+import youbot_dynamics as yd
+
+motor = yd.load_robot().arm.motors()[1]  # joint 2, behind its gear
+winding = motor.motor
+current = 2.0  # [A], held
+rise = winding.steady_state_rise(current)
+runaway = winding.runaway_current
+
+heat = yd.MotorHeat(motor, stamp=0.0)  # cold at the start
+times = np.arange(10.0, 1810.0, 10.0)  # [s]
+temperatures = []
+for time in times:
+    heat.predict(float(time), current**2)
+    temperatures.append(heat.state.winding)
+air = winding.ambient_temperature
+
+print(f"at {current} A the winding ends {rise.winding:.1f} K, the housing {rise.housing:.1f} K above the air")
+print(f"beyond {runaway:.2f} A no temperature is steady: copper resists more the warmer it is")
+minutes = [temperatures[6 * m - 1] for m in (1, 5, 30)]
+print(f"winding after 1, 5, 30 min: {' '.join(f'{t:.1f}' for t in minutes)} degC (air {air:.0f})")
+print(f"standard deviation of the winding then: {heat.state.winding_deviation:.1f} K")
+print(f"from here to 125 degC at 1.5 times the current: {heat.seconds_to(125.0, (1.5 * current) ** 2):.0f} s")

@@ -1,0 +1,293 @@
+"""Bad input: one line that names the thing and what to do, exit code 1, nothing half-written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import exit_code
+from ros_processes import environment
+
+from youbot_dynamics.recording.mcap_writer import BagWriter
+from youbot_dynamics.recording.message_types import joint_state_cdr, odometry_cdr, twist_cdr
+
+WHEELS = ["wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br"]
+JOINT_STATE = "sensor_msgs/msg/JointState"
+SECOND = 1_000_000_000
+ORIGIN = 1_700_000_000 * SECOND
+
+
+def youbot(*words: object, code: int = 1) -> subprocess.CompletedProcess:
+    """Run a verb; `identify` in this process, which is as it would be in its own and saves a start each."""
+    if words[0] == "identify":
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            ended = exit_code(*words)
+        done = subprocess.CompletedProcess(words, ended, out.getvalue(), err.getvalue())
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+    return in_its_own_process(*words, code=code)
+
+
+def in_its_own_process(*words: object, code: int) -> subprocess.CompletedProcess:
+    done = subprocess.run(
+        [sys.executable, "-m", "youbot_dynamics.commands.main", *map(str, words)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def refusal(*words: object) -> str:
+    """The one line of an error."""
+    lines = youbot(*words).stderr.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+def write_bag(folder: Path, duration: float = 20.0, delay: float = 0.15, **other) -> Path:
+    """A bag whose wheels repeat their commands `delay` later; other topics by name -> type, without messages."""
+    period = 0.02
+    time = np.arange(0.0, duration, period)
+    speed = np.sin(1.3 * time) + 0.5 * np.sin(0.7 * time)
+    angle = np.concatenate([[0.0], np.cumsum(speed[:-1]) * period])
+    pattern = np.array([1.0, 1.1, 0.9, 1.3])
+    with BagWriter(folder, {"robot_id": other.pop("robot_id", "youbot")}) as bag:
+        bag.add_topic("/wheel_commands", JOINT_STATE)
+        bag.add_topic("/driver/joint_states", JOINT_STATE)
+        for name, kind in other.items():
+            bag.add_topic(f"/{name}", kind)
+        for k, moment in enumerate(time):
+            sent = ORIGIN + round(moment * SECOND)
+            bag.write("/wheel_commands", joint_state_cdr(sent, WHEELS, velocity=pattern * speed[k]), sent)
+            seen = sent + round(delay * SECOND)
+            bag.write("/driver/joint_states", joint_state_cdr(seen, WHEELS, position=pattern * angle[k]), seen)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory) -> Path:
+    return write_bag(tmp_path_factory.mktemp("bags") / "good")
+
+
+def test_good_bag_gives_its_delay(bag, tmp_path):
+    done = in_its_own_process("identify", bag, "--out", tmp_path / "found", "--json", "--only", "delay", code=0)
+    assert '"verdict": "identified"' in done.stdout
+    text = (tmp_path / "found" / "result.yaml").read_text()
+    values = [float(line.split(":")[1]) for line in text.splitlines() if "effective_" in line]
+    assert values == pytest.approx([0.15] * 3, abs=1e-4)
+
+
+def test_missing_recording(tmp_path):
+    line = refusal("identify", tmp_path / "absent", "--out", tmp_path / "found")
+    assert "absent" in line and "check the path" in line
+    assert not (tmp_path / "found").exists()
+
+
+def test_not_a_recording(tmp_path):
+    (tmp_path / "notes.txt").write_text("hello\n")
+    line = refusal("identify", tmp_path / "notes.txt", "--out", tmp_path / "found")
+    assert "notes.txt" in line
+    assert not (tmp_path / "found").exists()
+
+
+def test_bag_cut_before_its_first_chunk(bag, tmp_path):
+    short = tmp_path / "short.mcap"
+    short.write_bytes(next(bag.glob("*.mcap")).read_bytes()[:600])
+    line = refusal("identify", short, "--out", tmp_path / "found")
+    assert "short.mcap" in line and "0 messages" in line
+    assert not (tmp_path / "found").exists()
+
+
+def test_bag_cut_in_the_middle_is_used_and_the_loss_is_told(bag, tmp_path):
+    data = next(bag.glob("*.mcap")).read_bytes()
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(data[: int(0.8 * len(data))])
+    done = youbot("identify", cut, "--out", tmp_path / "found", "--only", "delay", code=0)
+    assert "no footer" in done.stderr
+
+
+def test_no_messages_on_a_needed_topic(tmp_path):
+    with BagWriter(tmp_path / "bag", {}) as writer:
+        writer.add_topic("/wheel_commands", JOINT_STATE)
+        writer.add_topic("/driver/joint_states", JOINT_STATE)
+        writer.write("/wheel_commands", joint_state_cdr(ORIGIN, WHEELS, velocity=[0.0] * 4), ORIGIN)
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found")
+    assert "wheel_joint_fl" in line and "driver/joint_states" in line
+
+
+def test_wrong_type_on_a_named_topic(tmp_path):
+    with BagWriter(tmp_path / "bag", {}) as writer:
+        writer.add_topic("/states", "geometry_msgs/msg/Twist")
+        writer.write("/states", twist_cdr([0.1, 0.0, 0.0]), ORIGIN)
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "f", "--topic", "wheel_states=/states")
+    assert "/states" in line and "JointState" in line and "Twist" in line
+
+
+def test_no_command_in_the_bag(tmp_path):
+    with BagWriter(tmp_path / "bag", {}) as writer:
+        writer.add_topic("/driver/joint_states", JOINT_STATE)
+        writer.write("/driver/joint_states", joint_state_cdr(ORIGIN, WHEELS, position=[0.0] * 4), ORIGIN)
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found")
+    assert "wheel_commands" in line and "cmd_vel" in line
+
+
+def test_two_robots_in_one_bag(tmp_path):
+    with BagWriter(tmp_path / "bag", {}) as writer:
+        for name in ("/a", "/b"):
+            writer.add_topic(f"{name}/driver/joint_states", JOINT_STATE)
+            message = joint_state_cdr(ORIGIN, WHEELS, position=[0.0] * 4)
+            writer.write(f"{name}/driver/joint_states", message, ORIGIN)
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found")
+    assert "--topic wheel_states=/a/driver/joint_states" in line
+
+
+def test_recording_of_another_robot(tmp_path):
+    bag = write_bag(tmp_path / "bag", robot_id="other")
+    line = refusal("identify", bag, "--out", tmp_path / "found")
+    assert "'other'" in line and "'youbot'" in line
+
+
+def test_too_short_a_recording(tmp_path):
+    line = refusal("identify", write_bag(tmp_path / "bag", duration=3.0), "--out", tmp_path / "found")
+    assert "record longer" in line
+
+
+def test_unstamped_command_on_another_clock_is_refused(tmp_path):
+    with BagWriter(tmp_path / "bag", {}) as writer:
+        writer.add_topic("/driver/joint_states", JOINT_STATE)
+        writer.add_topic("/driver/cmd_vel", "geometry_msgs/msg/Twist")
+        for k in range(1000):
+            moment = ORIGIN + k * SECOND // 50
+            stamp = moment - 5 * SECOND
+            writer.write("/driver/joint_states", joint_state_cdr(stamp, WHEELS, position=[0.0] * 4), moment)
+            writer.write("/driver/cmd_vel", twist_cdr([0.1 * np.sin(0.02 * k), 0.0, 0.0]), moment)
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found")
+    assert "5.0 s" in line and "clock" in line
+
+
+def test_bag_begun_in_mid_drive_still_has_its_path(tmp_path):
+    with BagWriter(write_bag(tmp_path / "bag").parent / "late", {}) as writer:
+        for name in ("/wheel_commands", "/driver/joint_states"):
+            writer.add_topic(name, JOINT_STATE)
+        writer.add_topic("/odom", "nav_msgs/msg/Odometry")
+        for k in range(1000):
+            moment = ORIGIN + k * SECOND // 50
+            speed = np.sin(0.02 * k) * np.ones(4)
+            writer.write("/wheel_commands", joint_state_cdr(moment, WHEELS, velocity=speed), moment)
+            writer.write("/driver/joint_states", joint_state_cdr(moment, WHEELS, position=speed), moment)
+            if k > 100:
+                pose = odometry_cdr(moment, "odom", "base_footprint", [0.0] * 3, [0.0] * 3)
+                writer.write("/odom", pose, moment)
+    done = youbot("identify", tmp_path / "late", "--out", tmp_path / "found", code=3)
+    assert "no path" not in done.stderr
+
+
+def test_output_that_cannot_be_written(bag, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "--out" in refusal("identify", bag, "--out", tmp_path / "file")
+
+
+def test_unknown_stage_topic_role_and_column(bag, tmp_path):
+    out = ("--out", tmp_path / "found")
+    assert "'heat'" in refusal("identify", bag, *out, "--only", "heat")
+    assert "wheel_commands" in refusal("identify", bag, *out, "--topic", "wheels=/x")
+    (tmp_path / "log.csv").write_text("0;1;2\n")
+    assert "speed" in refusal("identify", tmp_path / "log.csv", *out, "--columns", "time,speed.x")
+
+
+def test_parameter_file_with_a_typo(bag, tmp_path):
+    wrong = tmp_path / "robot.yaml"
+    wrong.write_text(
+        "/**:\n  ros__parameters:\n    robot:\n      base:\n        geometry:\n          wheel_radus: 0.05\n"
+    )
+    line = refusal("identify", bag, "--out", tmp_path / "found", "--params-file", wrong)
+    assert "wheel_radus" in line and "did you mean robot.base.geometry.wheel_radius?" in line
+    assert "wheel_radius?" in refusal("bringup", "--params-file", wrong)
+
+
+def test_bringup_refuses_a_missing_result_and_one_of_another_robot(tmp_path):
+    assert "absent.yaml" in refusal("bringup", "--result-file", tmp_path / "absent.yaml")
+    other = tmp_path / "result.yaml"
+    other.write_text("/**:\n  ros__parameters:\n    robot:\n      robot_id: other\n")
+    line = refusal("bringup", "--result-file", other)
+    assert "'other'" in line and "'youbot'" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, ("absent.txt",)),
+        ("", ("no lines",)),
+        ("# only words\n", ("no lines",)),
+        ("0.1 0.0\n", ("line 1", "three numbers")),
+        ("0.1 0 0\n0.1 nan 0\n", ("line 2",)),
+        ("0.1 zero 0\n", ("line 1", "zero")),
+        ("5.0 0 0\n", ("wheel speed", "--time-scale")),
+        ("0.0 0 0\n0.5 0 0\n", ("acceleration", "--time-scale")),
+    ],
+)
+def test_program_that_cannot_be_driven(tmp_path, content, words):
+    pytest.importorskip("rclpy")
+    program = tmp_path / ("absent.txt" if content is None else "program.txt")
+    if content is not None:
+        program.write_text(content)
+    line = refusal("play", program)
+    assert all(word in line for word in (program.name.removesuffix(".txt"), *words)), line
+
+
+def test_play_without_a_robot_says_how_to_start_one():
+    pytest.importorskip("rclpy")
+    assert "youbot bringup" in refusal("play", "combined")
+
+
+def test_record_into_a_folder_in_use(bag):
+    pytest.importorskip("rclpy")
+    before = sorted(path.name for path in bag.iterdir())
+    assert "choose another --out" in refusal("record", "--out", bag)
+    assert sorted(path.name for path in bag.iterdir()) == before
+
+
+def test_demo_leaves_a_folder_with_other_things_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    assert "other things" in refusal("demo", "--out", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_unknown_verb_lists_the_verbs():
+    done = youbot("identfy", code=2)
+    assert "identify" in done.stderr
+
+
+@pytest.mark.parametrize("plugin", ["SQLITE3", "MCAP"])
+def test_bags_of_rosbag2s_own_storages_give_the_same_delay(bag, tmp_path, plugin):
+    from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_JAZZY)
+    copy = tmp_path / "copy"
+    with Reader(bag) as reader, Writer(copy, version=9, storage_plugin=StoragePlugin[plugin]) as writer:
+        connections = {c.id: writer.add_connection(c.topic, c.msgtype, typestore=store) for c in reader.connections}
+        for connection, time, data in reader.messages():
+            writer.write(connections[connection.id], time, data)
+    youbot("identify", copy, "--out", tmp_path / "found", "--only", "delay", code=0)
+    text = (tmp_path / "found" / "result.yaml").read_text()
+    values = [float(line.split(":")[1]) for line in text.splitlines() if "effective_" in line]
+    assert values == pytest.approx([0.15] * 3, abs=1e-4)
+
+
+def test_bags_are_combined_and_a_folder_of_bags_is_taken_apart(tmp_path):
+    (tmp_path / "day").mkdir()
+    write_bag(tmp_path / "day" / "first", delay=0.15)
+    write_bag(tmp_path / "day" / "second", delay=0.15)
+    done = youbot("identify", tmp_path / "day", "--out", tmp_path / "found", "--json", "--only", "delay", code=0)
+    assert done.stdout.count('"sha256"') == 2

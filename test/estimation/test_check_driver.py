@@ -1,0 +1,320 @@
+"""The check of the driver: figures against readings made up for them, then over DDS against the simulated robot."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from youbot_dynamics.estimation.driver_check import (
+    ERROR,
+    NOT_TOLD,
+    OK,
+    WARNING,
+    DriverFinding,
+    JointsHeard,
+    OdometryHeard,
+    Times,
+    joints_heard,
+    judge_arm_effort,
+    judge_clock,
+    judge_driver,
+    judge_names,
+    judge_odometry,
+    judge_rate,
+    judge_signs,
+    judge_wheel_effort,
+    odometry_heard,
+    worst,
+)
+from youbot_dynamics.robot import load_robot
+
+DRIVER = load_robot().driver
+N = 300
+
+
+def times(rate: float = 50.0, late: float = 0.004, jitter: float = 0.0, count: int = N) -> Times:
+    stamp = 1e9 + np.arange(count) / rate + jitter * np.random.default_rng(1).standard_normal(count)
+    return Times(stamp, stamp + late, stamp - 9e8)
+
+
+def wheels(twist=(0.2, 0.1, 0.3), signs=None, effort: float = np.nan, when: Times | None = None) -> JointsHeard:
+    """As the youBot's driver tells a steady twist; `signs` (4,) turns positions round."""
+    when = times() if when is None else when
+    ours = np.tile(DRIVER.mecanum().wheel_speeds(np.array(twist)), (when.count, 1))
+    position = ours * (when.stamp - when.stamp[0])[:, None] * DRIVER.position_sign
+    position = position if signs is None else position * signs
+    return JointsHeard(
+        DRIVER.wheel_joints, when, position, ours * DRIVER.velocity_sign, np.full((when.count, 4), effort)
+    )
+
+
+def arm(effort: float) -> JointsHeard:
+    when = times()
+    zero = np.zeros((when.count, 5))
+    return JointsHeard(DRIVER.arm_joints, when, zero, zero, np.full((when.count, 5), effort))
+
+
+def odometry(twist=(0.2, 0.1, 0.3), scale: float = 1.0) -> OdometryHeard:
+    when = times()
+    return OdometryHeard(when, scale * np.tile(twist, (when.count, 1)))
+
+
+def test_a_driver_as_it_should_be_passes_every_item():
+    names = (DRIVER.wheel_joints, DRIVER.arm_joints)
+    findings = judge_driver(wheels(), arm(0.4), odometry(), names, DRIVER)
+    assert [(f.item, f.verdict) for f in findings if f.verdict != OK] == []
+    assert worst(findings) == OK and len({f.item for f in findings}) == len(findings)
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict", "told"),
+    [(50.0, OK, "50.0"), (40.0, WARNING, "40.0"), (15.0, WARNING, "15.0"), (100.0, WARNING, "100.0")],
+)
+def test_rates_are_compared_with_the_loop_of_the_driver(rate, verdict, told):
+    found = judge_rate("x", times(rate))
+    assert found.verdict == verdict and told in found.text
+    assert found.values["rate_hz"] == pytest.approx(rate, rel=1e-3)
+
+
+def test_silence_is_an_error_where_nothing_works_without_and_else_not_told():
+    empty = joints_heard(DRIVER.wheel_joints, []).times
+    assert judge_rate("x", empty).verdict == ERROR
+    assert judge_rate("x", empty, needed=False).verdict == NOT_TOLD
+    assert odometry_heard([]).twist.shape == (0, 3)
+
+
+def test_gaps_are_told_at_the_right_rate():
+    whole = times()
+    arrived = whole.arrived.copy()
+    arrived[150:] += 0.25
+    found = judge_rate("x", dataclasses.replace(whole, arrived=arrived))
+    assert found.verdict == WARNING and "1 gap of" in found.text
+    assert found.values["longest_gap_s"] == pytest.approx(0.27)
+
+
+@pytest.mark.parametrize(
+    ("late", "verdict"), [(0.004, OK), (0.2, WARNING), (-0.05, WARNING), (5.0, ERROR), (-3600.0, ERROR)]
+)
+def test_clocks_that_differ_are_told_by_their_offset(late, verdict):
+    found = judge_clock("x", times(late=late))
+    assert found.verdict == verdict and found.values["offset_s"] == pytest.approx(late, abs=1e-6)
+
+
+def test_jitter_is_the_standard_deviation_of_the_stamps():
+    true, count = 0.002, 3000
+    found = judge_clock("x", times(jitter=true, count=count))
+    assert found.verdict == OK
+    assert found.values["jitter_s"] == pytest.approx(true, rel=0.1)
+    assert judge_clock("x", times(jitter=0.007, rate=30.0)).verdict == WARNING
+
+
+def test_a_clock_that_is_set_and_stamps_that_are_missing_are_errors():
+    whole = times()
+    for step in (-3.0, 2.0):
+        stamp = whole.stamp.copy()
+        stamp[150:] += step
+        assert judge_clock("x", dataclasses.replace(whole, stamp=stamp)).verdict == ERROR
+    assert "without a stamp" in judge_clock("x", dataclasses.replace(whole, stamp=np.zeros(N))).text
+
+
+@pytest.mark.parametrize("after", [3, 150, N - 30])
+def test_messages_that_were_held_up_are_no_clock_that_jumped(after):
+    """A busy machine: nothing is delivered for 0.4 s, then all of it at once."""
+    whole = times()
+    arrived = whole.arrived.copy()
+    held = (arrived > arrived[after]) & (arrived < arrived[after] + 0.4)
+    arrived[held] = arrived[after] + 0.4
+    assert judge_clock("x", dataclasses.replace(whole, arrived=arrived)).values["jumps"] == 0.0
+
+
+def test_two_publishers_show_by_equal_stamps():
+    whole = times()
+    twice = Times(*(np.repeat(field, 2) for field in (whole.stamp, whole.received, whole.arrived)))
+    assert judge_clock("x", twice).verdict == WARNING
+
+
+def test_the_drivers_own_sign_trap_is_no_error_and_any_other_sign_is():
+    found = judge_signs(wheels(), DRIVER)
+    assert found.verdict == OK
+    # It flips the position of the left wheels, and not their velocity.
+    assert [np.sign(found.values[f"slope_{name}"]) for name in DRIVER.wheel_joints] == [-1, 1, -1, 1]
+    for wheel, name in enumerate(DRIVER.wheel_joints):
+        signs = np.ones(4)
+        signs[wheel] = -1.0
+        found = judge_signs(wheels(signs=signs), DRIVER)
+        assert found.verdict == ERROR and name in found.text and "position_sign" in found.remedy
+        known = dataclasses.replace(DRIVER, position_sign=tuple(signs))
+        assert judge_signs(wheels(signs=signs), known).verdict == OK, "where the map says so, it is right"
+    mended = dataclasses.replace(DRIVER, velocity_sign=DRIVER.position_sign)
+    assert judge_signs(wheels(), mended).verdict == ERROR
+
+
+def test_signs_are_not_told_of_wheels_that_stand_nor_of_quantisation_noise():
+    assert judge_signs(wheels((0.0, 0.0, 0.0)), DRIVER).verdict == NOT_TOLD
+    creeping = wheels((0.002, 0.0, 0.0))
+    assert judge_signs(creeping, DRIVER).verdict == NOT_TOLD
+    turned = wheels((0.2, 0.0, 0.0))
+    velocity, position = turned.velocity.copy(), turned.position.copy()
+    velocity[:, 2:], position[:, 2:] = 0.0, 0.0
+    half = dataclasses.replace(turned, velocity=velocity, position=position)
+    found = judge_signs(half, DRIVER)
+    assert found.verdict == NOT_TOLD and "wheel_joint_bl, wheel_joint_br" in found.text
+    assert "wheel_joint_fl" not in found.text and "by hand" in found.remedy
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_none_are_an_error_and_never_agree(value):
+    whole = wheels()
+    for field in ("position", "velocity"):
+        broken = getattr(whole, field).copy()
+        broken[5, 1] = value
+        found = judge_signs(dataclasses.replace(whole, **{field: broken}), DRIVER)
+        assert found.verdict == ERROR and found.text.startswith("wheel_joint_fr: NaN"), found
+    twist = odometry().twist.copy()
+    twist[7, 0] = value
+    found = judge_odometry(whole, OdometryHeard(times(), twist), DRIVER)
+    assert found.verdict == ERROR and not found.values, found
+
+
+def test_velocities_that_are_missing_or_in_another_unit_are_told():
+    silent = dataclasses.replace(wheels(), velocity=np.full((N, 4), np.nan))
+    assert judge_signs(silent, DRIVER).verdict == NOT_TOLD
+    degrees = dataclasses.replace(wheels(), position=np.degrees(wheels().position))
+    assert judge_signs(degrees, DRIVER).verdict == WARNING
+
+
+def test_the_drivers_odometry_betrays_signs_order_and_scale():
+    assert judge_odometry(wheels(), odometry(), DRIVER).verdict == OK
+    found = judge_odometry(wheels(), odometry(scale=0.05 / 0.0475), DRIVER)
+    assert found.verdict == WARNING and found.values["ratio_vx"] == pytest.approx(0.05 / 0.0475)
+    wrong = dataclasses.replace(DRIVER, velocity_sign=tuple(-s for s in DRIVER.velocity_sign))
+    assert judge_odometry(wheels(), odometry(), wrong).verdict == ERROR
+    assert judge_odometry(wheels((0.0, 0.0, 0.0)), odometry((0.0, 0.0, 0.0)), DRIVER).verdict == NOT_TOLD
+    assert judge_odometry(wheels(), odometry_heard([]), DRIVER).verdict == NOT_TOLD
+
+
+def test_efforts_say_what_can_be_identified():
+    assert "coasting" in judge_wheel_effort(wheels()).text
+    assert judge_wheel_effort(wheels(effort=0.0)).verdict == WARNING
+    assert judge_wheel_effort(wheels(effort=0.3)).verdict == OK
+    assert judge_arm_effort(arm(np.nan)).verdict == WARNING
+    zero = judge_arm_effort(arm(0.0))
+    assert zero.verdict == WARNING and "switchOnMotors" in zero.remedy
+    assert judge_arm_effort(arm(0.2)).verdict == OK
+
+
+def test_other_names_are_told_with_those_that_were_heard():
+    found = judge_names(DRIVER, [["temp"]], arm=False)
+    assert found.verdict == ERROR and "heard of temp" in found.text and "wheel_joints" in found.remedy
+    assert judge_names(DRIVER, [], arm=False).verdict == NOT_TOLD
+    assert judge_names(DRIVER, [DRIVER.wheel_joints], arm=True).verdict == WARNING
+
+
+def test_joints_that_stand_twice_in_a_message_are_named():
+    found = judge_names(DRIVER, [DRIVER.wheel_joints, (*DRIVER.arm_joints, "arm_joint_2")], arm=True)
+    assert found.verdict == ERROR and found.text == "arm_joint_2 named twice in one message, which is refused"
+
+
+def test_an_error_weighs_more_than_what_is_not_told_and_that_more_than_a_warning():
+    def of(*verdicts: str) -> str:
+        return worst(DriverFinding("x", verdict, "") for verdict in verdicts)
+
+    assert of(OK, WARNING, NOT_TOLD, ERROR) == ERROR
+    assert of(OK, WARNING, NOT_TOLD) == NOT_TOLD
+    assert of(OK, WARNING) == WARNING and of(OK) == OK
+
+
+# Over DDS
+
+
+def checked(processes, *words: str) -> tuple[int, dict[str, dict]]:
+    """Exit code and findings by item of `youbot check-driver --json`."""
+    from ros_processes import PATIENCE
+
+    child = processes.youbot("check-driver", "--json", *words)
+    output = child.communicate(timeout=PATIENCE)[0]
+    document = json.loads(output[output.index("{\n") :])
+    return child.returncode, {finding["item"]: finding for finding in document["findings"]}
+
+
+@pytest.mark.ros
+def test_the_twin_passes_and_its_signs_are_told_once_it_drives():
+    pytest.importorskip("rclpy")
+    from geometry_msgs.msg import Twist
+    from ros_processes import Observer, Processes
+    from sensor_msgs.msg import JointState
+
+    with Processes() as processes, Observer("operator") as operator:
+        processes.node("mock_youbot", "-p", "seed:=2")
+        command = operator.node.create_publisher(Twist, "driver/cmd_vel", 1)
+        operator.wait(lambda: command.get_subscription_count() > 0, "the twin")
+        operator.listen(JointState, "driver/joint_states")
+        operator.wait(lambda: len(operator.received["driver/joint_states"]) > 100, "a second of its states")
+        code, found = checked(processes, "--duration", "4")
+        assert code == 3, found
+        assert {item for item, f in found.items() if f["verdict"] == "not told"} == {
+            "signs of the wheels",
+            "wheels against the driver's odometry",
+        }
+        assert 10.0 < found["states of the wheels"]["values"]["rate_hz"] < 53.0  # 50, but on a busy machine
+        twist = Twist()
+        twist.linear.x, twist.linear.y, twist.angular.z = 0.2, 0.1, 0.3
+        for _ in range(5):  # a machine that holds up the twin is rightly told as a driver that loses its pace
+            child = processes.youbot("check-driver", "--duration", "6")
+            operator.send(command, twist, lambda child=child: child.poll() is not None, "the end of the check")
+            output = child.communicate()[0]
+            if child.returncode == 0:
+                break
+        assert child.returncode == 0, output
+        assert "positions move as" in output and "one motion" in output
+
+
+@pytest.mark.ros
+def test_an_unmapped_driver_is_an_error_with_its_remaps_and_so_it_stands_on_diagnostics():
+    pytest.importorskip("rclpy")
+    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+    from geometry_msgs.msg import Twist
+    from ros_processes import Observer, Processes, end
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import Empty
+
+    def statuses() -> dict[str, DiagnosticStatus]:
+        return {s.name: s for array in driver.received["/diagnostics"] for s in array.status}
+
+    with Processes() as processes, Observer("youbot_oodl_driver") as driver:
+        driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
+        driver.node.create_publisher(JointState, "base/joint_states", 1)
+        # Whatever its type: the graph shows who is on /tf even where tf2_msgs is not installed.
+        driver.node.create_publisher(Empty, "/tf", 1)
+        driver.listen(DiagnosticArray, "/diagnostics")
+        node = processes.node("check_driver")
+        driver.wait(lambda: "/check_driver: broadcasters of tf" in statuses(), "the findings")
+        for item, remedy in (
+            ("listeners of the operator", "-r cmd_vel:=driver/cmd_vel"),
+            ("publishers of joint states", "-r base/joint_states:=driver/joint_states"),
+            ("broadcasters of tf", "-r /tf:=driver/tf"),
+            ("commands to the driver", "-r cmd_vel:=driver/cmd_vel"),
+            ("states of the wheels", "start the driver"),
+        ):
+
+            def told(item: str = item, remedy: str = remedy) -> bool:
+                status = statuses().get(f"/check_driver: {item}")
+                return status is not None and status.level == DiagnosticStatus.ERROR and remedy in status.message
+
+            driver.wait(told, f"{remedy} as the remedy of {item}")
+        assert "youbot_oodl_driver" in statuses()["/check_driver: broadcasters of tf"].message
+        driver.hear("/diagnostics", 3)
+        assert end(node).count("-r /tf:=driver/tf") == 1
+
+
+@pytest.mark.ros
+def test_a_duration_that_tells_nothing_is_refused():
+    from ros_processes import PATIENCE, Processes
+
+    with Processes() as processes:
+        child = processes.youbot("check-driver", "--duration", "1")
+        assert "--duration: got 1 s; expected 4 to 120 s" in child.communicate(timeout=PATIENCE)[0]
+        assert child.returncode == 1

@@ -1,0 +1,144 @@
+"""Turns by a gyro: bias from standstill, rates added up between any stamps, honest about both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from youbot_dynamics.estimation.odometry import GyroSettings
+from youbot_dynamics.estimation.odometry._gyro import GyroYaw
+
+RATE = 100.0  # [Hz]
+
+
+def stood(seconds: float = 4.0, bias: float = 0.02, noise: float = 0.0, seed: int = 0, **settings: float) -> GyroYaw:
+    """Gyro of a base that has stood since 0."""
+    gyro, random = GyroYaw(GyroSettings(**settings)), np.random.default_rng(seed)
+    for k in range(round(seconds * RATE)):
+        gyro.update(k / RATE, bias + noise * np.sqrt(RATE) * float(random.standard_normal()), True)
+    return gyro
+
+
+def test_the_bias_is_found_at_standstill() -> None:
+    known = stood(noise=2e-4).bias
+    assert known is not None
+    bias, deviation = known
+    assert bias == pytest.approx(0.02, abs=4.0 * deviation)
+    # Mean of white noise over 4 s: density / sqrt(4).
+    assert deviation == pytest.approx(2e-4 / 2.0, rel=0.2)
+
+
+def test_nothing_is_told_before_it_has_stood_long_enough() -> None:
+    assert stood(0.9).turn(0.2, 0.4) is None and stood(0.9).bias is None
+    assert stood(1.2).turn(0.2, 0.4) is not None
+    moving = GyroYaw(GyroSettings())
+    for k in range(500):
+        moving.update(k / RATE, 0.3, False)
+    assert moving.turn(1.0, 2.0) is None
+
+
+def test_turns_are_the_integral_of_rates_between_any_two_stamps() -> None:
+    gyro = stood(2.0)
+    times = np.arange(2.0, 5.0, 1.0 / RATE)
+    for time in times.tolist():
+        gyro.update(time, 0.02 + np.sin(3.0 * (time - 2.0)), False)
+    for start, end in ((2.503, 2.5231), (3.0, 4.0), (2.0041, 4.9)):
+        found = gyro.turn(start, end)
+        assert found is not None
+        expected = (np.cos(3.0 * (start - 2.0)) - np.cos(3.0 * (end - 2.0))) / 3.0
+        assert found.angle == pytest.approx(expected, abs=1e-4)
+
+
+def test_turns_add_up() -> None:
+    gyro = stood(3.0, noise=1e-3)
+    stamps = np.cumsum(np.random.default_rng(1).uniform(0.005, 0.03, 60)) + 1.0
+    parts = [gyro.turn(a, b) for a, b in zip(stamps[:-1].tolist(), stamps[1:].tolist(), strict=True)]
+    whole = gyro.turn(float(stamps[0]), float(stamps[-1]))
+    assert whole is not None and all(part is not None for part in parts)
+    assert sum(part.angle for part in parts if part) == pytest.approx(whole.angle, abs=1e-12)
+    assert sum(part.variance for part in parts if part) == pytest.approx(whole.variance)
+    assert sum(part.bias_error for part in parts if part) == pytest.approx(whole.bias_error)
+
+
+def test_the_deviation_is_that_of_two_hundred_gyros() -> None:
+    """4 s at rest for the bias, then 10 s of turn: noise as a random walk, the bias the same way all along."""
+    normalised = []
+    for seed in range(200):
+        random = np.random.default_rng([seed, 3])
+        gyro = stood(4.0, noise=2e-4, seed=seed)
+        angle = variance = bias_error = 0.0
+        for k in range(1, 501):
+            for part in range(2):
+                rate = 0.52 + 2e-4 * np.sqrt(RATE) * float(random.standard_normal())
+                gyro.update(4.0 + (2 * k - 2 + part) / RATE, rate, False)
+            turn = gyro.turn(4.0 + (k - 1) / 50.0, 4.0 + k / 50.0)
+            assert turn is not None
+            angle, variance, bias_error = angle + turn.angle, variance + turn.variance, bias_error + turn.bias_error
+        normalised.append((angle - 5.0) / np.sqrt(variance + bias_error**2))
+    assert np.mean(np.square(normalised)) == pytest.approx(1.0, abs=0.4)
+
+
+def test_rates_that_come_behind_the_wheels_leave_no_error_of_their_own_in_the_sum() -> None:
+    """Held for 40 ms, a rate that grows by 2 rad/s2 is 1.6 mrad off: once, not anew in each of a hundred turns."""
+    gyro, summed = GyroYaw(GyroSettings()), 0.0
+    for k in range(-200, 0):
+        gyro.update(0.01 * k, 0.0, True)
+    begin = 0.02
+    for k in range(200):
+        gyro.update(0.01 * k, 0.02 * k, False)
+        if k % 2 == 0:
+            end = 0.01 * k + 0.04
+            turn = gyro.turn(begin, end)
+            assert turn is not None
+            summed, begin = summed + turn.angle, end
+    # From 0.02 s, told before its rate had come, to 2.02 s.
+    assert summed == pytest.approx(2.02**2, abs=6e-3)
+
+
+def test_the_newest_rate_is_held_for_a_short_while_only() -> None:
+    gyro = stood(2.0, bias=0.0)
+    gyro.update(2.0, 0.5, False)
+    held = gyro.turn(2.0, 2.05)
+    assert held is not None and held.angle == pytest.approx(0.025, abs=1e-6)
+    assert gyro.turn(2.0, 2.2) is None
+
+
+def test_a_gap_is_counted_and_no_turn_is_told_across_it() -> None:
+    gyro = stood(2.0)
+    for k in range(50):
+        gyro.update(2.5 + k / RATE, 0.02, False)
+    assert gyro.gaps == 1
+    assert gyro.turn(1.9, 2.6) is None and gyro.turn(2.6, 2.7) is not None
+
+
+def test_late_rates_are_dropped_and_another_clock_is_taken_on() -> None:
+    gyro = stood(2.0)
+    gyro.update(1.5, 9.0, False)
+    assert gyro.late == 1 and gyro.turn(1.0, 1.9) is not None
+    for k in range(30):
+        gyro.update(0.1 + k / RATE, 0.02, False)
+    turn = gyro.turn(0.25, 0.35)
+    assert turn is not None and turn.angle == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rates_that_are_no_numbers_change_nothing(bad: float) -> None:
+    gyro = stood(2.0)
+    before = gyro.turn(1.0, 1.9)
+    gyro.update(2.0, bad, True)
+    assert gyro.turn(1.0, 1.9) == before
+
+
+def test_a_base_that_is_turned_by_hand_does_not_spoil_the_bias() -> None:
+    gyro = stood(3.0, noise=2e-4)
+    for k in range(100):
+        gyro.update(3.0 + k / RATE, 0.4, True)
+    assert gyro.refused == 100 and gyro.bias is not None
+    assert gyro.bias[0] == pytest.approx(0.02, abs=1e-3)
+
+
+def test_the_bias_is_followed_when_it_drifts() -> None:
+    gyro = stood(4.0, gyro_bias_drift=1e-3)
+    for k in range(2000):
+        gyro.update(4.0 + k / RATE, 0.02 + 5e-5 * k / RATE, True)
+    assert gyro.bias is not None and gyro.bias[0] == pytest.approx(0.021, abs=2e-4)

@@ -1,0 +1,196 @@
+"""The set-up that demo.sh and test.sh share, with a stand-in for Python: nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from clones import SHOW, Clone
+from repository import ROOT
+
+
+@pytest.fixture
+def clone(tmp_path):
+    return Clone(tmp_path)
+
+
+def variables_of(answer: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    assert answer.returncode == 0, answer.stderr
+    return dict(line.split("=", 1) for line in answer.stdout.splitlines() if "=" in line)
+
+
+def error_of(answer: subprocess.CompletedProcess[str]) -> str:
+    assert answer.returncode == 1
+    lines = [line for line in answer.stderr.splitlines() if "error:" in line]
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_first_run_makes_the_environment_and_the_second_leaves_it(clone):
+    first = clone.run()
+    assert variables_of(first)["VENV"] == str(clone.root / ".venv")
+    venv, pip = clone.asked()
+    assert venv == f"-m venv {clone.root}/.venv"
+    assert pip.startswith("-m pip install") and pip.endswith("-c constraints.txt -e .[ros,test]")
+    second = clone.run()
+    assert second.returncode == 0
+    assert second.stderr == ""
+    assert clone.asked() == []
+
+
+@pytest.mark.parametrize("name", ["setup.py", "constraints.txt", "setup.cfg", "pyproject.toml"])
+def test_changed_description_makes_it_anew(clone, name):
+    clone.run()
+    clone.asked()
+    with (clone.root / name).open("a") as file:
+        file.write("\n# changed\n")
+    assert "out of date" in clone.run().stderr
+    assert len(clone.asked()) == 2
+
+
+def test_moved_clone_makes_it_anew(clone):
+    clone.run()
+    clone.asked()
+    clone.root = clone.root.rename(clone.root.parent / "moved")
+    assert "out of date" in clone.run().stderr
+
+
+def test_half_made_environment_is_made_anew(clone):
+    clone.python_is(pip_fails=True)
+    assert "pip could not install" in error_of(clone.run())
+    clone.python_is()
+    clone.asked()
+    (clone.root / ".venv" / "left over").touch()
+    assert "half made" in clone.run().stderr
+    assert len(clone.asked()) == 2
+    assert not (clone.root / ".venv" / "left over").exists()
+
+
+def test_foreign_environment_is_not_removed(clone):
+    (clone.root / ".venv").mkdir()
+    (clone.root / ".venv" / "mine").touch()
+    assert "move it away" in error_of(clone.run())
+    assert (clone.root / ".venv" / "mine").exists()
+
+
+def test_two_runs_at_once_make_one_environment(clone):
+    both = 'bash -euc "$SHOW" & first=$!; bash -euc "$SHOW" & second=$!; wait $first && wait $second'
+    assert clone.run(both, SHOW=SHOW).returncode == 0
+    assert len(clone.asked()) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("venv_missing", "apt install python3-venv"), ("too_old", "Python 3.10 or newer")]
+)
+def test_unfit_python_is_named_in_one_line(clone, fault, message):
+    clone.python_is(**{fault: True})
+    assert message in error_of(clone.run())
+    assert not (clone.root / ".venv").exists()
+
+
+def test_missing_python_is_named_in_one_line(clone):
+    assert "python9 is missing" in error_of(clone.run(PYTHON="python9"))
+
+
+def test_nothing_that_runs_can_reach_another_robot(clone):
+    variables = variables_of(
+        clone.run(
+            ROS_DOMAIN_ID="0",
+            ROS_LOCALHOST_ONLY="0",
+            ROS_STATIC_PEERS="192.0.2.1",
+            ROS_DISCOVERY_SERVER="192.0.2.1:11811",
+            RMW_IMPLEMENTATION="rmw_cyclonedds_cpp",
+            _ROS_WHEELS_BOOTSTRAP_COMPLETE="1",
+        )
+    )
+    assert variables["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+    assert 1 <= int(variables["ROS_DOMAIN_ID"]) <= 101
+    gone = {
+        "ROS_LOCALHOST_ONLY",
+        "ROS_STATIC_PEERS",
+        "ROS_DISCOVERY_SERVER",
+        "RMW_IMPLEMENTATION",
+        "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+    }
+    assert gone.isdisjoint(variables)
+
+
+def test_other_distribution_is_dropped_and_said(clone):
+    answer = clone.run(
+        ROS_DISTRO="humble",
+        ROS_VERSION="2",
+        AMENT_PREFIX_PATH="/ws/install/a:/opt/ros/humble",
+        COLCON_PREFIX_PATH="/ws/install",
+        PYTHONPATH="/ws/install/a/lib/python:/mine:/opt/ros/humble/lib/python",
+        LD_LIBRARY_PATH="/opt/ros/humble/lib:/opt/ros/humble-not",
+    )
+    variables = variables_of(answer)
+    assert "'humble'" in answer.stderr
+    assert variables["MODE"] == "wheels"
+    assert variables["PYTHONPATH"] == "/mine"
+    assert variables["LD_LIBRARY_PATH"] == "/opt/ros/humble-not"
+    assert not any(name.startswith(("AMENT_", "COLCON_")) for name in variables)
+    assert {"ROS_DISTRO", "ROS_VERSION"}.isdisjoint(variables)
+
+
+def test_jazzy_is_used_with_its_own_packages(clone):
+    variables = variables_of(
+        clone.run(ROS_DISTRO="jazzy", AMENT_PREFIX_PATH="/opt/ros/jazzy", PYTHONPATH="/opt/ros/jazzy/lib/python")
+    )
+    assert variables["MODE"] == "jazzy"
+    assert variables["PYTHONPATH"] == "/opt/ros/jazzy/lib/python"
+    venv, numpy, pip = clone.asked()
+    assert venv == f"-m venv --system-site-packages {clone.root}/.venv"
+    assert "numpy" in numpy
+    assert "-e .[test]" in pip and "ros" not in pip
+    assert "ruff==" in pip and "mypy==" in pip
+
+
+def test_jazzy_without_rclpy_is_refused(clone):
+    clone.python_is(rclpy_missing=True)
+    assert "cannot import rclpy" in error_of(clone.run(ROS_DISTRO="jazzy"))
+
+
+def test_skip_without_allowed_reason_fails_the_session(tmp_path):
+    shutil.copy(ROOT / "test" / "conftest.py", tmp_path)
+    (tmp_path / "test_skips.py").write_text(
+        textwrap.dedent(
+            """
+            import pytest
+
+            def test_passes():
+                pass
+
+            def test_allowed():
+                pytest.skip("the data folder is not here")
+
+            @pytest.mark.xfail(reason="known", strict=True)
+            def test_expected_failure():
+                assert False
+
+            @pytest.mark.skipif("SKIP" in __import__("os").environ, reason="felt like it")
+            def test_not_allowed():
+                pass
+            """
+        )
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        str(tmp_path),
+    ]
+    good = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert good.returncode == 0, good.stdout
+    bad = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "SKIP": "1"})
+    assert bad.returncode == 1
+    assert "test_skips.py::test_not_allowed: felt like it" in bad.stdout

@@ -1,0 +1,431 @@
+"""Calibration of the geometry: found again on drawn robots, refused where the motion tells nothing; real trackers."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import pi, sin
+
+import numpy as np
+import pytest
+from calibration_runs import BASE, Tracker, calibrated, drawn_run, drawn_tracker, track, true_values
+from friction_runs import ROBOT, multi_sine
+
+from youbot_dynamics.errors import InputError, RecordingError
+from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
+from youbot_dynamics.identification.calibration._fit import named_estimates
+from youbot_dynamics.identification.calibration._model import odometry_errors
+from youbot_dynamics.identification.calibration._poses import (
+    calibration_signals,
+    find_pose_topic,
+    recorded_calibration_signals,
+)
+from youbot_dynamics.identification.calibration._start import NO_FORWARD, NO_SIDEWAYS, NO_TURN, ONLY_TURN, RESTING
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.recording.bag import Recording, open_bag, read_poses
+from youbot_dynamics.recording.bag._poses import TRANSFORM_STAMPED
+from youbot_dynamics.recording.mcap_writer import BagWriter
+from youbot_dynamics.recording.message_types import (
+    JOINT_STATE,
+    ODOMETRY,
+    POSE_STAMPED,
+    POSE_WITH_COVARIANCE_STAMPED,
+    jazzy_types,
+    joint_state_cdr,
+    odometry_cdr,
+    pose_stamped_cdr,
+)
+from youbot_dynamics.simulation.truth import load_truth
+
+SEED = 3
+TRACKER = drawn_tracker(SEED)
+TRUE = true_values(load_truth(SEED), TRACKER)
+GEOMETRY = ("wheel_radius", "half_length_plus_half_width", "lateral_factor")
+
+
+@pytest.fixture(scope="module")
+def run():
+    return drawn_run(SEED, TRACKER)
+
+
+def monte_carlo(seeds: range, duration: float) -> tuple[np.ndarray, np.ndarray]:
+    """Errors in own standard errors, and whether intervals hold, of every value of every seed."""
+    sigmas, inside = [], []
+    for seed in seeds:
+        found, true = calibrated(seed, duration)
+        assert all(estimate.identified for estimate in found.estimates)
+        sigmas.append([(found[name].value - value) / found[name].standard_error for name, value in true.items()])
+        inside.append([found[name].interval[0] <= value <= found[name].interval[1] for name, value in true.items()])
+    table, holds = np.array(sigmas), np.array(inside)
+    print(f"\n{len(seeds)} seeds: within 3 {np.mean(np.abs(table) < 3.0):.4f}, interval {holds.mean():.4f}")
+    print(dict(zip(true, holds.mean(axis=0).round(3).tolist(), strict=True)))
+    return table, holds
+
+
+def test_forty_seconds_under_a_tracker_tell_the_geometry_of_robots_that_were_drawn():
+    sigmas, inside = monte_carlo(range(1, 9), 40.0)
+    assert np.mean(np.abs(sigmas) < 3.0) >= 0.97
+    assert inside.mean() >= 0.88
+
+
+@pytest.mark.slow
+def test_intervals_hold_nineteen_times_in_twenty():
+    sigmas, inside = monte_carlo(range(100, 300), 40.0)
+    assert np.mean(np.abs(sigmas) < 3.0) >= 0.97
+    assert 0.90 <= inside.mean() <= 0.99
+
+
+def test_odometry_of_the_calibrated_base_is_several_times_better():
+    """On another drive than the one it was calibrated with, seen by a tracker without noise."""
+    seed = 4
+    found, _ = calibrated(seed)
+    other = drawn_run(seed, Tracker(place_noise=0.0, yaw_noise=0.0), twists=multi_sine(60.0, 50)).signals()
+    off = [np.sqrt(np.mean(odometry_errors(other, base, np.zeros(3), 0.0) ** 2, axis=0)) for base in (BASE, found.base)]
+    print(f"two seconds [m, m, rad]: {off[0].round(5)} as configured, {off[1].round(5)} calibrated")
+    assert np.all(off[1] < 0.3 * off[0])
+
+
+def test_the_result_names_what_a_relaunch_reads_and_what_stands_beside(run):
+    geometry = ROBOT.base.geometry
+    found = calibrate([run.signals()], BASE)
+    named = named_estimates(found, geometry)
+    items = [item.name for item in dataclasses.fields(geometry) if not item.name.startswith("roller")]
+    known = {f"robot.base.geometry.{name}" for name in items}
+    assert {name for name in named if name.startswith("robot.")} == known
+    length, width = (named[f"robot.base.geometry.half_{way}"] for way in ("length", "width"))
+    assert length.value / width.value == pytest.approx(geometry.half_length / geometry.half_width)
+    assert length.value + width.value == pytest.approx(found["half_length_plus_half_width"].value)
+    assert length.interval[0] < length.value < length.interval[1] and length.identified
+    assert named["base.geometry.wheel_radius_rr"] == found["wheel_radius_rr"]
+    assert named["base.geometry.sensor_yaw"].unit == "rad"
+
+
+# Wheels that roll as the kinematics say, integrated here step by step
+
+
+def rolled(base: MecanumBase, twists: np.ndarray, sensor: np.ndarray, dt: float = 0.02) -> CalibrationSignals:
+    """Signals without noise: twists (k, 3) held for dt each."""
+    pose, angles = np.zeros(3), np.zeros(len(base.radii))
+    poses, turned = [planar.compose(pose, sensor)], [angles]
+    for twist in twists:
+        pose = planar.integrate(pose, twist, dt)
+        angles = angles + base.wheel_speeds(twist) * dt
+        poses.append(planar.compose(pose, sensor))
+        turned.append(angles)
+    time = np.arange(len(poses)) * dt
+    return CalibrationSignals(time, np.array(turned), time + 0.013, np.array(poses))
+
+
+SIX = MecanumBase(
+    np.array([[0.4, 0.3], [0.4, -0.25], [0.0, 0.35], [0.0, -0.3], [-0.4, 0.25], [-0.45, -0.3]]),
+    np.array([0.1, 0.1, 0.12, 0.12, 0.1, 0.1]),
+    np.radians([-45.0, 45.0, 40.0, -40.0, 50.0, -45.0]),
+)
+THREE = MecanumBase(
+    np.array([[0.3, 0.2], [0.3, -0.2], [-0.3, 0.05]]), np.full(3, 0.08), np.radians([-45.0, 45.0, 30.0])
+)
+
+
+@pytest.mark.parametrize("configured", [BASE, SIX, THREE], ids=["youbot", "six wheels", "three wheels"])
+def test_any_base_is_found_again_to_the_last_digits_where_nothing_is_noisy(configured: MecanumBase):
+    n = len(configured.radii)
+    scale = 1.0 + 0.02 * np.random.default_rng(n).uniform(-1.0, 1.0, n)
+    true = MecanumBase(
+        1.03 * configured.positions,
+        0.98 * scale * configured.radii,
+        configured.roller_angles,
+        0.97 * configured.lateral_factor,
+    )
+    sensor = np.array([0.1, -0.2, 2.5])
+    names = [str(k) for k in range(n)]
+    found = calibrate([rolled(true, multi_sine(60.0), sensor)], configured, wheel_names=names)
+    assert all(estimate.identified for estimate in found.estimates)
+    np.testing.assert_allclose(found.base.radii, true.radii, rtol=1e-6)
+    np.testing.assert_allclose(found.base.positions, true.positions, rtol=1e-6)
+    assert found.base.lateral_factor == pytest.approx(true.lateral_factor, rel=1e-6)
+    np.testing.assert_allclose(found.sensor, sensor, atol=1e-6)
+    assert found.offsets[0] == pytest.approx(0.013, abs=1e-6)
+    assert found.size_factor == pytest.approx(1.03, rel=1e-6)
+
+
+# What the motion does not tell
+
+FORWARD, SIDEWAYS, TURNING = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+
+
+def reasons(found: Calibration) -> dict[str, str]:
+    return {estimate.name: estimate.verdict.removeprefix("not identifiable: ") for estimate in found.estimates}
+
+
+def on_axes(axes: tuple[float, ...], scale: float = 1.0, known: bool = False) -> dict[str, str]:
+    twists = multi_sine(40.0, SEED, scale=scale, axes=axes)
+    tracked = drawn_run(SEED, TRACKER, twists=twists)
+    return reasons(calibrate([tracked.signals()], BASE, lateral_factor_known=known))
+
+
+def test_forward_alone_tells_the_radii():
+    found = on_axes(FORWARD)
+    assert found["wheel_radius"] == "identified"
+    assert found["lateral_factor"] == NO_SIDEWAYS
+    assert found["half_length_plus_half_width"] == found["sensor_x"] == found["sensor_y"] == NO_TURN
+
+
+def test_sideways_alone_cannot_tell_radius_from_lateral_factor_unless_that_is_known():
+    found = on_axes(SIDEWAYS)
+    assert found["wheel_radius"] == found["wheel_radius_fl"] == found["lateral_factor"] == NO_FORWARD
+    assert found["half_length_plus_half_width"] == NO_TURN
+    assert found["sensor_yaw"] == found["time_offset"] == "identified"
+    known = on_axes(SIDEWAYS, known=True)
+    assert known["wheel_radius"] == "identified" and "lateral_factor" not in known
+
+
+def test_turning_alone_tells_nothing_of_the_geometry():
+    found = on_axes(TURNING)
+    assert {found[name] for name in (*GEOMETRY, "wheel_radius_rr", "sensor_yaw")} == {ONLY_TURN}
+    assert found["time_offset"] == "identified"
+
+
+def test_forward_and_turning_tell_all_but_the_lateral_factor():
+    found = on_axes((1, 0, 1))
+    assert found.pop("lateral_factor") == NO_SIDEWAYS
+    assert set(found.values()) == {"identified"}
+
+
+def test_rest_tells_nothing():
+    assert set(on_axes((1, 1, 1), scale=0.0).values()) == {RESTING}
+
+
+def test_a_constant_twist_tells_nothing_of_the_clocks():
+    """Time along a circle is a place along it, and a window may begin anywhere."""
+    whole = rolled(BASE, np.tile([0.2, 0.1, 0.3], (3000, 1)), np.array([0.1, 0.0, 0.0]))
+    noise = np.random.default_rng(1).normal(size=whole.poses.shape) * [1e-3, 1e-3, 5e-3]
+    found = calibrate([dataclasses.replace(whole, poses=whole.poses + noise)], BASE)
+    print(reasons(found))
+    assert not found["time_offset"].identified
+    assert not found["lateral_factor"].identified, "one direction only"
+
+
+def test_a_short_recording_is_refused_and_says_how_much_there_was(run):
+    early = run.wheel_time < 8.0
+    short = calibration_signals(run.wheel_time[early], run.angles[early], run.pose_time, run.poses)
+    found = reasons(calibrate([short], BASE))
+    assert len(set(found.values())) == 1
+    assert "blocks with usable rows of 1 s in which it moved" in found["wheel_radius"]
+
+
+def test_a_known_lateral_factor_is_kept(run):
+    true = load_truth(SEED)
+    geometry = dataclasses.replace(ROBOT.base.geometry, lateral_factor=true.lateral_factor)
+    found = calibrate([run.signals()], geometry.mecanum(), lateral_factor_known=True)
+    assert found.base.lateral_factor == true.lateral_factor
+    assert "lateral_factor" not in reasons(found)
+    near(found, ("wheel_radius", "half_length_plus_half_width"))
+
+
+# Trackers as they are
+
+
+def near(found: Calibration, names: tuple[str, ...] = (*GEOMETRY, "sensor_x", "sensor_y", "sensor_yaw"), sigmas=4.5):
+    for name in names:
+        off = (found[name].value - TRUE[name]) / found[name].standard_error
+        print(f"{name} {found[name].value:.5f} true {TRUE[name]:.5f}: {off:.2f} standard errors")
+        assert found[name].identified and abs(off) < sigmas
+    assert found["wheel_radius"].value == pytest.approx(TRUE["wheel_radius"], rel=5e-3)
+
+
+def test_poses_that_leap_or_freeze_or_are_missing_do_no_harm(run):
+    random = np.random.default_rng(5)
+    poses, time = run.poses.copy(), run.pose_time
+    wild = random.random(len(poses)) < 0.02
+    poses[wild] += random.uniform(-3.0, 3.0, (int(wild.sum()), 3))
+    poses[2000:2200] = poses[2000]
+    poses[4000:] += [0.5, -0.3, 0.0]
+    poses[5000:5050] = np.nan
+    kept = (time < 12.0) | (time > 15.0)
+    near(calibrate([calibration_signals(run.wheel_time, run.angles, time[kept], poses[kept])], BASE))
+
+
+def test_a_wheel_counter_that_starts_anew_or_pauses_costs_its_window(run):
+    angles = run.angles.copy()
+    angles[1500:] -= angles[1500]
+    angles[2000, 1] = np.nan
+    kept = np.ones(len(angles), dtype=bool)
+    kept[2300:2330] = False
+    signals = calibration_signals(run.wheel_time[kept], angles[kept], run.pose_time, run.poses)
+    np.testing.assert_array_equal(np.flatnonzero(signals.gaps()), [1499, 2298])  # the reading at 2000 is left out
+    near(calibrate([signals], BASE))
+
+
+def test_two_poses_a_second_of_a_coarse_tracker_are_enough_in_some_minutes():
+    tracker = dataclasses.replace(TRACKER, place_noise=0.01, yaw_noise=0.02, rate=2.0)
+    found = calibrate([drawn_run(SEED, tracker, 240.0).signals()], BASE)
+    near(found, GEOMETRY)
+
+
+@pytest.mark.parametrize("late", [-1.5, 1.2])
+def test_clocks_far_apart_are_brought_together(run, late: float):
+    moved = calibration_signals(run.wheel_time, run.angles, run.pose_time + late, run.poses)
+    found = calibrate([moved], BASE)
+    near(found)
+    assert found["time_offset"].value == pytest.approx(TRUE["time_offset"] + late, abs=5e-3)
+
+
+def test_recordings_with_clocks_of_their_own_add_up(run):
+    other = drawn_run(SEED, dataclasses.replace(TRACKER, late=-0.4), twists=multi_sine(60.0, 99))
+    alone = calibrate([run.signals()], BASE)
+    both = calibrate([run.signals(0), other.signals(7)], BASE)
+    near(both)
+    assert both["time_offset_7"].value == pytest.approx(-0.4, abs=5e-3)
+    assert both["time_offset_0"].value == pytest.approx(TRUE["time_offset"], abs=5e-3)
+    assert both["lateral_factor"].standard_error < alone["lateral_factor"].standard_error
+
+
+def test_degrees_wrong_signs_and_other_robots_are_told_as_such(run):
+    def asked(angles: np.ndarray, poses: np.ndarray) -> str:
+        found = calibrate([calibration_signals(run.wheel_time, angles, run.pose_time, poses)], BASE)
+        assert not any(estimate.identified for estimate in found.estimates)
+        print(reasons(found)["wheel_radius"])
+        np.testing.assert_array_equal(found.base.radii, BASE.radii)
+        return reasons(found)["wheel_radius"]
+
+    assert "are the wheels' positions in rad" in asked(np.degrees(run.angles), run.poses)
+    assert "do not follow the wheels" in asked(run.angles * [-1.0, 1.0, -1.0, 1.0], run.poses)
+    other = drawn_run(SEED, TRACKER, twists=multi_sine(60.0, 98))
+    assert "do not follow the wheels" in asked(run.angles, other.poses)
+
+
+def test_signals_of_another_shape_are_refused(run):
+    with pytest.raises(InputError, match="expected 4 wheels"):
+        calibrate([calibration_signals(run.wheel_time, run.angles[:, :3], run.pose_time, run.poses)], BASE)
+    with pytest.raises(InputError, match="no recording"):
+        calibrate([], BASE)
+    with pytest.raises(InputError, match="times that do not increase"):
+        CalibrationSignals(run.wheel_time[::-1], run.angles, run.pose_time, run.poses)
+
+
+# Out of bags
+
+
+def transform_cdr(stamp_ns: int, pose: np.ndarray, body: str) -> bytes:
+    types = jazzy_types().types
+    stamp = types["builtin_interfaces/msg/Time"](*divmod(stamp_ns, 1_000_000_000))
+    header = types["std_msgs/msg/Header"](stamp, "world")
+    shift = types["geometry_msgs/msg/Vector3"](float(pose[0]), float(pose[1]), 0.3)
+    turn = types["geometry_msgs/msg/Quaternion"](0.0, 0.0, sin(pose[2] / 2.0), float(np.cos(pose[2] / 2.0)))
+    transform = types["geometry_msgs/msg/Transform"](shift, turn)
+    message = types[TRANSFORM_STAMPED](header, body, transform)
+    return bytes(jazzy_types().serialize_cdr(message, TRANSFORM_STAMPED))
+
+
+def pose_with_covariance_cdr(stamp_ns: int, pose: np.ndarray) -> bytes:
+    types = jazzy_types().types
+    plain = jazzy_types().deserialize_cdr(pose_stamped_cdr(stamp_ns, "map", pose), POSE_STAMPED)
+    inner = types["geometry_msgs/msg/PoseWithCovariance"](plain.pose, np.zeros(36))
+    message = types[POSE_WITH_COVARIANCE_STAMPED](plain.header, inner)
+    return bytes(jazzy_types().serialize_cdr(message, POSE_WITH_COVARIANCE_STAMPED))
+
+
+POSES = {
+    POSE_STAMPED: lambda ns, pose: pose_stamped_cdr(ns, "world", pose),
+    POSE_WITH_COVARIANCE_STAMPED: pose_with_covariance_cdr,
+    TRANSFORM_STAMPED: lambda ns, pose: transform_cdr(ns, pose, "youbot"),
+    ODOMETRY: lambda ns, pose: odometry_cdr(ns, "map", "base", pose, np.zeros(3)),
+}
+
+
+def record(folder, run, topics: dict[str, str], shift: float = 0.0) -> Recording:
+    """Bag of a run: the wheels in the driver's signs, and the poses on each of the topics; stamps of poses shifted."""
+    names = list(ROBOT.driver.wheel_joints)
+    raw = run.angles * np.array(ROBOT.driver.position_sign)
+    epoch = 1_700_000_000_000_000_000
+    with BagWriter(folder, {}) as bag:
+        bag.add_topic("/driver/joint_states", JOINT_STATE)
+        for topic, type_name in topics.items():
+            bag.add_topic(topic, type_name)
+        for time, angles in zip(run.wheel_time, raw, strict=True):
+            ns = epoch + int(1e9 * (time + 1.0))
+            bag.write("/driver/joint_states", joint_state_cdr(ns, names, angles), ns)
+        for time, pose in zip(run.pose_time, run.poses, strict=True):
+            ns = epoch + int(1e9 * (time + 1.0))
+            for topic, type_name in topics.items():
+                bag.write(topic, POSES[type_name](ns + int(1e9 * shift), pose), ns)
+    return open_bag(folder)
+
+
+@pytest.fixture(scope="module")
+def brief():
+    return drawn_run(SEED, TRACKER, 25.0)
+
+
+@pytest.mark.parametrize("type_name", POSES, ids=lambda name: name.rsplit("/", 1)[-1])
+def test_a_bag_with_any_kind_of_pose_calibrates_like_its_columns(tmp_path, brief, type_name: str):
+    bag = record(tmp_path / "bag", brief, {"/tracker": type_name})
+    signals = recorded_calibration_signals(bag, ROBOT, {}, "/tracker")
+    assert signals.clock == "stamps of /driver/joint_states and /tracker"
+    found, plain = calibrate([signals], BASE), calibrate([brief.signals()], BASE)
+    assert found["wheel_radius"].identified
+    for name in (*GEOMETRY, "sensor_x", "sensor_yaw", "time_offset"):
+        assert found[name].value == pytest.approx(plain[name].value, abs=0.3 * plain[name].standard_error)
+
+
+def test_clocks_never_set_alike_are_joined_by_the_receive_times(tmp_path, brief):
+    signals = recorded_calibration_signals(
+        record(tmp_path / "bag", brief, {"/mocap": POSE_STAMPED}, shift=-500.0), ROBOT, {}
+    )
+    assert "moved by 500.0" in signals.clock
+    assert calibrate([signals], BASE)["wheel_radius"].value == pytest.approx(TRUE["wheel_radius"], rel=5e-3)
+
+
+def test_the_topic_of_the_poses_is_found_or_asked_for(tmp_path, brief):
+    short = dataclasses.replace(
+        brief,
+        wheel_time=brief.wheel_time[:20],
+        angles=brief.angles[:20],
+        pose_time=brief.pose_time[:20],
+        poses=brief.poses[:20],
+    )
+    one = record(tmp_path / "one", short, {"/odom": ODOMETRY, "/mocap/base": TRANSFORM_STAMPED})
+    assert find_pose_topic(one, {}) == "/mocap/base"
+    assert find_pose_topic(one, {}, "/odom") == "/odom"
+    exact = record(tmp_path / "exact", short, {"/ground_truth": ODOMETRY, "/mocap/base": POSE_STAMPED})
+    assert find_pose_topic(exact, {}) == "/ground_truth"
+    assert find_pose_topic(exact, {"ground_truth": "/mocap/base"}) == "/mocap/base"
+    two = record(tmp_path / "two", short, {"/a": POSE_STAMPED, "/b": POSE_STAMPED})
+    with pytest.raises(RecordingError, match="several topics with poses: /a, /b.*--pose-topic /a"):
+        find_pose_topic(two, {})
+    none = record(tmp_path / "none", short, {"/odom": ODOMETRY})
+    with pytest.raises(RecordingError, match="no topic with poses beside odometry"):
+        find_pose_topic(none, {})
+    with pytest.raises(RecordingError, match="sensor_msgs/msg/JointState"):
+        find_pose_topic(none, {}, "/driver/joint_states")
+    with pytest.raises(RecordingError, match="no such topic"):
+        find_pose_topic(none, {}, "/nowhere")
+
+
+def test_transforms_of_several_bodies_are_not_mixed(tmp_path):
+    with BagWriter(tmp_path / "bag", {}) as bag:
+        bag.add_topic("/mocap", TRANSFORM_STAMPED)
+        for k, body in enumerate(("robot", "person")):
+            bag.write("/mocap", transform_cdr(k + 1, np.zeros(3), body), k + 1)
+    with pytest.raises(RecordingError, match="transforms of person, robot"):
+        read_poses(open_bag(tmp_path / "bag"), "/mocap")
+
+
+@pytest.mark.slow
+def test_wheels_of_free_rollers_are_found_with_their_mean_lateral_factor():
+    """The contact plant knows no lateral factor: it comes of six rollers a wheel, as sin(pi/6) / (pi/6)."""
+    pytest.importorskip("mujoco", reason="mujoco is not installed")
+    from youbot_dynamics.simulation.mujoco_youbot._model import ContactBase
+    from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
+    from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
+
+    truth = dataclasses.replace(load_truth(1), lateral_factor=sin(pi / 6.0) / (pi / 6.0))
+    contact = MujocoPlant(ContactBase.of_truth(truth), ROBOT.arm.model(), with_arm=False)
+    tracker = Tracker((0.1, -0.05, 0.4))
+    tracked = track(MujocoBase(contact, truth, ROBOT.driver, 1), multi_sine(60.0, 1), 1, tracker)
+    found, true = calibrate([tracked.signals()], BASE), true_values(truth, tracker)
+    for name, value in true.items():
+        print(f"{name} {found[name].value:.5f} +-{found[name].standard_error:.5f}, true {value:.5f}")
+        assert abs(found[name].value - value) < 4.0 * found[name].standard_error
+    assert found["lateral_factor"].value == pytest.approx(true["lateral_factor"], rel=0.01)
+    assert found["wheel_radius"].value == pytest.approx(true["wheel_radius"], rel=5e-3)

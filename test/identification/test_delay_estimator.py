@@ -1,0 +1,160 @@
+"""The delay estimator on synthetic signals: what it must find, and what it must refuse and why."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
+from youbot_dynamics.identification.delay._estimator import combine
+from youbot_dynamics.identification.delay.stage import _curve
+from youbot_dynamics.identification.signals import HeldCommand, MotionSignals
+
+PERIOD = 0.02
+
+
+def estimate(command, delay, *, gain=1.0, jitter=1e-3, measured_is="position", duration=40.0, seed=0) -> DelayEstimate:
+    """Estimate of one channel whose motion repeats the held command `delay` later."""
+    sent = np.arange(0.0, duration, PERIOD)
+    generator = np.random.default_rng(seed)
+    seen = sent + PERIOD * generator.random()
+    window = 0.5 * PERIOD if measured_is == "velocity" else 0.0
+    motion = gain * HeldCommand(sent, command(sent), window).motion(seen - delay)
+    stamps = seen + jitter * generator.standard_normal(len(seen))
+    return estimate_delay(sent, command(sent), stamps, motion, measured_is=measured_is)[0]
+
+
+def rich(time):
+    return 0.2 * np.sin(0.63 * time) + 0.1 * np.sin(1.7 * time + 0.4)
+
+
+def steady(period):
+    return lambda time: 0.2 * np.sin(2.0 * np.pi * time / period)
+
+
+@pytest.mark.parametrize("measured_is", ["position", "velocity"])
+@pytest.mark.parametrize("delay", [0.0, 0.0013, 0.05, 0.1234, 0.3])
+@pytest.mark.parametrize("gain", [1.0, 0.9, 60.0])
+def test_planted_delay_is_found_far_below_a_sample(measured_is, delay, gain):
+    found = estimate(rich, delay, gain=gain, jitter=0.0, measured_is=measured_is)
+    assert found.value == pytest.approx(delay, abs=2e-5)
+    assert found.gain == pytest.approx(gain, rel=1e-3)
+
+
+@pytest.mark.parametrize("lead", [0.02, 0.1, 0.2])
+def test_motion_that_leads_its_command_is_refused(lead):
+    found = estimate(rich, -lead)
+    assert not found.identified
+    assert "leads the command" in found.verdict or "end of the search" in found.verdict
+
+
+def test_no_delay_at_all_is_zero_with_an_interval_from_zero_on():
+    found = [estimate(rich, 0.0, seed=seed) for seed in range(10)]
+    assert all(one.identified and one.value >= 0.0 and one.interval[0] == 0.0 for one in found if one.value < 1e-4)
+    assert max(one.value for one in found) < 1e-3
+
+
+@pytest.mark.parametrize("period", [0.4975, 0.5, 0.5025, 0.6025])
+def test_motion_that_repeats_itself_is_refused(period):
+    found = estimate(steady(period), 0.1525)
+    assert not found.identified
+    assert "repeats itself" in found.verdict
+
+
+@pytest.mark.parametrize(("period", "delay"), [(1.0, 0.1), (0.9, 0.1), (1.2, 0.3)])
+def test_half_a_period_later_is_neither_a_delay_nor_a_wrong_sign(period, delay):
+    found = estimate(steady(period), delay)
+    assert "against" not in found.verdict
+    if found.identified:
+        assert found.value == pytest.approx(delay, abs=1e-3)
+    else:
+        assert "repeats itself" in found.verdict  # a whole period later lies inside the search
+
+
+def test_reversed_sign_is_named():
+    found = estimate(rich, 0.15, gain=-1.0)
+    assert not found.identified
+    assert "against the command" in found.verdict
+
+
+def test_noise_that_does_not_follow_the_command_is_not_identified():
+    generator = np.random.default_rng(3)
+    time = np.arange(0.0, 40.0, PERIOD)
+    found = estimate_delay(time, rich(time), time, generator.standard_normal(len(time)))[0]
+    assert not found.identified
+
+
+def test_too_little_in_common_is_an_error_that_says_how_much():
+    time = np.arange(0.0, 3.0, PERIOD)
+    with pytest.raises(IdentificationError, match="record longer"):
+        estimate_delay(time, rich(time), time, rich(time))
+    later = time + 100.0
+    with pytest.raises(IdentificationError, match="in common"):
+        estimate_delay(time, rich(time), later, rich(time))
+
+
+def test_shapes_and_kinds_are_checked():
+    time = np.arange(0.0, 20.0, PERIOD)
+    with pytest.raises(ValueError, match="measured_is"):
+        estimate_delay(time, rich(time), time, rich(time), measured_is="acceleration")
+    with pytest.raises(ValueError, match="differ in length"):
+        estimate_delay(time, rich(time)[:-1], time, rich(time))
+
+
+GOOD = estimate(rich, 0.15)
+
+
+def shifted(value, error=1e-3, verdict="identified"):
+    return dataclasses.replace(
+        GOOD, value=value, standard_error=error, interval=(value - 2.1 * error, value + 2.1 * error), verdict=verdict
+    )
+
+
+def test_recordings_that_agree_narrow_the_interval():
+    both = combine([shifted(0.150), shifted(0.151)])
+    assert both.identified and both.value == pytest.approx(0.1505)
+    assert both.standard_error == pytest.approx(1e-3 / np.sqrt(2.0))
+
+
+def test_recordings_that_disagree_are_not_identifiable():
+    both = combine([shifted(0.05), shifted(0.30)])
+    assert not both.identified and "too wide" in both.verdict
+
+
+def test_a_refused_recording_leaves_the_others_alone_and_exact_ones_do_no_harm():
+    assert combine([shifted(0.15), shifted(0.9, verdict="not identifiable: x")]).value == 0.15
+    assert combine([shifted(0.15, error=0.0), shifted(0.15, error=0.0)]).value == pytest.approx(0.15)
+    assert not combine([shifted(0.9, verdict="not identifiable: x")]).identified
+
+
+def test_an_axis_that_others_move_is_refused_whatever_its_gain():
+    time = np.arange(0.0, 40.0, PERIOD)
+    moved = HeldCommand(time, rich(time), 0.0).motion(time - 0.15) + 0.3 * np.sin(0.31 * time)
+    found = estimate_delay(time, rich(time), time, moved, measured_is="position")[0]
+    assert not found.identified and "hardly driven" in found.verdict
+
+
+@pytest.mark.parametrize("damage", [np.nan, np.inf, 1e300])
+def test_damaged_rows_are_left_out(damage):
+    time = np.arange(0.0, 40.0, PERIOD)
+    command, motion = rich(time), HeldCommand(time, rich(time), 0.0).motion(time - 0.15)
+    command[700], motion[900] = damage, damage
+    found = estimate_delay(time, command, time, motion, measured_is="position")[0]
+    assert found.identified and found.value == pytest.approx(0.15, abs=2e-3)
+
+
+@pytest.mark.parametrize("duration", [60.0, 4000.0])
+def test_the_curve_of_a_channel_keeps_the_window_of_the_fit_and_survives_a_reading_that_is_no_number(duration):
+    time = np.arange(0.0, duration, PERIOD)
+    asked = np.sin(time) + 0.5 * np.sin(2.3 * time)
+    motion = HeldCommand(time, asked, 0.5 * PERIOD).motion(time - 0.2)
+    motion[500] = np.nan
+    (found,) = estimate_delay(time[:3000], asked[:3000], time[:3000], motion[:3000], channels=["a"])
+    table = asked[:, None], time, motion[:, None]
+    curve = _curve(MotionSignals(("a",), ("m",), time, *table, "velocity", None, "stamps", "log"), 0, found, "log")
+    later = curve.time > 1.0
+    assert np.all(np.isfinite(curve.measured)) and found.value == pytest.approx(0.2, abs=1e-3)
+    np.testing.assert_allclose(curve.modelled[later], curve.measured[later], atol=0.01)

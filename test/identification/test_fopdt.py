@@ -1,0 +1,192 @@
+"""Dead time and lag told apart: on exact answers, by scipy's simulation, and where nothing can tell them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
+from youbot_dynamics.identification.delay._estimator import combine
+from youbot_dynamics.identification.delay._fopdt import LaggedCommand
+from youbot_dynamics.identification.signals import HeldCommand
+
+PERIOD = 0.02
+
+
+def ramps(duration=60.0, seed=0, *, hold=(0.2, 0.8), fastest=0.2, steepest=0.8):
+    """Times and command that ramps to speeds at random: every change of slope tells of the lag."""
+    random, sent = np.random.default_rng(seed), np.arange(0.0, duration, PERIOD)
+    command, speed, left, goal = np.zeros(len(sent)), 0.0, 0, 0.0
+    for k in range(len(sent)):
+        if left == 0:
+            left, goal = int(random.uniform(*hold) / PERIOD), random.uniform(-fastest, fastest)
+        speed += np.clip(goal - speed, -steepest * PERIOD, steepest * PERIOD)
+        command[k], left = speed, left - 1
+    return sent, command
+
+
+def estimate(sent, command, dead_time, lag, *, measured_is="position", jitter=1e-3, seed=0, **more) -> DelayEstimate:
+    """Estimate of one channel whose motion answers with a dead time and a lag; readings at a random phase."""
+    random = np.random.default_rng([seed, 1])
+    seen = sent + PERIOD * random.random()
+    half = 0.5 * PERIOD if measured_is == "velocity" else 0.0
+    held = HeldCommand(sent, command, half)
+    motion = LaggedCommand(held, lag).at(seen - dead_time).motion if lag > 0.0 else held.motion(seen - dead_time)
+    stamps = seen + jitter * random.standard_normal(len(seen))
+    return estimate_delay(sent, command, stamps, motion, model="fopdt", measured_is=measured_is, **more)[0]
+
+
+def test_the_answer_between_the_samples_is_that_of_the_differential_equation():
+    sent, command = ramps(8.0)
+    fine = np.arange(0.0, 5.5, 1e-4)
+    lag = 0.043
+    held = HeldCommand(sent, command, 0.0)
+    system = signal.cont2discrete(([1.0], [lag, 1.0]), 1e-4)
+    # Held values half a step on: the step of the simulation in which the command changes takes the new one.
+    speed = signal.lfilter(system[0].ravel(), system[1].ravel(), held.held(fine + 5e-5))
+    position = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * 1e-4)])
+    answer = LaggedCommand(held, lag).at(fine)
+    late = fine > 2.0  # the simulation starts at rest, the answer settled
+    assert answer.rate[late] == pytest.approx(speed[late], abs=1e-9)
+    moved = position - position[late][0]
+    assert answer.motion[late] - answer.motion[late][0] == pytest.approx(moved[late], abs=1e-6)
+
+
+@pytest.mark.parametrize("half", [0.0, 0.01])
+def test_derivatives_are_those_of_the_motion(half):
+    held = HeldCommand(*ramps(8.0), half)
+    query, d, q, small = np.linspace(1.0, 7.0, 97), 0.13, 0.5 * 0.03**2, 1e-8
+
+    def motion(d, q):
+        lag = np.sqrt(2.0 * q)
+        return LaggedCommand(held, lag).at(query - d + lag).motion
+
+    answer = LaggedCommand(held, np.sqrt(2.0 * q)).at(query - d + np.sqrt(2.0 * q))
+    assert -answer.rate == pytest.approx((motion(d + small, q) - motion(d - small, q)) / (2.0 * small), abs=1e-5)
+    assert answer.widening == pytest.approx((motion(d, q + small) - motion(d, q - small)) / (2.0 * small), abs=1e-3)
+
+
+def test_two_lags_in_a_row_are_one_lag_after_another():
+    sent, command = ramps(8.0)
+    held, lag, query = HeldCommand(sent, command, 0.0), 0.05, np.linspace(1.0, 7.0, 97)
+    fine = np.arange(0.0, 8.0, 2e-4)
+    once = LaggedCommand(held, lag).at(fine + 1e-4).rate
+    again = LaggedCommand(HeldCommand(fine, once, 0.0), lag).at(query).rate
+    assert LaggedCommand(held, lag).twice(query) == pytest.approx(again, abs=2e-5)
+
+
+@pytest.mark.parametrize("measured_is", ["position", "velocity"])
+@pytest.mark.parametrize(("dead_time", "lag"), [(0.05, 0.02), (0.15, 0.0333), (0.30, 0.06), (0.1, 0.005), (0.0, 0.1)])
+def test_planted_dead_time_and_lag_are_found_far_below_a_sample(dead_time, lag, measured_is):
+    found = estimate(*ramps(), dead_time, lag, jitter=0.0, measured_is=measured_is)
+    assert found.dead_time.value == pytest.approx(dead_time, abs=1e-4)
+    assert found.lag.value == pytest.approx(lag, abs=1e-4)
+    assert found.dead_time.identified and found.lag.identified
+
+
+def test_a_pure_delay_has_a_lag_from_zero_on():
+    found = estimate(*ramps(), 0.15, 0.0)
+    assert found.dead_time.identified and found.dead_time.value == pytest.approx(0.15, abs=5e-3)
+    assert found.lag.interval[0] == 0.0 and found.lag.interval[1] < 0.01
+
+
+def test_intervals_hold_the_truth_as_often_as_they_should():
+    inside, near = [], []
+    for seed in range(30):
+        lag = 0.005 + 0.055 * (seed % 10) / 9.0
+        found = estimate(*ramps(30.0, seed), 0.12, lag, seed=seed)
+        for part, truth in ((found.dead_time, 0.12), (found.lag, lag)):
+            inside.append(part.interval[0] <= truth <= part.interval[1])
+            near.append(abs(part.value - truth) <= 3.0 * part.standard_error)
+    assert np.mean(inside) >= 0.9
+    assert np.mean(near) >= 0.97
+
+
+def test_a_slow_command_leaves_the_delay_and_tells_neither_part():
+    sent = np.arange(0.0, 60.0, PERIOD)
+    slow = 0.2 * np.sin(0.4 * sent) + 0.1 * np.sin(0.23 * sent + 1.0)
+    found = estimate(sent, slow, 0.03, 0.03)
+    assert found.identified and found.value == pytest.approx(0.06, abs=3e-3)
+    assert not found.dead_time.identified and not found.lag.identified
+    assert "cannot be told apart" in found.lag.verdict and "cannot be told apart" in found.dead_time.verdict
+
+
+def test_an_axis_that_others_move_tells_neither_part():
+    sent, command = ramps()
+    moved = HeldCommand(sent, command, 0.0).motion(sent - 0.15) + 0.3 * np.sin(0.31 * sent)
+    found = estimate_delay(sent, command, sent, moved, model="fopdt", measured_is="position")[0]
+    assert "hardly driven" in found.dead_time.verdict and "hardly driven" in found.lag.verdict
+
+
+def test_friction_that_holds_the_motion_back_is_not_taken_for_lag():
+    sent, command = ramps(seed=3)
+    signs = np.tanh(command / 0.01)
+    seen = sent + 0.4 * PERIOD
+    clean = LaggedCommand(HeldCommand(sent, command, 0.0), 0.02).at(seen - 0.15).motion
+    held_back = 3e-3 * LaggedCommand(HeldCommand(sent, signs, 0.0), 0.05).twice(seen - 0.17)
+    stamps = seen + 1e-3 * np.random.default_rng(0).standard_normal(len(seen))
+    known, unknown = (
+        estimate_delay(sent, command, stamps, clean - held_back, model="fopdt", measured_is="position", friction=f)[0]
+        for f in (signs, None)
+    )
+    assert abs(known.lag.value - 0.02) < 0.25 * abs(unknown.lag.value - 0.02)
+    assert known.lag.interval[0] <= 0.02 <= known.lag.interval[1]
+    assert known.dead_time.interval[0] <= 0.15 <= known.dead_time.interval[1]
+
+
+SINE = np.arange(0.0, 60.0, PERIOD)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (0.2 * np.sin(2.0 * np.pi * SINE / 0.5), "repeats itself"),
+        (np.full(len(SINE), 0.2), "never changed"),
+        (np.zeros(len(SINE)), "never changed"),
+    ],
+    ids=["aliased", "constant speed", "rest"],
+)
+def test_what_tells_nothing_of_the_delay_tells_nothing_of_its_parts(command, reason):
+    found = estimate(SINE, command, 0.15, 0.01)
+    for verdict in (found.verdict, found.dead_time.verdict, found.lag.verdict):
+        assert verdict.startswith("not identifiable: ") and reason in verdict
+
+
+def test_one_slow_sine_tells_no_lag():
+    found = estimate(SINE, 0.2 * np.sin(1.3 * SINE), 0.15, 0.02)
+    assert not found.lag.identified
+
+
+def test_the_effective_delay_is_the_same_whatever_is_asked():
+    sent, command = ramps()
+    seen = sent + 0.3 * PERIOD
+    motion = LaggedCommand(HeldCommand(sent, command, 0.0), 0.03).at(seen - 0.1).motion
+    alone, both = (
+        estimate_delay(sent, command, seen, motion, model=model, measured_is="position")[0]
+        for model in ("delay", "fopdt")
+    )
+    assert alone.dead_time is None and alone.lag is None
+    assert (alone.value, alone.interval, alone.verdict) == (both.value, both.interval, both.verdict)
+    with pytest.raises(ValueError, match="model is"):
+        estimate_delay(sent, command, seen, motion, model="second order")
+
+
+def test_the_residual_is_white_where_the_model_holds_and_coloured_where_it_does_not():
+    sent, command = ramps(steepest=4.0, fastest=0.4)
+    assert np.mean([estimate(sent, command, 0.1, 0.06, seed=seed).whiteness.white for seed in range(10)]) >= 0.9
+    seen = sent + 0.3 * PERIOD
+    motion = LaggedCommand(HeldCommand(sent, command, 0.0), 0.06).at(seen - 0.1).motion
+    motion = motion + 1e-4 * np.random.default_rng(0).standard_normal(len(seen))
+    assert not estimate_delay(sent, command, seen, motion, measured_is="position")[0].whiteness.white
+
+
+def test_recordings_combine_dead_time_and_lag_by_their_own_verdicts():
+    good = [estimate(*ramps(seed=seed), 0.15, 0.03, seed=seed) for seed in (1, 2)]
+    slow = estimate(SINE, 0.2 * np.sin(0.2 * SINE) + 0.05 * np.sin(0.13 * SINE), 0.15, 0.01)
+    assert slow.identified and not slow.lag.identified
+    both = combine([*good, slow])
+    assert both.lag.identified and both.lag.value == pytest.approx(0.03, abs=2e-3)
+    assert both.lag.standard_error < min(one.lag.standard_error for one in good)
+    assert combine([slow]).lag == slow.lag
+    assert combine([good[0]]).whiteness == good[0].whiteness

@@ -1,0 +1,187 @@
+"""Recordings and options that somebody may well come with: told in words, never by a traceback or a silent number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import exit_code
+from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds
+
+from youbot_dynamics.errors import IdentificationError, RecordingError
+from youbot_dynamics.identification.base_friction._signals import wheel_signals
+from youbot_dynamics.identification.pipeline import _extraction as extraction
+from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading import Options, look_at, open_recording
+from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.recording.mcap_writer import BagWriter
+from youbot_dynamics.recording.message_types import ODOMETRY, TWIST, joint_state_cdr, odometry_cdr, twist_cdr
+from youbot_dynamics.report._words import rounded
+
+STATES, COMMANDS = "/driver/joint_states", "/wheel_commands"
+TIME = 0.02 * np.arange(1, 1000)
+PATTERN = np.array([1.0, 1.1, 0.9, 1.3])
+SPEED = np.outer(4.0 * np.sin(1.3 * TIME) + 2.0 * np.sin(0.7 * TIME), PATTERN)
+TURNING = np.vstack([np.zeros((7, 4)), SPEED[:-7]])  # 0.14 s later
+ANGLE = np.cumsum(TURNING, axis=0) * 0.02
+
+
+def rows(angle: np.ndarray = ANGLE, *, stamps: np.ndarray = TIME, velocity: np.ndarray | None = None) -> list[Row]:
+    """A drive whose wheels do what they are asked, late, as told by angles and velocities that may be anything."""
+    found = []
+    for k, time in enumerate(TIME):
+        told = () if velocity is None else velocity[k]
+        found.append((time, STATES, joint_state_cdr(nanoseconds(stamps[k]), WHEELS, angle[k], told)))
+        found.append((time, COMMANDS, joint_state_cdr(nanoseconds(time), WHEELS, velocity=SPEED[k])))
+    return found
+
+
+def bag(folder: Path, messages: list[Row], kind: str = JOINT_STATE) -> Path:
+    with BagWriter(folder, {"robot_id": "youbot"}) as writer:
+        for time, topic, cdr in messages:
+            writer.add_topic(topic, kind)
+            writer.write(topic, cdr, nanoseconds(time))
+    return folder
+
+
+def warnings_of(folder: Path) -> str:
+    return "\n".join(look_at(open_recording(folder, 0, ROBOT, Options()), ROBOT))
+
+
+def wrapped() -> np.ndarray:
+    return (ANGLE + np.pi) % (2.0 * np.pi) - np.pi
+
+
+def spike() -> np.ndarray:
+    angle = ANGLE.copy()
+    angle[500, 2] = 1e6
+    return angle
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: rows(wrapped()), ("leap by a turn, wheel_joint_fl", "wrapped")),
+        (lambda: rows(spike()), ("leap between two readings, first wheel_joint_bl by 1e+06 rad at 10.0",)),
+        (lambda: rows(np.degrees(ANGLE)), ("times as fast as /wheel_commands asks", "degrees")),
+        (lambda: rows(0.0 * ANGLE), ("hardly turned while /wheel_commands", "were the motors on?")),
+        (lambda: rows(stamps=TIME + 3600.0), ("3600 s off those of /wheel_commands", "two clocks")),
+    ],
+)
+def test_what_looks_wrong_is_told(tmp_path: Path, make: Callable[[], list[Row]], words: tuple[str, ...]) -> None:
+    told = warnings_of(bag(tmp_path / "bag", make()))
+    assert all(word in told for word in words), told
+
+
+def test_a_sound_recording_has_nothing_wrong(tmp_path: Path) -> None:
+    signs = np.array(ROBOT.driver.position_sign) * np.array(ROBOT.driver.velocity_sign)
+    assert not warnings_of(bag(tmp_path / "bag", rows(velocity=signs * TURNING)))
+    # A gap, and one stamp that comes twice, are no leaps.
+    held = rows()
+    assert "leap" not in warnings_of(bag(tmp_path / "gap", held[:900] + held[1100:]))
+    assert "leap" not in warnings_of(bag(tmp_path / "twice", rows(stamps=np.floor(TIME / 0.04) * 0.04)))
+
+
+def test_a_second_of_lost_messages_does_not_spoil_the_delays(tmp_path: Path) -> None:
+    held = rows()
+    bag(tmp_path / "bag", held[:1000] + held[1100:])
+    found = identify([tmp_path / "bag"], ROBOT, Options(), only=("delay",)).result
+    for axis in ("x", "y", "yaw"):
+        one = found[f"robot.base.delay.effective_{axis}"].estimate
+        assert one.identified and one.value == pytest.approx(0.12, abs=1e-3)
+
+
+def test_commands_that_are_no_numbers_leave_friction_its_instruments() -> None:
+    twists = np.column_stack([np.sin(TIME), np.zeros((len(TIME), 2))])
+    whole, holed = twists, twists.copy()
+    holed[1::7] = np.nan
+    base = ROBOT.base.geometry.mecanum()
+    one, other = (wheel_signals(TIME, ANGLE, None, (TIME, t), np.full(3, 0.12), base).commanded for t in (whole, holed))
+    assert one is not None and other is not None
+    assert np.array_equal(np.isfinite(one), np.isfinite(other)) and np.nanmax(np.abs(one - other)) < 0.5
+    with pytest.raises(IdentificationError, match="none that can be read"):
+        wheel_signals(TIME, ANGLE, None, (TIME, np.nan * twists), np.full(3, 0.12), base)
+
+
+def test_infinite_values_are_read_as_none(tmp_path: Path) -> None:
+    angle = ANGLE.copy()
+    angle[7, 1], angle[9, 2] = np.inf, -np.inf
+    states = open_bag(bag(tmp_path / "joints", rows(angle))).joint_states(STATES, WHEELS)
+    assert np.isnan(states.position[7, 1]) and np.isnan(states.position[9, 2])
+    assert np.count_nonzero(~np.isfinite(states.position)) == 2
+    twists = [(0.0, "/cmd_vel", twist_cdr([np.inf, 0.0, 1.0])), (0.1, "/cmd_vel", twist_cdr([0.1, 0.0, 1.0]))]
+    twist = open_bag(bag(tmp_path / "twists", twists, TWIST)).twists("/cmd_vel").twist
+    np.testing.assert_array_equal(twist, [[np.nan, 0.0, 1.0], [0.1, 0.0, 1.0]])
+    poses = [
+        (0.1 * k, "/odom", odometry_cdr(nanoseconds(0.1 * k), "odom", "base", [x, 0.0, 0.0], [0.0] * 3))
+        for k, x in enumerate((0.0, np.inf, np.nan, 2.0))
+    ]
+    odom = open_bag(bag(tmp_path / "poses", poses, ODOMETRY)).poses("/odom")
+    assert odom.pose[:, 0].tolist() == [0.0, 2.0] and odom.rejected == 2
+
+
+def test_a_refusal_tells_what_is_wrong_with_the_recording(tmp_path: Path) -> None:
+    other_clock = bag(tmp_path / "clocks", rows(stamps=TIME + 3600.0))
+    with pytest.raises(IdentificationError, match="in common.*beside this.*two clocks"):
+        identify([other_clock], ROBOT, Options(), only=("delay",))
+    whole = next(bag(tmp_path / "whole", rows()).glob("*.mcap")).read_bytes()
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(whole[: len(whole) // 5])
+    with pytest.raises(IdentificationError, match="in common.*beside this, cut.mcap is damaged.*no footer"):
+        identify([cut], ROBOT, Options())
+
+
+def test_an_error_nobody_foresaw_stops_one_stage_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = extraction.stage_of
+
+    class Failing:
+        @staticmethod
+        def extract(opened: object, robot: object) -> None:
+            raise ZeroDivisionError("float division by zero")
+
+    monkeypatch.setattr(extraction, "stage_of", lambda name: Failing if name == "response" else real(name))
+    found = identify([bag(tmp_path / "bag", rows())], ROBOT, Options()).result
+    assert "nobody foresaw (ZeroDivisionError in extract" in found.missing["response"]
+    assert found["robot.base.delay.effective_x"].identified
+
+
+def test_a_robot_that_stood_while_it_was_asked_to_move_is_no_crash(tmp_path: Path) -> None:
+    found = identify([bag(tmp_path / "bag", rows(0.0 * ANGLE))], ROBOT, Options()).result
+    assert not any(finding.identified for finding in found.findings)
+    assert any("were the motors on?" in warning for warning in found.warnings)
+
+
+def test_a_bag_without_states_tells_the_topics_there_are(tmp_path: Path) -> None:
+    foreign = bag(tmp_path / "foreign", [(0.0, "/turtle1/cmd_vel", twist_cdr([0.1, 0.0, 0.0]))], TWIST)
+    with pytest.raises(RecordingError, match="no JointState topic; topics: /turtle1/cmd_vel"):
+        identify([foreign], ROBOT, Options())
+    with pytest.raises(RecordingError, match="no messages at all"):
+        identify([bag(tmp_path / "empty", [])], ROBOT, Options())
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_work(tmp_path: Path, capsys, monkeypatch) -> None:
+    def work(*_: object) -> None:
+        raise AssertionError("began to work")
+
+    monkeypatch.setattr("youbot_dynamics.commands.identify.identify", work)
+    (tmp_path / "file").touch()
+    assert exit_code("identify", tmp_path, "--out", tmp_path / "file" / "found") == 1
+    assert f"a file, {tmp_path / 'file'}, in place of a folder" in capsys.readouterr().err
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert exit_code("identify", tmp_path, "--out", tmp_path / "new" / "found") == 1
+    assert f"must not be written: {tmp_path}" in capsys.readouterr().err
+
+
+def test_stages_may_be_named_with_blanks(tmp_path: Path, capsys) -> None:
+    folder = bag(tmp_path / "bag", rows())
+    assert exit_code("identify", folder, "--out", tmp_path / "found", "--only", "delay, calibrated") == 1
+    assert "got 'calibrated'; expected names from calibration, delay," in capsys.readouterr().err
+    assert exit_code("identify", folder, "--out", tmp_path / "found", "--only", " delay ,") == 1
+    assert exit_code("identify", folder, "--out", tmp_path / "found", "--only", " delay ") == 0
+
+
+def test_huge_values_do_not_fill_the_table() -> None:
+    assert rounded(2.996e29, 1e28) == "3e+29"
+    assert rounded(1234567.0, 10.0) == "1234567"

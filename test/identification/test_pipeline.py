@@ -1,0 +1,157 @@
+"""The way from recordings to a robot that uses the result: phases, missing data, broken recordings, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arm_motions import ROBOT, truth_of
+from command_line import exit_code
+from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
+from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanoseconds, swing, write_rows
+
+from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
+from youbot_dynamics.identification.pipeline import Identification, identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.report import write_outputs
+from youbot_dynamics.robot import load_robot
+
+FRICTION = "robot.base.friction"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("pipeline")
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """A drive of the base with efforts and a swing of the arm."""
+    return base_rows(drive(stairs(40.0, STRAIGHT + TURNING), calibrated_truth(3), 3))
+
+
+@pytest.fixture(scope="module")
+def bag(folder, rows) -> Path:
+    return write_rows(folder / "drive", [*rows, *arm_rows(truth_of(1), swing(20.0), 1)])
+
+
+@pytest.fixture(scope="module")
+def found(bag) -> Identification:
+    return identify([bag], ROBOT, Options(), only=("delay", "base_friction", "arm_friction"))
+
+
+def test_a_result_is_a_parameter_file_that_a_robot_starts_with(found, tmp_path):
+    write_outputs(tmp_path, found, (), "test")
+    robot = load_robot(tmp_path / "result.yaml")
+    for name in ("robot.base.delay.effective_x", f"{FRICTION}.viscous_x", "robot.arm.joint_4.friction.coulomb"):
+        value = robot
+        for part in name.split(".")[1:]:
+            value = getattr(value, part)
+        assert value == pytest.approx(found.result[name].estimate.value, rel=1e-12), name
+    assert robot == found.result.applied_to(ROBOT)
+    assert {"result.yaml", "result.json", "report.html", "exports"} == {path.name for path in tmp_path.iterdir()}
+
+
+def test_friction_is_fitted_with_the_delays_found_before_it(found, bag):
+    only = identify([bag], ROBOT, Options(), only=("base_friction",))
+    with_delay, without = (one.result[f"{FRICTION}.viscous_x"].estimate.value for one in (found, only))
+    assert with_delay != without
+    known = found.result.applied_to(ROBOT)
+    again = identify([bag], known, Options(), only=("base_friction",))
+    assert again.result[f"{FRICTION}.viscous_x"].estimate.value == pytest.approx(with_delay, rel=1e-9)
+
+
+def test_what_the_recordings_lack_is_missing_and_no_failure_unless_it_was_asked_for(folder, rows):
+    bare = write_rows(folder / "bare", [row for row in rows if row[1] == "/wheel_commands"] + without_effort(rows))
+    found = identify([bare], ROBOT, Options())
+    assert set(found.result.missing) >= {"calibration", "base_friction", "arm_friction", "thermal"}
+    assert "no wheel effort" in found.result.missing["base_friction"]
+    assert found.result["robot.base.delay.effective_x"].identified
+    assert "delay" in found.result.asked and "base_friction" not in found.result.asked
+    asked = identify([bare], ROBOT, Options(), only=("base_friction",))
+    assert not asked.result.complete
+    assert "no wheel effort" in asked.result[f"{FRICTION}.viscous_x"].estimate.verdict
+    with pytest.raises(RecordingError, match="arm_joint_1"):
+        identify([bare], ROBOT, Options(), only=("arm_friction",))
+
+
+def without_effort(rows: list[Row]) -> list[Row]:
+    """The states of the wheels as the standard driver sends them."""
+    run_of = drive(stairs(40.0, STRAIGHT + TURNING), calibrated_truth(3), 3)
+    return base_rows(run_of, effort=False, command=False)
+
+
+def test_recordings_are_taken_together_and_a_broken_one_is_skipped(folder, rows, found):
+    other = write_rows(folder / "other", base_rows(drive(stairs(40.0, TURNING + STRAIGHT), calibrated_truth(3), 7)))
+    broken = folder / "broken.mcap"
+    broken.write_bytes(b"no bag at all")
+    first = write_rows(folder / "first", rows)
+    both = identify([first, broken, other], ROBOT, Options(), only=("base_friction",))
+    assert [Path(source.path).name for source in both.result.sources] == ["first", "other"]
+    assert [Path(skipped.path).name for skipped in both.result.skipped] == ["broken.mcap"]
+    assert any("broken.mcap was skipped" in note for note in both.notes)
+    name = f"{FRICTION}.wheel_coulomb"
+    assert both.result[name].samples > 1.8 * found.result[name].samples
+    assert both.result[name].estimate.standard_error < found.result[name].estimate.standard_error
+
+
+def test_a_robot_that_stood_is_not_identifiable_and_nothing_recorded_is_an_error(folder):
+    still = base_rows(drive(np.zeros((1000, 3)), calibrated_truth(3), 3))
+    found = identify([write_rows(folder / "still", still)], ROBOT, Options())
+    assert not found.result.complete and list(found.result.parameters()) == ["robot.robot_id"]
+    few = write_rows(folder / "few", still[:30] + still[-30:])
+    with pytest.raises(YoubotDynamicsError):
+        identify([few], ROBOT, Options())
+    with pytest.raises((RecordingError, IdentificationError), match="no states of wheel_joint_fl"):
+        identify([write_rows(folder / "foreign", foreign_rows())], ROBOT, Options())
+
+
+def foreign_rows() -> list[Row]:
+    """Another robot's topics: its own joints under its own names."""
+    names = [f"wheel_{k}" for k in range(4)]
+    times = np.arange(0.0, 10.0, 0.02)
+    return [(t, "/base/states", joint_state_cdr(nanoseconds(t), names, [t] * 4)) for t in times.tolist()]
+
+
+def test_warnings_reach_the_result_the_terminal_and_the_report(folder, tmp_path, capsys):
+    rows = []
+    for t in np.arange(0.0, 30.0, 0.02).tolist():
+        speed = np.array([1.0, 1.1, 0.9, 1.3]) * np.sin(1.3 * t) * np.array(ROBOT.driver.velocity_sign)
+        angle = np.array([1.0, 1.1, 0.9, 1.3]) * (1.0 - np.cos(1.3 * t)) / 1.3
+        state = joint_state_cdr(nanoseconds(t + 0.1), WHEELS, angle, 9.5493 * speed)
+        wish = joint_state_cdr(nanoseconds(t), WHEELS, velocity=np.array([1.0, 1.1, 0.9, 1.3]) * np.sin(1.3 * t))
+        rows += [(t + 0.1, "/driver/joint_states", state), (t, "/wheel_commands", wish)]
+    bag = write_rows(folder / "rpm", rows)
+    assert exit_code("identify", bag, "--out", tmp_path, "--only", "delay") == 0
+    assert "revolutions a minute" in capsys.readouterr().err.replace("\n", " ")
+    (warning,) = json.loads((tmp_path / "result.json").read_text())["warnings"]
+    assert "revolutions a minute" in warning and warning.startswith("rpm: ")
+    assert "revolutions a minute" in (tmp_path / "report.html").read_text()
+
+
+def test_a_hole_in_a_recording_is_told_once_and_a_first_message_at_zero_has_a_stamp(folder, tmp_path):
+    rows = []
+    for t in [t for t in np.arange(0.0, 30.0, 0.02).tolist() if not 12.0 < t < 13.0]:
+        speed, sign = np.full(4, np.sin(1.3 * t)), np.array(ROBOT.driver.velocity_sign)
+        state = joint_state_cdr(nanoseconds(t + 0.1), WHEELS, np.full(4, (1.0 - np.cos(1.3 * t)) / 1.3), speed * sign)
+        wish = joint_state_cdr(nanoseconds(t), WHEELS, velocity=speed)
+        rows += [(t + 0.1, "/driver/joint_states", state), (t, "/wheel_commands", wish)]
+    assert exit_code("identify", write_rows(folder / "hole", rows), "--out", tmp_path, "--only", "delay") in (0, 3)
+    told = json.loads((tmp_path / "result.json").read_text())["warnings"]
+    assert len(told) == 2 and all("49 messages are missing" in one for one in told), told
+
+
+@pytest.mark.parametrize(
+    ("stages", "code"), [("delay", 0), ("base_friction,delay", 0), ("arm_friction", 3), ("thermal", 1), ("heat", 1)]
+)
+def test_exit_codes_say_done_not_identifiable_or_refused(bag, tmp_path, stages, code):
+    assert exit_code("identify", bag, "--out", tmp_path, "--only", stages) == code
+
+
+@pytest.mark.parametrize("span", ["5", "5,4", "-1,4", "a,b", "nan,3", "1,inf"])
+def test_spans_with_the_motors_off_are_checked(bag, tmp_path, capsys, span):
+    assert exit_code("identify", bag, "--out", tmp_path, f"--motors-off={span}") == 1
+    assert "BEGIN before END" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

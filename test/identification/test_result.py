@@ -1,0 +1,138 @@
+"""What identification writes: only what was identified, with its provenance, whole or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from youbot_dynamics import __version__, files
+from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, undetermined
+from youbot_dynamics.identification.reading import Source
+from youbot_dynamics.identification.result import SCHEMA_VERSION, Result, Skipped, write_result
+from youbot_dynamics.parameter_file import read_parameters
+from youbot_dynamics.robot import load_robot
+
+DELAY = "robot.base.delay.effective_"
+
+
+def found_as(name: str, value: float, unit: str = "s", **more) -> Finding:
+    estimate = Estimate(name, unit, value, 1e-3, (value - 2e-3, value + 2e-3), IDENTIFIED)
+    return Finding(name, estimate, 900, "commands of up to 0.2", **more)
+
+
+def identified(channel: str, value: float = 0.15) -> Finding:
+    return found_as(f"{DELAY}{channel}", value)
+
+
+def refused(channel: str) -> Finding:
+    name = f"{DELAY}{channel}"
+    return Finding(name, undetermined(Unknown(name, "s"), "too few readings"))
+
+
+SOURCE = Source("drive.mcap", "ab" * 32, "stamps", "wheel_commands to joint_states", "youbot", "")
+
+
+def result(*findings: Finding, robot_id: str = "youbot", **more) -> Result:
+    of_stage = {finding.name: "delay" for finding in findings}
+    return Result(robot_id, findings, ("delay",), {}, of_stage, (SOURCE,), **more)
+
+
+def test_only_what_was_identified_becomes_a_parameter(tmp_path: Path) -> None:
+    found = result(identified("x", 0.1234567891234), refused("y"), identified("yaw", 0.2))
+    assert not found.complete
+    write_result(tmp_path, found)
+    assert read_parameters(tmp_path / "result.yaml", "any", "name/space") == {
+        "robot.robot_id": "youbot",
+        "robot.base.delay.effective_x": 0.1234567891234,
+        "robot.base.delay.effective_yaw": 0.2,
+    }
+
+
+def test_a_robot_takes_its_result_and_another_robot_refuses_it(tmp_path: Path) -> None:
+    write_result(tmp_path, result(identified("x", 0.11), identified("y", 0.12), identified("yaw", 0.13)))
+    assert list(load_robot(tmp_path / "result.yaml").base.delay.effective()) == [0.11, 0.12, 0.13]
+    write_result(tmp_path, result(identified("x"), robot_id="fred"))
+    with pytest.raises(ParameterError, match="fred"):
+        load_robot(tmp_path / "result.yaml")
+
+
+def test_what_the_robot_has_no_parameter_for_is_reported_and_does_not_count_beside_parameters() -> None:
+    beside = Finding("base.friction.missed_inertia_x", undetermined(Unknown("missed", "kg"), "no change of speed"))
+    found = result(identified("x"), beside)
+    assert found.complete
+    assert list(found.parameters()) == ["robot.robot_id", f"{DELAY}x"]
+    assert [entry["name"] for entry in found.as_dict()["parameters"]] == [f"{DELAY}x", beside.name]
+    alone = found_as("delay.effective_motor", 0.1)
+    assert result(alone).complete and list(result(alone).parameters()) == ["robot.robot_id"]
+    assert not result(beside).complete
+
+
+def test_a_stage_without_data_counts_only_where_it_was_asked_for() -> None:
+    friction = Finding("robot.base.friction.viscous_x", undetermined(Unknown("xi", "N s/m"), "no wheel effort"))
+    of_stage = {friction.name: "base_friction", f"{DELAY}x": "delay"}
+    both = (identified("x"), friction)
+    missing = {"base_friction": "no wheel effort"}
+    assert Result("youbot", both, ("delay",), missing, of_stage, (SOURCE,)).complete
+    assert not Result("youbot", both, ("delay", "base_friction"), missing, of_stage, (SOURCE,)).complete
+
+
+def test_a_value_the_robot_does_not_take_is_told_and_not_written(tmp_path: Path) -> None:
+    found = result(found_as("robot.arm.joint_1.friction.coulomb", 99.0, "N m"), identified("x"))
+    assert "robot.arm.joint_1.friction.coulomb" not in found.parameters()
+    (told,) = found.out_of_range()
+    assert "joint_1.friction.coulomb" in told and "99" in told
+    write_result(tmp_path, found)
+    load_robot(tmp_path / "result.yaml")
+
+
+def test_a_result_replaces_the_values_of_a_robot() -> None:
+    robot = load_robot()
+    better = result(found_as("robot.arm.joint_3.motor.resistance", 1.25, "Ohm")).applied_to(robot)
+    assert better.arm.joint_3.motor.resistance == 1.25
+    assert dataclasses.replace(better, arm=robot.arm) == robot
+
+
+def test_the_json_carries_value_interval_verdict_and_provenance(tmp_path: Path) -> None:
+    one = found_as(f"{DELAY}x", 0.15, details={"gain": 0.98, "residual": float("nan")})
+    skipped = (Skipped("broken.mcap", "no messages"),)
+    write_result(tmp_path, result(one, refused("y"), skipped=skipped, warnings=("a clock jumps",)))
+    data = json.loads((tmp_path / "result.json").read_text(), parse_constant=lambda word: pytest.fail(word))
+    assert data["schema_version"] == SCHEMA_VERSION and data["robot_id"] == "youbot"
+    x, y = data["parameters"]
+    assert (x["stage"], x["name"], x["value"], x["unit"]) == ("delay", f"{DELAY}x", 0.15, "s")
+    assert x["interval_95"] == [0.148, 0.152] and x["verdict"] == "identified" and x["samples"] == 900
+    assert x["gain"] == 0.98 and x["residual"] is None
+    assert x["valid_for"] == "commands of up to 0.2" and x["at_bound"] is False
+    assert y["value"] is None and y["interval_95"] == [None, None] and y["verdict"].startswith("not identifiable: ")
+    assert data["sources"] == [dataclasses.asdict(SOURCE)]
+    assert data["skipped"] == [{"path": "broken.mcap", "reason": "no messages"}]
+    assert data["warnings"] == ["a clock jumps"]
+    assert data["versions"]["youbot_dynamics"] == __version__
+    assert {"numpy", "scipy", "python"} <= set(data["versions"])
+
+
+def test_a_result_does_not_replace_the_old_one_by_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_result(tmp_path, result(identified("x", 0.1)))
+    old = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_result(tmp_path, result(identified("x", 0.2)))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old
+
+
+def test_the_same_result_gives_the_same_bytes(tmp_path: Path) -> None:
+    written = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_result(tmp_path / name, result(identified("x"), identified("y")))
+        written.append([(tmp_path / name / file).read_bytes() for file in ("result.yaml", "result.json")])
+    assert written[0] == written[1]

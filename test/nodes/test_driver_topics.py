@@ -1,0 +1,247 @@
+"""What base_controller does about others on its topics: a driver that hears the operator itself, the wrong twist."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
+from geometry_msgs.msg import Twist, TwistStamped  # noqa: E402
+from ros_processes import Observer, Processes, end  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_srvs.srv import SetBool  # noqa: E402
+
+from youbot_dynamics.estimation.driver_check import ERROR, OK, WARNING, DriverFinding
+from youbot_dynamics.nodes.driver_graph import (  # noqa: E402
+    EVIDENCE,
+    STAMPED,
+    TWIST,
+    WATCHED,
+    driver_nodes,
+    driver_on_cmd_vel,
+    judge_graph,
+    unheard_commands,
+)
+from youbot_dynamics.nodes.topic_graph import Endpoint, TopicEnds  # noqa: E402
+
+
+def graph(listeners: tuple[str, ...], **speakers: tuple[str, ...]) -> dict[str, TopicEnds]:
+    """Ends of cmd_vel with these listeners, and of the other topics with these speakers; dots for slashes."""
+    named = {name.replace("__", "/"): nodes for name, nodes in speakers.items()}
+    ends = {
+        topic: TopicEnds(f"/{topic}", tuple(Endpoint(node, "") for node in named.get(topic, ()))) for topic in EVIDENCE
+    }
+    ends["cmd_vel"] = TopicEnds("/cmd_vel", (), tuple(Endpoint(node, TWIST) for node in listeners))
+    return ends
+
+
+OURS = ("/base_controller", "/trajectory_tracker", "/identification", "/recorder")
+
+
+@pytest.mark.parametrize(
+    "speakers",
+    [
+        {"driver__joint_states": ("/oodl",)},
+        {"driver__odom": ("/oodl",)},
+        {"base__joint_states": ("/oodl",)},
+        {"joint_states": ("/oodl",)},
+    ],
+)
+def test_a_driver_that_listens_on_cmd_vel_is_known_by_what_it_publishes(speakers):
+    ends = graph((*OURS, "/oodl"), **speakers)
+    told = driver_on_cmd_vel(ends, ["/base_controller"])
+    assert "the driver /oodl listens on /cmd_vel" in told and "-r cmd_vel:=driver/cmd_vel" in told
+    assert driver_nodes(ends) == {"/oodl"}
+
+
+def test_the_real_driver_is_known_by_its_name_before_it_publishes_anything():
+    assert "youbot_oodl_driver" in driver_on_cmd_vel(graph(("/youbot_oodl_driver",)))
+
+
+@pytest.mark.parametrize(
+    ("listeners", "speakers"),
+    [
+        (OURS, {"driver__joint_states": ("/youbot_oodl_driver",), "joint_states": ("/odometry",)}),
+        ((*OURS, "/ekf_filter_node"), {"driver__joint_states": ("/mock_youbot",)}),
+        ((*OURS, "/rosbag2_recorder", "/foxglove_bridge"), {"joint_states": ("/joint_state_publisher", "/odometry")}),
+        ((*OURS, ""), {"driver__joint_states": ("",)}),
+    ],
+)
+def test_others_on_cmd_vel_are_no_driver(listeners, speakers):
+    assert driver_on_cmd_vel(graph(listeners, **speakers), ["/base_controller"]) == ""
+
+
+@pytest.mark.parametrize("stamped", [False, True])
+def test_an_operator_with_the_other_twist_is_told_the_parameter(stamped):
+    ours, other = (STAMPED, TWIST) if stamped else (TWIST, STAMPED)
+    told = unheard_commands(TopicEnds("/cmd_vel", (Endpoint("/joy", other), Endpoint("/nav", ours))), stamped)
+    assert told.startswith("/joy sends") and f"enable_stamped_cmd_vel to {str(not stamped).lower()}" in told
+    assert unheard_commands(TopicEnds("/cmd_vel", (Endpoint("/nav", ours),)), stamped) == ""
+
+
+def healthy() -> dict[str, TopicEnds]:
+    """Graph of a bringup beside a driver that is remapped as it should be."""
+    driver, ours = Endpoint("/youbot_oodl_driver", ""), Endpoint("/base_controller", TWIST)
+    ends = {topic: TopicEnds(f"/{topic.lstrip('/')}") for topic in WATCHED}
+    for topic in ("driver/joint_states", "driver/odom"):
+        ends[topic] = TopicEnds(f"/{topic}", (driver,))
+    ends["cmd_vel"] = TopicEnds("/cmd_vel", (Endpoint("/teleop", TWIST),), (ours, Endpoint("/recorder", TWIST)))
+    ends["driver/cmd_vel"] = TopicEnds("/driver/cmd_vel", (ours,), (Endpoint("/youbot_oodl_driver", TWIST),))
+    ends["joint_states"] = TopicEnds("/joint_states", (Endpoint("/odometry", ""),))
+    ends["/tf"] = TopicEnds("/tf", (Endpoint("/odometry", ""), Endpoint("/robot_state_publisher", "")))
+    return ends
+
+
+def judged(servers: tuple[str, ...] = ("/youbot_oodl_driver",), **changes: TopicEnds) -> dict[str, DriverFinding]:
+    """Findings by item, on the healthy graph with changes; in their names `__` stands for `/`."""
+    ends = {**healthy(), **{name.replace("__", "/"): ends for name, ends in changes.items()}}
+    return {finding.item: finding for finding in judge_graph(ends, frozenset(servers))}
+
+
+def test_a_healthy_graph_is_found_so():
+    assert {item: f.verdict for item, f in judged().items() if f.verdict != OK} == {}
+
+
+DRIVER = Endpoint("/youbot_oodl_driver", TWIST)
+
+
+@pytest.mark.parametrize(
+    ("changes", "item", "verdict", "remedy"),
+    [
+        ({"cmd_vel": TopicEnds("/cmd_vel", (), (DRIVER,))}, "listeners of the operator", ERROR, "-r cmd_vel:="),
+        (
+            {"cmd_vel": TopicEnds("/cmd_vel", (Endpoint("/nav2", STAMPED),), (Endpoint("/base_controller", TWIST),))},
+            "twist of the operator",
+            ERROR,
+            "enable_stamped_cmd_vel to true",
+        ),
+        ({"driver__cmd_vel": TopicEnds("/driver/cmd_vel")}, "commands to the driver", ERROR, "-r cmd_vel:="),
+        (
+            {"driver__cmd_vel": TopicEnds("/driver/cmd_vel", (), (Endpoint("/recorder", TWIST),))},
+            "commands to the driver",
+            ERROR,
+            "-r cmd_vel:=",
+        ),
+        (
+            {"driver__cmd_vel": TopicEnds("/driver/cmd_vel", (), (Endpoint("/youbot_oodl_driver", STAMPED),))},
+            "commands to the driver",
+            ERROR,
+            "takes Twist",
+        ),
+        (
+            {"driver__joint_states": TopicEnds("/driver/joint_states", (DRIVER, Endpoint("/arm_driver", "")))},
+            "publishers of joint states",
+            WARNING,
+            "end one of them",
+        ),
+        (
+            {"joint_states": TopicEnds("/joint_states", (DRIVER, Endpoint("/odometry", "")))},
+            "publishers of joint states",
+            ERROR,
+            "base/joint_states:=driver/joint_states",
+        ),
+        (
+            {"driver__odom": TopicEnds("/driver/odom", (Endpoint("/youbot_oodl_driver", "", reliable=False),))},
+            "delivery of the driver's messages",
+            WARNING,
+            "reliably",
+        ),
+        (
+            {"__tf": TopicEnds("/tf", (DRIVER, Endpoint("/odometry", "")))},
+            "broadcasters of tf",
+            ERROR,
+            "/tf:=driver/tf",
+        ),
+    ],
+)
+def test_each_fault_of_the_graph_is_found_with_its_remedy(changes, item, verdict, remedy):
+    found = judged(**changes)[item]
+    assert found.verdict == verdict and remedy in found.remedy, found
+
+
+def test_a_missing_motor_service_is_a_warning_and_a_controller_of_ros2_control_takes_commands():
+    assert judged(servers=())["service that switches the motors off"].verdict == WARNING
+    topic = "wheel_velocity_controller__commands"
+    gazebo = {
+        topic: TopicEnds("/wheel_velocity_controller/commands", (), (Endpoint("/wheel_velocity_controller", ""),))
+    }
+    assert judged(driver__cmd_vel=TopicEnds("/driver/cmd_vel"), **gazebo)["commands to the driver"].verdict == OK
+
+
+# Over DDS
+
+
+class Bystander(Observer):
+    """Sees what base_controller says and sends."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.listen(DiagnosticArray, "/diagnostics")
+        self.listen(Twist, "driver/cmd_vel")
+
+    def status(self) -> tuple[bytes, str]:
+        found = [
+            (status.level, status.message)
+            for array in self.received["/diagnostics"]
+            for status in array.status
+            if status.name == "/base_controller: commands"
+        ]
+        return found[-1] if found else (b"", "")
+
+    def moving(self) -> bool:
+        sent = self.received["driver/cmd_vel"]
+        return bool(sent) and abs(sent[-1].linear.x) > 1e-6
+
+
+FORWARD = Twist()
+FORWARD.linear.x = 0.2
+
+
+@pytest.mark.ros
+def test_it_refuses_to_drive_while_the_driver_listens_on_cmd_vel_and_resumes_when_that_is_mended():
+    with Processes() as processes, Bystander("fake_driver") as driver, Observer("operator") as operator:
+        states = driver.node.create_publisher(JointState, "driver/joint_states", 1)
+        ear = driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
+        wish = operator.node.create_publisher(Twist, "cmd_vel", 1)
+        controller = processes.node("base_controller")
+        driver.wait(lambda: driver.status()[0] == DiagnosticStatus.ERROR, "the refusal")
+        assert "/fake_driver listens on /cmd_vel" in driver.status()[1]
+        assert "-r cmd_vel:=driver/cmd_vel" in driver.status()[1]
+        told = len(driver.received["/diagnostics"])
+        driver.send(wish, FORWARD, lambda: len(driver.received["/diagnostics"]) > told + 1, "diagnostics")
+        assert driver.received["driver/cmd_vel"] == []
+        answer = driver.call(SetBool, "base_controller/enable", SetBool.Request(data=True))
+        assert not answer.success and "listens on /cmd_vel" in answer.message
+
+        driver.node.destroy_subscription(ear)
+        driver.wait(lambda: driver.status()[0] == DiagnosticStatus.OK, "the all-clear")
+        driver.send(wish, FORWARD, driver.moving, "a base that drives")
+
+        # It comes back in mid-drive: the base is braked.
+        driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
+        driver.wait(lambda: driver.status()[0] == DiagnosticStatus.ERROR, "the second refusal")
+        driver.send(wish, FORWARD, lambda: not driver.moving(), "a base at rest")
+        told = len(driver.received["/diagnostics"])
+        driver.send(wish, FORWARD, lambda: len(driver.received["/diagnostics"]) > told + 1, "diagnostics")
+        assert not driver.moving()
+        driver.node.destroy_publisher(states)
+        output = end(controller)
+        assert output.count("listens on /cmd_vel itself") == 2, output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("stamped", [False, True])
+def test_an_operator_with_the_other_twist_is_told_of(stamped):
+    kinds = (TwistStamped, Twist) if stamped else (Twist, TwistStamped)
+    with Processes() as processes, Bystander("operator") as operator:
+        wrong = operator.node.create_publisher(kinds[1], "cmd_vel", 1)
+        controller = processes.node("base_controller", "-p", f"enable_stamped_cmd_vel:={str(stamped).lower()}")
+        operator.wait(lambda: operator.status()[0] == DiagnosticStatus.ERROR, "the remedy")
+        assert f"enable_stamped_cmd_vel to {str(not stamped).lower()}" in operator.status()[1]
+        operator.node.destroy_publisher(wrong)
+        right = operator.node.create_publisher(kinds[0], "cmd_vel", 1)
+        operator.wait(lambda: operator.status()[0] == DiagnosticStatus.OK, "the all-clear")
+        operator.wait(lambda: right.get_subscription_count() > 0, "base_controller")
+        operator.send(right, TwistStamped(twist=FORWARD) if stamped else FORWARD, operator.moving, "a base that drives")
+        assert end(controller).count("enable_stamped_cmd_vel") == 1

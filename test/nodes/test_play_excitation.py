@@ -1,0 +1,214 @@
+"""The recommended motions: as files that can be played again, and over DDS on the simulated robot."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import yaml
+from command_line import exit_code
+
+from youbot_dynamics.control.trajectory import read_program
+from youbot_dynamics.errors import ProgramError
+from youbot_dynamics.identification.excitation import (
+    ArmExcitation,
+    MultiSine,
+    base_program,
+    from_here,
+    write_goal,
+    write_program,
+)
+from youbot_dynamics.robot import load_robot
+
+ROBOT = load_robot()
+UPRIGHT = np.array([2.95, 1.13, -2.55, 1.79, 2.92])
+
+
+def swing(duration: float = 4.0) -> ArmExcitation:
+    frequencies, amplitudes = np.full((5, 1), 0.5), np.full((5, 1), 0.2)
+    times = np.linspace(0.0, duration, round(10 * duration) + 1)
+    x, v, a = MultiSine(duration, frequencies, amplitudes, np.zeros((5, 1))).at(times)
+    return ArmExcitation(times, UPRIGHT + x, v, a, 0.0, 0.0)
+
+
+def test_a_written_program_is_read_back_and_within_limits(tmp_path):
+    program = base_program(ROBOT, 20.0, 0.8, 0.02)
+    program.check(ROBOT.base)
+    write_program(tmp_path / "drive.txt", program)
+    again = read_program(tmp_path / "drive.txt", 0.02)
+    np.testing.assert_allclose(again.twists, program.twists, atol=1e-6)
+    poses = program.trajectory().poses
+    assert np.all(np.abs(poses[-1] - poses[0]) < 0.6), "it comes back to where it began, but for its turning"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("excitation", "--dt", "0"), "--dt: got 0 s; expected 0.001 to 0.1 s"),
+        (("excitation", "--dt", "5"), "--dt: got 5 s"),
+        (("excitation", "--time-scale", "0"), "--time-scale: got 0;"),
+        (("excitation", "--time-scale", "-1"), "--time-scale: got -1;"),
+        (("excitation", "--time-scale", "nan"), "--time-scale: got nan;"),
+        (("excitation", "--time-scale", "0.1", "--duration", "20"), "wheel speed"),
+        (("arm_excitation", "--time-scale", "3"), "--time-scale with arm_excitation"),
+    ],
+)
+def test_numbers_that_make_no_motion_write_no_file(tmp_path, capsys, words, told):
+    assert exit_code("play", *words, "--write", tmp_path / "drive.txt") == 1
+    assert told in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path, capsys):
+    wanted = tmp_path / "nowhere" / "drive.txt"
+    assert exit_code("play", "excitation", "--duration", "20", "--write", wanted) == 1
+    assert f"--write {wanted}: got No such file or directory" in capsys.readouterr().err
+
+
+def test_the_way_to_the_start_is_slow_smooth_and_from_rest():
+    motion, here = swing(), UPRIGHT + np.array([1.0, -0.5, 0.2, 0.0, -1.5])
+    whole = from_here(motion, here, np.full(5, 1.57))
+    assert whole.positions[0] == pytest.approx(here) and not whole.velocities[0].any()
+    assert np.all(np.diff(whole.times) > 0.0)
+    before = whole.times < whole.times[-1] - motion.times[-1]
+    assert np.abs(whole.velocities[before]).max() <= 0.2 * 1.57 * 1.001
+    slopes = np.gradient(whole.positions, whole.times, axis=0)
+    np.testing.assert_allclose(slopes[2:-2], whole.velocities[2:-2], atol=0.03)
+    np.testing.assert_array_equal(whole.positions[-len(motion.times) :], motion.positions)
+
+
+def test_a_goal_for_the_driver_is_yaml_with_every_field_the_driver_wants(tmp_path):
+    write_goal(tmp_path / "goal.yaml", swing(), ROBOT.driver.arm_joints)
+    trajectory = yaml.safe_load((tmp_path / "goal.yaml").read_text())["trajectory"]
+    assert trajectory["joint_names"] == list(ROBOT.driver.arm_joints)
+    last = trajectory["points"][-1]
+    assert {key: len(last[key]) for key in ("positions", "velocities", "accelerations")} == {
+        "positions": 5,
+        "velocities": 5,
+        "accelerations": 5,
+    }
+    assert last["time_from_start"] == {"sec": 4, "nanosec": 0}
+
+
+def test_the_base_excitation_is_written_without_ros_and_other_programs_are_not(tmp_path, capsys):
+    target = tmp_path / "drive.txt"
+    assert exit_code("play", "excitation", "--duration", "20", "--room", "0.5", "--write", target) == 0
+    assert str(target) in capsys.readouterr().err.replace("\n", "") and len(target.read_text().splitlines()) == 1001
+    assert exit_code("play", "combined", "--write", tmp_path / "other") == 1
+    assert "excitation or arm_excitation" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(("duration", "room"), [(5.0, 1.0), (1e4, 1.0), (60.0, 0.1), (60.0, 50.0), (float("nan"), 1.0)])
+def test_senseless_durations_and_rooms_are_refused(duration, room):
+    with pytest.raises(ProgramError, match="--duration|--room"):
+        base_program(ROBOT, duration, room, 0.02)
+
+
+# Over DDS
+
+
+class Flag:
+    """A stop that a test can ask for."""
+
+    def __init__(self) -> None:
+        self.set = False
+
+
+@pytest.mark.ros
+def test_the_arm_of_the_mock_follows_and_stops_when_told(monkeypatch):
+    rclpy = pytest.importorskip("rclpy")
+    from ros_processes import PATIENCE, Processes
+
+    from youbot_dynamics.errors import TrajectoryError
+    from youbot_dynamics.nodes import arm_player
+
+    rclpy.init()
+    try:
+        player = arm_player.ArmPlayer()
+        monkeypatch.setattr(arm_player, "_LOOK", 0.5)
+        with pytest.raises(TrajectoryError, match="no states of the arm"):
+            player.play(swing(), Flag())
+        monkeypatch.setattr(arm_player, "_LOOK", 30.0)
+        with Processes() as processes:
+            processes.node("mock_youbot", "-p", "seed:=1")
+            assert player.play(swing(), Flag())
+            assert player.position == pytest.approx(UPRIGHT, abs=0.05)
+            flag = Flag()
+            timer = threading.Timer(1.5, lambda: setattr(flag, "set", True))
+            timer.start()
+            assert not player.play(swing(20.0), flag)
+            player.cancel()
+            after = []
+            patience = time.monotonic() + PATIENCE
+            while len(after) < 2 or np.abs(after[-1] - after[-2]).max() > 0.01:
+                assert time.monotonic() < patience, "it does not stand"
+                end = time.monotonic() + 0.5
+                while time.monotonic() < end:
+                    rclpy.spin_once(player, timeout_sec=0.05)
+                after.append(np.array(player.position))
+        player.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_youbot_play_drives_the_recommended_excitations(tmp_path):
+    pytest.importorskip("rclpy")
+    from ros_processes import Processes
+
+    with Processes() as processes:
+        for name in ("mock_youbot", "base_controller", "odometry"):
+            processes.node(name)
+        base = processes.youbot("play", "excitation", "--duration", "20", "--room", "0.5")
+        arm = processes.youbot("play", "arm_excitation", "--duration", "20")
+        for child in (base, arm):
+            output = child.communicate(timeout=120)[0]
+            assert child.returncode == 0, output
+            assert "followed to its end" in output
+
+
+@pytest.mark.parametrize("name", ["program_player", "arm_player"])
+def test_a_player_that_fails_leaves_no_robot_on_its_way(name, monkeypatch):
+    """Also by an error of ours: it is shown, after the robot was stopped."""
+    pytest.importorskip("rclpy")
+    module = importlib.import_module(f"youbot_dynamics.nodes.{name}")
+    done: list[str] = []
+
+    class Player:
+        robot = ROBOT
+        config = SimpleNamespace(robot=lambda: ROBOT)
+
+        def play(self, *arguments: object) -> bool:
+            raise ZeroDivisionError
+
+        def cancel(self) -> None:
+            done.append("cancelled")
+
+    monkeypatch.setattr(module, "init", lambda: None)
+    monkeypatch.setattr(module, "ProgramPlayer" if name == "program_player" else "ArmPlayer", Player)
+    monkeypatch.setattr(module, "arm_motion", lambda *arguments: None, raising=False)
+    monkeypatch.setattr(module, "leave_imports_out_of_collection", lambda: None, raising=False)
+    with pytest.raises(ZeroDivisionError):
+        module.main(["translation"] if name == "program_player" else [])
+    assert done == ["cancelled"]
+
+
+def test_a_fit_whose_log_has_vanished_is_told_of(tmp_path):
+    pytest.importorskip("rclpy")
+    from youbot_dynamics.nodes.identification import IdentificationNode
+
+    said: list[str] = []
+    node = SimpleNamespace(
+        _child=SimpleNamespace(poll=lambda: 1, returncode=1),
+        _fit_folder=tmp_path,
+        get_logger=lambda: SimpleNamespace(error=said.append),
+    )
+    IdentificationNode._watch(node)
+    assert len(said) == 1 and "the fit failed" in said[0] and "fit.log" in said[0]
+    assert node._status.message == said[0] and node._child is None

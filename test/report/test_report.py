@@ -1,0 +1,538 @@
+"""The report: one file without the network, with the numbers of the comparison, safe and repeatable."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
+from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
+from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, judge, refusal, whiteness
+from youbot_dynamics.identification.result import Result
+from youbot_dynamics.report import Report
+from youbot_dynamics.report import _drawing as drawing
+from youbot_dynamics.report import _plots as plots
+from youbot_dynamics.report import identification_page as render
+from youbot_dynamics.report._page import _environment
+
+NAN = float("nan")
+VOID = {"meta", "link", "img", "br", "hr", "input", "wbr"}
+NO_POSE = "no topic with a pose of the base"
+
+
+def delay(axis: str, value: float, half: float, verdict: str = IDENTIFIED, **details: float) -> Finding:
+    name = f"robot.base.delay.effective_{axis}"
+    estimate = Estimate(name, "s", value, half / 2.0, (value - half, value + half), verdict)
+    return Finding(name, estimate, 960, f"commands of up to 0.2 in {axis}", details)
+
+
+def friction(name: str, value: float, half: float, **limits: float) -> Finding:
+    estimate = judge(Unknown(name, "N s/m", **limits), value, half / 2.0, half)
+    return Finding(name, estimate, 5300, "wheel speeds of up to 9.1 rad/s")
+
+
+DELAYS = (
+    delay("x", 0.1503, 0.0039, gain=0.985, residual=0.00147),
+    delay("yaw", NAN, NAN, refusal("the command never changed"), gain=NAN),
+)
+FRICTION = (
+    friction("robot.base.friction.viscous_x", 20.06, 0.73),
+    friction("robot.base.friction.viscous_y", -0.4, 0.9, low=0.0),
+    friction("base.friction.missed_inertia_x", -5.1, 0.54),
+)
+
+
+def comparison(name: str = "combined", labels: tuple[str, ...] = ROWS, count: int = 1000) -> PathComparison:
+    rng = np.random.default_rng(3)
+    t = np.linspace(0.0, 20.0, count)
+    desired = np.column_stack([0.6 * np.sin(0.6 * t), 0.3 * np.sin(0.9 * t), 0.4 * np.sin(0.5 * t)])
+    size = {label: 0.03 / (1 + 4 * k) for k, label in enumerate(labels)}
+    actual = {label: desired + size[label] * (0.3 + rng.standard_normal(desired.shape)) for label in labels}
+    estimated = {label: 0.5 * (desired + actual[label]) for label in labels if label in (OPEN_LOOP, FEEDBACK)}
+    return PathComparison(name, t, desired, actual, "ground truth", estimated)
+
+
+def curve(title: str = "Channel x", unit: str = "m", count: int = 1000) -> FitCurve:
+    t = np.linspace(0.0, 20.0, count)
+    noise = 1e-3 * np.random.default_rng(4).standard_normal(count)
+    moved = np.sin(t - 0.15)
+    band = np.full(count, 2e-3)
+    return FitCurve(title, "motion", unit, t, moved + noise, moved, "shifted", band, np.sin(t), None, 2.0, "A caption.")
+
+
+def stages(*curves: FitCurve) -> tuple[StageResult, ...]:
+    matrix = np.array([[1.0, -0.96, NAN], [-0.96, 1.0, 0.12], [NAN, 0.12, 1.0]])
+    correlation = Correlation("Base friction", ("viscous_x", "viscous_y", "lost"), matrix, 5.04, "QR", ("viscous_y",))
+    return StageResult("delay", DELAYS, fits=curves), StageResult(
+        "base_friction", FRICTION, correlations=(correlation,)
+    )
+
+
+def result(of: tuple[StageResult, ...], **missing: str) -> Result:
+    findings = tuple(finding for stage in of for finding in stage.findings)
+    stage_of = {finding.name: stage.stage for stage in of for finding in stage.findings}
+    return Result("youbot-7", findings, ("delay", "base_friction"), missing, stage_of, ())
+
+
+def full_report() -> Report:
+    found = stages(curve(), curve("Channel yaw", "rad"))
+    return Report(
+        title="Identification of run",
+        result=result(found, calibration=NO_POSE),
+        stages=found,
+        paths=(comparison(), comparison("rotation", (OPEN_LOOP, FEEDBACK))),
+        provenance={"bag": "run.mcap", "clock": "header stamps"},
+        warnings=("The clock jumped by 0.3 s.",),
+        notes=("The recording was cut: the last 0.8 s are missing.",),
+    )
+
+
+def with_findings(*findings: Finding, stage: str = "delay") -> Report:
+    """A report of findings alone."""
+    found = (StageResult(stage, findings),)
+    return Report("Findings", result(found), found, (), {}, (), ())
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return render(full_report())
+
+
+class Page(HTMLParser):
+    """Reads a page: checks that its tags are balanced, collects cells, attributes and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.rows: list[list[str]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "script"} & set(self.open):
+            self.words.append(data)
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1] += data
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+    def row(self, name: str, occurrence: int = 0) -> list[str]:
+        return [row for row in self.rows if row[0] == name][occurrence]
+
+
+def value(cell: str) -> float:
+    return float(cell.replace("\u2212", "-"))
+
+
+def test_the_page_needs_nothing_from_elsewhere(text: str) -> None:
+    page = Page(text)
+    assert set(re.findall(r"https?://[^\"'\s<>]*", text)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    for tag, name, target in page.attributes:
+        assert tag not in ("link", "img", "iframe", "object", "base")
+        assert name != "src"
+        assert not name.endswith("href") or target.startswith("#")
+    assert "@import" not in text
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
+
+
+def test_every_reference_inside_the_page_has_one_target(text: str) -> None:
+    page = Page(text)
+    ids = [target for _, name, target in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', text)) == set(ids)
+    assert {target for _, name, target in page.attributes if name == "aria-labelledby"} <= set(ids)
+
+
+def test_the_table_carries_the_numbers_of_the_comparison(text: str) -> None:
+    report, page = full_report(), Page(text)
+    for label in ROWS:
+        expected = report.paths[0].statistics(label)
+        cells = [value(cell) for cell in page.row(label)[1:]]
+        numbers = [
+            *expected.mean,
+            *expected.deviation,
+            expected.position_rmse,
+            expected.heading_rmse,
+            expected.position_worst,
+        ]
+        np.testing.assert_allclose(cells, numbers, rtol=0.0, atol=0.51e-4)
+    second = page.row(OPEN_LOOP, 4)  # after what odometry saw and did not see of the first, and the lab's
+    assert value(second[1]) == pytest.approx(report.paths[1].statistics(OPEN_LOOP).mean[0], abs=0.51e-4)
+    assert len([row for row in page.rows if row[0] == RESTORED]) == 3  # the second program has but the lab's
+    assert "opposite sign" in page.text and "population" in page.text and "another run" in page.text
+
+
+def test_a_small_error_keeps_its_digits_and_its_sign() -> None:
+    path = comparison(labels=(OPEN_LOOP,))
+    actual = path.desired + np.array([-0.00042, 0.5, -1e-9])
+    cells = Page(render(replace(full_report(), paths=(replace(path, actual={OPEN_LOOP: actual}),)))).row(OPEN_LOOP)
+    assert cells[1:4] == ["\u22120.00042", "0.50000", "0.00000"]
+
+
+def test_delays_are_shown_in_milliseconds_with_their_interval(text: str) -> None:
+    page = Page(text)
+    row = page.row("base.delay.effective_x")
+    assert row[1:4] == ["150.3", "146.4 to 154.2", "ms"]
+    assert row[4] == "\u2713 identifiedholds for commands of up to 0.2 in x; gain 0.985; residual 0.00147"
+    assert "150.3 ms in x (95 % interval 146.4 to 154.2)" in page.text
+    assert "Identified: 1 of 2 numbers for the delays of the base and 1 of 2 for the friction of the base;" in page.text
+
+
+def test_long_times_are_told_in_seconds_and_ratios_without_a_unit() -> None:
+    slow = Finding("slow", Estimate("slow", "s", 713.0, 5.0, (703.0, 723.0), IDENTIFIED))
+    ratio = Finding("ratio", Estimate("ratio", "1", 0.861, 0.02, (0.82, 0.902), IDENTIFIED))
+    page = Page(render(with_findings(slow, ratio, stage="thermal")))
+    assert page.row("slow")[1:4] == ["713", "703 to 723", "s"]
+    assert page.row("ratio")[1:4] == ["0.861", "0.820 to 0.902", ""]
+
+
+def test_what_holds_for_a_whole_table_is_said_once(text: str) -> None:
+    page = Page(text)
+    assert page.text.count("960 samples") == 1
+    assert page.text.count("5300 samples. Holds for wheel speeds of up to 9.1 rad/s.") == 1
+    assert page.row("base.friction.viscous_x")[4] == "\u2713 identified"
+
+
+def test_what_is_not_identifiable_is_marked_with_its_reason(text: str) -> None:
+    page = Page(text)
+    row = page.row("base.delay.effective_yaw")
+    assert row[1:4] == ["\u2013", "", "ms"]
+    assert row[4].startswith("\u2717 not identifiable: the command never changed")
+    assert "the delay in yaw could not be identified" in page.text
+    assert "nan" not in " ".join(page.words).lower().split()
+    unbounded = delay("x", 0.15, float("inf"), refusal("no information"))
+    assert Page(render(with_findings(unbounded))).row("base.delay.effective_x")[2] == "\u2212\u221e to \u221e"
+
+
+def test_a_value_at_its_bound_says_so(text: str) -> None:
+    row = Page(text).row("base.friction.viscous_y")
+    assert row[4].startswith("\u2717 not identifiable at bound 0: the data ask for -0.4 \u00b10.9 N s/m")
+    kept = judge(Unknown("x", "N", low=0.0, resolution=1.0), -0.1, 0.05, 0.1)
+    shown = Page(render(with_findings(Finding("x", kept), stage="thermal"))).row("x")
+    assert shown[1] == "0" and shown[4] == "\u2713 identified at bound 0"
+
+
+def test_a_part_of_something_used_as_a_whole_says_so() -> None:
+    part = replace(delay("x", 0.1, 0.09, refusal("too wide")), part_of="the response of the base")
+    row = Page(render(with_findings(part))).row("base.delay.effective_x")
+    assert row[4].startswith("\u2717 not identifiable used as part of the response of the base: too wide")
+
+
+def test_what_the_robot_has_no_parameter_for_stands_apart(text: str) -> None:
+    page = Page(text)
+    names = [row[0] for row in page.rows]
+    heading = names.index("Beside them, no parameters of the robot")
+    assert names[heading + 1] == "base.friction.missed_inertia_x"
+    assert "1 of 2 identified, and 1 of 1 beside them" in page.text
+    alone = Page(render(with_findings(friction("base.friction.missed_inertia_x", -5.1, 0.54), stage="base_friction")))
+    assert "1 of 1 identified" in alone.text and "Beside them" not in alone.text
+
+
+def test_a_stage_without_data_is_one_line_with_the_reason(text: str) -> None:
+    assert f"<strong>nothing to work with</strong>: {NO_POSE}</p>\n<h3>Delays of the base</h3>" in text
+    refused = tuple(replace(finding, estimate=replace(finding.estimate, verdict=refusal("-"))) for finding in FRICTION)
+    found = (StageResult("base_friction", refused, missing="no effort"),)
+    empty = Page(render(replace(full_report(), stages=found, result=result(found, base_friction="no effort"))))
+    assert "nothing to work with: no effort" in empty.text
+    assert not [row for row in empty.rows if row[0].startswith("base.friction")]
+
+
+def test_a_fit_says_whether_its_residual_is_white() -> None:
+    time, smooth = np.arange(2000) * 0.02, np.sin(np.arange(2000) * 0.01)
+    noise = np.random.default_rng(7).standard_normal(2000)
+    fit = FitCurve("x", "motion", "m", time, smooth + noise, smooth, "model")
+    drifting = replace(fit, title="y", measured=smooth + np.cumsum(noise))
+    tested = replace(fit, title="z", whiteness=whiteness(time, noise))
+    short = replace(fit, title="s", time=time[:10], measured=noise[:10], modelled=smooth[:10])
+    page = render(replace(full_report(), stages=stages(fit, drifting, tested, short), paths=()))
+    shown = [Page(figure).text for figure in re.findall(r"<figure>.*?</figure>", page)]
+    assert "Ljung-Box over 20 lags: p = 0." in shown[0] and "nothing speaks against a white residual" in shown[0]
+    assert "p < 0.001 if the noise may change its strength: the residual is not white" in shown[1]
+    assert "This test is of the samples drawn here." in shown[0] and "drawn here" not in shown[2]
+    assert "Ljung-Box" not in shown[3]
+    assert "bounds \u00b10.045 for white noise" in page  # 2 / sqrt(2000)
+
+
+def test_a_long_table_can_be_folded_and_stands_open() -> None:
+    many = [friction(f"robot.arm.joint_{k}.friction.viscous", 1.0, 0.1) for k in range(13)]
+    assert "<details open><summary>13 of 13 identified</summary>" in render(with_findings(*many, stage="arm_friction"))
+    assert "<details" not in render(with_findings(*many[:12], stage="arm_friction"))
+
+
+def test_correlations_are_a_tinted_table_with_the_condition_number(text: str) -> None:
+    page = Page(text)
+    [heat] = re.findall(r'<table class="heat">.*?</table>', text)
+    cells = Page(heat).rows
+    assert cells[0] == ["", "viscous_x", "viscous_y", "lost"]
+    assert cells[1] == ["viscous_x", "1", "\u22120.96", "\u2013"]
+    assert cells[2] == ["viscous_y", "\u22120.96", "1", "0.12"]
+    assert '<td class="negative strong" style="--r:0.96">' in heat and '<td class="positive" style="--r:0.12">' in heat
+    assert "Condition number 5.04, solved by QR; put at a physical bound: viscous_y." in page.text
+
+
+def test_warnings_stand_before_the_verdicts(text: str) -> None:
+    assert text.index("The clock jumped by 0.3 s.") < text.index('<h2 id="verdicts">')
+    assert "warnings" not in re.findall(
+        r'<h2 id="(\w+)"', render(replace(full_report(), warnings=(), stages=(), paths=()))
+    )
+
+
+def test_a_fit_says_its_residual_and_shows_its_band(text: str) -> None:
+    residual = curve().measured - curve().modelled
+    rms = f"{np.sqrt(np.mean(residual**2)):.5f}"
+    assert text.count(f"RMS residual {rms} m.") == 3  # caption, and the labels of the whole run and of the detail
+    assert "The shaded band is the 95 % band of the model." in text
+    assert text.count("fill-opacity: 0.25") == 4
+    bare = replace(curve(), band=None, reference=None, detail=0.0)
+    plain = render(replace(full_report(), stages=stages(bare), paths=()))
+    assert "band" not in Page(plain).text and "commanded" not in Page(plain).text
+    assert plain.count('<svg class="plot"') == 2  # fit and autocorrelation
+
+
+def test_the_summary_says_how_many_times_smaller_the_errors_became() -> None:
+    path = comparison(labels=(OPEN_LOOP, FEEDBACK))
+    actual = {
+        OPEN_LOOP: path.desired + np.array([0.04, 0.0, 0.01]),
+        FEEDBACK: path.desired + np.array([0.002, 0.0, 0.02]),
+    }
+    still = {OPEN_LOOP: path.desired, FEEDBACK: path.desired + np.array([0.001, 0.0, 0.005])}
+    paths = (replace(path, actual=actual), replace(path, name="turn", actual=still))
+    text = Page(render(replace(full_report(), paths=paths, stages=()))).text
+    assert "the position RMSE is 20 times smaller on combined and below 2 mm both times on turn" in text
+    assert "the heading RMSE is 2.0 times larger on combined and up to 5 mrad on turn" in text
+
+
+def test_words_from_outside_are_escaped() -> None:
+    evil = "<script>alert('1')</script>&\"{style}@LIGHT@"
+    path = comparison(evil, (OPEN_LOOP, FEEDBACK))
+    estimate = Estimate(evil, evil, 1.0, 0.1, (0.9, 1.1), refusal(evil))
+    finding = Finding(evil, estimate, valid_for=evil, details={evil: evil})
+    hung = Correlation(evil, (evil,), np.eye(1), 1.0, evil, (evil,))
+    drawn = replace(curve(evil, evil + "$\\frac$"), quantity=evil, modelled_is=evil, caption=evil)
+    found = (StageResult("delay", (finding,), fits=(drawn,), correlations=(hung,)),)
+    report = Report(
+        title=evil,
+        result=replace(result(found, thermal=evil), robot_id=evil),
+        stages=found,
+        paths=(replace(path, truth=evil, actual={**path.actual, evil: path.desired}),),
+        provenance={evil: evil},
+        warnings=(evil,),
+        notes=(evil,),
+    )
+    text = render(report)
+    page = Page(text)
+    assert text.count("<script") == 1  # that of the animations
+    assert page.text.count("alert('1')") >= 20
+    assert page.row(evil)[0] == evil
+
+
+def test_a_file_name_outside_utf_8_does_not_break_the_file() -> None:
+    name = b"run_\xff.mcap".decode("utf-8", "surrogateescape")
+    page = render(replace(full_report(), provenance={"bag": name}, paths=(comparison(name),), stages=()))
+    assert page.encode("utf-8").count(b"run_\\udcff.mcap") >= 4
+
+
+def test_the_same_report_gives_the_same_bytes(text: str) -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"font.size": 20.0, "svg.fonttype": "path", "axes.grid": False}):
+        assert render(full_report()) == text  # whatever the user's matplotlibrc says
+
+
+def test_headings_are_in_order_and_skip_no_level(text: str) -> None:
+    headings = [(int(level), re.sub("<.*?>", "", name)) for level, name in re.findall(r"<h(\d).*?>(.*?)</h\d>", text)]
+    assert headings == [
+        (1, "Identification of run"),
+        (2, "Warnings about the data"),
+        (2, "Verdicts"),
+        (3, "Geometry of the base"),
+        (3, "Delays of the base"),
+        (3, "Friction of the base"),
+        (2, "Fits"),
+        (3, "Delays of the base"),
+        (4, "Channel x"),
+        (4, "Channel yaw"),
+        (2, "Correlations"),
+        (3, "Base friction"),
+        (2, "Paths"),
+        (3, "combined"),
+        (3, "rotation"),
+        (2, "Provenance"),
+        (2, "Notes"),
+    ]
+    assert text.index('class="summary"') < text.index("<h2")
+
+
+def test_no_plot_brings_a_style_for_the_whole_page(text: str) -> None:
+    assert text.count("<style") == 1
+
+
+def test_every_plot_tells_what_it_shows(text: str) -> None:
+    labels = re.findall(r'<svg class="plot"[^>]* role="img" aria-label="([^"]+)"', text)
+    assert len(labels) == text.count('<svg class="plot"') == 10
+    assert len(set(labels)) == len(labels)
+
+
+def test_lines_differ_in_dashes_as_well_as_in_colour() -> None:
+    of_paths = (drawing.COMMANDED, drawing.OPEN_LOOP, drawing.RESTORED, drawing.SIMULATED, drawing.FEEDBACK)
+    for styles in (of_paths, (drawing.COMMANDED, drawing.MODELLED, drawing.MEASURED)):
+        assert len({style.dashes for style in styles}) == len({style.colour for style in styles}) == len(styles)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+@pytest.mark.parametrize(("paper", "k"), [("#ffffff", 0), ("#17171b", 1)])
+def test_words_and_lines_stand_out_from_the_paper(paper: str, k: int) -> None:
+    """WCAG 2.2: 4.5 for words, 3 for what is drawn; words are ink, axis or, as links, blue."""
+    for role, pair in drawing.PALETTE.items():
+        bright, dark = sorted((luminance(paper), luminance(pair[k])), reverse=True)
+        wanted = 4.5 if role in ("ink", "axis", "blue") else 3.0 if role != "grid" else 1.0
+        assert (bright + 0.05) / (dark + 0.05) >= wanted, role
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"paths": ()},
+        {"stages": ()},
+        {"stages": (), "result": result(()), "paths": (), "provenance": {}, "warnings": (), "notes": ()},
+        {"stages": stages(curve(count=1))},
+        {"stages": stages(curve(count=2))},
+        {"stages": stages(replace(curve(), measured=np.full(1000, NAN)))},
+        {"stages": stages(replace(curve(), measured=np.minimum(curve().modelled, 0.9)))},  # mostly no residual
+        {"paths": (comparison(labels=(OPEN_LOOP,)),)},
+        {"paths": (comparison(labels=()),)},
+        {"paths": (comparison(count=1),)},
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_is_not_there_is_left_out(parts: dict[str, object]) -> None:
+    page = Page(render(replace(full_report(), **parts)))  # type: ignore[arg-type]
+    assert "Verdicts" in page.text
+
+
+@pytest.mark.filterwarnings("error")
+def test_gaps_in_a_run_are_drawn_as_gaps_and_a_run_at_rest_too() -> None:
+    path = comparison(labels=(OPEN_LOOP,))
+    gappy = path.actual[OPEN_LOOP].copy()
+    gappy[100:200] = NAN
+    path = replace(path, estimated={})
+    resting = replace(path, name="rest", desired=0.0 * path.desired, actual={OPEN_LOOP: 0.0 * path.desired})
+    page = Page(render(replace(full_report(), paths=(replace(path, actual={OPEN_LOOP: gappy}), resting))))
+    assert page.row(OPEN_LOOP)[1] == "\u2013"
+    assert value(page.row(OPEN_LOOP, 2)[7]) == 0.0
+
+
+def fleet(curves: int, programs: int) -> Report:
+    """A report of long runs, many unknowns, and ten thousand recordings."""
+    count, names = 40_000, tuple(f"unknown_{k}" for k in range(60))
+    of_delay, of_base = stages(*(curve(f"Channel {k}", "m", count) for k in range(curves)))
+    hung = Correlation("Arm", names, np.corrcoef(np.random.default_rng(1).standard_normal((60, 80))), 7.0)
+    joints = tuple(friction(f"robot.arm.{k}", 1.0, 0.1) for k in range(60))
+    found = (of_delay, of_base, StageResult("arm_friction", joints, correlations=(hung,)))
+    return replace(
+        full_report(),
+        result=result(found),
+        stages=found,
+        paths=tuple(comparison(f"program {k}", count=count) for k in range(programs)),
+        provenance={f"sha256 {k}": f"{k:064x}" for k in range(10_000)},
+        notes=tuple(f"recording {k} was skipped: it is empty" for k in range(10_000)),
+    )
+
+
+def test_long_runs_stay_below_three_megabytes() -> None:
+    text = render(fleet(curves=1, programs=1))
+    assert len(text.encode()) < 3_000_000
+    assert text.count("9800 more are left out here.") == 2
+
+
+@pytest.mark.slow
+def test_long_runs_of_a_fleet_stay_below_three_megabytes() -> None:
+    text = render(fleet(curves=40, programs=6))
+    assert len(text.encode()) < 3_000_000
+    assert "15 more curves of this stage are not drawn." in text
+
+
+def test_thinning_keeps_the_extremes() -> None:
+    values = np.sin(np.linspace(0.0, 40.0, 100_000))
+    values[[12_345, 67_890]] = [9.0, -9.0]
+    keep = drawing.thin(values, 2000)
+    assert len(keep) <= 2000 and np.all(np.diff(keep) > 0)
+    assert (values[keep].min(), values[keep].max()) == (-9.0, 9.0)
+    assert (keep[0], keep[-1]) == (0, 99_999)
+
+
+def test_the_detail_lies_where_the_command_moves() -> None:
+    t = np.arange(0.0, 60.0, 0.02)
+    ramp = np.clip(t - 40.0, 0.0, 3.0)
+    asked = FitCurve("x", "motion", "m", t, 0.0 * t, 0.0 * t, "model", reference=ramp, detail=2.1)
+    part = plots.detail(asked)
+    assert 39.0 < t[part.start] < 42.0
+    assert t[part.stop - 1] - t[part.start] == pytest.approx(2.1, abs=0.05)
+    short = plots.detail(replace(asked, detail=0.01))
+    assert short.stop - short.start >= 29
+    assert plots.has_detail(asked)
+    assert not plots.has_detail(replace(asked, detail=0.0))
+    assert not plots.has_detail(replace(asked, detail=50.0))
+
+
+def test_no_line_leads_across_missing_samples() -> None:
+    time = np.concatenate([np.arange(0.0, 1.0, 0.01), np.arange(5.0, 6.0, 0.01)])
+    keep = np.arange(0, 200, 3)
+    broken = drawing.with_gaps(time, keep)
+    [gap] = np.flatnonzero(broken == -1)
+    assert time[broken[gap - 1]] < 1.0 and time[broken[gap + 1]] >= 5.0
+    assert np.array_equal(np.delete(broken, gap), keep)
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ResourceError, match="pip install matplotlib"):
+        render(full_report())
+    assert "150.3" in render(replace(full_report(), stages=stages(), paths=()))
+
+
+def test_without_jinja2_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    _environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ResourceError, match="pip install jinja2"):
+        render(replace(full_report(), stages=stages(), paths=()))
+
+
+def test_importing_the_report_does_not_load_matplotlib() -> None:
+    code = "import sys, youbot_dynamics.report; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

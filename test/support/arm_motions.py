@@ -1,0 +1,72 @@
+"""Runs of the simulated arm for its identification, and what a perfect identification of it would say."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from youbot_dynamics.identification.arm_friction import inertial_parameters
+from youbot_dynamics.identification.excitation import ArmExcitation, arm_excitation
+from youbot_dynamics.identification.signals import ArmSignals
+from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.arm import ArmPlant
+from youbot_dynamics.simulation.truth import ArmTruth, load_arm_truth
+
+ROBOT = load_robot()
+TREE = ROBOT.arm.model().tree
+JOINTS = tuple(f"joint_{k + 1}" for k in range(5))
+
+
+def expected_friction() -> np.ndarray:
+    return np.array([[joint.friction.coulomb, joint.friction.viscous] for joint in ROBOT.arm.joints])
+
+
+def torque_limits() -> np.ndarray:
+    motors = [joint.motor for joint in ROBOT.arm.joints]
+    return np.array([motor.current_limit * motor.torque_constant * motor.gear_ratio for motor in motors])
+
+
+@cache
+def recommended(duration: float = 60.0, seed: int = 0, tries: int = 40) -> ArmExcitation:
+    return arm_excitation(TREE, expected_friction(), torque_limits(), duration=duration, seed=seed, tries=tries)
+
+
+def excited(truth: ArmTruth, motion: ArmExcitation, seed: int = 0, rate: float = 50.0, number: int = 0) -> ArmSignals:
+    """What the driver reports while the simulated arm follows a motion."""
+    plant = ArmPlant(truth, ROBOT, seed, position=motion.positions[0])
+    plant.command_trajectory(motion.times, motion.positions, motion.velocities, motion.accelerations)
+    readings = []
+    for k in range(1, int(motion.times[-1] * rate)):
+        plant.advance(k / rate)
+        readings.append(plant.read())
+    return ArmSignals(
+        np.array([reading.stamp for reading in readings]),
+        np.array([reading.position[:5] for reading in readings]),
+        np.array([reading.effort[:5] for reading in readings]),
+        number,
+    )
+
+
+def told(truth: ArmTruth) -> np.ndarray:
+    """Told over true torque (5,): efforts are currents times the torque constants of the sheets."""
+    return 1.0 / np.array(truth.torque_constant)
+
+
+def true_friction(truth: ArmTruth) -> np.ndarray:
+    """Coulomb and viscous friction (5, 2) as efforts show them."""
+    model = truth.model(ROBOT)
+    return np.array([[f.coulomb, f.viscous] for f in model.friction]) * told(truth)[:, None]
+
+
+def true_stiffness(truth: ArmTruth) -> np.ndarray:
+    """sigma0 (5,) as efforts show it."""
+    return np.array([f.sigma0 for f in truth.model(ROBOT).friction]) * told(truth)
+
+
+def true_parameters(truth: ArmTruth) -> np.ndarray:
+    return inertial_parameters(truth.model(ROBOT).tree)
+
+
+def truth_of(seed: int) -> ArmTruth:
+    return load_arm_truth(seed)

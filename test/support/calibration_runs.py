@@ -1,0 +1,111 @@
+"""Drives of plants with drawn geometry under a tracker with noise, a lever arm and a clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from friction_runs import PERIOD, ROBOT, multi_sine
+
+from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
+from youbot_dynamics.identification.calibration._fit import WHEELS
+from youbot_dynamics.identification.calibration._poses import calibration_signals
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.simulation.base import BasePlant
+from youbot_dynamics.simulation.truth import BaseTruth, load_truth
+
+BASE = ROBOT.base.geometry.mecanum()
+
+
+@dataclass(frozen=True)
+class Tracker:
+    """What sees the robot: a body at `sensor` on it, with noise [m, rad], at `rate` [Hz], stamped `late` [s]."""
+
+    sensor: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    place_noise: float = 0.001
+    yaw_noise: float = 0.005
+    rate: float = 100.0
+    late: float = 0.0
+
+
+@dataclass
+class TrackedRun:
+    wheel_time: np.ndarray
+    angles: np.ndarray
+    pose_time: np.ndarray
+    poses: np.ndarray
+
+    def signals(self, recording: int = 0) -> CalibrationSignals:
+        return calibration_signals(self.wheel_time, self.angles, self.pose_time, self.poses, recording)
+
+
+def drawn_tracker(seed: int) -> Tracker:
+    random = np.random.default_rng([seed, 11])
+    x, y = random.uniform(-0.2, 0.2, 2)
+    return Tracker((x, y, random.uniform(-3.0, 3.0)), late=random.uniform(-0.1, 0.1))
+
+
+def drawn_run(seed: int, tracker: Tracker, duration: float = 60.0, twists: np.ndarray | None = None) -> TrackedRun:
+    """Drive the twin of a seed, its geometry drawn, and track it."""
+    plant = BasePlant(load_truth(seed), ROBOT.driver, seed)
+    asked = multi_sine(duration, seed) if twists is None else twists
+    return track(plant, asked, seed, tracker)
+
+
+def track(plant: BasePlant, twists: np.ndarray, seed: int, tracker: Tracker) -> TrackedRun:
+    """Send twists (k, 3), one a period; read the wheels once a period and the tracker at its rate."""
+    random = np.random.default_rng([seed, 12])
+    commands = twists @ BASE.inverse_matrix.T @ ROBOT.driver.mecanum().forward_matrix.T
+    phase = PERIOD * random.random()
+    events: list[tuple[float, int, Callable[[], None]]] = []
+    stamps, angles, times, places = [], [], [], []
+
+    def read() -> None:
+        reading = plant.read()
+        stamps.append(reading.stamp)
+        angles.append(reading.position * np.array(ROBOT.driver.position_sign))
+
+    def look() -> None:
+        times.append(plant.time + tracker.late)
+        places.append(plant.pose)
+
+    for k, command in enumerate(commands):
+        events.append((k * PERIOD, 0, lambda command=command: plant.command_twist(command)))
+        events.append((k * PERIOD + phase, 1, read))
+    events += [(k / tracker.rate, 2, look) for k in range(int(len(twists) * PERIOD * tracker.rate))]
+    for time, _, act in sorted(events, key=lambda event: event[:2]):
+        plant.advance(time)
+        act()
+    robot, (x, y, yaw) = np.array(places), tracker.sensor
+    c, s = np.cos(robot[:, 2]), np.sin(robot[:, 2])
+    poses = robot + np.column_stack([c * x - s * y, s * x + c * y, np.full(len(robot), yaw)])
+    seen = poses + random.normal(size=(len(poses), 3)) * [
+        tracker.place_noise,
+        tracker.place_noise,
+        tracker.yaw_noise,
+    ]
+    return TrackedRun(np.array(stamps), np.array(angles), np.array(times), seen)
+
+
+def true_values(truth: BaseTruth, tracker: Tracker) -> dict[str, float]:
+    radii = truth.wheel_radii()
+    named = {f"wheel_radius_{wheel}": radius for wheel, radius in zip(WHEELS, radii.tolist(), strict=True)}
+    errors = (radii / np.mean(radii) - 1.0).tolist()
+    named |= {f"wheel_radius_error_{wheel}": error for wheel, error in zip(WHEELS, errors, strict=True)}
+    return {
+        "wheel_radius": float(np.mean(radii)),
+        "half_length_plus_half_width": truth.half_length + truth.half_width,
+        "lateral_factor": truth.lateral_factor,
+        "sensor_x": tracker.sensor[0],
+        "sensor_y": tracker.sensor[1],
+        "sensor_yaw": tracker.sensor[2],
+        "time_offset": tracker.late,
+        **named,
+    }
+
+
+def calibrated(seed: int, duration: float = 60.0, base: MecanumBase = BASE) -> tuple[Calibration, dict[str, float]]:
+    tracker = drawn_tracker(seed)
+    found = calibrate([drawn_run(seed, tracker, duration).signals()], base)
+    return found, true_values(load_truth(seed), tracker)

@@ -1,0 +1,288 @@
+"""The arguments of a bringup, of the launch file and of `youbot bringup` alike, and how their values are checked."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from youbot_dynamics.errors import ParameterError, ResourceError
+
+TRUTH_VALUES = ("true", "false")
+_WITH_VIEWER = ("mujoco", "gazebo")
+# Arguments that launch itself and its Node actions take.
+_OF_LAUNCH = ("launch-prefix", "launch-prefix-filter", "sigterm_timeout", "sigkill_timeout", "emulate_tty")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a bringup.
+
+    Args:
+        name: name, the same in the launch file and on the command line.
+        default: value where none is given.
+        description: what it does, for ``--show-args`` and ``--help``.
+        choices: the allowed values; empty where any text is allowed.
+    """
+
+    name: str
+    default: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+def _option(default: str | bool, description: str, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"description": description, "choices": choices})
+
+
+@dataclass(frozen=True)
+class BringupOptions:
+    """What is started, and how; the launch file and `youbot bringup` take their arguments from these fields.
+
+    Raises:
+        ParameterError: a value that is none of its choices, or values that exclude each other.
+    """
+
+    robot: str = _option(
+        "mock",
+        "What is driven: `mock` starts the embedded digital twin; `mujoco` a simulation of wheels and rollers in "
+        "contact with the floor (extra `sim`); `gazebo` Gazebo with the robot in it (ros2 launch only); `real` "
+        "starts nothing of the kind: the youBot driver runs beside this, or is started by driver:=start.",
+        choices=("real", "mock", "mujoco", "gazebo"),
+    )
+    namespace: str = _option("", "Namespace of all nodes and of tf; empty for none.")
+    params_file: str = _option("", "ROS parameter file that wins over all others; empty for none.")
+    result_file: str = _option(
+        "",
+        "Result of an identification (result.yaml): wins over config/youbot.yaml, loses to params_file; empty for "
+        "none.",
+    )
+    use_sim_time: bool = _option(
+        False,
+        "Whether the nodes take their time from /clock, which a simulated robot then publishes; with Gazebo they "
+        "always do.",
+    )
+    log_level: str = _option(
+        "info",
+        "Log level of all nodes.",
+        choices=("debug", "info", "warn", "error", "fatal"),
+    )
+    stabilize: bool = _option(True, "Whether the trajectory_tracker (PID stabilisation) runs beside the odometry.")
+    estimate_arm: bool = _option(
+        True,
+        "Whether arm_ekf runs, for joint states, friction, payload and motor temperatures of the arm; leave it "
+        "out where a robot has none.",
+    )
+    identification: bool = _option(
+        False,
+        "Whether the node identification listens, to record and to fit when its services are called; with passive "
+        "it always does.",
+    )
+    passive: bool = _option(
+        False,
+        "Whether only odometry (without tf), arm_ekf and identification run, beside somebody else's stack: "
+        "nothing is commanded, and odom and joint_states go out as passive_odom and passive_joint_states. A "
+        "simulated robot then has the topics of a driver that nobody has remapped.",
+    )
+    joint_states: str = _option(
+        "joint_states",
+        "Topic with the driver's joint states, as the driver sends them; read with passive only. Write "
+        "driver/joint_states beside another bringup of this package.",
+    )
+    driver: str = _option(
+        "none",
+        "Of the real robot: `none` starts no driver, one runs beside this with cmd_vel, odom and joint_states "
+        "remapped to driver/cmd_vel, driver/odom and driver/joint_states and its /tf remapped away; `start` "
+        "starts the package youbot_driver_ros_interface with these remaps.",
+        choices=("none", "start"),
+    )
+    motors_off: bool = _option(
+        False, "Whether stop_base also switches the motors of the base off at the end, once it has driven."
+    )
+    record: str = _option("", "Folder of a new bag (mcap) into which every topic is recorded; empty for none.")
+    description: bool = _option(
+        True,
+        "Whether robot_state_publisher, where it is installed, publishes our URDF and the tf of the links; leave "
+        "it out where another one runs. Neither with passive nor with gazebo, which bring their own.",
+    )
+    rviz: bool = _option(False, "Whether RViz is opened on config/youbot.rviz; needs rviz2.")
+    frame_prefix: str = _option(
+        "",
+        "Put before the names of all frames, for example youbot_1/; needed only where the tf of several robots is "
+        "brought together in one tree.",
+    )
+    viewer: bool = _option(
+        False, "Whether a window of the simulation shows the robot; of robot `mujoco` and `gazebo` only."
+    )
+
+    def __post_init__(self) -> None:
+        """Check choices, and what excludes each other."""
+        for argument in ARGUMENTS:
+            if argument.choices:
+                check_choice(argument.name, getattr(self, argument.name))
+        _check_together(self)
+
+    @classmethod
+    def read(cls, values: Mapping[str, str | bool]) -> BringupOptions:
+        """Options out of what launch, the command line or YAML give.
+
+        Args:
+            values: of the options by name; truth values also as texts. What is missing keeps its default.
+
+        Raises:
+            ParameterError: as the class; a text that is no truth value.
+        """
+        truths = {item.name for item in fields(cls) if isinstance(item.default, bool)}
+        told = {name: truth(name, value) if name in truths else value for name, value in values.items()}
+        return cls(**told)  # type: ignore[arg-type]
+
+
+def _argument(item: Field[Any]) -> Argument:
+    default: Any = item.default
+    if isinstance(default, bool):
+        text = item.metadata["description"].removesuffix(".")
+        return Argument(item.name, str(default).lower(), f"{text}: true or false.")
+    return Argument(item.name, default, **item.metadata)
+
+
+ARGUMENTS = tuple(_argument(item) for item in fields(BringupOptions))
+
+
+def _check_together(options: BringupOptions) -> None:
+    """Refuse options that exclude each other."""
+    robot, starts_driver = options.robot, options.driver == "start"
+    of_gazebo = {"got": "robot gazebo", "expected": "real, mock or mujoco"}
+    if options.viewer and robot not in _WITH_VIEWER:
+        remedy = "leave viewer out"
+        raise ParameterError("viewer", got=f"robot {robot}", expected="robot mujoco or gazebo", remedy=remedy)
+    if starts_driver and robot != "real":
+        remedy = "leave driver out"
+        raise ParameterError("driver", got=f"start with robot {robot}", expected="robot real", remedy=remedy)
+    if starts_driver and options.passive:
+        remedy = "leave driver or passive out"
+        raise ParameterError("driver", got="start with passive", expected="somebody else's driver", remedy=remedy)
+    if robot == "gazebo" and options.frame_prefix:
+        raise ParameterError("frame_prefix", **of_gazebo, remedy="give a namespace instead")
+    if robot == "gazebo" and options.passive:
+        raise ParameterError("passive", **of_gazebo, remedy="leave passive out")
+
+
+def check_words(words: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a misspelt argument, which launch would pass over in silence.
+
+    Args:
+        words: what the user wrote, ``NAME:=VALUE``.
+        known: names of arguments.
+
+    Raises:
+        ParameterError: an unknown name; tells the nearest known one.
+    """
+    names = [*known, *_OF_LAUNCH]
+    for word in words:
+        name = word.split(":=")[0]
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else "see --show-args"
+            raise ParameterError(f"argument {name}", got="no such argument", remedy=hint)
+
+
+def truth(name: str, value: str | bool) -> bool:
+    """Read a truth value as launch and YAML write it.
+
+    Args:
+        name: the argument's name, for the error text.
+        value: ``true`` or ``false`` in any case, or the truth value itself.
+
+    Returns:
+        The truth value.
+
+    Raises:
+        ParameterError: when the value is neither.
+    """
+    text = str(value).lower()
+    if text not in TRUTH_VALUES:
+        raise ParameterError(name, got=repr(value), expected="true or false", remedy=f"write {name}:=true")
+    return text == "true"
+
+
+def check_choice(name: str, value: str) -> None:
+    """Refuse a value that is none of the choices of an argument.
+
+    Args:
+        name: name of an argument in ``ARGUMENTS``.
+        value: what the user gave.
+
+    Raises:
+        ParameterError: when the value is none of the choices.
+    """
+    argument = next(argument for argument in ARGUMENTS if argument.name == name)
+    if value not in argument.choices:
+        raise ParameterError(
+            name,
+            got=repr(value),
+            expected=f"one of {', '.join(argument.choices)}",
+            remedy=f"write {name}:={argument.default}",
+        )
+
+
+def existing_file(name: str, value: str) -> Path | None:
+    """Return the absolute path of a parameter file the user named, or nothing for an empty name.
+
+    Args:
+        name: the argument's name, for the error text.
+        value: path of the file, ``~`` allowed; empty for none.
+
+    Returns:
+        Absolute path of the file, or None.
+
+    Raises:
+        ResourceError: when there is no such file.
+    """
+    if not value:
+        return None
+    path = Path(value).expanduser().absolute()
+    if not path.is_file():
+        raise ResourceError(
+            name,
+            got=f"{path}, which {'is a folder' if path.is_dir() else 'does not exist'}",
+            expected="a ROS parameter file",
+            remedy=f"give an existing file or leave {name} out",
+        )
+    return path
+
+
+def new_folder(name: str, value: str) -> Path | None:
+    """Return the absolute path of a folder that is to be made, or nothing for an empty name.
+
+    Args:
+        name: the argument's name, for the error text.
+        value: path of the folder, ``~`` allowed; empty for none.
+
+    Returns:
+        Absolute path of the folder, or None.
+
+    Raises:
+        ResourceError: when something is there already, or no folder can be made there.
+    """
+    if not value:
+        return None
+    path = Path(value).expanduser().absolute()
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise ResourceError(
+            name,
+            got=f"{path}, where something is already",
+            expected="a folder that is new or empty",
+            remedy="choose another one, so that nothing recorded is lost",
+        )
+    there = next(place for place in (path, *path.parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise ResourceError(
+            name,
+            got=f"{path}, and {there} is {'no folder' if not there.is_dir() else 'a folder that must not be written'}",
+            expected="a place where a folder can be made",
+            remedy="choose another one",
+        )
+    return path

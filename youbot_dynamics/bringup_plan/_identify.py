@@ -1,0 +1,86 @@
+"""The arguments of `identify.launch.py`, and the command it runs beside a bringup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from youbot_dynamics.bringup_plan._arguments import ARGUMENTS, Argument, check_choice, existing_file, new_folder, truth
+from youbot_dynamics.bringup_plan._processes import file_arguments, namespace_arguments, parameter_arguments
+from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.identification.stages import STAGES, chosen_stages
+from youbot_dynamics.resources import config_path
+
+SIMULATED = ("mock", "mujoco", "gazebo")  # they tell the true pose of the base
+NO_BRINGUP = "none"
+
+# Handed on to the bringup as they are.
+PASSED_ON = ("namespace", "params_file", "result_file", "use_sim_time", "log_level", "driver", "frame_prefix", "viewer")
+
+IDENTIFY_ARGUMENTS = (
+    Argument(
+        "robot",
+        "mock",
+        "What is identified: a robot that bringup.launch.py starts here, or `none`: one whose bringup runs already.",
+        ("real", *SIMULATED, NO_BRINGUP),
+    ),
+    *(argument for argument in ARGUMENTS if argument.name in PASSED_ON),
+    Argument("out", "", "Folder for the bag, result.yaml, result.json and report.html; new or empty. Required."),
+    Argument("duration", "60.0", "How long each excitation lasts [s]."),
+    Argument("room", "1.0", "Farthest the base goes from its start [m]: clear that much in every direction."),
+    Argument(
+        "wait",
+        "120.0",
+        "How long to wait for the robot's first messages [s]; at the first start code is compiled, for half a minute.",
+    ),
+    Argument("arm", "false", "Whether the arm is moved and identified too: true or false."),
+    Argument("only", "", f"What to identify, of: {', '.join(STAGES)}; separated by commas, empty for all."),
+    Argument(
+        "pose_topic", "", "Topic with the pose of the base from outside; empty for none, or a simulated robot's own."
+    ),
+    Argument(
+        "shutdown",
+        "true",
+        "Whether the end of the identification ends the whole launch, with exit status 1 where it failed; write false "
+        "where this is included in a launch that goes on: true or false.",
+    ),
+)
+
+
+def identify_command(values: Mapping[str, str]) -> list[str]:
+    """Build the words behind ``python -m youbot_dynamics.commands.identify``.
+
+    Args:
+        values: value of each of ``IDENTIFY_ARGUMENTS``; the namespace complete.
+
+    Returns:
+        Words of the command line, ROS arguments at the end.
+
+    Raises:
+        IdentificationError: an unknown stage.
+        ParameterError: a malformed value.
+        ResourceError: no folder, or one with something in it; a parameter file that does not exist.
+    """
+    check_choice("log_level", values["log_level"])
+    chosen_stages("only", values["only"])
+    out = new_folder("out", values["out"])
+    if out is None:
+        raise ResourceError("out", got="no folder", expected="where to write the result", remedy="write out:=found")
+    own, result = (existing_file(name, values[name]) for name in ("params_file", "result_file"))
+    pose = values["pose_topic"] or ("ground_truth" if values["robot"] in SIMULATED else "")
+    words = ["--out", str(out), "--duration", values["duration"], "--room", values["room"], "--wait", values["wait"]]
+    words += ["--namespace", values["namespace"]] if values["namespace"] else []
+    words += ["--frame-prefix", values["frame_prefix"]] if values["frame_prefix"] else []
+    words += ["--arm"] if truth("arm", values["arm"]) else []
+    words += ["--only", values["only"]] if values["only"] else []
+    words += ["--pose-topic", pose] if pose else []
+    words += ["--params-file", str(own)] if own is not None else []
+    sim_time = truth("use_sim_time", values["use_sim_time"]) or values["robot"] == "gazebo"
+    gazebo = config_path("gazebo/youbot_gazebo.yaml") if values["robot"] == "gazebo" else None
+    ros = (
+        *file_arguments(config_path("youbot.yaml"), gazebo, result, own),
+        *namespace_arguments(values["namespace"]),
+        *parameter_arguments(use_sim_time=sim_time),
+        "--log-level",
+        values["log_level"],
+    )
+    return [*words, "--ros-args", *ros]

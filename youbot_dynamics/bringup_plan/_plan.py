@@ -1,0 +1,174 @@
+"""Which processes a bringup consists of, with which parameter files and arguments.
+
+Parameter files are given in the order in which the later one wins: ``config/youbot.yaml``, the result of an
+identification, the user's own file. A simulated robot reads ``config/mock.yaml`` in place of the result: what
+was identified is knowledge about the robot and must not change the robot.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from youbot_dynamics.bringup_plan._arguments import BringupOptions, existing_file, new_folder
+from youbot_dynamics.bringup_plan._processes import (
+    DRIVER_REMAPPINGS,
+    RESTARTS,
+    STATE_PUBLISHER,
+    Process,
+    description_process,
+    driver_process,
+    file_arguments,
+    namespace_arguments,
+    parameter_arguments,
+    remap_arguments,
+    rviz_process,
+)
+from youbot_dynamics.resources import config_path
+
+PLANTS = {"mock": "twin", "mujoco": "mujoco"}  # the robots that mock_youbot simulates, and by which plant
+_OF_MOCK = ("cmd_vel", "odom", "joint_states")  # what a driver that nobody has remapped calls its topics
+# Not by names that end like the other stack's: a bag with both would have two of a kind.
+_PASSIVE_OUTPUT = {"odom": "passive_odom", "joint_states": "passive_joint_states"}
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """What the nodes of one bringup are started with.
+
+    Args:
+        common: ROS arguments of every node: namespace, time, log level.
+        files: parameter files of our nodes, the later one winning.
+        own_file: the user's file alone, or None.
+        frame_prefix: put before the names of all frames.
+    """
+
+    common: tuple[str, ...]
+    files: tuple[Path | None, ...]
+    own_file: Path | None
+    frame_prefix: str
+
+    def of(self, *more: str, frames: bool = False) -> tuple[str, ...]:
+        """ROS arguments of one of our nodes; `frames`: it takes a frame_prefix."""
+        prefix = parameter_arguments(frame_prefix=json.dumps(self.frame_prefix)) if frames and self.frame_prefix else ()
+        return (*file_arguments(*self.files), *self.common, *prefix, *more)
+
+
+def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
+    """List the processes of a bringup.
+
+    Gazebo itself is none of them: its launch file is included beside them.
+
+    Args:
+        options: what is started, and how; not given, the defaults.
+
+    Returns:
+        The processes in the order of their start; the end of a vital one ends the bringup. ``stop_base``
+        stands by from the start: it sends zero when ``base_controller`` falls silent, killed or hung.
+
+    Raises:
+        ParameterError: a malformed namespace.
+        ResourceError: when a parameter file does not exist, the bag's folder does, or a package that was asked for
+            is not installed.
+    """
+    given = BringupOptions() if options is None else options
+    sim_time = given.use_sim_time or given.robot == "gazebo"
+    result, own = existing_file("result_file", given.result_file), existing_file("params_file", given.params_file)
+    bag = new_folder("record", given.record)
+    gazebo = config_path("gazebo/youbot_gazebo.yaml") if given.robot == "gazebo" else None
+    common = namespace_arguments(given.namespace) + parameter_arguments(use_sim_time=sim_time)
+    common += ("--log-level", given.log_level)
+    nodes = _Nodes(common, (config_path("youbot.yaml"), gazebo, result, own), own, given.frame_prefix)
+
+    processes = []
+    if given.robot in PLANTS:
+        processes.append(_mock(nodes, given, sim_time))
+    if given.driver == "start":
+        processes.append(driver_process(common, given.estimate_arm, own))
+    if given.passive:
+        processes += _listening(nodes, given.joint_states, given.estimate_arm)
+    else:
+        processes += _driving(nodes, given)
+        if given.robot == "real":
+            processes.append(_optional("check_driver", nodes.of()))
+        if given.identification:
+            processes.append(_optional("identification", nodes.of()))
+    if _describes(given):
+        process = description_process(common, given.frame_prefix)
+        processes += [process] if process is not None else []
+    if bag is not None:
+        # Not started again: it would have to write over its bag, and a full disk stays full.
+        processes.append(Process("recorder", ("recorder",), common, words=("--out", str(bag)), vital=False))
+    if given.rviz:
+        processes.append(rviz_process(common, given.frame_prefix))
+    return tuple(processes)
+
+
+def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
+    """Say what of a bringup is left out since it is not installed.
+
+    Args:
+        processes: the plan.
+        options: it was made of.
+
+    Returns:
+        One line to tell the user once; empty where nothing is left out.
+    """
+    if not _describes(options) or any(process.executable == STATE_PUBLISHER for process in processes):
+        return ""
+    return (
+        f"{STATE_PUBLISHER} is not installed: no robot_description and no tf of the links "
+        "(sudo apt install ros-jazzy-robot-state-publisher; or leave it out with description false)"
+    )
+
+
+def _describes(options: BringupOptions) -> bool:
+    """Whether a description is wanted, and nobody else has one: the other stack, or the launch file of Gazebo."""
+    return options.description and not options.passive and options.robot != "gazebo"
+
+
+def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
+    """The simulated robot; beside passive nodes it is a driver that nobody has remapped."""
+    own_names = {DRIVER_REMAPPINGS[name]: name for name in _OF_MOCK}
+    more = remap_arguments(own_names) if given.passive else ()
+    more += parameter_arguments(plant=PLANTS[given.robot])
+    more += parameter_arguments(publish_clock=True) if sim_time else ()
+    more += parameter_arguments(viewer=True) if given.viewer else ()
+    files = (config_path("youbot.yaml"), config_path("mock.yaml"), nodes.own_file)
+    of_mock = _Nodes(nodes.common, files, nodes.own_file, nodes.frame_prefix).of(*more, frames=True)
+    return Process("mock_youbot", ("mock_youbot",), of_mock)
+
+
+def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
+    """The processes that command the robot and know its state."""
+    standby = parameter_arguments(standby=True) + (parameter_arguments(motors_off=True) if given.motors_off else ())
+    processes = [
+        Process("stop_base", ("stop_base",), nodes.of(*standby), last=True),
+        Process("base_controller", ("base_controller",), nodes.of()),
+        Process("odometry", ("odometry", "trajectory_tracker"), nodes.of(frames=True)),
+    ]
+    if not given.stabilize:
+        # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
+        alone = nodes.of(*parameter_arguments(stabilize=False), frames=True)
+        processes[-1] = Process("odometry", ("odometry",), alone)
+    if given.estimate_arm:
+        processes.append(_optional("arm_ekf", nodes.of(frames=True)))
+    return processes
+
+
+def _optional(name: str, ros_arguments: tuple[str, ...]) -> Process:
+    """One of our nodes that does not move the base."""
+    return Process(name, (name,), ros_arguments, vital=False, restarts=RESTARTS)
+
+
+def _listening(nodes: _Nodes, joint_states: str, with_arm: bool) -> list[Process]:
+    """The processes beside somebody else's stack: none of them commands or broadcasts tf."""
+    heard = {"driver/joint_states": joint_states}
+    of_odometry = remap_arguments({**heard, **_PASSIVE_OUTPUT})
+    of_odometry += parameter_arguments(stabilize=False, publish_tf=False)
+    processes = [Process("odometry", ("odometry",), nodes.of(*of_odometry, frames=True))]
+    if with_arm:
+        processes.append(_optional("arm_ekf", nodes.of(*remap_arguments(heard), frames=True)))
+    processes.append(_optional("identification", nodes.of(*remap_arguments(heard))))
+    return processes

@@ -1,0 +1,106 @@
+"""What a verb shows on a terminal: progress, one line for an error, a table of what was identified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from youbot_dynamics.errors import printable
+from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.result import Result
+from youbot_dynamics.identification.stages import STAGES
+from youbot_dynamics.report import shown
+
+CONSOLE = Console(stderr=True)
+
+
+class Steps:
+    """Tells what a command is doing, with a bar while recordings are counted.
+
+    Args:
+        title: of the command.
+        progress: rich's, None where nobody watches.
+    """
+
+    def __init__(self, title: str, progress: Progress | None) -> None:
+        self._title = title
+        self._progress = progress
+        self._row = None if progress is None else progress.add_task(title, total=None, counted="")
+
+    def __call__(self, message: str) -> None:
+        """Name the step."""
+        if self._progress is not None and self._row is not None:
+            self._progress.update(self._row, description=printable(f"{self._title}: {message}"))
+
+    def count(self, finished: int, total: int) -> None:
+        """Move the bar."""
+        if self._progress is not None and self._row is not None:
+            self._progress.update(self._row, completed=finished, total=total, counted=f"{finished} of {total}")
+
+
+@contextmanager
+def steps(title: str) -> Iterator[Steps]:
+    """Show what is being done; yields what names the step and moves the bar."""
+    if not CONSOLE.is_terminal:
+        yield Steps(title, None)
+        return
+    texts = [TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[counted]}")]
+    columns = (SpinnerColumn(), texts[0], BarColumn(20), texts[1])
+    with Progress(*columns, console=CONSOLE, transient=True) as progress:
+        yield Steps(title, progress)
+
+
+def announce(message: str) -> None:
+    """Print a line that stays, on a terminal and in a log; a full disk or a closed pipe there ends nothing."""
+    with suppress(OSError, SystemExit):  # rich makes the second of a closed pipe
+        CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)
+
+
+_PIPED = 160  # columns where the output is no terminal
+
+
+def print_findings(result: Result) -> None:
+    """Print one table a stage: value, interval and verdict; a stage without any data is one line.
+
+    Of a stage with parameters of the robot only these are shown: the rest stands in the report and in result.json.
+    """
+    console = Console(soft_wrap=True)
+    if not console.is_terminal:
+        console = Console(soft_wrap=True, width=_PIPED)
+    for stage in dict.fromkeys(result.stage_of.values()):
+        if stage in result.missing:
+            continue
+        found = result.of_stage(stage)
+        asked = [finding for finding in found if finding.is_parameter] or list(found)
+        table = Table(title=STAGES[stage].title, caption=_caption(stage, len(found) - len(asked)))
+        for column in ("parameter", "value", "95 % interval", "unit"):
+            numeric = column in ("value", "95 % interval")
+            table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
+        table.add_column("verdict")
+        for finding in asked:
+            table.add_row(*(Text(printable(cell)) for cell in _row(finding)))
+        console.print(table)
+    for stage, reason in result.missing.items():
+        text = printable(f"{STAGES[stage].title}: nothing to work with: {reason}")
+        console.print(text, highlight=False, markup=False)
+
+
+def _caption(stage: str, more: int) -> str | None:
+    words = [STAGES[stage].remark] if STAGES[stage].remark else []
+    words += [f"{more} more findings: see the report"] if more else []
+    return "; ".join(words) or None
+
+
+def _row(finding: Finding) -> tuple[str, str, str, str, str]:
+    said = shown(finding)
+    interval = f"{said.low} to {said.high}" if said.low and said.high else "-"
+    name = said.name.removeprefix("base.").removeprefix("arm.")
+    verdict = finding.estimate.verdict
+    if finding.part_of and not finding.identified:
+        verdict = f"used as part of {finding.part_of}; by itself {verdict}"
+    return name, said.value or "-", interval, said.unit or "1", verdict

@@ -1,0 +1,328 @@
+"""Optimal tracking of a known reference by a linear system in continuous time (seed 002 A.4).
+
+The minimum is sought of J = e(tf)' Sf e(tf) + int e'Q e + (u - w)'R (u - w) dt with e = z - C x and
+x' = A x + B u + d. Beside the document's problem a nominal input w and a known drift d are allowed, both 0 by default;
+whatever is affine in the state joins it as the constant 1, xx = [x; 1], so that one Riccati equation gives all:
+
+    SS = [[S, -g], [-g', c]],   J* = xx' SS xx = x'S x - 2 g'x + c.
+
+`track_discrete` is the same in discrete time, `control.tracker.preview` over an infinite time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, log2, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array, read_only, scalar
+from youbot_dynamics.control.lq_tracking._discrete import (
+    DiscreteGains,
+    error_output,
+    matrix,
+    track_discrete,
+    weight,
+    with_constant,
+)
+from youbot_dynamics.errors import InputError
+
+__all__ = ["DiscreteGains", "OptimalMotion", "TrackingGains", "track", "track_discrete"]
+
+# A matrix of the problem: constant, or a function of time.
+Timed = ArrayLike | Callable[[float], ArrayLike]
+
+_GAUSS = sqrt(3.0) / 6.0  # Gauss points of a step stand at 1/2 -+ this part of it
+_SMALL, _TERMS = 0.25, 12  # the series of an exponential of this norm, cut after so many terms, is exact to 1e-17
+
+
+class Legs(NamedTuple):
+    """Optimal motion over k legs of time, as that of a discrete system: seen from the end of each.
+
+    xx_end = motion xx - reach ll_end and ll = spent xx + motion' ll_end with ll = SS xx. In these three, unlike in the
+    transition itself, nothing grows over a long leg, and SS stays positive.
+
+    Attributes:
+        motion: (k, n + 1, n + 1) without any input.
+        reach: (k, n + 1, n + 1) of the inputs, symmetric, at least 0.
+        spent: (k, n + 1, n + 1) cost without any input, symmetric, at least 0.
+    """
+
+    motion: Vector
+    reach: Vector
+    spent: Vector
+
+    def doubled(self) -> Legs:
+        """Each leg followed by another one like it."""
+        motion, reach, spent = self
+        turned = motion.swapaxes(1, 2)
+        middle = _solved(np.eye(motion.shape[1]) + reach @ spent, np.concatenate([motion, reach @ turned], axis=2))
+        met, pushed = np.split(middle, 2, axis=2)
+        return Legs(motion @ met, reach + motion @ pushed, spent + turned @ spent @ met)
+
+    def closed(self, leg: int, value: Vector) -> Vector:
+        """Optimal motion (n + 1, n + 1) over a leg, from SS (n + 1, n + 1) at its end: xx_end = it xx."""
+        return _solved(np.eye(len(value)) + self.reach[leg] @ value, self.motion[leg])
+
+    def value(self, leg: int, value: Vector) -> Vector:
+        """SS (n + 1, n + 1) at the start of a leg from that at its end: spent + motion' SS (1 + reach SS)^-1 motion."""
+        found: Vector = self.spent[leg] + self.motion[leg].T @ value @ self.closed(leg, value)
+        return 0.5 * (found + found.T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The problem as functions of time, with its numbers of states, inputs and outputs."""
+
+    A: Callable[[float], Vector]
+    B: Callable[[float], Vector]
+    C: Callable[[float], Vector]
+    Q: Callable[[float], Vector]
+    R: Callable[[float], Vector]
+    reference: Callable[[float], Vector]
+    drift: Callable[[float], Vector]
+    nominal: Callable[[float], Vector]
+
+    def hamiltonian(self, time: float) -> Vector:
+        """Rate of [xx; SS xx] (2 n + 2, 2 n + 2) along an optimal motion: Hamilton's equations of the problem."""
+        B = self.B(time)
+        n = len(B)
+        rates = with_constant(self.A(time), self.drift(time) + B @ self.nominal(time), 0.0)
+        errors = error_output(self.C(time), self.reference(time))
+        whole = np.zeros((2 * n + 2, 2 * n + 2))
+        whole[: n + 1, : n + 1] = rates
+        whole[n + 1 :, n + 1 :] = -rates.T
+        whole[:n, n + 1 : -1] = -B @ _solved(self.R(time), B.T)
+        whole[n + 1 :, : n + 1] = -errors.T @ self.Q(time) @ errors
+        return whole
+
+    def legs(self, starts: Vector, ends: Vector) -> Legs:
+        """Legs of [xx; SS xx] from each of the starts (k,) to its end (k,) [s].
+
+        Magnus' expansion of fourth order gives the transition of a leg, exactly for constant matrices. It is taken over
+        so small a part of the leg that it keeps its digits, then doubled as legs are joined.
+        """
+        spans = (ends - starts)[:, None, None]
+        early, late = (
+            np.array([self.hamiltonian(float(time)) for time in starts + (0.5 + side * _GAUSS) * (ends - starts)])
+            for side in (-1.0, 1.0)
+        )
+        turn = late @ early - early @ late
+        back = -0.5 * spans * (early + late) - 0.5 * _GAUSS * spans**2 * turn
+        doublings = max(0, ceil(log2(max(1.0, float(np.max(np.abs(back).sum(axis=1))) / _SMALL))))
+        transition = _small_exponential(back / 2.0**doublings)
+        size = back.shape[1] // 2
+        motion = _solved(transition[:, :size, :size], np.broadcast_to(np.eye(size), (len(back), size, size)))
+        legs = Legs(motion, motion @ transition[:, :size, size:], transition[:, size:, :size] @ motion)
+        for _ in range(doublings):
+            legs = legs.doubled()
+        return legs
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalMotion:
+    """Optimal motion from a state, at s + 1 times.
+
+    Args:
+        times: (s + 1,) [s].
+        states: (s + 1, n).
+        inputs: (s + 1, m).
+        cost: J of it, from the value function.
+    """
+
+    times: Vector
+    states: Vector
+    inputs: Vector
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrackingGains:
+    """Optimal law u = K(t) x + p(t) over a finite time, as `track` finds it.
+
+    Seed 002 prints u = K(t) + p(t), a matrix added to a vector (D-002-8).
+
+    Args:
+        times: (s + 1,) of the steps [s].
+        values: (s + 1, n + 1, n + 1) SS at them.
+    """
+
+    times: Vector
+    values: Vector
+    _problem: _Problem
+    _legs: Legs
+
+    def K(self, time: float) -> Vector:
+        """Feedback K = -R^-1 B'S, (m, n), at a time [s]."""
+        return self._law(time)[:, :-1]
+
+    def p(self, time: float) -> Vector:
+        """Feed-forward p = w + R^-1 B'g, (m,), at a time [s]."""
+        return self._law(time)[:, -1]
+
+    def S(self, time: float) -> Vector:
+        """Riccati matrix (n, n) at a time [s].
+
+        S' + S A + A'S - S B R^-1 B'S + C'Q C = 0, at the end S = C'Sf C.
+        """
+        return self._value(time)[:-1, :-1]
+
+    def g(self, time: float) -> Vector:
+        """Pull of the reference (n,) at a time [s].
+
+        g' + (A + B K)'g + C'Q z - S (d + B w) = 0, at the end g = C'Sf z.
+        """
+        return -self._value(time)[:-1, -1]
+
+    def command(self, time: float, state: ArrayLike) -> Vector:
+        """Optimal input u = K x + p, (m,).
+
+        Args:
+            time: [s].
+            state: (n,) x.
+        """
+        found: Vector = self._law(time) @ self._extended(state)
+        return found
+
+    def cost(self, time: float, state: ArrayLike) -> float:
+        """Least cost from a state on, x'S x - 2 g'x + c: what the document does not give and every law is judged by.
+
+        Args:
+            time: [s].
+            state: (n,) x.
+        """
+        extended = self._extended(state)
+        return float(extended @ self._value(time) @ extended)
+
+    def motion(self, state: ArrayLike) -> OptimalMotion:
+        """Optimal motion from a state at the first of `times`, without integrating again.
+
+        Args:
+            state: (n,) x(t0).
+        """
+        states = [self._extended(state)]
+        for leg, value in enumerate(self.values[1:]):
+            states.append(np.append((self._legs.closed(leg, value) @ states[-1])[:-1], 1.0))
+        laws = [self._law_of(float(time), value) for time, value in zip(self.times, self.values, strict=True)]
+        inputs = np.array([law @ extended for law, extended in zip(laws, states, strict=True)])
+        cost = float(states[0] @ self.values[0] @ states[0])
+        return OptimalMotion(self.times, read_only(np.array(states)[:, :-1]), read_only(inputs), cost)
+
+    def _extended(self, state: ArrayLike) -> Vector:
+        return np.append(array("state", state, (self.values.shape[1] - 1,)), 1.0)
+
+    def _value(self, time: float) -> Vector:
+        at = scalar("time", time)
+        slack = 1e-9 * float(self.times[-1] - self.times[0])
+        if not self.times[0] - slack <= at <= self.times[-1] + slack:
+            span = f"{self.times[0]:g} to {self.times[-1]:g} s"
+            raise InputError("time", got=f"{at:g} s", expected=f"one within {span}, for which the gains are made")
+        k = int(np.searchsorted(self.times, at - slack))
+        if self.times[min(k, len(self.times) - 1)] - at <= slack:
+            return np.array(self.values[min(k, len(self.times) - 1)])
+        return self._problem.legs(np.array([at]), self.times[k : k + 1]).value(0, self.values[k])
+
+    def _law(self, time: float) -> Vector:
+        return self._law_of(time, self._value(time))
+
+    def _law_of(self, time: float, value: Vector) -> Vector:
+        law = _solved(self._problem.R(time), -self._problem.B(time).T @ value[:-1])
+        law[:, -1] += self._problem.nominal(time)
+        return law
+
+
+def track(
+    A: Timed,
+    B: Timed,
+    C: Timed,
+    Q: Timed,
+    R: Timed,
+    Sf: ArrayLike,
+    reference: Callable[[float], ArrayLike],
+    t0: float,
+    tf: float,
+    *,
+    drift: Timed | None = None,
+    nominal: Timed | None = None,
+    steps: int = 200,
+) -> TrackingGains:
+    """Optimal tracking of z(t) from t0 to tf: Riccati's equation back from tf (seed 002 A.4; D-002-8).
+
+    S' + S A + A'S - S B R^-1 B'S + C'Q C = 0 and g' + (A + B K)'g + C'Q z - S (d + B w) = 0 are solved together, step
+    by step, by Hamilton's equations. Error of a step: fifth order in it for smooth matrices and
+    references, none where all of them are constant. Steps should meet the kinks of the reference. The reference has to
+    be known to tf, and the weight of the end is on the outputs, C'Sf C on the states.
+
+    Args:
+        A: (n, n), or a function of time [s] as all of the next four.
+        B: (n, m).
+        C: (p, n).
+        Q: (p, p) weight of the error, symmetric, at least 0.
+        R: (m, m) weight of the input, symmetric, above 0.
+        Sf: (p, p) weight of the error at the end, symmetric, at least 0.
+        reference: z(t), (p,).
+        t0: start [s].
+        tf: end [s], after the start.
+        drift: (n,) d, constant or a function of time; 0 by default.
+        nominal: (m,) w, constant or a function of time; 0 by default.
+        steps: of equal length, s.
+
+    Raises:
+        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, an end that is
+            not after the start, or no step.
+    """
+    start, end = scalar("t0", t0), scalar("tf", tf)
+    if not end > start:
+        raise InputError("tf", got=f"{end:g} s", expected=f"a time after t0 = {start:g} s")
+    if steps < 1:
+        raise InputError("steps", got=str(steps), expected="1 or more")
+    n, m = matrix("B", _at(B, start), (None, None)).shape
+    outputs = len(matrix("C", _at(C, start), (None, n)))
+    problem = _Problem(
+        A=_timed(A, lambda value: matrix("A", value, (n, n))),
+        B=_timed(B, lambda value: matrix("B", value, (n, m))),
+        C=_timed(C, lambda value: matrix("C", value, (outputs, n))),
+        Q=_timed(Q, lambda value: weight("Q", value, outputs)),
+        R=_timed(R, lambda value: weight("R", value, m, definite=True)),
+        reference=_timed(reference, lambda value: array("reference", np.atleast_1d(value), (outputs,))),
+        drift=_timed(np.zeros(n) if drift is None else drift, lambda value: array("drift", value, (n,))),
+        nominal=_timed(
+            np.zeros(m) if nominal is None else nominal, lambda value: array("nominal", np.atleast_1d(value), (m,))
+        ),
+    )
+    times = np.linspace(start, end, steps + 1)
+    errors = error_output(problem.C(end), problem.reference(end))
+    values = np.empty((steps + 1, n + 1, n + 1))
+    values[-1] = errors.T @ weight("Sf", Sf, outputs) @ errors
+    legs = problem.legs(times[:-1], times[1:])
+    for k in range(steps - 1, -1, -1):
+        values[k] = legs.value(k, values[k + 1])
+    return TrackingGains(read_only(times), read_only(values), problem, legs)
+
+
+def _small_exponential(rates: Vector) -> Vector:
+    """Exponentials (k, n, n) of matrices (k, n, n) of norm 0.25 at most, by their series."""
+    found = np.broadcast_to(np.eye(rates.shape[1]), rates.shape)
+    for term in range(_TERMS, 0, -1):
+        found = np.eye(rates.shape[1]) + rates @ found / term
+    return found
+
+
+def _solved(left: Vector, right: Vector) -> Vector:
+    """Solution (..., n, k) of left (..., n, n) times it = right (..., n, k)."""
+    return np.asarray(np.linalg.solve(left, right), dtype=np.float64)
+
+
+def _at(value: Timed, time: float) -> ArrayLike:
+    return value(time) if callable(value) else value
+
+
+def _timed(value: Timed, check: Callable[[ArrayLike], Vector]) -> Callable[[float], Vector]:
+    """Checked function of time; a constant is checked once."""
+    if callable(value):
+        return lambda time: check(value(time))
+    constant = check(value)
+    return lambda time: constant

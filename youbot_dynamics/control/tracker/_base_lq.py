@@ -1,0 +1,457 @@
+"""LQ tracking of a base with delayed commands: the held delay as states, gains with preview, and the law itself.
+
+Optimal tracking over an infinite time, with a preview of the reference (seed 002 A.4 without its end).
+
+The gains are constant; what is known of the future enters through kernels. Beyond the preview the last known values
+are taken to hold for ever, so that a reference that ends at rest needs no preview beyond its end.
+
+LQ law of the mecanum base: each axis an integrator behind a first-order lag and a transport delay.
+
+The error of an axis obeys eps' = v - v_desired + b, lag v' = u(t - dead_time) - v with b an unknown steady speed.
+Sampled exactly with the commands on their way as states (`delayed_system`), the cost eps^2 + (response_time (u - w))^2,
+with w a nominal command, has constant gains and a preview (`preview`): that is `AxisLaw`. `LqFeedback` is the same
+law for a tracker that has a feed-forward and a predictor of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, floor
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import expm, solve_continuous_are, solve_discrete_are
+
+from youbot_dynamics.arrays import Vector, array, read_only, scalar
+from youbot_dynamics.control.lq_tracking import matrix, weight
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.parameters import setting
+
+# A delay is a whole number of periods if it is one to this part of a period.
+_WHOLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class DelayedSystem:
+    """Sampled system xx_{k+1} = A xx_k + B u_k with xx = [x; u_{k-1}; ... u_{k-h}], the h commands still to act.
+
+    Args:
+        A: (n + h m, n + h m).
+        B: (n + h m, m).
+        states: n, those of the system without its delay.
+        held: h.
+    """
+
+    A: Vector
+    B: Vector
+    states: int
+    held: int
+
+
+def delayed_system(A: ArrayLike, B: ArrayLike, delay: float, period: float) -> DelayedSystem:
+    """Exact samples of x' = A x + B u(t - delay), u held for a period from each sample on.
+
+    delay = (j + f) period with 0 <= f < 1: within a step u_{k-j-1} acts for f, then u_{k-j}; so that j commands are on
+    their way, and one more where the delay is no whole number of periods. x_{k+1} = E(T) x_k + E((1-f) T) G(f T)
+    u_{k-j-1} + G((1-f) T) u_{k-j} with E(t) = exp(A t), G(t) = int_0^t E(s) ds B.
+
+    Args:
+        A: (n, n) [1/s].
+        B: (n, m).
+        delay: [s], not negative.
+        period: T [s], above 0.
+
+    Raises:
+        InputError: shapes that do not fit, numbers that are not finite, a negative delay or no period.
+    """
+    b = matrix("B", B, (None, None))
+    n, m = b.shape
+    a = matrix("A", A, (n, n))
+    late, step = scalar("delay", delay), scalar("period", period)
+    if late < 0.0:
+        raise InputError("delay", got=f"{late:g} s", expected="0 or more")
+    if not step > 0.0:
+        raise InputError("period", got=f"{step:g} s", expected="a time above 0")
+    whole = floor(late / step + _WHOLE)
+    part = max(0.0, late / step - whole)
+    if part < _WHOLE:
+        part = 0.0
+    held = whole + (1 if part else 0)
+    early_motion, early_push = _sampled(a, b, part * step)
+    late_motion, late_push = _sampled(a, b, (1.0 - part) * step)
+    pushes = np.zeros((n, (held + 1) * m))  # by u_k, u_{k-1} ... u_{k-held}
+    pushes[:, whole * m : (whole + 1) * m] = late_push
+    if part:
+        pushes[:, held * m :] = late_motion @ early_push
+    size = n + held * m
+    moved, steered = np.zeros((size, size)), np.zeros((size, m))
+    moved[:n, :n] = late_motion @ early_motion
+    moved[:n, n:], steered[:n] = pushes[:, m:], pushes[:, :m]
+    if held:
+        steered[n : n + m] = np.eye(m)
+        moved[n + m :, n:-m] = np.eye((held - 1) * m)
+    return DelayedSystem(read_only(moved), read_only(steered), n, held)
+
+
+def _sampled(a: Vector, b: Vector, time: float) -> tuple[Vector, Vector]:
+    """exp(A t) (n, n) and int_0^t exp(A s) ds B (n, m)."""
+    n, m = b.shape
+    both = np.zeros((n + m, n + m))
+    both[:n, :n], both[:n, n:] = a, b
+    grown: Vector = expm(both * time)
+    return grown[:n, :n], grown[:n, n:]
+
+
+_PANEL = 8  # Gauss points of a panel of the continuous preview
+
+
+@dataclass(frozen=True, eq=False)
+class PreviewGains:
+    """Law u = K x + p of constant gains, with p from what is known of the future.
+
+    Args:
+        K: (m, n).
+        S: (n, n) of the infinite time.
+        closed_loop: (n, n) A + B K, stable.
+        offsets: (l,) how far ahead each reference is asked for: [s] in continuous time, steps in discrete time.
+        reference_kernel: (l, m, p) that weighs them.
+        drift_kernel: (l, m, n) that weighs the drifts of steps k to k + l - 1; None in continuous time.
+    """
+
+    K: Vector
+    S: Vector
+    closed_loop: Vector
+    offsets: Vector
+    reference_kernel: Vector
+    drift_kernel: Vector | None
+
+    def feed_forward(self, references: ArrayLike, drifts: ArrayLike | None = None) -> Vector:
+        """Feed-forward p (m,).
+
+        Args:
+            references: (l, p) reference at each of the `offsets` from now on.
+            drifts: (l, n) d of this step and the following ones, in discrete time; none by default.
+
+        Raises:
+            InputError: a wrong shape, a number that is not finite, or drifts in continuous time.
+        """
+        count, inputs, outputs = self.reference_kernel.shape
+        found: Vector = np.einsum("lmp,lp->m", self.reference_kernel, array("references", references, (count, outputs)))
+        if drifts is not None:
+            if self.drift_kernel is None:
+                raise InputError("drifts", got="some", expected="none in continuous time")
+            found = found + np.einsum("lmn,ln->m", self.drift_kernel, array("drifts", drifts, (count, len(self.S))))
+        return found
+
+
+def preview(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike, horizon: float) -> PreviewGains:
+    """Gains and preview in continuous time, u(t) = K x(t) + R^-1 B' g(t).
+
+    A'S + S A - S B R^-1 B'S + C'Q C = 0 and g(t) = int_0^T exp(F's) C'Q z(t + s) ds - F'^-1 exp(F'T) C'Q z(t + T) with
+    F = A + B K and T the horizon; the integral by Gauss' rule on panels no longer than the loop's fastest mode.
+
+    Args:
+        A: (n, n).
+        B: (n, m).
+        C: (p, n).
+        Q: (p, p) weight of the error, symmetric, at least 0.
+        R: (m, m) weight of the input, symmetric, above 0.
+        horizon: how far ahead the reference is known [s], above 0.
+
+    Raises:
+        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, a horizon of no
+            length, or a system whose unstable modes cannot be steered or do not show in the cost.
+    """
+    a, b, c, q, r = _checked(A, B, C, Q, R)
+    length = scalar("horizon", horizon)
+    if not length > 0.0:
+        raise InputError("horizon", got=f"{length:g} s", expected="a time above 0")
+    S = _solve(solve_continuous_are, a, b, c.T @ q @ c, r)
+    K = np.asarray(-np.linalg.solve(r, b.T @ S), dtype=np.float64)
+    closed = a + b @ K
+    modes = np.linalg.eigvals(closed)
+    if not np.max(modes.real) < 0.0:
+        raise _unsteered()
+    panels = int(np.ceil(length * float(np.max(np.abs(modes)))))
+    points, weights = np.polynomial.legendre.leggauss(_PANEL)
+    width = length / panels
+    offsets = np.append((width * (np.arange(panels)[:, None] + 0.5 + 0.5 * points)).ravel(), length)
+    pulls = expm(offsets[:, None, None] * closed.T) @ (c.T @ q)
+    pulls[:-1] *= np.tile(0.5 * width * weights, panels)[:, None, None]
+    pulls[-1] = -np.linalg.solve(closed.T, pulls[-1])
+    kernel = np.asarray(np.linalg.solve(r, b.T) @ pulls, dtype=np.float64)
+    return PreviewGains(
+        read_only(K), read_only(S), read_only(closed), read_only(offsets), read_only(kernel), drift_kernel=None
+    )
+
+
+def preview_discrete(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike, steps: int) -> PreviewGains:
+    """Gains and preview in discrete time, u_k = K x_k + H^-1 B'(g_{k+1} - S d_k), H = R + B'S B.
+
+    S solves the discrete Riccati equation, and g_k = C'Q z_k + F'(g_{k+1} - S d_k) with F = A + B K: reference z_{k+j}
+    enters by H^-1 B'F'^(j-1) C'Q, drift d_{k+j} by -H^-1 B'F'^j S, j up to `steps`, the last one for all that follow.
+
+    Args:
+        A: (n, n).
+        B: (n, m).
+        C: (p, n).
+        Q: (p, p) weight of the error, symmetric, at least 0.
+        R: (m, m) weight of the input, symmetric, above 0.
+        steps: how many steps ahead the reference is known, 1 or more; those of z_{k+1} ... and of d_k ....
+
+    Raises:
+        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, no step, or a
+            system whose unstable modes cannot be steered or do not show in the cost.
+    """
+    a, b, c, q, r = _checked(A, B, C, Q, R)
+    if steps < 1:
+        raise InputError("steps", got=str(steps), expected="1 or more")
+    S = _solve(solve_discrete_are, a, b, c.T @ q @ c, r)
+    pull = b.T @ S
+    to_input = np.linalg.solve(r + pull @ b, b.T)
+    K = -to_input @ S @ a
+    closed = a + b @ K
+    if not np.max(np.abs(np.linalg.eigvals(closed))) < 1.0:
+        raise _unsteered()
+    powers = np.empty((steps, *a.shape))
+    powers[0] = np.eye(len(a))
+    for k in range(1, steps):
+        powers[k] = closed.T @ powers[k - 1]
+    powers[-1] = np.linalg.solve(np.eye(len(a)) - closed.T, powers[-1])
+    of_references, of_drifts = to_input @ powers @ (c.T @ q), -to_input @ powers @ S
+    offsets = np.arange(1.0, steps + 1.0)
+    return PreviewGains(*(read_only(part) for part in (K, S, closed, offsets, of_references, of_drifts)))
+
+
+def _checked(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike) -> tuple[Vector, ...]:
+    b = matrix("B", B, (None, None))
+    n, m = b.shape
+    c = matrix("C", C, (None, n))
+    return matrix("A", A, (n, n)), b, c, weight("Q", Q, len(c)), weight("R", R, m, definite=True)
+
+
+def _solve(solver: Callable[..., Vector], a: Vector, b: Vector, q: Vector, r: Vector) -> Vector:
+    try:
+        S: Vector = solver(a, b, q, r)
+    except np.linalg.LinAlgError:
+        raise _unsteered() from None
+    return 0.5 * (S + S.T)
+
+
+def _unsteered() -> InputError:
+    return InputError(
+        "A, B, C, Q",
+        got="a system without a stable optimal law",
+        expected="unstable and marginal modes that the inputs reach and the weighted outputs show",
+        remedy="weigh an output that shows them, or leave them out",
+    )
+
+
+_FADED = 7.0  # response times after which what comes next no longer matters: exp(-7) is 1e-3
+
+
+@dataclass(frozen=True)
+class LqSettings:
+    """Behaviour of the LQ law of the base that can be tuned."""
+
+    response: float = setting(
+        2.4,
+        "Time in which an error falls to 1/e once commands act, over the delay of the loop.",
+        unit="1",
+        low=0.8,
+        high=20.0,
+        source="chosen: at 1.5 times the delay and half the gain 1.8 and 4 swing for ever behind a predictor",
+    )
+    disturbance: float = setting(
+        6.0,
+        "Time in which a steady disturbance is learned, over the delay of the loop.",
+        unit="1",
+        low=1.5,
+        high=100.0,
+        source="chosen: as `response`, from the same runs behind a predictor",
+    )
+
+    def quicker(self, factor: float) -> LqSettings:
+        """Settings that answer errors and disturbances so much sooner.
+
+        Args:
+            factor: above 0; 1 changes nothing.
+        """
+        return LqSettings(self.response / factor, self.disturbance / factor)
+
+
+@dataclass(frozen=True, eq=False)
+class AxisLaw:
+    """Constant law of one axis, u = w_k + error eps + speed v + held . u_past + ahead . w + path . s.
+
+    Args:
+        dead_time: of the model [s].
+        lag: of the model [s].
+        error: gain of the error [1/s].
+        speed: gain of the speed [1]; 0 where there is no lag.
+        held: (h,) gains of the commands on their way, the last sent first [1].
+        ahead: (l,) weights of the nominal commands w of this step and the next ones [1].
+        path: (l,) weights of the desired displacements s over this step and the next ones [1/s].
+    """
+
+    dead_time: float
+    lag: float
+    error: float
+    speed: float
+    held: Vector
+    ahead: Vector
+    path: Vector
+
+    def command(self, error: float, speed: float, held: ArrayLike, nominal: ArrayLike, steps: ArrayLike) -> float:
+        """Speed to command.
+
+        Args:
+            error: actual - desired when the command leaves [m or rad].
+            speed: of the model then [m/s or rad/s].
+            held: (h,) commands on their way, the last sent first.
+            nominal: (l,) w of this step and the next ones.
+            steps: (l,) desired displacements over this step and the next ones [m or rad].
+        """
+        w = array("nominal", nominal, self.ahead.shape)
+        past = self.held @ array("held", held, self.held.shape)
+        known = self.ahead @ w + self.path @ array("steps", steps, self.path.shape)
+        return float(w[0] + self.error * error + self.speed * speed + past + known)
+
+
+@lru_cache(maxsize=32)
+def axis_law(dead_time: float, lag: float, period: float, response_time: float) -> AxisLaw:
+    """Optimal law of an axis for held commands; the last ones are kept, each takes some 10 ms.
+
+    Without delay and lag it is u = w - eps / response_time (for periods short beside the response time).
+
+    Args:
+        dead_time: [s], not negative.
+        lag: [s]; 0 for none.
+        period: for which a command is held [s].
+        response_time: in which an error falls [s].
+
+    Raises:
+        InputError: a negative lag or delay, or a time that is not above 0.
+    """
+    late = scalar("lag", lag)
+    if late < 0.0:
+        raise InputError("lag", got=f"{late:g} s", expected="0 or more")
+    if not scalar("response_time", response_time) > 0.0:
+        raise InputError("response_time", got=f"{response_time:g} s", expected="a time above 0")
+    if late > 0.0:
+        model = delayed_system([[0.0, 1.0], [0.0, -1.0 / late]], [[0.0], [1.0 / late]], dead_time, period)
+    else:
+        model = delayed_system([[0.0]], [[1.0]], dead_time, period)
+    position = np.eye(1, len(model.A))
+    steps = ceil((dead_time + late + _FADED * response_time) / period)
+    gains = preview_discrete(model.A, model.B, position, [[1.0]], [[response_time**2]], steps)
+    drifts = gains.drift_kernel
+    assert drifts is not None
+    return AxisLaw(
+        dead_time=float(dead_time),
+        lag=late,
+        error=float(gains.K[0, 0]),
+        speed=float(gains.K[0, 1]) if late > 0.0 else 0.0,
+        held=read_only(gains.K[0, model.states :].copy()),
+        ahead=read_only(drifts[:, 0] @ model.B[:, 0]),
+        path=read_only(-drifts[:, 0, 0].copy()),
+    )
+
+
+def response_times(delays: ArrayLike, period: float, settings: LqSettings) -> tuple[Vector, Vector]:
+    """Times to settle an error and to learn a disturbance, (3,) each [s], for the delays of the axes.
+
+    The delay of the loop, by which the settings are scaled, holds two periods besides: a command waits for the next one
+    and is held.
+
+    Args:
+        delays: (3,) effective delays of x, y, yaw [s].
+        period: for which a command is held [s].
+        settings: multiples of the delay of the loop.
+    """
+    loop = array("delays", delays, (3,)) + 2.0 * scalar("period", period)
+    return settings.response * loop, settings.disturbance * loop
+
+
+class LqFeedback:
+    """LQ law of the three axes behind a predictor, with the same face as `Pid`.
+
+    K [eps; v; u_past] of the delayed model is K_0 [eps; v] of the model without dead time at the moment the command
+    acts (exactly for dead times of whole periods, else to 1e-3, since errors are summed at other moments of a period):
+    where a predictor gives the error to come, that is all there is to do. The speed is that of the
+    corrections behind the lag; a disturbance b is learned from what they do not explain, and taken back.
+
+    Args:
+        dead_times: (3,) between a command and its effect, by which the predictor looks ahead [s].
+        lags: (3,) that follow [s].
+        period: for which a command is held [s].
+        settings: defaults if not given.
+        unseen: (3,) for how long a disturbance adds up that the error to come does not show [s]; the dead times if not
+            given. A predictor that believes a reading only in part is behind the disturbance by some periods more.
+    """
+
+    def __init__(
+        self,
+        dead_times: ArrayLike,
+        lags: ArrayLike,
+        period: float,
+        settings: LqSettings | None = None,
+        unseen: ArrayLike | None = None,
+    ) -> None:
+        dead = array("dead_times", dead_times, (3,))
+        self._unseen = dead if unseen is None else array("unseen", unseen, (3,))
+        lag = array("lags", lags, (3,))
+        respond, self._learning = response_times(dead + lag, period, settings or LqSettings())
+        laws = [axis_law(0.0, late, period, time) for late, time in zip(lag.tolist(), respond.tolist(), strict=True)]
+        self.axes = (laws[0], laws[1], laws[2])
+        self._period = float(period)
+        self._fade = np.exp(-self._period / np.maximum(lag, 1e-9 * self._period))
+        self._lag = lag
+        self._speed: Vector = np.zeros(3)
+        self._correction: Vector = np.zeros(3)
+        self._disturbance: Vector = np.zeros(3)
+        self._expected: tuple[float, Vector] | None = None
+
+    @property
+    def slope(self) -> Vector:
+        """Rate of the error (3,) as the model has it [m/s, m/s, rad/s]."""
+        return self._speed + self._disturbance
+
+    @property
+    def disturbance(self) -> Vector:
+        """Steady twist (3,) that no command explains, as learned [m/s, m/s, rad/s]."""
+        return self._disturbance.copy()
+
+    def correct(self, error: ArrayLike, time: float, cut: ArrayLike) -> Vector:
+        """Twist correction for the error to come when it acts.
+
+        Args:
+            error: (3,) predicted actual - desired in the body frame [m, m, rad], of all commands sent before.
+            time: when the command leaves [s]; periods follow each other, a time that is no new one repeats the last.
+            cut: (3,) sent minus requested twist of the last command [m/s, m/s, rad/s].
+
+        Returns:
+            (3,) correction in the body frame [m/s, m/s, rad/s].
+        """
+        ahead = array("error", error, (3,))
+        if self._expected is not None and time <= self._expected[0]:
+            return self._correction.copy()
+        if self._expected is not None:
+            acted = self._correction + array("cut", cut, (3,))
+            moved = acted * self._period + (self._speed - acted) * self._lag * (1.0 - self._fade)
+            missed = ahead - self._expected[1] - moved
+            missed[2] = planar.wrap(float(missed[2]))
+            self._speed = acted + (self._speed - acted) * self._fade
+            # What was missed holds this period's disturbance, of which the estimate is a mean over the learning time.
+            share = self._period / (self._learning + self._period)
+            self._disturbance = self._disturbance + share * (missed / self._period - self._disturbance)
+        # The prediction knows no disturbance: until the command acts it adds up, then it is part of what acts.
+        there = ahead + self._disturbance * self._unseen
+        speed = self._speed + self._disturbance
+        gains = np.array([[axis.error, axis.speed] for axis in self.axes])
+        correction: Vector = gains[:, 0] * there + gains[:, 1] * speed - self._disturbance
+        self._correction, self._expected = correction, (time, ahead)
+        return correction.copy()

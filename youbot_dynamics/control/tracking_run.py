@@ -1,0 +1,265 @@
+"""A tracking run, as the node trajectory_tracker and `scenario.drive` run it: which twist is next, or why it ended.
+
+There is no clock in here. Times called stamps are those of odometry and of wheel commands; times called steady are of
+a clock that never jumps, and serve to find out whether stamps do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.control.tracker import Tracker, TrackerSettings, TrackerState
+from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.control.wheel_commands import limit_speed
+from youbot_dynamics.errors import InputError, TrajectoryError
+from youbot_dynamics.parameters import setting
+from youbot_dynamics.robot import Robot
+
+LEAD = 0.1  # [s] from accepting a trajectory to its first command, besides the preview
+_AHEAD = 0.1  # [s] by which a stamp may be younger than any before: late messages only ever make stamps older
+_BACK = 0.05  # [s] by which a stamp may be before the last one: jitter of stamps, not their clock
+_SLEW = 1e-3  # by which a clock may be slower than the steady one while it is set right: twice what NTP does
+
+
+class StampWatch:
+    """Looks for jumps of the stamps that come in, which would make a tracker chase its clock.
+
+    The age of a stamp, steady time less stamp, is never less than that of the promptest message before, since messages
+    can be held up and not come early; and stamps of one source come in their order. What is not so is a jump.
+    Jumps ahead by less than 0.1 s, and back by less than 0.05 s plus the time nothing came, pass as jitter and delay.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[float, float] | None = None
+        self._least = 0.0  # age of the promptest message [s], on two clocks that need have no common zero
+
+    def take(self, steady: float, stamp: float) -> str:
+        """Take a stamp; how it jumped, such as "jumped ahead by 2.00 s", "" where it did not. Then it starts anew.
+
+        Args:
+            steady: when it came, by a clock that never jumps [s].
+            stamp: [s].
+        """
+        age = steady - stamp
+        if self._last is None:
+            self._last, self._least = (steady, stamp), age
+            return ""
+        came, before = self._last
+        self._last = (steady, stamp)
+        least = self._least + _SLEW * (steady - came)
+        self._least = min(age, least)
+        if age < least - _AHEAD:
+            return f"jumped ahead by {least - age:.2f} s"
+        if stamp < before - _BACK:
+            self._least = age
+            return f"went back by {before - stamp:.2f} s"
+        return ""
+
+
+class WheelMonitor(Protocol):
+    """Compares what wheels do with what they are told, as `estimation.wheel_watch.WheelWatch` does."""
+
+    def sent(self, stamp: float, speeds: Sequence[float]) -> None:
+        """Take wheel speeds (n,) [rad/s] sent at a stamp [s]."""
+
+    def read(self, stamp: float, angles: Sequence[float]) -> str:
+        """Take wheel angles (n,) [rad] read at a stamp [s]; what is wrong with which wheel, "" where nothing is."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Rhythm of a tracking run, and how long it goes on without odometry."""
+
+    rate: float = setting(
+        50.0,
+        "Commands per second; the same as the base controller's.",
+        unit="Hz",
+        low=5.0,
+        high=500.0,
+        read_only=True,
+        source="chosen: that of the driver's loop",
+    )
+    odom_timeout: float = setting(
+        0.5,
+        "Age of odom at which a trajectory is given up.",
+        unit="s",
+        low=0.05,
+        high=5.0,
+        source="chosen: as the base controller's time-out of commands",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TrackerCommand:
+    """What a step of a run asks the base controller for.
+
+    Args:
+        twist: (3,) within the limits [m/s, m/s, rad/s]; zero before the start and where the trajectory is given up.
+        pose_stamp: of the pose it corrects [s].
+        state: of the tracker; None before the start and where the trajectory is given up.
+        given_up: why the trajectory is given up, "" where it is not.
+    """
+
+    twist: Vector
+    pose_stamp: float
+    state: TrackerState | None = None
+    given_up: str = ""
+
+
+class TrackingRun:
+    """Follows one trajectory at a time, and ends it where it should not go on.
+
+    Methods that take a message return why they ended the trajectory, "" where they did not.
+
+    Args:
+        robot: what is believed of it.
+        wheels: names wheels that do not do what they are told.
+        tracker: feedback and its gains; may be replaced at any time as `tracker_settings`, for what comes then.
+        settings: rate and time-out; may be replaced too, but for the rate.
+        odom: name of odometry in what is said.
+        wheel_commands: name of the wheel commands in what is said.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        wheels: WheelMonitor,
+        tracker: TrackerSettings | None = None,
+        settings: RunSettings | None = None,
+        odom: str = "odom",
+        wheel_commands: str = "wheel_commands",
+    ) -> None:
+        self.tracker_settings = tracker or TrackerSettings()
+        self.settings = settings or RunSettings()
+        self.period = 1.0 / self.settings.rate
+        self.model = robot.base.driven()
+        self.pose, self.pose_stamp = np.zeros(3), -np.inf  # newest of odometry
+        self._base, self._limits = robot.base.geometry.mecanum(), robot.base.limits
+        self._preview = float(self.model.dead_times.max())
+        self._wheels, self._odom, self._wheel_commands = wheels, odom, wheel_commands
+        self._stamps = {name: StampWatch() for name in ("odom", "wheel_commands", "clock")}
+        # Trajectory, start, relative: waits until its first command is due; only then a start pose is taken.
+        self._waiting: tuple[Trajectory, float, bool] | None = None
+        self._tracker: Tracker | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether a trajectory is followed or waits for its start."""
+        return self._tracker is not None or self._waiting is not None
+
+    @property
+    def following(self) -> bool:
+        """Whether its tracker commands the base, since its start has come."""
+        return self._tracker is not None
+
+    def earliest_start(self, now: float) -> float:
+        """When a trajectory that comes now can begin: the base moves a dead time after its first command [s]."""
+        return now + self._preview + LEAD
+
+    def accept(self, trajectory: Trajectory, start: float, now: float, relative: bool) -> None:
+        """Take a trajectory over; the running one goes on where the new one is refused.
+
+        Args:
+            trajectory: poses in the frame of odometry, or relative to the pose at the start.
+            start: when it begins, on the clock of the stamps [s].
+            now: on that clock [s].
+            relative: to the pose at the start.
+
+        Raises:
+            TrajectoryError: a time that does not fit, or no odometry to start from.
+        """
+        if start + trajectory.duration <= now:
+            got = f"an end {now - start - trajectory.duration:.2f} s ago"
+            raise TrajectoryError("trajectory", got=got, remedy="check header.stamp")
+        if abs(now - self.pose_stamp) > self.settings.odom_timeout:
+            remedy = "wait until odometry and the driver, or the simulated robot, are up"
+            raise TrajectoryError("trajectory", got=f"no {self._odom} to follow it by", remedy=remedy)
+        if relative and start < now:
+            raise TrajectoryError(
+                "trajectory",
+                got=f"a start {now - start:.2f} s ago, relative to a pose that is gone",
+                expected="a start to come, or header.stamp 0",
+            )
+        self._waiting, self._tracker = (trajectory, start, relative), None
+
+    def end(self, reason: str) -> str:
+        """End the trajectory; returns the reason, "" where there was none to end."""
+        ended = reason if self.active else ""
+        self._waiting = self._tracker = None
+        return ended
+
+    def take_odometry(self, steady: float, stamp: float, pose: ArrayLike) -> str:
+        """Take a pose (3,) [m, m, rad]; one that is not finite changes nothing."""
+        taken = np.asarray(pose, dtype=float)
+        if not np.all(np.isfinite(taken)):
+            return ""
+        self.pose, self.pose_stamp = taken, stamp
+        jump = self._stamps["odom"].take(steady, stamp)
+        return self.end(f"{self._odom} fell silent on this clock: its stamps {jump}") if jump else ""
+
+    def take_wheels(self, stamp: float, angles: Sequence[float]) -> str:
+        """Take wheel angles (n,) [rad], positive forward."""
+        fault = self._wheels.read(stamp, angles)
+        return self.end(fault) if fault else ""
+
+    def take_sent(self, steady: float, stamp: float, twist: Vector, wheel_speeds: Vector) -> str:
+        """Take what the base controller sent: a twist (3,) [m/s, m/s, rad/s] as wheel speeds (n,) [rad/s]."""
+        if self._tracker is not None:
+            self._tracker.observe_sent(twist)
+        self._wheels.sent(stamp, wheel_speeds.tolist())
+        jump = self._stamps["wheel_commands"].take(steady, stamp)
+        return self.end(f"stamps of {self._wheel_commands} {jump}") if jump else ""
+
+    def take_clock(self, steady: float, now: float) -> str:
+        """Take the time on the clock of the stamps [s]."""
+        jump = self._stamps["clock"].take(steady, now)
+        return self.end(f"the clock {jump}") if jump else ""
+
+    def take_line(self, stamp: float, deviation: float) -> None:
+        """Take how far the robot is to the left of a line it should follow [m]: see `Tracker.observe_line`."""
+        if self._tracker is not None and np.isfinite(deviation):
+            self._tracker.observe_line(stamp, deviation)
+
+    def step(self, send_time: float) -> TrackerCommand | None:
+        """Command to be sent at `send_time` [s]; None without a trajectory."""
+        if not self.active:
+            return None
+        if abs(send_time - self.pose_stamp) > self.settings.odom_timeout + self.period:
+            return self._given_up(f"{self._odom} fell silent")
+        try:
+            tracker = self._tracker or self._start(send_time)
+            if tracker is None:
+                return TrackerCommand(np.zeros(3), self.pose_stamp)
+            state = tracker.step(send_time, self.pose_stamp, self.pose)
+        except TrajectoryError as problem:
+            return self._given_up(str(problem))
+        except InputError as problem:
+            return self._given_up(f"stamps, poses or wheel_commands beyond reason: {problem}")
+        if not self.tracker_settings.tolerates(state.error):
+            distance, turn = np.hypot(*state.error[:2]), abs(state.error[2])
+            text = f"the base is {distance:.2f} m and {turn:.2f} rad off: blocked, disabled, or odom jumped"
+            return self._given_up(text)
+        if state.finished:
+            self._tracker = None
+        # Within the limits already here: a wild wish would be refused, not scaled, by the base controller.
+        return TrackerCommand(limit_speed(state.twist, self._base, self._limits), self.pose_stamp, state)
+
+    def _start(self, send_time: float) -> Tracker | None:
+        """Place the waiting trajectory once its first command is due."""
+        assert self._waiting is not None
+        trajectory, start, relative = self._waiting
+        if send_time < start - self._preview - self.period:
+            return None
+        placed = (trajectory.anchored(self.pose) if relative else trajectory).joined_from(self.pose, send_time - start)
+        self._tracker = self.tracker_settings.for_trajectory(placed, start, self.model, self.period)
+        self._waiting = None
+        return self._tracker
+
+    def _given_up(self, reason: str) -> TrackerCommand:
+        return TrackerCommand(np.zeros(3), self.pose_stamp, given_up=self.end(reason))

@@ -1,0 +1,35 @@
+"""An arm with bristle friction and motors that heat up, and its implicit step."""
+
+from youbot_dynamics.dynamics.arm._model import (
+    ROOT_LINK,
+    ArmModel,
+    ArmState,
+    arm_tree,
+)
+from youbot_dynamics.dynamics.arm._step import (
+    DONE,
+    ROW,
+    ArmBody,
+    StepWork,
+    arm_body,
+    implicit_step,
+    plain_step,
+    step_work,
+)
+from youbot_dynamics.dynamics.arm._stops import stop_energy
+
+__all__ = [
+    "ArmBody",
+    "ArmModel",
+    "ArmState",
+    "DONE",
+    "ROOT_LINK",
+    "ROW",
+    "StepWork",
+    "arm_body",
+    "arm_tree",
+    "implicit_step",
+    "plain_step",
+    "step_work",
+    "stop_energy",
+]

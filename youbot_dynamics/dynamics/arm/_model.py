@@ -1,0 +1,380 @@
+"""The youBot arm: rigid bodies, LuGre friction in each joint, a warm motor behind each gear (systems 1-12, 18-23)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array, read_only, scalar
+from youbot_dynamics.dynamics.arm import _step as arm_step
+from youbot_dynamics.dynamics.arm._step import ArmBody, arm_body
+from youbot_dynamics.dynamics.lugre import LuGre
+from youbot_dynamics.dynamics.thermal_motor import GearedMotor
+from youbot_dynamics.dynamics.tree import Tree, without_fixed_joints
+from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.frozen import MadeOfArguments
+from youbot_dynamics.resources import urdf_path
+
+ROOT_LINK = "arm_link_0"
+_FINGERS = ("gripper_finger_joint_l", "gripper_finger_joint_r")
+
+
+def arm_tree(
+    rotor_inertias: ArrayLike | None = None,
+    *,
+    urdf: str | Path | None = None,
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+) -> Tree:
+    """Five bodies and joints of the youBot arm on an upright base, the gripper closed and part of the last one.
+
+    Args:
+        rotor_inertias: (5,) N^2 J of the motors [kg m2]; none by default.
+        urdf: file or text with the links of urdf/youbot.urdf, which is the default.
+        gravity: (3,) in the frame of the arm's first link [m/s2]; tilted where the floor is.
+
+    Raises:
+        ModelError: a file that is no URDF of this arm, or inertias no body has.
+    """
+    source = urdf_path("youbot.urdf") if urdf is None else urdf
+    tree = Tree.from_urdf(source, root=ROOT_LINK, locked=_FINGERS, rotor_inertias=rotor_inertias, gravity=gravity)
+    return without_fixed_joints(tree)
+
+
+@dataclass(frozen=True, eq=False)
+class ArmState(MadeOfArguments):
+    """State of n joints, each array (n,) and read-only: a writable one is copied.
+
+    Args:
+        position: [rad].
+        speed: [rad/s].
+        bristle: deflection of the friction's bristles [rad].
+        winding: temperature of the windings [degC].
+        housing: temperature of the motor housings [degC].
+
+    Raises:
+        InputError: no row of finite numbers.
+    """
+
+    position: Vector
+    speed: Vector
+    bristle: Vector
+    winding: Vector
+    housing: Vector
+
+    def __post_init__(self) -> None:
+        """Lock the arrays."""
+        for name in _COLUMNS:
+            value = getattr(self, name)
+            if not isinstance(value, np.ndarray) or value.flags.writeable:
+                object.__setattr__(self, name, read_only(array(name, value, (None,)).copy()))
+
+
+@dataclass(frozen=True, eq=False)
+class ArmMotion:
+    """An arm of n joints over t steps, each array (t, n); states after each step, the others means over it.
+
+    Args:
+        position: [rad].
+        speed: [rad/s].
+        bristle: [rad].
+        winding: [degC].
+        housing: [degC].
+        current: of the motors [A].
+        motor_torque: of the motors at the joints [N m].
+        friction_torque: of the friction [N m]; it opposes the motion.
+        end: state after the last step.
+    """
+
+    position: Vector
+    speed: Vector
+    bristle: Vector
+    winding: Vector
+    housing: Vector
+    current: Vector
+    motor_torque: Vector
+    friction_torque: Vector
+    end: ArmState
+
+
+@dataclass(frozen=True, eq=False)
+class ArmModel(MadeOfArguments):
+    """An arm of n joints with friction and motors; `robot.arm.model()` makes that of the youBot.
+
+    Args:
+        tree: n revolute or prismatic joints in order, with the motors' reflected inertias as rotor inertias.
+        friction: [n] of the joints.
+        motors: [n] motors with their gears. What gear and rotor lose belongs to `friction`, which is fitted at the
+            joint, so that motors have efficiency 1 and rotor friction 0 here.
+
+    Attributes:
+        body: bodies and friction as compiled steps take them; no end stops.
+
+    Raises:
+        ModelError: not as many frictions or motors as joints, a joint with more than one speed, rotor inertias that
+            are not those of the motors, or a motor with losses of its own.
+    """
+
+    tree: Tree
+    friction: tuple[LuGre, ...]
+    motors: tuple[GearedMotor, ...]
+    body: ArmBody = field(init=False, repr=False)
+    _motors: Vector = field(init=False, repr=False)
+    _heats: Vector = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit and keep their constants as the steps take them."""
+        object.__setattr__(self, "friction", tuple(self.friction))
+        object.__setattr__(self, "motors", tuple(self.motors))
+        n = self.tree.nv
+        if not (self.tree.nq == n == len(self.tree.names)):
+            raise ModelError(
+                "tree of the arm",
+                got=f"{len(self.tree.names)} bodies with {n} speeds, among them one that is fixed or floats",
+                expected="a revolute or prismatic joint for each body",
+                remedy="take fixed joints out with merge.without_fixed_joints(tree)",
+            )
+        if not n == len(self.friction) == len(self.motors):
+            counts = f"{n} joints, {len(self.friction)} frictions, {len(self.motors)} motors"
+            raise ModelError("arm", got=counts, expected="one friction and one motor for each joint")
+        reflected = np.array([motor.reflected_inertia for motor in self.motors])
+        if not np.allclose(self.tree.layout.rotor_inertias, reflected, rtol=1e-9, atol=0.0):
+            raise ModelError(
+                "rotor inertias of the arm's tree",
+                got=str(self.tree.layout.rotor_inertias),
+                expected=f"those of its motors, {reflected}",
+                remedy="pass reflected_inertia of the motors as rotor_inertias to arm_tree or Tree.from_urdf",
+            )
+        for name, motor in zip(self.tree.joint_names, self.motors, strict=True):
+            _refuse_losses(name, motor)
+        constants = {
+            "_motors": arm_step.rows_of([_motor_constants(motor) for motor in self.motors], 5),
+            "_heats": arm_step.rows_of([motor.motor.heat_constants for motor in self.motors], 7),
+        }
+        for name, value in constants.items():
+            object.__setattr__(self, name, read_only(value))
+        body = arm_body(self.tree, arm_step.rows_of([friction.constants for friction in self.friction], 6))
+        object.__setattr__(self, "body", body)
+
+    def __repr__(self) -> str:
+        """Name the joints."""
+        return f"ArmModel({', '.join(self.tree.joint_names)})"
+
+    def at_rest(self, position: ArrayLike, temperature: float | None = None) -> ArmState:
+        """State at rest with relaxed bristles, motors at `temperature` [degC], their ambient by default.
+
+        Args:
+            position: (n,) [rad].
+            temperature: of windings and housings [degC].
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+            ModelError: a temperature at which a winding's resistance would not be positive.
+        """
+        n = self.tree.nv
+        warm = np.array([motor.motor.ambient_temperature for motor in self.motors])
+        if temperature is not None:
+            warm = np.full(n, scalar("temperature", temperature))
+        state = _state(np.column_stack([array("position", position, (n,)), np.zeros((n, 2)), warm, warm]))
+        self._columns(state)
+        return state
+
+    def friction_torque(self, state: ArmState) -> Vector:
+        """Friction torques (n,) [N m] at a state; they oppose the motion (seed 001 (9)).
+
+        Raises:
+            InputError: a bristle or speed that is not finite.
+        """
+        pairs = zip(self.friction, state.bristle, state.speed, strict=True)
+        return np.array([friction.torque(float(z), float(v)) for friction, z, v in pairs])
+
+    def acceleration(self, state: ArmState, torque: ArrayLike) -> Vector:
+        """Accelerations (n,) [rad/s2]: q'' = M^-1 (tau - bias - tau_f).
+
+        tau (n,) is the whole torque of the motors at the joints. Seed 001 (3) writes tau_d in its place, from which
+        (1) has already taken the friction: it would count twice (D-001-1).
+
+        Args:
+            state: of the arm.
+            torque: (n,) of the motors at the joints [N m].
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        tau = array("torque", torque, (self.tree.nv,))
+        return self.tree.forward_dynamics(state.position, state.speed, tau - self.friction_torque(state))
+
+    def energy(self, state: ArmState) -> float:
+        """Kinetic, potential and bristle energy [J]; the heat in the motors is not in it."""
+        bodies = self.tree.bodies(state.position, state.speed)
+        stiffness = np.array([friction.sigma0 for friction in self.friction])
+        return bodies.kinetic_energy + bodies.potential_energy + float(0.5 * stiffness @ state.bristle**2)
+
+    def step(
+        self,
+        state: ArmState,
+        dt: float,
+        *,
+        torque: ArrayLike | None = None,
+        current: ArrayLike | None = None,
+        voltage: ArrayLike | None = None,
+    ) -> ArmState:
+        """State after `dt`, driven by one of torque, current and voltage; a single step of `simulate`.
+
+        Args:
+            state: of the arm.
+            dt: [s], above 0.
+            torque: (n,) at the joints [N m].
+            current: (n,) of the motors [A].
+            voltage: (n,) of the motors [V].
+
+        Raises:
+            InputError: as `simulate`.
+            ModelError: as `simulate`.
+        """
+        drives = {"torque": torque, "current": current, "voltage": voltage}
+        one = {name: array(name, value, (self.tree.nv,))[None] for name, value in drives.items() if value is not None}
+        return self.simulate(state, dt, **one).end
+
+    def simulate(
+        self,
+        state: ArmState,
+        dt: float,
+        *,
+        torque: ArrayLike | None = None,
+        current: ArrayLike | None = None,
+        voltage: ArrayLike | None = None,
+    ) -> ArmMotion:
+        """Motion over t steps (see `_step`), driven by one of torque, current and voltage.
+
+        A torque is that of the ideal gear, N K i: it sets the currents that heat the windings. Joints have no end stops
+        and motors no current limit here: both belong to what drives the arm. The order is the second where steps
+        resolve the bristles: swinging 1.9 rad wide at 1 ms the youBot's arm strays 16 urad in a second, one of 1e5
+        N m/rad 1.5 mrad. A voltage's mean current heats the winding all step long, so that dt must be short beside the
+        thermal time constant of the winding (8 to 13 s).
+
+        Args:
+            state: at the start.
+            dt: step [s], above 0.
+            torque: (t, n) at the joints, held over each step [N m].
+            current: (t, n) of the motors [A].
+            voltage: (t, n) of the motors [V].
+
+        Raises:
+            InputError: no ArmState, not exactly one drive, a wrong shape, a number that is not finite, a bristle beyond
+                its reach, a motion without bounds (1e6 rad/s), or a step that Newton's method did not solve.
+            ModelError: a winding so cold that its resistance would not be positive, at the start or on the way.
+        """
+        drives = {"torque": torque, "current": current, "voltage": voltage}
+        given = [name for name, value in drives.items() if value is not None]
+        if len(given) != 1:
+            raise InputError(
+                "drive of the arm", got=" and ".join(given) or "none", expected=f"one of {', '.join(drives)}"
+            )
+        n = self.tree.nv
+        rows = array(given[0], drives[given[0]], (None, n))  # type: ignore[arg-type]
+        if given[0] == "torque":
+            rows = rows / (self._motors[:, 0] * self._motors[:, 1])
+        step = scalar("dt", dt)
+        if not step > 0.0:
+            raise InputError("dt", got=f"{step:g}", expected="a time above 0 [s]")
+        columns = self._columns(state)
+        states, means = np.empty((len(rows), n, 5)), np.empty((len(rows), n, 3))
+        done, end = arm_step.advance(
+            self.body,
+            self._motors,
+            self._heats,
+            rows,
+            given[0] == "voltage",
+            step,
+            columns,
+            states,
+            means,
+        )
+        if end == arm_step.FROZEN:
+            raise ModelError(
+                f"winding at {given[0]} [{done}]",
+                got="a resistance that is not positive",
+                expected="temperatures of winding and housing above T_ref - 1/alpha",
+            )
+        if end != arm_step.DONE:
+            raise InputError(f"{given[0]} [{done}]", **_FAILURES[end])
+        position, speed, bristle, winding, housing = (states[:, :, k] for k in range(5))
+        current_of, driving, resisting = (means[:, :, k] for k in range(3))
+        return ArmMotion(
+            position, speed, bristle, winding, housing, current_of, driving, resisting, end=_state(columns)
+        )
+
+    def _columns(self, state: ArmState) -> Vector:
+        """Check a state and return it as the steps take it, (n, 5)."""
+        if not isinstance(state, ArmState):
+            raise InputError("state", got=type(state).__name__, expected="an ArmState, such as at_rest gives")
+        columns = np.column_stack([array(name, getattr(state, name), (self.tree.nv,)) for name in _COLUMNS])
+        for name, friction, motor, row in zip(
+            self.tree.joint_names, self.friction, self.motors, columns.tolist(), strict=True
+        ):
+            if abs(row[arm_step.BRISTLE]) > friction.reach * (1.0 + _ROUNDING):
+                raise InputError(
+                    f"bristle of {name}",
+                    got=f"{row[arm_step.BRISTLE]:g}",
+                    expected=f"at most its reach {friction.reach:g} [rad] to either side",
+                    remedy="use LuGre.clamp: beyond it friction can supply energy",
+                )
+            try:
+                motor.motor.resistance_at(row[arm_step.WINDING])
+            except ModelError as error:
+                raise ModelError(f"{name}, {error.thing}", got=error.got, expected=error.expected) from None
+        return columns
+
+
+_COLUMNS = ("position", "speed", "bristle", "winding", "housing")
+_ROUNDING = 1e-9  # by which a bristle may exceed its reach
+_FAILURES = {
+    arm_step.UNBOUNDED: {
+        "got": "a motion without bounds",
+        "expected": "a drive the arm can answer",
+        "remedy": "check its unit and the step",
+    },
+    arm_step.UNSOLVED: {
+        "got": "a step that did not converge",
+        "expected": "an acceleration that solves it",
+        "remedy": "shorten the step",
+    },
+}
+
+
+def _state(columns: Vector) -> ArmState:
+    return ArmState(*(read_only(column.copy()) for column in columns.T))
+
+
+def _refuse_losses(name: str, motor: GearedMotor) -> None:
+    """Refuse a motor that loses torque by itself: at rest such losses hold any torque, which only a bristle can do."""
+    if motor.efficiency != 1.0:
+        raise ModelError(
+            f"efficiency of the gear of {name}",
+            got=f"{motor.efficiency:g}",
+            expected="1 in an arm",
+            remedy="put its losses into the friction of the joint",
+        )
+    if motor.motor.rotor_friction != 0.0:
+        at_joint = motor.ratio**2 * motor.motor.rotor_friction
+        raise ModelError(
+            f"rotor_friction of the motor of {name}",
+            got=f"{motor.motor.rotor_friction:g}",
+            expected="0 in an arm",
+            remedy=f"add N^2 D = {at_joint:g} N m s/rad to the viscous friction of the joint",
+        )
+
+
+def _motor_constants(motor: GearedMotor) -> Sequence[float]:
+    inside = motor.motor
+    return (
+        inside.torque_constant,
+        motor.ratio,
+        inside.resistance,
+        inside.temperature_coefficient,
+        inside.reference_temperature,
+    )

@@ -1,0 +1,381 @@
+"""The LuGre bristle (Canudas de Wit et al. 1995): its law, its exact motion over a step, and their slopes.
+
+The law of the LuGre bristle at an instant: compiled functions of one joint, for use inside other compiled loops.
+
+Equation (seed 001 (9), one joint):
+
+    dz/dt = v - sigma0 |v| z / g(v),    g(v) = coulomb + (static - coulomb) exp(-(v / stribeck_speed)^2)
+    tau_f = sigma0 z + sigma1 dz/dt + viscous v
+
+Units: z bristle deflection [rad], v speed [rad/s], sigma0 [N m/rad], sigma1 and viscous [N m s/rad], coulomb and
+static [N m], stribeck_speed [rad/s]. The functions check nothing; `LuGre` does. Without a Stribeck curve
+static = coulomb, and stribeck_speed is any positive number.
+
+Steps of the LuGre bristle, stable at any stiffness: compiled functions of one joint.
+
+Along the travelled path s, with |ds| = |v| dt, time drops out of the law of the bristle:
+
+    dz/ds = sign(v) - sigma0 z / g
+
+Where g is constant a step is therefore exact whatever the speed did, as long as it kept its sign (`slide`). Where g
+follows the Stribeck curve the step is exponential with g taken as linear along the path (`exponential_part`).
+Arguments and units are those of the bristle, dt in s; nothing is checked here.
+"""
+
+from __future__ import annotations
+
+import math
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+
+
+@compiled
+def friction_level(v: float, coulomb: float, static: float, stribeck_speed: float) -> float:
+    """Friction level g(v) [N m] of steady sliding, between coulomb and static (system 9, Stribeck curve)."""
+    if static == coulomb:
+        return coulomb
+    ratio = v / stribeck_speed
+    return coulomb + (static - coulomb) * math.exp(-ratio * ratio)
+
+
+@compiled
+def friction_level_slope(v: float, coulomb: float, static: float, stribeck_speed: float) -> float:
+    """Slope dg/dv [N m s/rad] of the friction level."""
+    if static == coulomb:
+        return 0.0
+    ratio = v / stribeck_speed
+    return -2.0 * ratio / stribeck_speed * (static - coulomb) * math.exp(-ratio * ratio)
+
+
+@compiled
+def sign_of(v: float) -> float:
+    """Sign of a speed, 0 at rest."""
+    return 1.0 if v > 0.0 else (-1.0 if v < 0.0 else 0.0)
+
+
+@compiled
+def sliding_bristle(v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float) -> float:
+    """Bristle [rad] after long sliding at v, sign(v) g(v) / sigma0 (seed 001 (15)); 0 at rest."""
+    return sign_of(v) * friction_level(v, coulomb, static, stribeck_speed) / sigma0
+
+
+@compiled
+def sliding_torque(v: float, coulomb: float, viscous: float, static: float, stribeck_speed: float) -> float:
+    """Torque [N m] after long sliding at v, sign(v) g(v) + viscous v (seed 001 (16)); 0 at rest."""
+    return sign_of(v) * friction_level(v, coulomb, static, stribeck_speed) + viscous * v
+
+
+@compiled
+def sliding_rate(z: float, v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float) -> float:
+    """Rate dz/dt [rad/s] = v - sigma0 |v| z / g(v) (seed 001 (9))."""
+    return v - sigma0 * abs(v) * z / friction_level(v, coulomb, static, stribeck_speed)
+
+
+@compiled
+def sliding_rate_slopes(
+    z: float, v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float
+) -> tuple[float, float]:
+    """Slopes (d z-dot/dz [1/s], d z-dot/dv [1]); sign(0) = 0 (seed 001 (12); D-001-3).
+
+    At v = 0 the one-sided slopes over v are 1 -+ sigma0 z / g: they differ by 2 sigma0 |z| / g, and the value given
+    here is their mean.
+    """
+    level = friction_level(v, coulomb, static, stribeck_speed)
+    bend = abs(v) * friction_level_slope(v, coulomb, static, stribeck_speed) / level
+    return -sigma0 * abs(v) / level, 1.0 - sigma0 * z / level * (sign_of(v) - bend)
+
+
+@compiled
+def friction_torque(
+    z: float,
+    v: float,
+    coulomb: float,
+    viscous: float,
+    sigma0: float,
+    sigma1: float,
+    static: float,
+    stribeck_speed: float,
+) -> float:
+    """Torque [N m] of friction, tau_f = sigma0 z + sigma1 dz/dt + viscous v (seed 001 (9)); it opposes the motion.
+
+    The joint moves by q'' = M^-1 (tau - bias - tau_f): tau_f has the sign of v in steady sliding.
+    """
+    return sigma0 * z + sigma1 * sliding_rate(z, v, coulomb, sigma0, static, stribeck_speed) + viscous * v
+
+
+@compiled
+def friction_torque_slopes(
+    z: float,
+    v: float,
+    coulomb: float,
+    viscous: float,
+    sigma0: float,
+    sigma1: float,
+    static: float,
+    stribeck_speed: float,
+) -> tuple[float, float]:
+    """Slopes (d tau_f/dz [N m/rad], d tau_f/dv [N m s/rad]) of `friction_torque` (seed 001 (13)); sign(0) = 0."""
+    over_z, over_v = sliding_rate_slopes(z, v, coulomb, sigma0, static, stribeck_speed)
+    return sigma0 + sigma1 * over_z, sigma1 * over_v + viscous
+
+
+@compiled
+def clamp_bristle(z: float, sigma0: float, static: float) -> float:
+    """Nearest bristle [rad] with |z| <= static / sigma0: the set that motion never leaves and that is passive."""
+    reach = static / sigma0
+    return min(max(z, -reach), reach)
+
+
+@compiled
+def dissipated_power(
+    z: float,
+    v: float,
+    coulomb: float,
+    viscous: float,
+    sigma0: float,
+    sigma1: float,
+    static: float,
+    stribeck_speed: float,
+) -> float:
+    """Power [W] turned into heat, v tau_f - d/dt (sigma0 z^2 / 2) (system 10); the rest is stored in the bristle."""
+    rate = sliding_rate(z, v, coulomb, sigma0, static, stribeck_speed)
+    return v * (sigma0 * z + sigma1 * rate + viscous * v) - sigma0 * z * rate
+
+
+# Beyond this many Stribeck speeds exp(-(v / stribeck_speed)^2) is 2e-16: g is constant.
+STRIBECK_ENDS = 6.0
+# Largest change of speed over a part of a step, in Stribeck speeds.
+STRIBECK_PART = 0.05
+
+
+@compiled
+def slide(z: float, displacement: float, reach: float) -> float:
+    """Bristle after a one-way displacement [rad] at constant friction level g; reach = g / sigma0 [rad].
+
+    z+ = z + (sign(displacement) reach - z) (1 - exp(-|displacement| / reach)), the exact solution (system 9).
+    """
+    path = abs(displacement) / reach
+    # 1 - exp(-path) without cancellation; far from 0 the plain form has none and is faster.
+    gone = 1.0 - math.exp(-path) if path > 0.5 else -math.expm1(-path)
+    if displacement >= 0.0:
+        return z + (reach - z) * gone
+    return z - (reach + z) * gone
+
+
+@compiled
+def advance_bristle(
+    z: float,
+    v_start: float,
+    v_end: float,
+    dt: float,
+    coulomb: float,
+    sigma0: float,
+    static: float,
+    stribeck_speed: float,
+) -> float:
+    """Bristle [rad] after a step in which the speed changes linearly from v_start to v_end.
+
+    A reversal inside the step is split where the speed is zero. Without a Stribeck curve the result is exact (system
+    9); with one it is that of `advance_with_slopes`.
+    """
+    if static != coulomb:
+        return advance_with_slopes(z, v_start, v_end, dt, coulomb, sigma0, static, stribeck_speed)[0]
+    reach = coulomb / sigma0
+    if v_start * v_end >= 0.0:
+        return slide(z, 0.5 * (v_start + v_end) * dt, reach)
+    to_zero = dt * v_start / (v_start - v_end)
+    return slide(slide(z, 0.5 * v_start * to_zero, reach), 0.5 * v_end * (dt - to_zero), reach)
+
+
+@compiled
+def exponential_part(
+    z: float,
+    v_start: float,
+    v_end: float,
+    time: float,
+    coulomb: float,
+    sigma0: float,
+    static: float,
+    stribeck_speed: float,
+) -> tuple[float, float, float, float, float]:
+    """Bristle [rad] after `time` [s] of linearly changing speed without reversal, g taken as linear along the path.
+
+    With A = integral of sigma0 |v| / g dt (trapezoid), phi = (1 - exp(-A)) / A and g from g_a to g_b
+
+        z+ = z exp(-A) + sign(v) / sigma0 ((1 - phi) g_b + (phi - exp(-A)) g_a).
+
+    Returns:
+        z [rad] and its slopes over z [1], v_start [s], v_end [s] and time [rad/s]; at rest, where the one-sided
+        slopes over a speed differ, their mean.
+    """
+    sign = sign_of(v_start + v_end)
+    g_a = friction_level(v_start, coulomb, static, stribeck_speed)
+    g_b = friction_level(v_end, coulomb, static, stribeck_speed)
+    bend_a = friction_level_slope(v_start, coulomb, static, stribeck_speed)
+    bend_b = friction_level_slope(v_end, coulomb, static, stribeck_speed)
+    pace = 0.5 * sigma0 * (abs(v_start) / g_a + abs(v_end) / g_b)
+    path = pace * time
+    gone = -math.expm1(-path)
+    left = 1.0 - gone
+    if path > 1e-4:
+        phi = gone / path
+        phi_slope = (left - phi) / path
+    else:
+        phi = 1.0 - path / 2.0 + path * path / 6.0
+        phi_slope = -0.5 + path / 3.0 - path * path / 8.0
+    lag = phi - left  # weight of the friction level at the start
+    goal = sign * g_b / sigma0
+    rise = sign * (g_b - g_a) / sigma0
+    if sign == 0.0:
+        return z, 1.0, 0.5 * time, 0.5 * time, 0.0
+    over_path = (goal - z) * left - rise * (phi_slope + left)
+    pace_a = 0.5 * sigma0 * (sign - abs(v_start) * bend_a / g_a) / g_a
+    pace_b = 0.5 * sigma0 * (sign - abs(v_end) * bend_b / g_b) / g_b
+    over_a = over_path * time * pace_a + sign * lag * bend_a / sigma0
+    over_b = over_path * time * pace_b + sign * (gone - lag) * bend_b / sigma0
+    return z + (goal - z) * gone - rise * lag, left, over_a, over_b, over_path * pace
+
+
+@compiled
+def one_way_part(
+    z: float, v_start: float, v_end: float, time: float, coulomb: float, sigma0: float
+) -> tuple[float, float, float, float]:
+    """`exponential_part` at constant friction level, at half the cost and without the slope over time."""
+    sign = sign_of(v_start + v_end)
+    if sign == 0.0:
+        return z, 1.0, 0.5 * time, 0.5 * time
+    path = 0.5 * sigma0 * (abs(v_start) / coulomb + abs(v_end) / coulomb) * time
+    gone = -math.expm1(-path)
+    left = 1.0 - gone
+    to_go = sign * coulomb / sigma0 - z
+    over_speed = to_go * left * time * (0.5 * sigma0 * sign / coulomb)
+    return z + to_go * gone, left, over_speed, over_speed
+
+
+@compiled
+def next_cut(here: float, v_end: float, stribeck_end: float) -> float:
+    """First speed on the way from `here` to v_end [rad/s] where the law changes: 0, +-stribeck_end, or v_end."""
+    cut = v_end
+    for speed in (-stribeck_end, 0.0, stribeck_end):
+        if here < speed < cut or cut < speed < here:
+            cut = speed
+    return cut
+
+
+@compiled
+def advance_with_slopes(
+    z: float,
+    v_start: float,
+    v_end: float,
+    dt: float,
+    coulomb: float,
+    sigma0: float,
+    static: float,
+    stribeck_speed: float,
+) -> tuple[float, float, float, float]:
+    """Bristle [rad] after a step of linearly changing speed, and its slopes over z, v_start and v_end.
+
+    The step is cut where the speed is zero and where the Stribeck curve ends, and inside the curve into parts of at
+    most `STRIBECK_PART` Stribeck speeds; each is an `exponential_part`. Its weights of z, g_a and g_b are positive and
+    sum to 1, so |z| <= static / sigma0 is kept for every dt; it is exact where g is constant and of second order in
+    the parts otherwise: off by at most 1e-3 (static - coulomb) [N m]. The slopes are those of the scheme itself at a
+    fixed number of parts, by the chain rule. An estimator needs them instead of 1 + (d z-dot/dz) dt, which is unstable
+    at 1 ms (system 9). At v_start = v_end = 0 the slope over each speed is dt / 2 (sign(0) = 0).
+
+    Returns:
+        z [rad], dz/dz [1], dz/dv_start [s], dz/dv_end [s].
+    """
+    curved = static != coulomb
+    if not curved and v_start * v_end >= 0.0:
+        return one_way_part(z, v_start, v_end, dt, coulomb, sigma0)
+    over_z, over_start, over_end = 1.0, 0.0, 0.0
+    change = v_end - v_start
+    stribeck_end = STRIBECK_ENDS * stribeck_speed if curved else 0.0
+
+    # Walk along the speeds from cut to cut. Beside each speed (and each share of dt) stand its slopes over v_start
+    # and v_end: a cut is a fixed speed that is reached at a moment that varies.
+    here, here_start, here_end = v_start, 1.0, 0.0
+    share, share_start, share_end = 0.0, 0.0, 0.0
+    arrived = False
+    while not arrived:
+        cut = next_cut(here, v_end, stribeck_end)
+        arrived = not (cut < v_end or cut > v_end)  # so that NaN ends the walk, too
+        if arrived:
+            cut_start, cut_end = 0.0, 1.0
+            there, there_start, there_end = 1.0, 0.0, 0.0
+        else:
+            cut_start, cut_end = 0.0, 0.0
+            there = (cut - v_start) / change
+            there_start, there_end = (there - 1.0) / change, -there / change
+        inside = curved and abs(here + cut) < 2.0 * stribeck_end
+        parts = max(1, math.ceil(abs(cut - here) / (STRIBECK_PART * stribeck_speed))) if inside else 1
+        time = dt * (there - share) / parts
+        time_start, time_end = dt * (there_start - share_start) / parts, dt * (there_end - share_end) / parts
+        for part in range(parts):
+            a, b = part / parts, (part + 1) / parts
+            v_a, v_b = here + a * (cut - here), here + b * (cut - here)
+            z, left, over_a, over_b, over_time = exponential_part(
+                z, v_a, v_b, time, coulomb, sigma0, static, stribeck_speed
+            )
+            over_z *= left
+            a_start, b_start = here_start + a * (cut_start - here_start), here_start + b * (cut_start - here_start)
+            a_end, b_end = here_end + a * (cut_end - here_end), here_end + b * (cut_end - here_end)
+            over_start = left * over_start + over_a * a_start + over_b * b_start + over_time * time_start
+            over_end = left * over_end + over_a * a_end + over_b * b_end + over_time * time_end
+        here, here_start, here_end = cut, cut_start, cut_end
+        share, share_start, share_end = there, there_start, there_end
+    return z, over_z, over_start, over_end
+
+
+@compiled
+def friction_after_step(
+    z: float,
+    v_start: float,
+    v_end: float,
+    dt: float,
+    coulomb: float,
+    viscous: float,
+    sigma0: float,
+    sigma1: float,
+    static: float,
+    stribeck_speed: float,
+) -> tuple[float, float, float]:
+    """Bristle [rad], torque [N m] at the end of a step, and the torque's slope over v_end [N m s/rad].
+
+    What an implicit integrator of the joint needs: the stiff bristle answers to the speed it is stepped to.
+    """
+    after, _, _, over_end = advance_with_slopes(z, v_start, v_end, dt, coulomb, sigma0, static, stribeck_speed)
+    torque = friction_torque(after, v_end, coulomb, viscous, sigma0, sigma1, static, stribeck_speed)
+    over_z, over_v = friction_torque_slopes(after, v_end, coulomb, viscous, sigma0, sigma1, static, stribeck_speed)
+    return after, torque, over_z * over_end + over_v
+
+
+@compiled
+def follow_speeds(
+    z: float,
+    speeds: Vector,
+    steps: Vector,
+    coulomb: float,
+    sigma0: float,
+    static: float,
+    stribeck_speed: float,
+    out: Vector,
+) -> None:
+    """Write the bristle [rad] at each sample of a speed log into out (n,); speeds (n,), steps (n - 1,) in s."""
+    out[0] = z
+    for k in range(len(steps)):
+        z = advance_bristle(z, speeds[k], speeds[k + 1], steps[k], coulomb, sigma0, static, stribeck_speed)
+        out[k + 1] = z
+
+
+@compiled
+def follow_positions(z: float, positions: Vector, reach: float, out: Vector) -> None:
+    """Write the bristle [rad] at each sample of a position log (n,) into out (n,), one-way between samples."""
+    out[0] = z
+    before = positions[0]
+    for k in range(1, len(positions)):
+        here = positions[k]
+        z = slide(z, here - before, reach)
+        out[k] = z
+        before = here

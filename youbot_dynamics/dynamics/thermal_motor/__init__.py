@@ -1,0 +1,25 @@
+"""DC motors with winding and housing temperature, alone and behind a gear (systems 1 to 6)."""
+
+from youbot_dynamics.dynamics.thermal_motor._motor import (
+    GearedMotor,
+    ThermalMotor,
+    winding_resistance,
+)
+from youbot_dynamics.dynamics.thermal_motor._network import (
+    heat_history,
+    heat_integral,
+    heat_matrix,
+    heat_rates,
+    heat_step,
+)
+
+__all__ = [
+    "GearedMotor",
+    "ThermalMotor",
+    "heat_history",
+    "heat_integral",
+    "heat_matrix",
+    "heat_rates",
+    "heat_step",
+    "winding_resistance",
+]

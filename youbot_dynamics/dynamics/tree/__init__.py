@@ -1,0 +1,33 @@
+"""Dynamics of trees of rigid bodies (Featherstone 2008)."""
+
+from youbot_dynamics.dynamics.tree._layout import Layout
+from youbot_dynamics.dynamics.tree._rows import (
+    derivative_rows,
+    forward_dynamics_rows,
+    inverse_dynamics_rows,
+    mass_matrix_rows,
+    solve_derivative_rows,
+)
+from youbot_dynamics.dynamics.tree._straight_line import (
+    ROTOR,
+    STRIDE,
+    parameters_of,
+)
+from youbot_dynamics.dynamics.tree._tree import Tree, without_fixed_joints
+from youbot_dynamics.dynamics.tree._urdf import Link, read_urdf
+
+__all__ = [
+    "Layout",
+    "Link",
+    "ROTOR",
+    "STRIDE",
+    "Tree",
+    "derivative_rows",
+    "forward_dynamics_rows",
+    "inverse_dynamics_rows",
+    "mass_matrix_rows",
+    "parameters_of",
+    "read_urdf",
+    "solve_derivative_rows",
+    "without_fixed_joints",
+]

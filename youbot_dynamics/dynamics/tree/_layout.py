@@ -1,0 +1,254 @@
+"""A tree of bodies as arrays, and the checks of what it is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Indices, Vector, array
+from youbot_dynamics.dynamics.rigid_body import check_inertia, point_inertia
+from youbot_dynamics.errors import ModelError
+from youbot_dynamics.kinematics.rotations import check_rotation
+
+FIXED, REVOLUTE, PRISMATIC, FLOATING = 0, 1, 2, 3
+JOINT_TYPES = {"fixed": FIXED, "revolute": REVOLUTE, "prismatic": PRISMATIC, "floating": FLOATING}
+# Numbers a joint takes in q and in v; the orientation of a floating joint is a quaternion (x, y, z, w).
+POSITIONS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 7}
+SPEEDS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 6}
+
+
+class Layout(NamedTuple):
+    """n bodies, each with the joint that carries it (systems 18, 22); nv speeds in all. In m, kg, rad.
+
+    Attributes:
+        order: (n,) bodies with every parent before its children.
+        parents: (n,) parent of each body, -1 for the world.
+        kinds: (n,) FIXED, REVOLUTE, PRISMATIC or FLOATING.
+        axes: (n, 3) unit axis of the joint in the body's frame; unused where it has none.
+        rotations: (n, 3, 3) joint frame at q = 0 to the parent's frame.
+        positions: (n, 3) origin of the joint frame in the parent's frame.
+        q_start: (n,) first element of the joint in q.
+        v_start: (n,) first element of the joint in v.
+        v_count: (n,) number of speeds of the joint.
+        subspace: (nv, 6) motion [linear; angular] of the body, in its frame, for each unit speed.
+        masses: (n,).
+        first_moments: (n, 3) mass times centre of mass, in the body's frame.
+        inertias: (n, 3, 3) about the origin of the body's frame.
+        rotor_inertias: (nv,) inertia of the motor reflected to the joint, added to the diagonal of the mass matrix.
+        gravity: (3,) in the world [m/s2].
+    """
+
+    order: Indices
+    parents: Indices
+    kinds: Indices
+    axes: Vector
+    rotations: Vector
+    positions: Vector
+    q_start: Indices
+    v_start: Indices
+    v_count: Indices
+    subspace: Vector
+    masses: Vector
+    first_moments: Vector
+    inertias: Vector
+    rotor_inertias: Vector
+    gravity: Vector
+
+
+def parents_first(parents: Sequence[int], names: Sequence[str]) -> Indices:
+    """Order (n,) of the bodies in which every parent stands before its children; parents [n], -1 for the world.
+
+    Raises:
+        ModelError: a parent that does not exist, or a loop, with the names of its bodies.
+    """
+    n = len(parents)
+    for i, parent in enumerate(parents):
+        if not isinstance(parent, (int, np.integer)) or not -1 <= parent < n:
+            raise ModelError(
+                f"parent of body '{names[i]}'", got=str(parent), expected=f"-1 for the world or 0 to {n - 1}"
+            )
+    order: list[int] = []
+    state = [0] * n  # 1 while on the way to the root, 2 when placed
+    for start in range(n):
+        path = []
+        i = start
+        while i >= 0 and state[i] == 0:
+            state[i] = 1
+            path.append(i)
+            i = parents[i]
+        if i >= 0 and state[i] == 1:
+            loop = [names[k] for k in path[path.index(i) :]]
+            raise ModelError(
+                f"tree at body '{names[i]}'",
+                got=f"a loop: {' <- '.join([*loop, loop[0]])}",
+                expected="an open tree",
+                remedy="cut the loop at one joint",
+            )
+        for k in reversed(path):
+            state[k] = 2
+            order.append(k)
+    return np.array(order, dtype=np.int64)
+
+
+def kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
+    """Codes (n,) of the joint types.
+
+    Raises:
+        ModelError: an unknown type, with the body's name.
+    """
+    for name, kind in zip(names, joint_types, strict=True):
+        if kind not in JOINT_TYPES:
+            raise ModelError(
+                f"joint of body '{name}'", got=f"type '{kind}'", expected=f"one of {', '.join(JOINT_TYPES)}"
+            )
+    return np.array([JOINT_TYPES[kind] for kind in joint_types], dtype=np.int64)
+
+
+def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
+    """Axes (n, 3) scaled to length 1 where the joint has one, else 0.
+
+    Raises:
+        ModelError: an axis of no length, with the body's name.
+    """
+    scaled = np.zeros_like(axes)
+    for i, kind in enumerate(kinds):
+        if kind in (REVOLUTE, PRISMATIC):
+            _, exponent = np.frexp(np.max(np.abs(axes[i])))
+            near_one = np.ldexp(axes[i], -exponent)  # exact, and its square does not overflow
+            if np.ldexp(np.linalg.norm(near_one), exponent) < 1e-9:
+                raise ModelError(f"axis of the joint of body '{names[i]}'", got=str(axes[i]), expected="a direction")
+            scaled[i] = near_one / np.linalg.norm(near_one)
+    return scaled
+
+
+def subspaces(kinds: Indices, axes: Vector) -> Vector:
+    """Columns (nv, 6) of the motions [linear; angular] that the joints allow; axes (n, 3) (system 21)."""
+    rows: list[Vector] = []
+    for kind, axis in zip(kinds, axes, strict=True):
+        if kind == REVOLUTE:
+            rows.append(np.concatenate([np.zeros(3), axis]))
+        elif kind == PRISMATIC:
+            rows.append(np.concatenate([axis, np.zeros(3)]))
+        elif kind == FLOATING:
+            rows.extend(np.eye(6))
+    return np.array(rows).reshape(-1, 6)
+
+
+def check_carried_masses(order: Indices, parents: Sequence[int], layout: Layout, names: Sequence[str]) -> None:
+    """Refuse a moving joint that carries no mass and has no rotor: nothing would resist its force.
+
+    Args:
+        order: (n,) bodies, parents first.
+        parents: [n].
+        layout: the tree.
+        names: [n] of the bodies.
+
+    Raises:
+        ModelError: with the name of the body.
+    """
+    carried = np.array(layout.masses)
+    for i in reversed(order):
+        if parents[i] >= 0:
+            carried[parents[i]] += carried[i]
+    for i in order:
+        start, count = layout.v_start[i], layout.v_count[i]
+        if count and carried[i] == 0.0 and not np.all(layout.rotor_inertias[start : start + count] > 0.0):
+            raise ModelError(
+                f"joint of body '{names[i]}'",
+                got="no mass beyond it",
+                expected="a mass, or a rotor inertia",
+                remedy="give the body its inertia or fix the joint",
+            )
+
+
+def make_layout(
+    names: Sequence[str],
+    parents: Sequence[int],
+    joint_types: Sequence[str],
+    axes: ArrayLike,
+    placements: ArrayLike,
+    masses: ArrayLike,
+    centres_of_mass: ArrayLike,
+    inertias: ArrayLike,
+    gravity: ArrayLike,
+    rotor_inertias: ArrayLike | None,
+) -> Layout:
+    """Layout of n bodies with nv speeds, checked (systems 18, 22).
+
+    Args:
+        names: [n] of the bodies, for messages.
+        parents: [n], -1 for the world.
+        joint_types: [n].
+        axes: (n, 3) in the body's frame.
+        placements: (n, 4, 4) joint frame in the parent's.
+        masses: (n,) [kg].
+        centres_of_mass: (n, 3) in the body's frame [m].
+        inertias: (n, 3, 3) about the centre of mass [kg m2].
+        gravity: (3,) [m/s2].
+        rotor_inertias: (nv,) [kg m2], None for none.
+
+    Raises:
+        ModelError: no body, a name twice, a loop, an unknown joint type, an axis or rotation that is none, or an
+            inertia no body has.
+        InputError: a wrong shape or a number that is not finite.
+    """
+    n = len(names)
+    if n == 0:
+        raise ModelError("tree", got="no body", expected="at least one")
+    for name in names:
+        if list(names).count(name) > 1:
+            raise ModelError(f"name of body '{name}'", got="two bodies of that name", expected="one")
+    order = parents_first(parents, names)
+    kinds = kinds_of(joint_types, names)
+    units = unit_axes(array("axes", axes, (n, 3)), kinds, names)
+    frames = array("placements", placements, (n, 4, 4))
+    weights = array("masses", masses, (n,))
+    centres = array("centres_of_mass", centres_of_mass, (n, 3))
+    central = array("inertias", inertias, (n, 3, 3))
+    for i, name in enumerate(names):
+        if not np.array_equal(frames[i, 3], (0.0, 0.0, 0.0, 1.0)):
+            raise ModelError(f"placement of body '{name}'", got=f"last row {frames[i, 3]}", expected="0 0 0 1")
+        check_rotation(frames[i, :3, :3], f"placement of body '{name}'")
+        check_inertia(name, float(weights[i]), central[i])
+    counts = np.array([SPEEDS_OF[int(kind)] for kind in kinds], dtype=np.int64)
+    widths = np.array([POSITIONS_OF[int(kind)] for kind in kinds], dtype=np.int64)
+    nv = int(counts.sum())
+    rotors = np.zeros(nv) if rotor_inertias is None else array("rotor_inertias", rotor_inertias, (nv,))
+    if np.any(rotors < 0.0):
+        raise ModelError(
+            f"rotor_inertias[{int(np.argmin(rotors))}]", got=f"{rotors.min():g}", expected="0 or more [kg m2]"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        first_moments = weights[:, None] * centres
+        about_joint = central + [point_inertia(weights[i], centres[i]) for i in range(n)]
+    for i, name in enumerate(names):
+        if not (np.isfinite(first_moments[i]).all() and np.isfinite(about_joint[i]).all()):
+            raise ModelError(
+                f"body '{name}'",
+                got=f"mass {weights[i]:g} kg with its centre at {centres[i]} m",
+                expected="values whose products are finite",
+            )
+    layout = Layout(
+        order=order,
+        parents=np.array(parents, dtype=np.int64),
+        kinds=kinds,
+        axes=units,
+        rotations=frames[:, :3, :3].copy(),
+        positions=frames[:, :3, 3].copy(),
+        q_start=np.cumsum(widths) - widths,
+        v_start=np.cumsum(counts) - counts,
+        v_count=counts,
+        subspace=subspaces(kinds, units),
+        masses=weights.copy(),
+        first_moments=first_moments,
+        inertias=about_joint,
+        rotor_inertias=rotors.copy(),
+        gravity=array("gravity", gravity, (3,)).copy(),
+    )
+    check_carried_masses(order, parents, layout, names)
+    for field in layout:
+        field.setflags(write=False)
+    return layout

@@ -1,0 +1,290 @@
+"""Recursions over a tree of bodies: places, inverse dynamics, mass matrix, Jacobian (seed 002 A.2, A.5).
+
+All vectors are [linear; angular] in the frame of their body. The functions write into arrays of the caller and use
+nothing but sums and products of what they are given: compiled they run on any tree, traced with symbols they
+become the straight-line code of one tree.
+"""
+
+from __future__ import annotations
+
+from math import cos, sin, sqrt
+from typing import Any
+
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics.tree._layout import FLOATING, PRISMATIC, REVOLUTE, Layout
+from youbot_dynamics.dynamics.tree._spatial import (
+    add_force_cross,
+    add_force_to_parent,
+    add_motion_cross,
+    cross,
+    momentum_of,
+    motion_to_child,
+    rotate,
+)
+
+
+@compiled
+def sines_and_cosines(layout: Layout, q: Any, sines: Any, cosines: Any) -> None:
+    """Write sine and cosine (n,) of every revolute joint's angle; q (nq,) (system 15)."""
+    for i in range(layout.parents.shape[0]):
+        if layout.kinds[i] == REVOLUTE:
+            sines[i] = sin(q[layout.q_start[i]])
+            cosines[i] = cos(q[layout.q_start[i]])
+
+
+@compiled
+def place(layout: Layout, q: Any, sines: Any, cosines: Any, rotations: Any, positions: Any) -> None:
+    """Write the pose of every body in its parent's frame.
+
+    A revolute joint turns by R = E + sin(q) a~ + (1 - cos(q)) a~a~ about its axis a, a prismatic one slides along
+    it, a floating one takes position and quaternion as they are (system 15; Rodrigues).
+
+    Args:
+        layout: the tree of n bodies.
+        q: (nq,) joint positions.
+        sines: (n,) of the revolute joints.
+        cosines: (n,).
+        rotations: (n, 3, 3) written: body to parent.
+        positions: (n, 3) written: origin of the body in its parent.
+    """
+    for i in range(layout.parents.shape[0]):
+        kind = layout.kinds[i]
+        for row in range(3):
+            positions[i, row] = layout.positions[i, row]
+            for column in range(3):
+                rotations[i, row, column] = layout.rotations[i, row, column]
+        x, y, z = layout.axes[i, 0], layout.axes[i, 1], layout.axes[i, 2]
+        start = layout.q_start[i]
+        if kind == REVOLUTE:
+            s, u = sines[i], 1.0 - cosines[i]
+            for row in range(3):
+                a, b, c = layout.rotations[i, row, 0], layout.rotations[i, row, 1], layout.rotations[i, row, 2]
+                along = a * x + b * y + c * z
+                # Row times a~ is the vector product of row and axis; row times a~a~ is axis (row.axis) - row.
+                p, r, t = cross(a, b, c, x, y, z)
+                rotations[i, row, 0] = a + s * p + u * (x * along - a)
+                rotations[i, row, 1] = b + s * r + u * (y * along - b)
+                rotations[i, row, 2] = c + s * t + u * (z * along - c)
+        elif kind == PRISMATIC:
+            dx, dy, dz = rotate(layout.rotations, i, x * q[start], y * q[start], z * q[start])
+            positions[i, 0] += dx
+            positions[i, 1] += dy
+            positions[i, 2] += dz
+        elif kind == FLOATING:
+            dx, dy, dz = rotate(layout.rotations, i, q[start], q[start + 1], q[start + 2])
+            positions[i, 0] += dx
+            positions[i, 1] += dy
+            positions[i, 2] += dz
+            x, y, z, w = q[start + 3], q[start + 4], q[start + 5], q[start + 6]
+            length = sqrt(x * x + y * y + z * z + w * w)
+            x, y, z, w = x / length, y / length, z / length, w / length
+            for row in range(3):
+                a, b, c = layout.rotations[i, row, 0], layout.rotations[i, row, 1], layout.rotations[i, row, 2]
+                rotations[i, row, 0] = (
+                    a * (1.0 - 2.0 * (y * y + z * z)) + b * 2.0 * (x * y + z * w) + c * 2.0 * (x * z - y * w)
+                )
+                rotations[i, row, 1] = (
+                    a * 2.0 * (x * y - z * w) + b * (1.0 - 2.0 * (x * x + z * z)) + c * 2.0 * (y * z + x * w)
+                )
+                rotations[i, row, 2] = (
+                    a * 2.0 * (x * z + y * w) + b * 2.0 * (y * z - x * w) + c * (1.0 - 2.0 * (x * x + y * y))
+                )
+
+
+@compiled
+def motions(
+    layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, velocity: Any, acceleration: Any, joint: Any
+) -> None:
+    """Write velocity and acceleration of every body, gravity counted as an acceleration of the world of -g.
+
+    v_i = X v_parent + S qd, a_i = X a_parent + S qdd + v_i x S qd (seed 002 (A.8)-(A.12); system 17).
+
+    Args:
+        layout: the tree of n bodies.
+        rotations: (n, 3, 3) from `place`.
+        positions: (n, 3) from `place`.
+        v: (nv,) joint speeds.
+        a: (nv,) joint accelerations.
+        velocity: (n, 6) written.
+        acceleration: (n, 6) written.
+        joint: (n, 6) written: S qd.
+    """
+    for k in range(layout.order.shape[0]):
+        i = layout.order[k]
+        parent = layout.parents[i]
+        if parent >= 0:
+            motion_to_child(rotations, positions, i, velocity, parent, velocity)
+            motion_to_child(rotations, positions, i, acceleration, parent, acceleration)
+        else:
+            for row in range(6):
+                velocity[i, row] = 0.0
+                acceleration[i, row] = 0.0
+            # R' g by rows: the world's frame is the parent of the first bodies.
+            for row in range(3):
+                for column in range(3):
+                    acceleration[i, row] -= rotations[i, column, row] * layout.gravity[column]
+        for row in range(6):
+            joint[i, row] = 0.0
+            for s in range(layout.v_start[i], layout.v_start[i] + layout.v_count[i]):
+                joint[i, row] += layout.subspace[s, row] * v[s]
+                acceleration[i, row] += layout.subspace[s, row] * a[s]
+            velocity[i, row] += joint[i, row]
+        if layout.v_count[i] > 0:
+            add_motion_cross(velocity[i], joint[i], acceleration[i])
+
+
+@compiled
+def forces(layout: Layout, velocity: Any, acceleration: Any, external: Any, momentum: Any, force: Any) -> None:
+    """Write the force each body needs for its motion: f = I a + v x* I v - external.
+
+    Newton and Euler about the origin of the body's frame, not its centre of mass: the linear part carries
+    alpha x h and the angular part h x a, which seed 002's equation for the moment lacks (D-002-4).
+
+    Args:
+        layout: the tree of n bodies.
+        velocity: (n, 6).
+        acceleration: (n, 6), gravity in it.
+        external: (n, 6) wrench on each body, in its frame.
+        momentum: (n, 6) written: I v.
+        force: (n, 6) written.
+    """
+    for i in range(layout.parents.shape[0]):
+        inertia = (layout.masses, layout.first_moments, layout.inertias)
+        a0, a1, a2, a3, a4, a5 = momentum_of(inertia[0], inertia[1], inertia[2], i, acceleration, i)
+        p0, p1, p2, p3, p4, p5 = momentum_of(inertia[0], inertia[1], inertia[2], i, velocity, i)
+        force[i, 0], force[i, 1], force[i, 2] = a0 - external[i, 0], a1 - external[i, 1], a2 - external[i, 2]
+        force[i, 3], force[i, 4], force[i, 5] = a3 - external[i, 3], a4 - external[i, 4], a5 - external[i, 5]
+        momentum[i, 0], momentum[i, 1], momentum[i, 2] = p0, p1, p2
+        momentum[i, 3], momentum[i, 4], momentum[i, 5] = p3, p4, p5
+        add_force_cross(velocity[i], momentum[i], force[i])
+
+
+@compiled
+def gather(layout: Layout, rotations: Any, positions: Any, force: Any, tau: Any) -> None:
+    """Hand the forces down to the root and write the share of each joint: tau = S' f (system 26).
+
+    Args:
+        layout: the tree of n bodies.
+        rotations: (n, 3, 3) from `place`.
+        positions: (n, 3) from `place`.
+        force: (n, 6) of each body; afterwards of each body with all that it carries.
+        tau: (nv,) written.
+    """
+    for k in range(layout.order.shape[0] - 1, -1, -1):
+        i = layout.order[k]
+        for s in range(layout.v_start[i], layout.v_start[i] + layout.v_count[i]):
+            tau[s] = layout.subspace[s, 0] * force[i, 0]
+            for row in range(1, 6):
+                tau[s] += layout.subspace[s, row] * force[i, row]
+        if layout.parents[i] >= 0:
+            add_force_to_parent(rotations, positions, i, force, layout.parents[i])
+
+
+@compiled
+def composite_inertias(
+    layout: Layout, rotations: Any, positions: Any, masses: Any, first_moments: Any, inertias: Any
+) -> None:
+    """Write mass, first moment and inertia of each body with all that it carries, in its own frame.
+
+    Huygens-Steiner from pole to pole, with the first moment h of the carried body after rotation:
+    I + 2 (p.h) E - p h' - h p' + m (p.p E - p p'); seed 002's I + m |d|^2 is a scalar and holds from the centre of
+    mass only (D-002-3).
+
+    Args:
+        layout: the tree of n bodies.
+        rotations: (n, 3, 3) from `place`.
+        positions: (n, 3) from `place`.
+        masses: (n,) written.
+        first_moments: (n, 3) written.
+        inertias: (n, 3, 3) written.
+    """
+    for i in range(layout.parents.shape[0]):
+        masses[i] = layout.masses[i]
+        for row in range(3):
+            first_moments[i, row] = layout.first_moments[i, row]
+            for column in range(3):
+                inertias[i, row, column] = layout.inertias[i, row, column]
+    for k in range(layout.order.shape[0] - 1, -1, -1):
+        i = layout.order[k]
+        parent = layout.parents[i]
+        if parent < 0:
+            continue
+        hx, hy, hz = rotate(rotations, i, first_moments[i, 0], first_moments[i, 1], first_moments[i, 2])
+        px, py, pz = positions[i, 0], positions[i, 1], positions[i, 2]
+        m = masses[i]
+        # Moment of the carried mass about the parent's origin: terms in (h + m p) keep the products few.
+        gx, gy, gz = hx + m * px, hy + m * py, hz + m * pz
+        # Upper triangle of R I R': xx, xy, xz, yy, yz, zz.
+        ax, ay, az = rotate(inertias, i, rotations[i, 0, 0], rotations[i, 0, 1], rotations[i, 0, 2])
+        bx, by, bz = rotate(inertias, i, rotations[i, 1, 0], rotations[i, 1, 1], rotations[i, 1, 2])
+        cx, cy, cz = rotate(inertias, i, rotations[i, 2, 0], rotations[i, 2, 1], rotations[i, 2, 2])
+        xx, xy, xz = rotate(rotations, i, ax, ay, az)
+        _, yy, yz = rotate(rotations, i, bx, by, bz)
+        _, _, zz = rotate(rotations, i, cx, cy, cz)
+        xx += py * gy + pz * gz + hy * py + hz * pz
+        yy += px * gx + pz * gz + hx * px + hz * pz
+        zz += px * gx + py * gy + hx * px + hy * py
+        xy -= gx * py + px * hy
+        xz -= gx * pz + px * hz
+        yz -= gy * pz + py * hz
+        masses[parent] += m
+        first_moments[parent, 0] += gx
+        first_moments[parent, 1] += gy
+        first_moments[parent, 2] += gz
+        inertias[parent, 0, 0] += xx
+        inertias[parent, 1, 1] += yy
+        inertias[parent, 2, 2] += zz
+        inertias[parent, 0, 1] += xy
+        inertias[parent, 1, 0] += xy
+        inertias[parent, 0, 2] += xz
+        inertias[parent, 2, 0] += xz
+        inertias[parent, 1, 2] += yz
+        inertias[parent, 2, 1] += yz
+
+
+@compiled
+def mass_matrix(
+    layout: Layout,
+    rotations: Any,
+    positions: Any,
+    masses: Any,
+    first_moments: Any,
+    inertias: Any,
+    force: Any,
+    matrix: Any,
+) -> None:
+    """Write the mass matrix: unit accelerations of one joint at a time on the composite bodies.
+
+    M[r, s] = S_r' X* I_c S_s for r on the way from s to the root; all else is 0. Rotor inertias stand on the diagonal
+    (Walker and Orin 1982; systems 19, 26).
+
+    Args:
+        layout: the tree of n bodies.
+        rotations: (n, 3, 3) from `place`.
+        positions: (n, 3) from `place`.
+        masses: (n,) of the composite bodies.
+        first_moments: (n, 3).
+        inertias: (n, 3, 3).
+        force: (n, 6) work space.
+        matrix: (nv, nv), zero where no joint carries another; written elsewhere.
+    """
+    for i in range(layout.parents.shape[0]):
+        for s in range(layout.v_start[i], layout.v_start[i] + layout.v_count[i]):
+            f0, f1, f2, f3, f4, f5 = momentum_of(masses, first_moments, inertias, i, layout.subspace, s)
+            force[i, 0], force[i, 1], force[i, 2] = f0, f1, f2
+            force[i, 3], force[i, 4], force[i, 5] = f3, f4, f5
+            j = i
+            while j >= 0:
+                for r in range(layout.v_start[j], layout.v_start[j] + layout.v_count[j]):
+                    entry = layout.subspace[r, 0] * force[j, 0]
+                    for row in range(1, 6):
+                        entry += layout.subspace[r, row] * force[j, row]
+                    matrix[r, s] = entry
+                    matrix[s, r] = entry
+                parent = layout.parents[j]
+                if parent >= 0:
+                    for row in range(6):
+                        force[parent, row] = 0.0
+                    add_force_to_parent(rotations, positions, j, force, parent)
+                j = parent
+            matrix[s, s] += layout.rotor_inertias[s]

@@ -1,0 +1,238 @@
+"""Many states at once: arrays of states checked and shaped, and the recursions over their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics.tree._articulated_body import accelerate, articulate
+from youbot_dynamics.dynamics.tree._derivatives import new_space, solve_derivatives, sweep_in, sweep_out
+from youbot_dynamics.dynamics.tree._layout import FLOATING, Layout
+from youbot_dynamics.dynamics.tree._recursion import (
+    composite_inertias,
+    forces,
+    gather,
+    mass_matrix,
+    motions,
+    place,
+    sines_and_cosines,
+)
+from youbot_dynamics.errors import InputError
+
+_FLOAT = np.dtype(np.float64)
+_UNIT = 1e-3  # what the length of a quaternion may be off; the recursions normalise it
+
+
+def state_rows(
+    names: Sequence[str],
+    layout: Layout,
+    q: Mapping[str, Any],
+    others: Mapping[str, Any],
+    external: ArrayLike | None,
+) -> tuple[Vector, list[Vector], Vector, bool]:
+    """Bring positions, speeds and wrenches to t rows; what comes as one state stands in every row.
+
+    Args:
+        names: [n] of the bodies, for messages.
+        layout: the tree.
+        q: name, value (nq,) or (t, nq), and nq.
+        others: name, value (nv,) or (t, nv), and nv, of speeds, accelerations or torques.
+        external: (n, 6) or (t, n, 6) wrenches on the bodies, None for none.
+
+    Returns:
+        Positions (t, nq), the others (t, nv), wrenches (t, n, 6) or (1, n, 6), whether there was one state only.
+
+    Raises:
+        InputError: a wrong shape, a number that is not finite, rows that do not match, or a quaternion that is none.
+    """
+    if external is None and all(_is_plain(*sized) for sized in (*q.values(), *others.values())):
+        states = [value[None] for value, _ in (*q.values(), *others.values())]
+        _check_quaternions(names, layout, states[0])
+        return states[0], states[1:], np.zeros((1, len(names), 6)), True
+    rows = {name: (_looked_at(name, value), width) for name, (value, width) in {**q, **others}.items()}
+    lengths = {len(value) for value, _ in rows.values() if value.ndim == 2}
+    wrenches, stacked = np.zeros((1, len(names), 6)), False
+    if external is not None:
+        forces = _looked_at("external", external)
+        stacked = forces.ndim == 3
+        wrenches = array("external", forces, (None, len(names), 6) if stacked else (len(names), 6))
+        wrenches = wrenches if stacked else wrenches[None]
+        lengths |= {len(wrenches)} if stacked else set()
+    if len(lengths) > 1:
+        found = " and ".join(str(n) for n in sorted(lengths))
+        raise InputError(", ".join(rows), got=f"{found} rows", expected="the same number of rows each")
+    single = not lengths
+    count = 1 if single else lengths.pop()
+    checked = []
+    for name, (value, width) in rows.items():
+        one = array(name, value, (None, width) if value.ndim == 2 else (width,))
+        checked.append(np.ascontiguousarray(np.broadcast_to(one, (count, width))))
+    _check_quaternions(names, layout, checked[0])
+    return checked[0], checked[1:], wrenches, single
+
+
+def one_state(names: Sequence[str], layout: Layout, q: Any, others: Mapping[str, Any]) -> tuple[Vector, list[Vector]]:
+    """Positions (nq,) and the others (nv,) of a question that is about one state.
+
+    Args:
+        names: [n] of the bodies, for messages.
+        layout: the tree.
+        q: value (nq,) and nq.
+        others: name, value (nv,) and nv.
+
+    Raises:
+        InputError: a wrong shape, rows of states too, a number that is not finite, or a quaternion that is none.
+    """
+    sized = {"q": q, **others}
+    position, *rest = (x if _is_plain(x, n) else array(name, x, (n,)) for name, (x, n) in sized.items())
+    _check_quaternions(names, layout, position[None])
+    return position, rest
+
+
+def _looked_at(name: str, value: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InputError(name, got="rows of different lengths", expected="numbers in rows of one length") from None
+
+
+def _is_plain(value: Any, width: int) -> bool:
+    """Tell whether a value is one state as the kernels take it; the long way through `array` costs 4 us each."""
+    plain = type(value) is np.ndarray and value.dtype is _FLOAT and value.shape == (width,) and value.flags.carray
+    return plain and all_finite(value)
+
+
+@compiled
+def all_finite(values: Vector) -> bool:
+    """Tell whether no element of values (n,) is NaN or infinite."""
+    for k in range(len(values)):
+        if not isfinite(values[k]):
+            return False
+    return True
+
+
+def _check_quaternions(names: Sequence[str], layout: Layout, q: Vector) -> None:
+    if len(layout.subspace) == q.shape[1]:  # as many speeds as positions: none floats
+        return
+    for i in (int(k) for k in np.flatnonzero(layout.kinds == FLOATING)):
+        start = int(layout.q_start[i]) + 3
+        off = np.abs(np.linalg.norm(q[:, start : start + 4], axis=1) - 1.0)
+        if np.any(off > _UNIT):
+            length = np.linalg.norm(q[np.argmax(off), start : start + 4])
+            raise InputError(
+                f"quaternion x y z w of body '{names[i]}' in q", got=f"length {length:.4g}", expected="length 1"
+            )
+
+
+def index_of(what: str, which: int | str, names: Sequence[str]) -> int:
+    """Index of a body or joint given by index or name.
+
+    Args:
+        what: "body" or "joint", for messages.
+        which: index or name.
+        names: [n] of all.
+
+    Raises:
+        InputError: there is none like that.
+    """
+    if isinstance(which, str):
+        if which not in names:
+            raise InputError(what, got=f"'{which}'", expected=f"one of {', '.join(names)}")
+        return names.index(which)
+    if not isinstance(which, (int, np.integer)) or not 0 <= which < len(names):
+        raise InputError(what, got=str(which), expected=f"0 to {len(names) - 1}")
+    return int(which)
+
+
+@compiled
+def places(layout: Layout, q: Vector, rotations: Vector, positions: Vector) -> None:
+    """Write the pose of every body in its parent: rotations (n, 3, 3), positions (n, 3), of q (nq,)."""
+    n = layout.parents.shape[0]
+    sines, cosines = np.zeros(n), np.zeros(n)
+    sines_and_cosines(layout, q, sines, cosines)
+    place(layout, q, sines, cosines, rotations, positions)
+
+
+@compiled
+def inverse_dynamics_rows(layout: Layout, q: Vector, v: Vector, a: Vector, external: Vector, tau: Vector) -> None:
+    """Write tau (t, nv) of q (t, nq), v (t, nv), a (t, nv) and wrenches external (t, n, 6) or (1, n, 6) (system 20)."""
+    n = layout.parents.shape[0]
+    rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
+    velocity, acceleration, joint = np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((n, 6))
+    momentum, force = np.zeros((n, 6)), np.zeros((n, 6))
+    for t in range(q.shape[0]):
+        places(layout, q[t], rotations, positions)
+        motions(layout, rotations, positions, v[t], a[t], velocity, acceleration, joint)
+        forces(layout, velocity, acceleration, external[t % external.shape[0]], momentum, force)
+        gather(layout, rotations, positions, force, tau[t])
+        for s in range(tau.shape[1]):
+            tau[t, s] += layout.rotor_inertias[s] * a[t, s]
+
+
+@compiled
+def mass_matrix_rows(layout: Layout, q: Vector, matrix: Vector) -> None:
+    """Write mass matrices (t, nv, nv) of q (t, nq); matrix comes in filled with zeros (system 26)."""
+    n = layout.parents.shape[0]
+    rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
+    masses, first_moments, inertias = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
+    force = np.zeros((n, 6))
+    for t in range(q.shape[0]):
+        places(layout, q[t], rotations, positions)
+        composite_inertias(layout, rotations, positions, masses, first_moments, inertias)
+        mass_matrix(layout, rotations, positions, masses, first_moments, inertias, force, matrix[t])
+
+
+@compiled
+def forward_dynamics_rows(
+    layout: Layout, rotors: Vector, q: Vector, v: Vector, tau: Vector, external: Vector, out: Vector
+) -> int:
+    """Write accelerations (t, nv) of q (t, nq), v (t, nv), tau (t, nv), external (t, n, 6) or (1, n, 6); rotors (nv,).
+
+    By Featherstone's recursion (systems 21-23).
+
+    Returns:
+        -1, or the body whose joint has nothing to accelerate.
+    """
+    n, nv = layout.parents.shape[0], v.shape[1]
+    rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
+    inertia, bias, product = np.zeros((n, 6, 6)), np.zeros((n, 6)), np.zeros((n, 6))
+    gain, pivot, rest = np.zeros((nv, 6)), np.zeros((n, 6, 6)), np.zeros(nv)
+    for t in range(q.shape[0]):
+        places(layout, q[t], rotations, positions)
+        wrenches = external[t % external.shape[0]]
+        stuck = articulate(
+            layout, rotors, rotations, positions, v[t], tau[t], wrenches, inertia, bias, product, gain, pivot, rest
+        )
+        if stuck >= 0:
+            return stuck
+        accelerate(layout, rotations, positions, product, gain, pivot, rest, out[t])
+    return -1
+
+
+@compiled
+def derivative_rows(
+    layout: Layout, q: Vector, v: Vector, a: Vector, external: Vector, dq: Vector, dv: Vector, matrix: Vector
+) -> None:
+    """Write d tau/d q, d tau/d v, M, each (t, nv, nv) zero on entry, of q (t, nq), v, a (t, nv), external (D-001-2)."""
+    n = layout.parents.shape[0]
+    rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
+    space, tau = new_space(n, v.shape[1]), np.zeros(v.shape[1])
+    for t in range(q.shape[0]):
+        places(layout, q[t], rotations, positions)
+        sweep_out(layout, rotations, positions, v[t], a[t], external[t % external.shape[0]], space)
+        sweep_in(layout, space, tau, dq[t], dv[t], matrix[t])
+
+
+@compiled
+def solve_derivative_rows(dq: Vector, dv: Vector, matrix: Vector) -> bool:
+    """Turn inverse into forward derivatives in place, each (t, nv, nv); False where M is not positive (D-001-2)."""
+    for t in range(dq.shape[0]):
+        if not solve_derivatives(dq[t], dv[t], matrix[t]):
+            return False
+    return True

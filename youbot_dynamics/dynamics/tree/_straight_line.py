@@ -1,0 +1,202 @@
+"""Straight-line code of certain trees: the recursions written out without loops, several times faster.
+
+Code for a tree is made by `scripts/write_straight_line.py` from the very recursions the loops run and shipped in
+`generated/`. It holds for one arrangement of joints and one direction of gravity; masses, inertias and rotors stay
+free.
+
+Fewer inertial numbers for the same joint torques: what a revolute joint cannot tell apart goes to its carrier.
+
+Mass on the axis of a joint, spread along it in any way, moves alike for every angle of the joint: it may as well
+belong to the body that carries the joint. Of each body's ten inertial numbers three can so be moved down: the mass,
+the first moment along the axis, and a rod along the axis, of inertia d (E - a a') about the joint. What is left are not
+the inertias of real bodies, and forces between bodies differ; joint torques and accelerations stay the same
+(base parameters: Gautier and Khalil 1990).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import HAVE_NUMBA
+from youbot_dynamics.dynamics.generated import youbot_arm
+from youbot_dynamics.dynamics.tree._articulated_body import carried_sizes
+from youbot_dynamics.dynamics.tree._layout import REVOLUTE, Layout
+from youbot_dynamics.dynamics.tree._spatial import ROUNDING
+
+
+def spared_axis(axis: Vector) -> int:
+    """Axis of the body's frame (0, 1, 2) whose moment of inertia regrouping clears; square to the joint's axis (3,)."""
+    return int(np.argmin(np.abs(axis)))
+
+
+def regrouped(layout: Layout) -> Layout:
+    """Layout of revolute joints along axes of their bodies' frames, with masses and two more numbers a body cleared.
+
+    Cleared are the mass, the first moment along the joint's axis and the moment of inertia about `spared_axis`.
+    """
+    masses, moments = np.array(layout.masses), np.array(layout.first_moments)
+    inertias = np.array(layout.inertias)
+    for i in reversed(layout.order):
+        axis, spared, parent = layout.axes[i], spared_axis(layout.axes[i]), int(layout.parents[i])
+        mass, along, rod = masses[i], float(axis @ moments[i]), inertias[i, spared, spared]
+        masses[i] = 0.0
+        moments[i] = np.where(np.abs(axis) > 0.5, 0.0, moments[i])
+        inertias[i] -= rod * (np.eye(3) - np.outer(axis, axis))
+        inertias[i, spared, spared] = 0.0
+        if parent < 0:
+            continue
+        p, a = layout.positions[i], layout.rotations[i] @ axis
+        h = along * a
+        masses[parent] += mass
+        moments[parent] += h + mass * p
+        inertias[parent] += rod * (np.eye(3) - np.outer(a, a))
+        inertias[parent] += (2.0 * p @ h + mass * p @ p) * np.eye(3)
+        inertias[parent] -= np.outer(p, h) + np.outer(h, p) + mass * np.outer(p, p)
+    return layout._replace(masses=masses, first_moments=moments, inertias=inertias)
+
+
+_SHIPPED: tuple[ModuleType, ...] = (youbot_arm,)
+# Inertial numbers of each body, and which of them is the rotor.
+STRIDE, ROTOR = 10, 9
+
+_SAME = 1e-14  # [m, rad] what another machine's sines may differ by
+_FLOAT = np.dtype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class StraightLine:
+    """Kernels for one tree of nv joints; each takes `parameters`, the inertial numbers of the tree.
+
+    Args:
+        parameters: (p,) first moments, inertias, rotor inertias and gravity, as `parameters_of` lays them out; a tuple
+            where there is no compiler, since plain Python is slow on elements of arrays.
+        kernels: the generated module; functions of one state check that their answer is finite and nothing else.
+        shape: of q, v and tau of one state.
+    """
+
+    parameters: Any
+    kernels: ModuleType
+    shape: tuple[int]
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any) -> Vector | None:
+        """Accelerations (nv,) of plain arrays q, v, tau (nv,); None where they need the checks of the long way."""
+        if not _plain(q, v, tau, self.shape):
+            return None
+        if not HAVE_NUMBA:
+            q, v, tau = _lists(q, v, tau)
+        out = np.empty(self.shape)
+        return out if self.kernels.forward_dynamics(q, v, tau, self.parameters, out) else None
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any) -> Vector | None:
+        """Torques (nv,) of plain arrays q, v, a (nv,); None where they need the checks of the long way."""
+        if not _plain(q, v, a, self.shape):
+            return None
+        if not HAVE_NUMBA:
+            q, v, a = _lists(q, v, a)
+        out = np.empty(self.shape)
+        return out if self.kernels.inverse_dynamics(q, v, a, self.parameters, out) else None
+
+    def mass_matrix(self, q: Any) -> Vector | None:
+        """Mass matrix (nv, nv) of a plain array q (nv,); None where it needs the checks of the long way."""
+        if not _plain(q, q, q, self.shape):
+            return None
+        if not HAVE_NUMBA:
+            (q,) = _lists(q)
+        out = np.empty((*self.shape, *self.shape))
+        return out if self.kernels.mass_matrix(q, self.parameters, out) else None
+
+    def derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Vector, Vector, Vector] | None:
+        """Derivatives, each (nv, nv), of plain arrays q, v, tau (nv,); None where they need the long way."""
+        if not _plain(q, v, tau, self.shape):
+            return None
+        if not HAVE_NUMBA:
+            q, v, tau = _lists(q, v, tau)
+        slopes = np.empty((3, *self.shape, *self.shape))
+        if not self.kernels.derivatives(q, v, tau, self.parameters, slopes):
+            return None
+        dq, dv, dtau = slopes
+        return dq, dv, dtau
+
+    def rows(self, name: str) -> Callable[..., None]:
+        """Kernel for rows of states, by its name without ending: compiled loops, else sums of whole columns."""
+        kernel: Callable[..., None] = getattr(self.kernels, f"{name}_{'rows' if HAVE_NUMBA else 'columns'}")
+        return kernel
+
+
+def _plain(q: Any, v: Any, tau: Any, shape: tuple[int]) -> bool:
+    """Tell whether three arguments are arrays the kernels take as they are: a look costs 0.3 us, the long way 10."""
+    return (
+        type(q) is type(v) is type(tau) is np.ndarray
+        and q.dtype is v.dtype is tau.dtype is _FLOAT
+        and q.shape == v.shape == tau.shape == shape
+        and q.flags.carray
+        and v.flags.carray
+        and tau.flags.carray
+        and (HAVE_NUMBA or bool(np.isfinite(q).all()))  # plain Python's sine refuses infinity by an error of its own
+    )
+
+
+def _lists(*states: Any) -> list[Any]:
+    """The form plain Python is fastest with."""
+    return [state.tolist() for state in states]
+
+
+def parameters_of(layout: Layout) -> Vector:
+    """Inertial numbers (10 n + 1,) of n bodies with a revolute joint each, in the order generated code reads.
+
+    For each body, regrouped: first moment x y z, inertia about the joint's origin xx yy zz xy xz yz, rotor inertia; at
+    the end the size of gravity.
+    """
+    free = regrouped(layout)
+    rows = [
+        [
+            *free.first_moments[i],
+            *np.diag(free.inertias[i]),
+            free.inertias[i, 0, 1],
+            free.inertias[i, 0, 2],
+            free.inertias[i, 1, 2],
+            free.rotor_inertias[i],
+        ]
+        for i in range(len(layout.parents))
+    ]
+    return np.array([*np.concatenate(rows), float(np.linalg.norm(layout.gravity))])
+
+
+def structure_of(layout: Layout) -> tuple[tuple[int, ...], Vector] | None:
+    """Parents, and geometry (n, 15) of axes, rotations, positions, where all joints turn about axes of their frames."""
+    in_order = np.array_equal(layout.order, np.arange(len(layout.parents)))
+    if not in_order or not np.all(layout.kinds == REVOLUTE) or not np.all(np.isin(np.abs(layout.axes), (0.0, 1.0))):
+        return None
+    n = len(layout.parents)
+    geometry = np.hstack([layout.axes, layout.rotations.reshape(n, 9), layout.positions])
+    return tuple(int(parent) for parent in layout.parents), geometry
+
+
+def find_straight_line(layout: Layout) -> StraightLine | None:
+    """Shipped code for this very tree, None where there is none."""
+    structure = structure_of(layout)
+    size = float(np.linalg.norm(layout.gravity))
+    for module in _SHIPPED:
+        if structure is None or structure[0] != module.PARENTS or size == 0.0 or not _resisted(layout):
+            continue
+        same = np.allclose(structure[1], np.array(module.GEOMETRY), rtol=0.0, atol=_SAME)
+        if same and np.array_equal(layout.gravity / size, np.array(module.GRAVITY_DIRECTION)):
+            numbers = parameters_of(layout)
+            numbers.setflags(write=False)
+            parameters = numbers if HAVE_NUMBA else tuple(numbers.tolist())
+            return StraightLine(parameters, module, (len(layout.parents),))
+    return None
+
+
+def _resisted(layout: Layout) -> bool:
+    """Generated code divides unchecked: tell whether each joint's rotor and own body resist it, whatever q."""
+    own = np.einsum("ni,nij,nj->n", layout.axes, layout.inertias, layout.axes)
+    masses, moments = np.zeros_like(own), np.zeros_like(own)
+    carried_sizes(layout, layout.positions, masses, moments)
+    return bool(np.all(own + layout.rotor_inertias > ROUNDING * moments))

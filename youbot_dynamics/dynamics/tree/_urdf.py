@@ -1,0 +1,332 @@
+"""Read the bodies and joints of a URDF file (format: wiki.ros.org/urdf/XML)."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector, excerpt, number
+from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.files import read_bytes
+from youbot_dynamics.kinematics.rotations import rpy_to_matrix
+
+# URDF's joint types and ours; a continuous joint is a revolute one without end stops.
+_TYPES = {
+    "fixed": "fixed",
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "floating": "floating",
+}
+
+
+LARGEST = 5_000_000  # [bytes] of a URDF file or text
+_LONGEST_PATH = 300  # characters of it in a message
+_INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a URDF says a joint may do; infinite where it says nothing.
+
+    Args:
+        lower: smallest position [rad or m].
+        upper: largest position [rad or m].
+        velocity: largest speed [rad/s or m/s].
+        effort: largest torque or force [N m or N].
+    """
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A body and the joint that carries it.
+
+    Args:
+        name: of the link.
+        joint: name of its joint, empty for the root.
+        parent: name of the link that carries it, empty for the root.
+        joint_type: "fixed", "revolute", "prismatic" or "floating".
+        axis: (3,) of the joint, in the link's frame.
+        placement: (4, 4) joint frame in the parent's.
+        mass: [kg].
+        centre_of_mass: (3,) in the link's frame [m].
+        inertia: (3, 3) about the centre of mass, in the link's axes [kg m2].
+        limits: of the joint.
+        damping: of the joint [N m s/rad or N s/m]; read, not applied: friction is a model of its own (`lugre`).
+        friction: of the joint [N m or N]; read, not applied.
+    """
+
+    name: str
+    joint: str
+    parent: str
+    joint_type: str
+    axis: Vector
+    placement: Vector
+    mass: float
+    centre_of_mass: Vector
+    inertia: Vector
+    limits: Limits
+    damping: float
+    friction: float
+
+
+def read_urdf(
+    path_or_text: str | Path, start: str | None = None, locked: Sequence[str] = (), limit: int = LARGEST
+) -> tuple[Link, ...]:
+    """Links of a URDF file or text, the first one first and every parent before its children.
+
+    Args:
+        path_or_text: the file, in the encoding its XML declares (UTF-8 if it declares none), or its text (starting
+            with `<`).
+        start: link to begin with, leaving out what does not hang on it; the root by default.
+        locked: names of joints that come out as fixed.
+        limit: most bytes the file may have, before `files.scaled`.
+
+    Raises:
+        ModelError: not XML or no robot in it, a name twice or unknown, a link with two parents (a loop), no or
+            several roots, an unknown joint type, a joint that mimics another and is not locked, a revolute or prismatic
+            joint without <limit>, an <inertial> without mass or inertia (it has none by mistake, or the attribute is
+            misspelt), negative damping, friction, speed or effort, or something that is no number.
+        InputError: neither a path nor a text, or a single name where `locked` wants a list.
+    """
+    root, source = _parse(path_or_text, limit)
+    bodies = {_name(element, source): element for element in _once(root, "link", source)}
+    carried: dict[str, ElementTree.Element] = {}
+    for element in _once(root, "joint", source):
+        child, parent = (_end(element, end, source) for end in ("child", "parent"))
+        for end in (child, parent):
+            if end not in bodies:
+                raise ModelError(
+                    f"joint '{_name(element, source)}' of {source}", got=f"link '{end}'", expected="a link"
+                )
+        if child in carried:
+            raise ModelError(
+                f"link '{child}' of {source}",
+                got=f"two joints that carry it, '{_name(carried[child], source)}' and '{_name(element, source)}'",
+                expected="an open tree, one parent each",
+            )
+        carried[child] = element
+    if not bodies:
+        raise ModelError(source, got="no link", expected="at least one", remedy="expand xacro files first")
+    roots = [name for name in bodies if name not in carried]
+    if len(roots) != 1:
+        raise ModelError(
+            f"links of {source}",
+            got=f"roots {', '.join(roots)}" if roots else "a loop: every link is carried by another",
+            expected="one root",
+        )
+    children: dict[str, list[str]] = {}
+    for child, element in carried.items():
+        children.setdefault(_end(element, "parent", source), []).append(child)
+    order, waiting = [], [roots[0]]
+    while waiting:
+        name = waiting.pop()
+        order.append(name)
+        waiting += reversed(children.get(name, []))
+    if len(order) < len(bodies):
+        loop = sorted(set(bodies) - set(order))
+        raise ModelError(f"links of {source}", got=f"a loop of {', '.join(loop)}", expected="an open tree")
+    links = [_link(name, bodies[name], carried.get(name), source) for name in order]
+    chosen = [
+        replace(link, joint_type="fixed") if link.joint in locked else link for link in _from(start, links, source)
+    ]
+    _check_locked(locked, links, source)
+    for link in chosen[1:]:
+        mimic = carried[link.name].find("mimic")
+        if mimic is not None and link.joint_type != "fixed":
+            raise ModelError(
+                f"joint '{link.joint}' of {source}",
+                got=f"<mimic> of joint '{mimic.get('joint', '')}'",
+                expected="a joint that moves by itself",
+                remedy=f"lock it (locked=['{link.joint}']), or take <mimic> out to let it move by itself",
+            )
+    return tuple(chosen)
+
+
+def _from(start: str | None, links: list[Link], source: str) -> list[Link]:
+    first = links[0].name if start is None else start
+    names = [link.name for link in links]
+    if first not in names:
+        raise ModelError(f"root link '{first}' of {source}", got="no such link", expected=f"one of {', '.join(names)}")
+    kept = {first}
+    for link in links:  # parents come before their children
+        if link.parent in kept:
+            kept.add(link.name)
+    return [link for link in links if link.name in kept]
+
+
+def _check_locked(locked: Sequence[str], links: list[Link], source: str) -> None:
+    if isinstance(locked, str):
+        raise InputError("locked", got=f"'{locked}'", expected=f"a list of names, such as ['{locked}']")
+    joints = [link.joint for link in links[1:]]
+    for name in locked:
+        if name not in joints:
+            raise ModelError(
+                f"locked joint '{name}' of {source}", got="no such joint", expected=f"one of {', '.join(joints)}"
+            )
+
+
+def _parse(path_or_text: str | Path, limit: int) -> tuple[ElementTree.Element, str]:
+    if not isinstance(path_or_text, (str, Path)):
+        raise InputError("URDF", got=excerpt(path_or_text), expected="a path, or the text of one")
+    source = "the URDF text"
+    # A byte order mark that was read as text is a character of its own.
+    content: str | bytes = str(path_or_text).lstrip("\ufeff \t\r\n")
+    if isinstance(path_or_text, Path) or not str(content).startswith("<"):
+        name = str(path_or_text)
+        source = Path(name).name
+        shown = name if len(name) <= _LONGEST_PATH else f"{name[:_LONGEST_PATH]}..."
+        content = read_bytes(name, ModelError, f"URDF file {shown}", "a file that can be read", limit)
+    try:
+        root = ElementTree.fromstring(content)
+    except (ElementTree.ParseError, LookupError, ValueError) as problem:  # the last two: an unknown encoding
+        raise ModelError(
+            source, got=f"no XML: {problem}", expected="a URDF", remedy="expand xacro files first"
+        ) from None
+    if root.tag != "robot":
+        raise ModelError(source, got=f"<{root.tag}>", expected="<robot>")
+    return root, source
+
+
+def _name(element: ElementTree.Element, source: str) -> str:
+    name = element.get("name", "")
+    if not name:
+        raise ModelError(f"<{element.tag}> of {source}", got="no name", expected="a name")
+    return name
+
+
+def _once(root: ElementTree.Element, tag: str, source: str) -> list[ElementTree.Element]:
+    elements = root.findall(tag)
+    for name, count in Counter(_name(element, source) for element in elements).items():
+        if count > 1:
+            raise ModelError(f"{tag} '{name}' of {source}", got=f"{count} of that name", expected="one")
+    return elements
+
+
+def _end(joint: ElementTree.Element, end: str, source: str) -> str:
+    element = joint.find(end)
+    if element is None or not element.get("link"):
+        raise ModelError(f"joint '{_name(joint, source)}' of {source}", got=f"no {end}", expected=f"a {end} link")
+    return element.get("link", "")
+
+
+def _numbers(
+    thing: str, element: ElementTree.Element | None, key: str, default: str, *, bounded: bool = True
+) -> Vector:
+    text = default if element is None else element.get(key, default)
+    try:
+        found = np.array([_float(word) for word in text.split()])
+    except ValueError:
+        found = np.array([])
+    wanted = len(default.split())
+    if len(found) != wanted or np.isnan(found).any() or (bounded and np.isinf(found).any()):
+        expected = f"{wanted} number(s){', none infinite' if bounded else ''}"
+        raise ModelError(f"{thing} {key}", got=f"'{text}'", expected=expected)
+    return found
+
+
+def _float(word: str) -> float:
+    if not word.isascii() or "_" in word:  # Python's own numbers may have both
+        raise ValueError
+    return float(word)
+
+
+def _pose(thing: str, parent: ElementTree.Element | None) -> Vector:
+    origin = None if parent is None else parent.find("origin")
+    pose = np.eye(4)
+    pose[:3, 3] = _numbers(thing, origin, "xyz", "0 0 0")
+    roll, pitch, yaw = _numbers(thing, origin, "rpy", "0 0 0")
+    pose[:3, :3] = rpy_to_matrix(roll, pitch, yaw)
+    return pose
+
+
+def _with(
+    thing: str, parent: ElementTree.Element, tag: str, needed: Sequence[str], allowed: Sequence[str]
+) -> ElementTree.Element:
+    """Child of an element that must be there, with its attributes spelt right: what is not found would count as 0."""
+    element = parent.find(tag)
+    if element is None:
+        raise ModelError(thing, got=f"no <{tag}> in its <{parent.tag}>", expected="one")
+    for key in needed:
+        if key not in element.attrib:
+            given = f"no {key}, but {', '.join(element.keys())}" if element.keys() else f"no {key}"
+            raise ModelError(f"{thing} {tag}", got=given, expected=f"{', '.join(needed)}")
+    for key in element.keys():
+        if key not in (*needed, *allowed):
+            raise ModelError(f"{thing} {tag}", got=f"'{key}'", expected=f"{', '.join((*needed, *allowed))}")
+    return element
+
+
+def _link(name: str, body: ElementTree.Element, joint: ElementTree.Element | None, source: str) -> Link:
+    thing = f"link '{name}' of {source}"
+    inertial = body.find("inertial")
+    frame = _pose(thing, inertial)
+    mass, inertia = 0.0, np.zeros((3, 3))
+    if inertial is not None:
+        weight = _with(thing, inertial, "mass", ("value",), ())
+        mass = float(_numbers(f"{thing} mass", weight, "value", "0")[0])
+        # Products of inertia are often left out where they are 0.
+        tensor = _with(thing, inertial, "inertia", _INERTIA[:3], _INERTIA[3:])
+        xx, yy, zz, xy, xz, yz = (float(_numbers(f"{thing} inertia", tensor, key, "0")[0]) for key in _INERTIA)
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    rotation = frame[:3, :3]
+    if joint is None:
+        kind, limits, damping, friction, carrier, parent = "fixed", Limits(), 0.0, 0.0, "", ""
+        axis = np.array([1.0, 0.0, 0.0])
+    else:
+        carrier, parent = _name(joint, source), _end(joint, "parent", source)
+        thing = f"joint '{carrier}' of {source}"
+        kind = joint.get("type", "")
+        if kind not in _TYPES:
+            raise ModelError(thing, got=f"type '{kind}'", expected=f"one of {', '.join(_TYPES)}")
+        axis = _numbers(thing, joint.find("axis"), "xyz", "1 0 0")
+        dynamics = joint.find("dynamics")
+        damping, friction = (
+            number(f"{thing} {key}", _numbers(thing, dynamics, key, "0")[0], low=0.0) for key in ("damping", "friction")
+        )
+        limits = _limits(thing, kind, joint.find("limit"))
+    return Link(
+        name=name,
+        joint=carrier,
+        parent=parent,
+        joint_type=_TYPES[kind],
+        axis=axis,
+        placement=_pose(thing, joint),
+        mass=mass,
+        centre_of_mass=frame[:3, 3],
+        inertia=rotation @ inertia @ rotation.T,
+        limits=limits,
+        damping=damping,
+        friction=friction,
+    )
+
+
+def _limits(thing: str, kind: str, element: ElementTree.Element | None) -> Limits:
+    bounded = kind in ("revolute", "prismatic")
+    if element is None and bounded:
+        raise ModelError(
+            thing,
+            got=f"no <limit> of a {kind} joint",
+            expected="its lower, upper, effort and velocity",
+            remedy="a joint that turns without end is of type 'continuous'",
+        )
+    # URDF: a lower or upper that is not given is 0.
+    defaults = {"lower": "0", "upper": "0"} if bounded else {"lower": "-inf", "upper": "inf"}
+    defaults |= {"velocity": "inf", "effort": "inf"}
+    values = {key: float(_numbers(thing, element, key, text, bounded=False)[0]) for key, text in defaults.items()}
+    for key in ("velocity", "effort"):
+        if values[key] < 0.0:
+            raise ModelError(f"{thing} {key}", got=f"{values[key]:g}", expected="0 or more")
+    if values["lower"] > values["upper"]:
+        raise ModelError(thing, got=f"limits {values['lower']:g} to {values['upper']:g}", expected="lower <= upper")
+    return Limits(**values)

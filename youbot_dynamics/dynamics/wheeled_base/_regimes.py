@@ -1,0 +1,313 @@
+"""Which wheels carry the base, which roll and which slide, and the accelerations that follow (systems 52-54)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from youbot_dynamics.arrays import Flags, Vector
+from youbot_dynamics.dynamics.normal_forces import Plate
+from youbot_dynamics.dynamics.wheeled_base._contact import Contacts, solve_friction
+from youbot_dynamics.errors import InputError
+
+REST = 1e-4  # [m/s] contact slower than this stands still: it may roll, and the direction of its slip is undefined
+_RANK = 1e-9  # singular values below this share of the largest count as 0
+_ON_THE_CONE = 1e-9  # relative
+_STARTS = 1e-4  # [m/s2] contact acceleration from which a wheel counts as sliding off
+_FORCE_TOLERANCE = 1e-12  # of the weight
+_SWEEPS = 5000
+_SETS_OF_WHEELS = 255  # tried before the search for those that carry the base is given up: all sets of 8 wheels
+
+
+@dataclass(frozen=True, eq=False)
+class BaseEquations:
+    """M u' = h + C' T with N = N_0 + N_u u', at one state: all that the regimes need; u, r, m as in `Contacts`.
+
+    Attributes:
+        mass: (m, m) mass matrix M.
+        load: (m,) torques and velocity products h.
+        contact: kinematics of the contacts.
+        friction: (n,) mu.
+        plate: of the base on the wheels that carry it; the others have neither normal force nor friction.
+        floor_load: (3,) weight and its first moments, as `Plate` takes them, for u' = 0.
+        floor_load_of_motion: (3, m) what u' adds to them.
+        free_normals: (n,) N_0 [N].
+        normals_of_motion: (n, m) N_u.
+    """
+
+    mass: Vector
+    load: Vector
+    contact: Contacts
+    friction: Vector
+    plate: Plate
+    floor_load: Vector
+    floor_load_of_motion: Vector
+    free_normals: Vector = field(init=False)
+    normals_of_motion: Vector = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Share the load."""
+        object.__setattr__(self, "free_normals", self.plate.forces_of_load @ self.floor_load)
+        object.__setattr__(self, "normals_of_motion", self.plate.forces_of_load @ self.floor_load_of_motion)
+
+    def moving(self) -> Flags:
+        """Flags (n,): the contact moves over the floor, so it slides."""
+        squares = np.bincount(self.contact.owner, self.contact.velocities**2, len(self.friction))
+        flags: Flags = squares > REST**2
+        return flags
+
+    def normals(self, acceleration: Vector) -> Vector:
+        """Normal forces (n,) [N] under an acceleration (m,)."""
+        forces: Vector = self.free_normals + self.normals_of_motion @ acceleration
+        return forces
+
+    def presses(self, acceleration: Vector) -> Flags:
+        """Flags (n,) of the wheels the base presses on under an acceleration (m,); see `Plate.presses`."""
+        return self.plate.presses(self.floor_load + self.floor_load_of_motion @ acceleration)
+
+    def with_sliding(self) -> tuple[Vector, Vector, Vector]:
+        """Mass (m, m) and load (m,) with the friction of the sliding wheels moved in, and its directions (r, n).
+
+        T = -mu N v/|v| (9a, 10a) with N affine in the acceleration: the mass matrix loses its symmetry.
+        """
+        contact = self.contact
+        push = np.zeros((len(contact.owner), len(self.friction)))
+        for i in np.flatnonzero(self.moving()):
+            mine = contact.owner == i
+            velocity = contact.velocities[mine]
+            push[mine, i] = -self.friction[i] * velocity / np.linalg.norm(velocity)
+        through = contact.rows.T @ push
+        return self.mass - through @ self.normals_of_motion, self.load + through @ self.free_normals, push
+
+
+class Accelerated(Protocol):
+    """An answer of the equations."""
+
+    @property
+    def acceleration(self) -> Vector:
+        """Generalised acceleration u' (m,)."""
+
+
+Answer = TypeVar("Answer", bound=Accelerated)
+
+
+def on_pressed_wheels(
+    equations: BaseEquations, solve: Callable[[BaseEquations], Answer]
+) -> tuple[BaseEquations, Answer]:
+    """Solve the equations on that set of wheels, of all n, on which the base then presses: N >= 0 on each.
+
+    All wheels first, then those the last answer pressed on, so a wheel also comes back; where that runs in a circle,
+    every set of up to eight wheels, the large ones first. More wheels have too many sets: there the small ones come
+    first, for it is a load that tips that runs in circles, and the search ends after 255.
+
+    While all wheels slide at known speeds there is a set: forces N >= 0 with the sum m g push the load to a place that
+    gives such forces again, and continuously so. Where wheels may stick, or slip by what they are about to do, there
+    need not be one: high loads with much friction jam (Painleve's paradox). With random torques, wheels up to 0.25 m
+    from the centre and mu up to 1.5, that was so for 4 of 293 steps with the centre of mass 0.3 m to 3 m high, and
+    for none of 106 steps at 0.05 m.
+
+    Args:
+        equations: of the base on all its wheels.
+        solve: answers the equations on the wheels of their plate.
+
+    Raises:
+        InputError: no set fits, or none was found: friction that jams the base.
+    """
+    n = len(equations.friction)
+    sizes = range(n, 0, -1) if 2**n <= _SETS_OF_WHEELS + 1 else range(1, n)
+    every = (chosen for size in sizes for chosen in combinations(range(n), size))
+    following: tuple[int, ...] | None = tuple(range(n))
+    tried: set[tuple[int, ...]] = set()
+    why: InputError | None = None
+    while following is not None and len(tried) < _SETS_OF_WHEELS:
+        tried.add(following)
+        carrying = np.isin(np.arange(n), following)
+        on_these = equations if carrying.all() else replace(equations, plate=equations.plate.on(carrying))
+        try:
+            answer = solve(on_these)
+        except InputError as error:
+            pressed, why = following, error
+        else:
+            pressed = tuple(np.flatnonzero(on_these.presses(answer.acceleration)).tolist())
+            if pressed == following:
+                return on_these, answer
+        following = pressed if pressed and pressed not in tried else next((s for s in every if s not in tried), None)
+    raise InputError(
+        "friction of the wheels",
+        got="no set of wheels that carries the base under its law",
+        expected="a lower centre of mass or friction",
+    ) from why
+
+
+@dataclass(frozen=True, eq=False)
+class RegimeSolution:
+    """One solution of the equations.
+
+    Attributes:
+        acceleration: (m,) u'.
+        row_forces: (r,) friction along each direction of the contacts [N].
+        normals: (n,) [N].
+        rolling: (n,) of bool.
+        rank: number of independent rolling constraints.
+        constraints: their number.
+        residual: largest rolling acceleration that no motion gives [m/s2].
+    """
+
+    acceleration: Vector
+    row_forces: Vector
+    normals: Vector
+    rolling: Flags
+    rank: int
+    constraints: int
+    residual: float
+
+    def inside_cones(self, equations: BaseEquations) -> bool:
+        """True if every rolling wheel is held: |T| <= mu N, and its rolling is possible at all."""
+        squares = np.bincount(equations.contact.owner, self.row_forces**2, len(self.normals))
+        limits = equations.friction * np.maximum(self.normals, 0.0)
+        held = np.sqrt(squares) <= limits * (1.0 + _ON_THE_CONE) + 1e-9
+        return bool(np.all(held[self.rolling])) and self.residual <= _ON_THE_CONE
+
+
+def solve_regimes(equations: BaseEquations, rolling: Flags) -> RegimeSolution:
+    """Accelerations when the flagged wheels (n,) roll, whatever force it takes, and those that move slide.
+
+    The rolling rows are redundant in most states (D-004-9): with 3 + n accelerations in 2n rows of plain wheels they
+    must be for n >= 4, and for 3 moving wheels the axles meet in the instantaneous centre of rotation. The
+    accelerations are unique all the same; the smallest forces are returned.
+
+    Raises:
+        InputError: sliding friction that jams the base (no unique acceleration).
+    """
+    contact = equations.contact
+    held = rolling[contact.owner]
+    mass, load, push = equations.with_sliding()
+    acceleration, forces, rank, residual = _constrained(
+        equations.mass, mass, load, contact.rows[held], -contact.drift[held]
+    )
+    normals = equations.normals(acceleration)
+    rows = push @ normals
+    rows[held] = forces
+    return RegimeSolution(acceleration, rows, normals, rolling, rank, int(np.sum(held)), residual)
+
+
+def solve_cones(equations: BaseEquations) -> RegimeSolution:
+    """Accelerations by the friction law alone: each wheel at rest stays or slides off, whichever its cone allows.
+
+    A wheel at rest that cannot be held slides against the acceleration that remains (D-004-7).
+
+    Raises:
+        InputError: friction that jams the base, or no set of forces that obeys the law.
+    """
+    contact = equations.contact
+    at_rest = equations.plate.carrying & ~equations.moving()
+    mass, load, push = equations.with_sliding()
+    answer = friction_of_contacts(equations, mass, load, at_rest, contact.drift)
+    acceleration = answer.acceleration
+    normals = equations.normals(acceleration)
+    starts = np.abs(contact.rows @ acceleration + contact.drift)
+    largest = np.zeros(len(at_rest))
+    np.maximum.at(largest, contact.owner, starts)
+    rolling = at_rest & (largest <= _STARTS)
+    kept = contact.rows[rolling[contact.owner]]
+    rank = _rank(np.asarray(np.linalg.svd(kept @ _whitening(equations.mass).T, compute_uv=False), dtype=np.float64))
+    residual = float(np.max(largest[rolling], initial=0.0))
+    rows = push @ normals + answer.row_forces
+    return RegimeSolution(acceleration, rows, normals, rolling, rank, len(kept), residual)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactAnswer:
+    """Generalised acceleration u' (m,) and the friction (r,) [N] along each direction of the contacts that make it."""
+
+    acceleration: Vector
+    row_forces: Vector
+
+
+def friction_of_contacts(
+    equations: BaseEquations, mass: Vector, load: Vector, chosen: Flags, motion: Vector
+) -> ContactAnswer:
+    """Accelerations (m,) and friction forces of the chosen wheels (n,), each obeying Coulomb's law; see friction_cone.
+
+    Args:
+        equations: of the base.
+        mass: (m, m), with the friction of the wheels not chosen moved in.
+        load: (m,), likewise.
+        chosen: (n,) of bool; the others get no force here.
+        motion: (r,) motion of the contacts without u': their velocity products, or their velocity over a step.
+
+    Raises:
+        InputError: friction that jams the base, or no set of forces that obeys the law.
+    """
+    contact = equations.contact
+    held = chosen[contact.owner]
+    rows = contact.rows[held]
+    first = np.searchsorted(contact.owner[held], np.append(np.flatnonzero(chosen), len(chosen)))
+    _refuse_jam(mass)
+    answer = np.asarray(np.linalg.solve(mass, np.column_stack([load, rows.T])), dtype=np.float64)
+    free, of_forces = answer[:, 0], answer[:, 1:]
+    forces = np.zeros(len(rows))
+    mobility = rows @ of_forces
+    weight = float(np.sum(np.abs(equations.free_normals)))
+    left = solve_friction(
+        mobility,
+        rows @ free + motion[held],
+        first,
+        equations.friction[chosen],
+        equations.normals(free)[chosen],
+        np.ascontiguousarray((equations.normals_of_motion @ of_forces)[chosen]),
+        forces,
+        _FORCE_TOLERANCE * weight,
+        _SWEEPS,
+    )
+    if not left <= max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
+        raise InputError("friction of the wheels", got="no consistent forces", expected="a base that does not jam")
+    row_forces = np.zeros(len(held))
+    row_forces[held] = forces
+    return ContactAnswer(free + of_forces @ forces, row_forces)
+
+
+def _whitening(mass: Vector) -> Vector:
+    """Matrix W with u' = W' w such that w'w/2 is the energy of acceleration: makes metres and radians comparable."""
+    inverse: Vector = np.linalg.inv(np.linalg.cholesky(mass))
+    return inverse
+
+
+def _rank(sizes: Vector) -> int:
+    return int(np.sum(sizes > _RANK * sizes[0])) if len(sizes) else 0
+
+
+def _refuse_jam(matrix: Vector) -> None:
+    if len(matrix) and np.linalg.cond(matrix) > 1.0 / np.finfo(float).eps:
+        raise InputError(
+            "friction of the wheels", got="a base that jams", expected="a lower centre of mass or friction"
+        )
+
+
+def _constrained(
+    metric: Vector, mass: Vector, load: Vector, rows: Vector, wanted: Vector
+) -> tuple[Vector, Vector, int, float]:
+    """Solve mass a = load + rows' T with rows a = wanted, whatever the rank of rows; the smallest T.
+
+    One singular value decomposition splits the accelerations (m,), in the metric of the true mass matrix, into those
+    the k rows fix and those they leave free.
+
+    Returns:
+        Accelerations (m,), forces (k,), rank, and the largest part of `wanted` that no acceleration gives.
+    """
+    whitening = _whitening(metric)
+    scaled_mass, scaled_load, scaled_rows = whitening @ mass @ whitening.T, whitening @ load, rows @ whitening.T
+    left, sizes, right = np.linalg.svd(scaled_rows, full_matrices=True)
+    rank = _rank(sizes)
+    fixed, free = right[:rank], right[rank:]
+    w = fixed.T @ ((left[:, :rank].T @ wanted) / sizes[:rank])
+    reduced = free @ scaled_mass @ free.T
+    _refuse_jam(reduced)
+    w = w + free.T @ np.linalg.solve(reduced, free @ (scaled_load - scaled_mass @ w))
+    forces = left[:, :rank] @ ((fixed @ (scaled_mass @ w - scaled_load)) / sizes[:rank])
+    missing = wanted - scaled_rows @ w
+    return whitening.T @ w, forces, rank, float(np.max(np.abs(missing), initial=0.0))

@@ -1,0 +1,327 @@
+"""Fast simulation of a wheeled base with regularised friction (systems 42-56)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Flags, Vector, array, excerpt, number, read_only
+from youbot_dynamics.compiled import HAVE_NUMBA
+from youbot_dynamics.dynamics.normal_forces import FELT
+from youbot_dynamics.dynamics.wheeled_base._base import WheeledBase
+from youbot_dynamics.dynamics.wheeled_base._contact import BaseState, contacts
+from youbot_dynamics.dynamics.wheeled_base._kernel import advance, has_gained
+from youbot_dynamics.dynamics.wheeled_base._regimes import (
+    BaseEquations,
+    ContactAnswer,
+    friction_of_contacts,
+    on_pressed_wheels,
+)
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.kinematics.planar import integrate
+
+
+@dataclass(frozen=True, eq=False)
+class BaseStep:
+    """One step of `step`.
+
+    Attributes:
+        state: after it.
+        tangential_forces: (n, 2) friction on each wheel during it, body axes at its end [N].
+        normal_forces: (n,) never negative [N].
+        lifted: (n,) True where the wheel left the floor: no normal force, no friction.
+        contact_velocities: (n, 2) of the contact points at its end, body axes [m/s].
+        friction_work: done by friction on the contacts, never positive [J].
+    """
+
+    state: BaseState
+    tangential_forces: Vector
+    normal_forces: Vector
+    lifted: Flags
+    contact_velocities: Vector
+    friction_work: float
+
+    @property
+    def tips_over(self) -> bool:
+        """True if a wheel has lifted; see `wheeled_base.BaseMotion.tips_over`."""
+        return bool(np.any(self.lifted))
+
+
+def step(
+    base: WheeledBase,
+    state: BaseState,
+    wheel_torques: ArrayLike,
+    steering_torques: ArrayLike | None = None,
+    dt: float = 1e-3,
+) -> BaseStep:
+    """State after `dt` under constant torques, with friction that is consistent with the *end* of the step.
+
+    Each contact either stands still at the end with |T| <= mu N, or T = -mu N v/|v| with v at the end: rolling,
+    slip, the change between them and rest are one law, without a threshold of speed and without chatter (D-004-7).
+    Wheels that would have to be pulled down lift, as in `WheeledBase.motion`.
+    First order in dt. Slower than `simulate`, but stuck wheels do not creep.
+
+    Args:
+        base: body and n wheels.
+        state: at the start.
+        wheel_torques: (n,) [N m].
+        steering_torques: (n,) [N m], default 0.
+        dt: [s].
+
+    Raises:
+        InputError: wrong shapes, NaN, a torque on a steering that is not there, or friction that jams the base, as
+            a high load can (`_regimes.on_pressed_wheels`).
+        ModelError: a step that is not positive.
+    """
+    dt = number("dt", dt, "s", above=0.0)
+    if not isinstance(state, BaseState):
+        raise InputError("state", got=excerpt(state), expected="a BaseState")
+    assert state.pose is not None and state.steering_angles is not None and state.steering_rates is not None
+    # Move first, with the velocity seen from the axes after the turn; then change the velocity there. So the contact
+    # velocity that friction makes 0 is exactly that of the state returned.
+    turn = dt * state.twist[2]
+    c, s = np.cos(turn), np.sin(turn)
+    vx, vy, yaw_rate = state.twist
+    moved = BaseState(
+        twist=np.array([c * vx + s * vy, c * vy - s * vx, yaw_rate]),
+        wheel_speeds=state.wheel_speeds,
+        steering_angles=state.steering_angles + dt * state.steering_rates,
+        steering_rates=state.steering_rates,
+        pose=integrate(state.pose, state.twist, dt),
+    )
+    equations = base.equations(moved, wheel_torques, steering_torques)
+    contact, n, steerable = equations.contact, len(base.wheels), base.steerable
+    before = contact.velocities / dt
+
+    def rub(on_these: BaseEquations) -> ContactAnswer:
+        return friction_of_contacts(on_these, on_these.mass, on_these.load, on_these.plate.carrying, before)
+
+    on_these, answer = on_pressed_wheels(equations, rub)
+    acceleration, row_forces = answer.acceleration, answer.row_forces
+    row_speeds = dt * (contact.rows @ acceleration + before)
+    forces, velocities = np.zeros((n, 2)), np.zeros((n, 2))
+    np.add.at(forces, contact.owner, row_forces[:, None] * contact.directions)
+    np.add.at(velocities, contact.owner, row_speeds[:, None] * contact.directions)
+    rates = state.steering_rates.copy()
+    rates[steerable] += dt * (acceleration[3 : 3 + len(steerable)] - acceleration[2])
+    after = BaseState(
+        twist=moved.twist + dt * acceleration[:3],
+        wheel_speeds=state.wheel_speeds + dt * acceleration[3 + len(steerable) :],
+        steering_angles=moved.steering_angles,
+        steering_rates=rates,
+        pose=moved.pose,
+    )
+    normals = np.maximum(on_these.normals(acceleration), 0.0)  # rounding
+    lifted = ~on_these.plate.carrying
+    return BaseStep(after, forces, normals, lifted, velocities, dt * float(row_forces @ row_speeds))
+
+
+SLIP_SPEED = 0.01  # [m/s] over which friction rises to its full value
+
+
+@dataclass(frozen=True, eq=False)
+class BaseRun:
+    """What a simulated base did: k steps of n wheels, the start included.
+
+    Attributes:
+        poses: (k + 1, 3) x, y, yaw in the fixed frame [m, m, rad].
+        twists: (k + 1, 3) in body axes [m/s, m/s, rad/s].
+        wheel_speeds: (k + 1, n) [rad/s].
+        wheel_angles: (k + 1, n) turned since the start [rad].
+        steering_angles: (k + 1, n) relative to the body [rad].
+        steering_rates: (k + 1, n) [rad/s].
+        normal_forces: (k + 1, n) of the step that led there, never negative; the first row is the weight at rest [N].
+        lifted: (k + 1, n) True where the wheel would have had to be pulled down: it had left the floor.
+    """
+
+    poses: Vector
+    twists: Vector
+    wheel_speeds: Vector
+    wheel_angles: Vector
+    steering_angles: Vector
+    steering_rates: Vector
+    normal_forces: Vector
+    lifted: Flags
+
+    @property
+    def smallest_normal_force(self) -> float:
+        """Margin against tipping over during the run [N]; 0 once a wheel has lifted."""
+        return float(np.min(self.normal_forces))
+
+    @property
+    def tips_over(self) -> bool:
+        """True if a wheel lifted off; see `wheeled_base.BaseMotion.tips_over`: the body was kept level meanwhile."""
+        return bool(np.any(self.lifted))
+
+    def state(self, step: int = -1) -> BaseState:
+        """State after `step` steps, from which another run can start."""
+        return BaseState(
+            self.twists[step],
+            self.wheel_speeds[step],
+            self.steering_angles[step],
+            self.steering_rates[step],
+            self.poses[step],
+        )
+
+
+def simulate(
+    base: WheeledBase,
+    state: BaseState,
+    wheel_torques: ArrayLike,
+    steering_torques: ArrayLike | None = None,
+    dt: float = 1e-3,
+    slip_speed: float = SLIP_SPEED,
+) -> BaseRun:
+    """Drive a base by torques, k steps of `dt`; plain and mecanum wheels alike.
+
+    Friction is T = -mu N v/sqrt(|v|^2 + slip_speed^2) (9a, 10a without the 0/0; D-004-7), with v after the step in
+    the numerator: linearly implicit, so steps of 1 ms stay stable while braking to rest, where the explicit law
+    would need 2 J_W slip_speed/(mu N R^2). A contact that should stand under a force |T| = x mu N creeps at
+    slip_speed x/sqrt(1 - x^2): a tenth of `slip_speed` for x = 0.1, all of it for 0.71, without bound towards the rim
+    of the cone; `step` does not creep.
+
+    The rest is explicit and first order in dt. A wheel that steers must turn by little in a step: dt well below
+    1/(steering rate + yaw rate) and, for a caster of trail e, below e over the speed of its axis (e = 0.03 m at
+    1 m/s: 20 ms is fine, 50 ms flies apart). The normal forces are those of the step before; wheels that would have
+    to be pulled down lift, and the others share the load anew (system 54).
+
+    Args:
+        base: body and wheels.
+        state: at the start.
+        wheel_torques: (k, n) [N m], held for a step each.
+        steering_torques: (k, n) [N m], default 0.
+        dt: step [s].
+        slip_speed: [m/s].
+
+    Raises:
+        InputError: wrong shapes, NaN, a steering torque where there is no steering, or a motion without bounds: more
+            than four times the kinetic energy of the start and the work of the motors, as steps too long make it.
+        ModelError: a step or slip speed that is not positive.
+    """
+    n = len(base.wheels)
+    drive = array("wheel_torques", wheel_torques, (None, n))
+    steps = len(drive)
+    steer = np.zeros((steps, n))
+    if steering_torques is not None:
+        steer = array("steering_torques", steering_torques, (steps, n))
+    dt, slip_speed = number("dt", dt, "s", above=0.0), number("slip_speed", slip_speed, "m/s", above=0.0)
+    for i, wheel in enumerate(base.wheels):
+        if not wheel.steerable and np.any(steer[:, i] != 0.0):
+            raise InputError(f"steering torque of wheel {wheel.name}", got="a torque", expected="0: it has no steering")
+    contact = contacts(base.wheels, state)
+    weight = np.zeros(2)  # moments of the load about the centre of mass: none at rest
+    assert state.pose is not None and state.steering_angles is not None and state.steering_rates is not None
+    parts = [state.pose, state.twist, weight, state.wheel_speeds, state.steering_angles, state.steering_rates]
+    first = np.concatenate(parts)
+    record = np.zeros((steps + 1, len(first)))
+    record[0] = first
+
+    wheels = _wheels(base, contact.headings, dt)
+    spin_inertia, steering_inertia = wheels[0], wheels[1]
+    inputs = [
+        (drive / spin_inertia).reshape(-1),
+        (steer / steering_inertia).reshape(-1),
+        steer.sum(axis=1),
+        _body(base),
+    ]
+    energies = [inputs[0], inputs[1], inputs[3], wheels[0], wheels[1], wheels[12]]
+    work = np.zeros((7, n))
+    plate = np.zeros((steps + 1, 3))
+    try:
+        if HAVE_NUMBA:
+            advance(record.reshape(-1), plate.reshape(-1), steps, n, dt, slip_speed**2, *inputs, *wheels, *work)
+            unbounded = has_gained(record.reshape(-1), steps, n, dt, *energies)
+        else:
+            numbers, levels, *lists = [v.reshape(-1).tolist() for v in (record, plate, *inputs, *wheels, *work)]
+            advance(numbers, levels, steps, n, dt, slip_speed**2, *lists)
+            unbounded = has_gained(numbers, steps, n, dt, *[v.tolist() for v in energies])
+            record.reshape(-1)[:] = numbers
+            plate.reshape(-1)[:] = levels
+    except (ArithmeticError, ValueError):  # divisions by what overflowed, angles that are infinite
+        unbounded = True
+    if unbounded:
+        raise InputError(
+            "motion of the base",
+            got="a motion without bounds",
+            expected="torques and a step it can answer",
+            remedy="shorten dt",
+        )
+    poses, twists, _, speeds, angles, rates = np.split(read_only(record), [3, 6, 8, 8 + n, 8 + 2 * n], axis=1)
+    turned = np.zeros((steps + 1, n))
+    np.cumsum(0.5 * dt * (speeds[1:] + speeds[:-1]), axis=0, out=turned[1:])
+    springs = _springs(base, plate, angles)
+    lifted = springs < -FELT * base.mass * base.gravity
+    lifted.setflags(write=False)
+    forces = read_only(np.maximum(springs, 0.0))
+    return BaseRun(poses, twists, speeds, read_only(turned), angles, rates, forces, lifted)
+
+
+def _springs(base: WheeledBase, plate: Vector, steering_angles: Vector) -> Vector:
+    """Forces (k, n) [N] of the springs under a plate (k, 3) of height l0 and slopes lx, ly at its pole.
+
+    Negative where the plate is clear of the floor, which does not pull.
+    """
+    poles = np.empty((len(base.wheels), 3))
+    for i, wheel in enumerate(base.wheels):
+        c, s = np.cos(wheel.mount_angle), np.sin(wheel.mount_angle)
+        place = wheel.position - (0.0 if wheel.steerable else wheel.offset) * np.array([c, s])
+        poles[i] = wheel.stiffness * np.array([1.0, *(place - base.centre_of_mass[:2])])
+    forces: Vector = plate @ poles.T
+    for i, wheel in enumerate(base.wheels):
+        if wheel.steerable and wheel.offset != 0.0:
+            angle = wheel.mount_angle + steering_angles[:, i]
+            trailing = plate[:, 1] * np.cos(angle) + plate[:, 2] * np.sin(angle)
+            forces[:, i] -= wheel.stiffness * wheel.offset * trailing
+    return forces
+
+
+def _swings(base: WheeledBase) -> bool:
+    """True if contact points move under the body."""
+    return any(wheel.steerable and wheel.offset != 0.0 for wheel in base.wheels)
+
+
+def _body(base: WheeledBase) -> Vector:
+    cx, cy, height = base.centre_of_mass
+    carried = sum(wheel.steering_inertia for wheel in base.wheels if not wheel.steerable)
+    yaw = base.yaw_inertia + carried + base.mass * (cx**2 + cy**2)
+    products = [base.product_xz, base.product_yz]
+    return np.array([base.mass, yaw, cx, cy, height, *products, base.gravity, float(_swings(base))])
+
+
+def _wheels(base: WheeledBase, headings: Vector, dt: float) -> list[Vector]:
+    """Constants of the wheels, (n,) each, as `advance` takes them; headings (n, 2) are those of the start."""
+    wheels = base.wheels
+    steers = np.array([float(wheel.steerable) for wheel in wheels])
+    trail = np.array([wheel.offset for wheel in wheels])
+    axes = np.array([wheel.position for wheel in wheels]) - ((1.0 - steers) * trail)[:, None] * headings
+    trail *= steers
+    roller = np.array([wheel.roller_angle for wheel in wheels])
+    radius = np.array([wheel.radius for wheel in wheels])
+    spin_inertia = np.array([wheel.spin_inertia for wheel in wheels])
+    steering_inertia = np.array([wheel.steering_inertia if wheel.steerable else 1.0 for wheel in wheels])
+    stiffness = np.array([wheel.stiffness for wheel in wheels])
+    friction = np.array([wheel.friction_coefficient for wheel in wheels])
+    first = np.cos(roller)[:, None] * headings + np.sin(roller)[:, None] * np.column_stack(
+        [-headings[:, 1], headings[:, 0]]
+    )
+    return [
+        spin_inertia,
+        steering_inertia,
+        axes[:, 0].copy(),
+        axes[:, 1].copy(),
+        trail,
+        trail / steering_inertia,
+        radius * np.cos(roller),
+        radius * np.cos(roller) / spin_inertia,
+        stiffness,
+        friction * stiffness * dt,
+        np.array([wheel.mount_angle for wheel in wheels]),
+        np.array([0.0 if wheel.kind == "mecanum" else 1.0 for wheel in wheels]),
+        steers,
+        headings[:, 0].copy(),
+        headings[:, 1].copy(),
+        first[:, 0].copy(),
+        first[:, 1].copy(),
+    ]

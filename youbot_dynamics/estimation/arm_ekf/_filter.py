@@ -1,0 +1,363 @@
+"""Extended Kalman filter of the youBot arm: positions, speeds, bristles and torque errors of its joints (system 13).
+
+    x = [q, v, z, w],   q, v, z by the implicit step of the arm driven by tau + w (see `_process`),   w' = -w / T
+
+Seed 001 leaves state, H, Q, R and discretisation open and supposes z known; with q measured the state q, v, z is
+observable, so z is estimated. Positions alone suffice: the driver's speeds are filtered, late and coarse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.dynamics.arm import ArmModel, step_work
+from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.estimation.arm_ekf import _loop as loop
+from youbot_dynamics.estimation.arm_ekf._joints import (
+    FATE,
+    INNOVATION,
+    LAST,
+    LOAD_PART,
+    READING_PLACES,
+    REFUSED,
+    SQUARES,
+    TAKEN,
+    USED,
+    VARIANCE,
+    nothing_known,
+)
+from youbot_dynamics.estimation.arm_ekf._model import FRICTION_ERROR, work_for
+from youbot_dynamics.estimation.arm_ekf._process import (
+    BRISTLE,
+    ERROR,
+    JOINTS,
+    POSITION,
+    SPEED,
+    friction_deviations,
+    friction_rows,
+)
+from youbot_dynamics.estimation.arm_ekf._tuning import ArmEkfTuning, ArmSensors
+
+_COUNTED = (
+    "messages taken in",
+    "late stamps",
+    "repeated stamps",
+    "stamps that are no time",
+    "missing efforts",
+    "missing positions",
+    "readings beyond the gate",
+    "joints begun anew",
+    "starts",
+    "steps without an answer",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ArmBelief:
+    """What the filter believes at a stamp; m = 10 + 5 for bristles + 5 for torque errors, in that order.
+
+    Args:
+        stamp: [s], NaN before the first message.
+        mean: (m,) positions [rad], speeds [rad/s], bristles [rad] and torque errors [N m], the latter two where they
+            are estimated.
+        covariance: (m, m).
+        position: (5,) [rad].
+        speed: (5,) [rad/s].
+        bristle: (5,) [rad].
+        torque_error: (5,) [N m] drives the arm beside the motors: what parameters, payload and contact leave open.
+        friction_torque: (5,) [N m], with the part of the torque error that is friction's; it opposes the motion.
+    """
+
+    stamp: float
+    mean: Vector
+    covariance: Vector
+    position: Vector
+    speed: Vector
+    bristle: Vector
+    torque_error: Vector
+    friction_torque: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Innovation:
+    """How a message's positions differ from those expected.
+
+    Args:
+        difference: (5,) [rad], NaN where a position is missing, or the second of a joint: that gives its first speed.
+        variance: (5,) [rad2] expected of it.
+        refused: (5,) bool: shut out by the gate.
+        nis: normalised innovation squared of the readings taken in.
+        count: number of those: NIS is drawn from chi-squared with so many degrees of freedom.
+    """
+
+    difference: Vector
+    variance: Vector
+    refused: Vector
+    nis: float
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class ArmTrack:
+    """A filtered log of t messages.
+
+    Args:
+        position: (t, 5) [rad].
+        speed: (t, 5) [rad/s].
+        bristle: (t, 5) [rad].
+        torque_error: (t, 5) [N m].
+        friction_torque: (t, 5) [N m].
+        variance: (t, m) diagonal of the covariance, m as in `ArmBelief`.
+        innovation: (t, 5) [rad], NaN as in `Innovation`.
+        innovation_variance: (t, 5) [rad2].
+        nis: (t,) normalised innovation squared.
+        readings: (t,) number of readings behind it.
+        refused: (t, 5) number of readings shut out by the gate.
+        taken: (t,) bool: whether the message's stamp was in order.
+    """
+
+    position: Vector
+    speed: Vector
+    bristle: Vector
+    torque_error: Vector
+    friction_torque: Vector
+    variance: Vector
+    innovation: Vector
+    innovation_variance: Vector
+    nis: Vector
+    readings: NDArray[np.int64]
+    refused: NDArray[np.int64]
+    taken: NDArray[np.bool_]
+
+
+class ArmEkf:
+    """Filter of an arm of five joints. For each message: `predict` to its stamp, then `update` by its readings.
+
+    The first message with all positions starts it, the second gives speeds. Messages whose stamps are late or repeated
+    change nothing; missing efforts and readings are NaN. All of these are counted.
+
+    Args:
+        arm: model of the arm.
+        sensors: of its driver.
+        tuning: how far the model is trusted.
+
+    Raises:
+        ModelError: an arm that has not five joints.
+
+    Example:
+        >>> from youbot_dynamics.estimation.arm_ekf._tuning import ArmSensors
+        >>> robot = yd.load_robot()
+        >>> arm, q = robot.arm.model(), np.array([2.9, 1.1, -2.5, 1.8, 2.9])
+        >>> ekf = yd.ArmEkf(arm, ArmSensors.of_robot(robot))
+        >>> for k in range(50):  # stamp [s], efforts [N m], positions [rad]
+        ...     taken = ekf.predict(0.02 * k, arm.tree.gravity_forces(q))
+        ...     innovation = ekf.update(q)
+        >>> bool(np.all(np.abs(ekf.state.speed) < 1e-3))
+        True
+    """
+
+    def __init__(self, arm: ArmModel, sensors: ArmSensors, tuning: ArmEkfTuning | None = None) -> None:
+        if arm.tree.nv != JOINTS:
+            raise ModelError("arm of the filter", got=f"{arm.tree.nv} joints", expected=f"{JOINTS}")
+        self.arm = arm
+        self.tuning = ArmEkfTuning() if tuning is None else tuning
+        self._rules = self.tuning.rules(arm, sensors)
+        self._step, self._work = step_work(arm.body), work_for(self._rules.size)
+        self._estimate = nothing_known(self._rules.size)
+        self._taken = False
+
+    @property
+    def size(self) -> int:
+        """Number of states m."""
+        return self._rules.size
+
+    @property
+    def bristles_estimated(self) -> bool:
+        """Whether bristles are among the states, behind positions and speeds."""
+        return self._rules.bristles > 0
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What became of messages and readings since the filter was made."""
+        return dict(zip(_COUNTED, self._estimate.counts.tolist(), strict=True))
+
+    @property
+    def state(self) -> ArmBelief:
+        """What the filter believes, at the stamp of the last message."""
+        estimate, rules = self._estimate, self._rules
+        rows = [POSITION, SPEED] + [BRISTLE] * (rules.bristles > 0) + [ERROR] * (rules.errors > 0)
+        mean = estimate.mean.copy()
+        if np.isnan(estimate.clock[LAST]):
+            mean[:] = np.nan
+        own = np.square(rules.joints[FRICTION_ERROR])
+        part = mean[ERROR] * (own / np.maximum(own + estimate.memory[LOAD_PART], _SMALLEST))
+        friction = self._friction(mean[None, SPEED], mean[None, BRISTLE], part[None])[0]
+        return ArmBelief(
+            float(estimate.clock[LAST]),
+            read_only(np.concatenate([mean[row] for row in rows])),
+            read_only(estimate.covariance[: rules.size, : rules.size].copy()),
+            read_only(mean[POSITION]),
+            read_only(mean[SPEED]),
+            read_only(mean[BRISTLE]),
+            read_only(mean[ERROR]),
+            read_only(friction),
+        )
+
+    def reset(self) -> None:
+        """Forget the state; counts stay."""
+        self._estimate.clock[LAST] = np.nan
+
+    def predict(self, stamp: float, effort: ArrayLike) -> bool:
+        """Move on to a message; the motors' torques run straight from the last effort to this one.
+
+        Args:
+            stamp: [s].
+            effort: (5,) of the motors at the joints [N m], NaN where missing.
+
+        Returns:
+            Whether the message is taken in; not so if its stamp is before or equal to the last one's.
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        effort = _rows("effort", effort, (JOINTS,))
+        reading = np.empty((1, READING_PLACES))
+        self._follow(loop.PREDICT, np.array([float(stamp)]), _NO_READING, _NOTHING, effort[None], reading)
+        self._taken = bool(reading[0, FATE] == TAKEN)
+        return self._taken
+
+    def update(self, position: ArrayLike, velocity: ArrayLike | None = None) -> Innovation:
+        """Take in the readings of the message that `predict` moved to; nothing where it was refused.
+
+        Args:
+            position: (5,) [rad], NaN where missing.
+            velocity: (5,) [rad/s] as the driver reports them, late; left out by default.
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        positions = _rows("position", position, (JOINTS,))
+        told = _NOTHING if velocity is None else _rows("velocity", velocity, (JOINTS,))[None]
+        readings = np.full((1, READING_PLACES), np.nan)
+        readings[:, REFUSED:] = 0.0
+        if self._taken:
+            self._follow(loop.READ, np.zeros(1), positions[None], told, _NO_READING, readings)
+        self._taken = False
+        reading = readings[0]
+        return Innovation(
+            reading[INNOVATION : INNOVATION + JOINTS],
+            reading[VARIANCE : VARIANCE + JOINTS],
+            reading[REFUSED : REFUSED + JOINTS] > 0.0,
+            float(reading[SQUARES]),
+            int(reading[USED]),
+        )
+
+    def replay(
+        self,
+        stamp: ArrayLike,
+        position: ArrayLike,
+        effort: ArrayLike,
+        velocity: ArrayLike | None = None,
+        covariances: Vector | None = None,
+    ) -> ArmTrack:
+        """Filter a log in one compiled call, from where the filter stands.
+
+        Args:
+            stamp: (t,) [s].
+            position: (t, 5) [rad], NaN where missing.
+            effort: (t, 5) [N m], NaN where missing.
+            velocity: (t, 5) [rad/s]; left out by default.
+            covariances: (t, k, k), k up to m: where given, the leading part of each covariance is written into it.
+
+        Raises:
+            InputError: wrong shapes.
+        """
+        stamps = np.ascontiguousarray(stamp, dtype=np.float64)
+        if stamps.ndim != 1:
+            raise InputError("stamp", got=f"shape {stamps.shape}", expected="shape (t,)")
+        t = len(stamps)
+        logs = [_rows("position", position, (t, JOINTS)), _rows("effort", effort, (t, JOINTS))]
+        told = _NOTHING if velocity is None else _rows("velocity", velocity, (t, JOINTS))
+        means, variances, readings = np.empty((t, 5, JOINTS)), np.empty((t, self.size)), np.empty((t, READING_PLACES))
+        wanted = _NO_COVARIANCE if covariances is None else covariances
+        self._follow(loop.WHOLE, stamps, logs[0], told, logs[1], readings, means, variances, wanted)
+        return ArmTrack(
+            means[:, POSITION],
+            means[:, SPEED],
+            means[:, BRISTLE],
+            means[:, ERROR],
+            self._friction(means[:, SPEED], means[:, BRISTLE], means[:, 4]),
+            variances,
+            readings[:, INNOVATION : INNOVATION + JOINTS],
+            readings[:, VARIANCE : VARIANCE + JOINTS],
+            readings[:, SQUARES],
+            readings[:, USED].astype(int),
+            readings[:, REFUSED : REFUSED + JOINTS].astype(int),
+            readings[:, FATE] == TAKEN,
+        )
+
+    def friction_deviation(self) -> Vector:
+        """Standard deviations (5,) of the friction torques of `state` [N m]; NaN before the first message."""
+        estimate, rules, found = self._estimate, self._rules, np.empty(JOINTS)
+        friction_deviations(
+            self.arm.body.joints,
+            estimate.mean,
+            estimate.covariance,
+            rules.bristles,
+            rules.errors,
+            rules.joints[FRICTION_ERROR],
+            estimate.memory[LOAD_PART],
+            found,
+        )
+        return np.full(JOINTS, np.nan) if np.isnan(estimate.clock[LAST]) else found
+
+    def _friction(self, speeds: Vector, bristles: Vector, parts: Vector) -> Vector:
+        torques = np.empty(speeds.shape)
+        friction_rows(self.arm.body.joints, speeds, bristles, parts, torques)
+        return torques
+
+    def _follow(
+        self,
+        task: int,
+        stamps: Vector,
+        positions: Vector,
+        velocities: Vector,
+        efforts: Vector,
+        readings: Vector,
+        means: Vector | None = None,
+        variances: Vector | None = None,
+        covariances: Vector | None = None,
+    ) -> None:
+        loop.follow(
+            self.arm.body,
+            self._step,
+            self._work,
+            self._rules,
+            task,
+            loop.Messages(stamps, positions, velocities, efforts),
+            self._estimate,
+            _NO_MEANS if means is None else means,
+            _NO_VARIANCES if variances is None else variances,
+            readings,
+            _NO_COVARIANCE if covariances is None else covariances,
+        )
+
+
+_SMALLEST = 1e-300
+# Arrays that stand for no readings, no log, no wish.
+_NO_READING = np.full((1, JOINTS), np.nan)
+_NOTHING = np.empty((0, JOINTS))
+_NO_MEANS, _NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 5, JOINTS)), np.empty((0, 1)), np.empty((0, 1, 1))
+
+
+def _rows(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Vector:
+    """Numbers of one shape, NaN where they are not finite."""
+    found = np.asarray(value, dtype=np.float64)
+    if found.shape != shape:
+        raise InputError(name, got=f"shape {found.shape}", expected=f"shape {shape}")
+    return np.where(np.isfinite(found), found, np.nan)

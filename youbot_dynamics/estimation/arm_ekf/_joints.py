@@ -1,0 +1,335 @@
+"""How the filter begins with a joint, and what a reading of the joints does to its estimate."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.estimation.arm_ekf._model import FRICTION_ERROR, LOAD_ERROR, REACH, READING, TOLD, Rules
+from youbot_dynamics.estimation.arm_ekf._process import BRISTLE, ERROR, JOINTS, POSITION, SPEED
+from youbot_dynamics.estimation.ekf import correct_sparsely, even_out
+
+# What became of a message: taken in; or refused, since its stamp is before or equal to the last one's, or no time.
+TAKEN, LATE, REPEATED, UNSTAMPED = range(4)
+# The filter counts those four (10,), and besides: efforts and positions that were missing; readings shut out by the
+# gate; joints that began anew after too many of those; starts of all joints; steps without an answer.
+NO_EFFORT, NO_POSITION, SHUT_OUT, JOINT_RESTARTS, STARTS, UNSOLVED = range(4, 10)
+COUNTS = 10
+# Rows of what the filter remembers beside its mean (6, 5): accelerations of the last step, last efforts, refusals in a
+# row, the variance that the load's part of the torque error has by itself [N2 m2]; of a joint that began with the
+# last message, whose speed is not known yet, position [rad] and stamp [s] of that message, NaN for all others.
+ACCELERATION, EFFORT, REFUSALS, LOAD_PART, FIRST, FIRST_STAMP = range(6)
+# Places of its clock (2,): stamp of the state [s], NaN where nothing is known; stamp of the message announced.
+LAST, ANNOUNCED = range(2)
+START_TIME = 0.1  # [s] in which a joint may gain the first speed's standard deviation
+LEAST_LEFT = 1e-6  # share of a bristle's first variance that is left, however far the joint went
+
+
+class Estimate(NamedTuple):
+    """All that a filter carries from message to message; every array is changed in place.
+
+    Args:
+        clock: (2,) see LAST.
+        mean: (4, 5), see `_process.POSITION`.
+        covariance: (m + 1, m + 1); its last row is room.
+        memory: (6, 5), see ACCELERATION.
+        counts: (10,) see TAKEN.
+    """
+
+    clock: Vector
+    mean: Vector
+    covariance: Vector
+    memory: Vector
+    counts: Vector
+
+
+def nothing_known(size: int) -> Estimate:
+    """Where a filter with `size` states begins."""
+    return Estimate(
+        np.full(2, np.nan),
+        np.zeros((4, JOINTS)),
+        np.zeros((size + 1, size + 1)),
+        np.vstack([np.zeros((4, JOINTS)), np.full((2, JOINTS), np.nan)]),
+        np.zeros(COUNTS, dtype=np.int64),
+    )
+
+
+@compiled
+def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: Estimate) -> None:
+    """Let the filter know nothing of joint i but a position reading [rad] and an effort [N m]."""
+    joints, covariance = rules.joints, estimate.covariance
+    for row in range(4):
+        estimate.mean[row, i] = 0.0
+    estimate.mean[POSITION, i] = position
+    load_error = joints[LOAD_ERROR, i] * effort
+    for block in range(4):
+        if block == POSITION:
+            place, variance = i, joints[READING, i]
+        elif block == SPEED:
+            place, variance = JOINTS + i, rules.start_speed**2
+        elif block == BRISTLE:
+            place, variance = rules.bristles + i, joints[REACH, i] ** 2 / 3.0  # evenly spread
+            if rules.bristles == 0:
+                continue
+        else:
+            place, variance = rules.errors + i, joints[FRICTION_ERROR, i] ** 2 + load_error**2
+            if rules.errors == 0:
+                continue
+        covariance[place, :] = 0.0
+        covariance[:, place] = 0.0
+        covariance[place, place] = variance
+    estimate.memory[ACCELERATION, i] = 0.0
+    estimate.memory[REFUSALS, i] = 0.0
+    estimate.memory[LOAD_PART, i] = load_error**2
+    estimate.memory[FIRST, i] = position
+    estimate.memory[FIRST_STAMP, i] = estimate.clock[ANNOUNCED]
+
+
+@compiled
+def begin(position: Vector, rules: Rules, estimate: Estimate) -> bool:
+    """Begin with position readings (5,) [rad]; False where one is missing."""
+    for i in range(JOINTS):
+        if math.isnan(position[i]):
+            return False
+    for i in range(JOINTS):
+        begin_joint(i, position[i], estimate.memory[EFFORT, i], rules, estimate)
+    estimate.counts[STARTS] += 1
+    return True
+
+
+@compiled
+def find_second(firsts: Vector, first_stamps: Vector, announced: float, position: Vector, seen: Vector) -> bool:
+    """Look for joints that began with the message before this one; their readings are not for the filter as it is.
+
+    Args:
+        firsts: (5,) see FIRST; where a second reading is missing, the joint goes on without.
+        first_stamps: (5,) [s].
+        announced: stamp of this message [s].
+        position: (5,) readings [rad].
+        seen: (5,) written: the readings of all other joints.
+
+    Returns:
+        Whether there are any.
+    """
+    there = False
+    for i in range(JOINTS):
+        seen[i] = position[i]
+        if not math.isnan(firsts[i]) and first_stamps[i] < announced:
+            if math.isnan(position[i]):
+                firsts[i] = math.nan
+            else:
+                seen[i] = math.nan
+                there = True
+    return there
+
+
+@compiled
+def wrapped(angle: float) -> float:
+    """Angle [rad] within -pi to pi; NaN stays."""
+    if not math.isfinite(angle):
+        return math.nan
+    rest: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
+    return rest
+
+
+@compiled
+def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> bool:
+    """Take the speed of joint i, of which only its first reading was known, from the second one.
+
+    From a speed of 0 the model would step with its bristles still stuck, and be sure of the wrong speed. So
+
+        v = (q2 - q1) / dt,    variances of r = READING + (jitter v)^2 in each position, and of an acceleration a:
+        var(q) = r,  cov(q, v) = r / dt,  var(v) = 2 r / dt^2 + (a dt / 2)^2
+
+    and the bristle has gone along the path |q2 - q1| from anywhere within its reach.
+
+    Args:
+        i: the joint.
+        position: its second reading [rad].
+        rules: of the filter.
+        estimate: changed; its clock tells when that reading was.
+
+    Returns:
+        False where no arm is so fast: the joint begins anew with this reading.
+    """
+    joints, mean, covariance = rules.joints, estimate.mean, estimate.covariance
+    dt = estimate.clock[ANNOUNCED] - estimate.memory[FIRST_STAMP, i]
+    travel = wrapped(position - estimate.memory[FIRST, i])
+    begin_joint(i, position, estimate.memory[EFFORT, i], rules, estimate)
+    v = travel / dt
+    reading = joints[READING, i] + (rules.jitter * v) ** 2
+    bend = 0.5 * dt * rules.start_speed / START_TIME
+    variance = 2.0 * reading / (dt * dt) + bend * bend
+    if v * v > rules.gate * (rules.start_speed**2 + variance):
+        return False
+    estimate.memory[FIRST, i] = math.nan
+    mean[SPEED, i] = v
+    covariance[i, i] = reading
+    covariance[i, JOINTS + i] = covariance[JOINTS + i, i] = reading / dt
+    covariance[JOINTS + i, JOINTS + i] = variance
+    reach = joints[REACH, i]
+    left = math.exp(-abs(travel) / reach)
+    mean[BRISTLE, i] = math.copysign(reach * (1.0 - left), travel)
+    if rules.bristles > 0:
+        place = rules.bristles + i
+        covariance[place, place] *= max(left * left, LEAST_LEFT)
+    return True
+
+
+@compiled
+def set_moving_joints(position: Vector, seen: Vector, rules: Rules, estimate: Estimate, refused: Vector) -> None:
+    """Take the speeds of the joints that `find_second` has found.
+
+    Args:
+        position: (5,) readings [rad].
+        seen: (5,) NaN for those joints.
+        rules: of the filter.
+        estimate: changed.
+        refused: (5,) number of refused readings, changed.
+    """
+    for i in range(JOINTS):
+        second = math.isnan(seen[i]) and not math.isnan(position[i])
+        if second and not set_moving(i, position[i], rules, estimate):
+            estimate.counts[SHUT_OUT] += 1
+            refused[i] += 1.0
+
+
+# Places of what is kept of a message (18,): innovations (5) [rad], their variances (5) [rad2], refused readings of each
+# joint (5), sum of squared innovations over variances of the readings taken in, their number, what became of it.
+INNOVATION, VARIANCE, REFUSED, SQUARES, USED, FATE = 0, 5, 10, 15, 16, 17
+READING_PLACES = 18
+
+
+@compiled
+def take_in(
+    place: int,
+    weight: float,
+    surprise: float,
+    variance: float,
+    gate: float,
+    covariance: Vector,
+    size: int,
+    correction: Vector,
+    shift: Vector,
+    gain: Vector,
+) -> float:
+    """Correct state and covariance by one reading, unless it is too far off.
+
+    Args:
+        place: of the state that is read.
+        weight: by which the reading depends on the last state as well.
+        surprise: reading less what the mean says before any of this message's corrections.
+        variance: of the reading.
+        gate: squared innovation over its variance from which a reading is refused.
+        covariance: (m, m), changed.
+        size: m.
+        correction: (m,) of the mean by this message so far, changed.
+        shift: (m,) room.
+        gain: (m,) room.
+
+    Returns:
+        Squared innovation over its variance; negative where the reading was refused.
+    """
+    last = size - 1
+    innovation = surprise - correction[place] - weight * correction[last]
+    for i in range(size):
+        shift[i] = covariance[place, i] + weight * covariance[last, i]
+    total = shift[place] + weight * shift[last] + variance
+    distance: float = innovation * innovation / total
+    if not distance <= gate:
+        return -1.0
+    scale = 1.0 / total
+    for i in range(size):
+        gain[i] = shift[i] * scale
+        correction[i] += gain[i] * innovation
+    correct_sparsely(covariance, place, weight, last, variance, shift, gain)
+    return distance
+
+
+@compiled
+def read_joints(
+    rules: Rules,
+    mean: Vector,
+    a: Vector,
+    position: Vector,
+    velocity: Vector,
+    covariance: Vector,
+    shift: Vector,
+    gain: Vector,
+    correction: Vector,
+    reading: Vector,
+) -> None:
+    """Correct mean and covariance by a message of readings; a NaN is a reading that is missing.
+
+    Readings of one message share the error j of its stamp: each is its value at another moment, q + v j. So j stands in
+    the spare last row of the covariance while the readings are taken in one after the other. A speed reading lags: it
+    is v less lag x acceleration of the last step.
+
+    Args:
+        rules: of the filter.
+        mean: (4, 5), changed.
+        a: (5,) accelerations over the last step [rad/s2].
+        position: (5,) readings [rad].
+        velocity: (5,) readings [rad/s].
+        covariance: (m + 1, m + 1), changed.
+        shift: (m + 1,) room.
+        gain: (m + 1,) room.
+        correction: (m + 1,) room.
+        reading: (18,) written, see INNOVATION.
+    """
+    joints, jitter, lag, gate = rules.joints, rules.jitter, rules.lag, rules.gate
+    bristles, errors, size = rules.bristles, rules.errors, len(shift) - 1
+    for i in range(size + 1):
+        covariance[i, size] = 0.0
+        covariance[size, i] = 0.0
+        correction[i] = 0.0
+    covariance[size, size] = jitter * jitter
+    total, count = 0.0, 0
+    for i in range(JOINTS):
+        reading[INNOVATION + i] = wrapped(position[i] - mean[POSITION, i])
+        reading[VARIANCE + i] = covariance[i, i] + joints[READING, i] + (jitter * mean[SPEED, i]) ** 2
+        reading[REFUSED + i] = 0.0
+    for i in range(JOINTS):
+        v, surprise = mean[SPEED, i], reading[INNOVATION + i]
+        if not math.isnan(position[i]):
+            distance = take_in(i, v, surprise, joints[READING, i], gate, covariance, size + 1, correction, shift, gain)
+            if distance >= 0.0:
+                total += distance
+                count += 1
+            else:
+                reading[REFUSED + i] += 1.0
+    for i in range(JOINTS):
+        if not math.isnan(velocity[i]):
+            late = lag * a[i]
+            distance = take_in(
+                JOINTS + i,
+                a[i],
+                velocity[i] - (mean[SPEED, i] - late),
+                joints[TOLD, i] + 0.25 * late * late,
+                gate,
+                covariance,
+                size + 1,
+                correction,
+                shift,
+                gain,
+            )
+            if distance >= 0.0:
+                total += distance
+                count += 1
+            else:
+                reading[REFUSED + i] += 1.0
+    even_out(covariance, size)
+    for i in range(JOINTS):
+        mean[POSITION, i] += correction[i]
+        mean[SPEED, i] += correction[JOINTS + i]
+        if bristles > 0:
+            reach = joints[REACH, i]
+            mean[BRISTLE, i] = min(max(mean[BRISTLE, i] + correction[bristles + i], -reach), reach)
+        if errors > 0:
+            mean[ERROR, i] += correction[errors + i]
+    reading[SQUARES] = total
+    reading[USED] = count

@@ -1,0 +1,262 @@
+"""Mean and covariance of the arm's filter through a step and a measurement: compiled code for `arm_ekf`.
+
+The covariance (m, m) holds blocks of five rows: positions, speeds, then bristles and torque errors where they are
+estimated (m = 10, 15 or 20); a spare row and column serve the jitter of a stamp. With A the slopes of the step's
+acceleration (`_process`) and Y = F X for any X of m rows,
+
+    T = A X,  Y_v = X_v + dt T,  Y_q = X_q + dt (X_v + Y_v) / 2,  Y_z = z_z X_z + z_start X_v + z_end Y_v,  Y_w = e X_w
+
+so F P F' = F (F P)' costs two passes of 5 m^2 products and not m^3 (seed 001 has no discretisation; system 13).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics.arm import ROW
+from youbot_dynamics.estimation.arm_ekf._process import (
+    JOINTS,
+    OVER_BRISTLE,
+    OVER_POSITION,
+    OVER_SPEED,
+    OVER_TORQUE,
+    SPEED,
+)
+
+# Rows of the joints' constants (9, 5).
+(
+    REACH,  # largest bristle [rad]
+    READING,  # variance of a position reading [rad2]
+    TOLD,  # variance of a speed reading [rad2/s2]
+    DRIVE,  # variance of the effort at low frequencies [N2 m2]
+    SWING,  # share of the difference of two efforts by which their mean may be off [1]
+    BENDING,  # variance rate of a bristle [rad2/s]
+    FRICTION_ERROR,  # standard deviation of the friction's part of the torque error [N m]
+    LOAD_ERROR,  # share of the torque on the rigid bodies in the torque error [1]
+    UNSEEN,  # variance of an effort that is missing [N2 m2]
+) = range(9)
+JOINT_ROWS = 9
+DOUBT = 9.0  # a speed within 3 standard deviations of 0 may have either sign
+LEAST_DOUBT = 1e-6
+# Rates by which variances grow whatever happens, so that no state ever counts as known [rad2/s, rad2/s3].
+POSITION_FLOOR, SPEED_FLOOR = 1e-14, 1e-10
+
+
+class Rules(NamedTuple):
+    """What the filter goes by.
+
+    Args:
+        joints: (9, 5) constants of the joints, see REACH.
+        bristles: first row of the bristles in the covariance, 0 where they are not estimated.
+        errors: first row of the torque errors, 0 where there are none.
+        size: number of states m.
+        jitter: standard deviation of a message's stamp [s].
+        lag: time constant of the speed readings [s].
+        memory: time constant of the torque errors [s].
+        gate: squared innovation over its variance from which a reading is refused.
+        longest_step: [s].
+        longest_gap: time without messages after which the filter begins anew [s].
+        start_speed: standard deviation of a speed nothing is known of [rad/s].
+        patience: number of refusals of a joint's readings in a row after which the joint begins anew.
+    """
+
+    joints: Vector
+    bristles: int
+    errors: int
+    size: int
+    jitter: float
+    lag: float
+    memory: float
+    gate: float
+    longest_step: float
+    longest_gap: float
+    start_speed: float
+    patience: int
+
+
+class Work(NamedTuple):
+    """Memory of the covariance's steps; nothing in it outlives a step.
+
+    Args:
+        slopes: (4, 5, 5) of the acceleration after a step, see `OVER_POSITION`.
+        first: (m, m).
+        second: (m, m).
+        shift: (m + 1,).
+        gain: (m + 1,).
+        correction: (m + 1,).
+        noise: (5,) variances of the torque over a step [N2 m2].
+        torque: (5,) [N m].
+    """
+
+    slopes: Vector
+    first: Vector
+    second: Vector
+    shift: Vector
+    gain: Vector
+    correction: Vector
+    noise: Vector
+    torque: Vector
+
+
+def work_for(size: int) -> Work:
+    """Memory for a filter with `size` states."""
+    return Work(
+        np.zeros((4, JOINTS, JOINTS)),
+        np.zeros((size, size)),
+        np.zeros((size, size)),
+        np.zeros(size + 1),
+        np.zeros(size + 1),
+        np.zeros(size + 1),
+        np.zeros(JOINTS),
+        np.zeros(JOINTS),
+    )
+
+
+@compiled
+def apply_step(
+    slopes: Vector,
+    table: Vector,
+    bristles: int,
+    errors: int,
+    left: float,
+    dt: float,
+    x: Vector,
+    size: int,
+    upper: bool,
+    y: Vector,
+) -> None:
+    """Write Y = (F X)' for the Jacobian F of a step; see the head of this file.
+
+    Where F X is symmetric, its blocks on and above the diagonal are enough.
+
+    Args:
+        slopes: (4, 5, 5) of the acceleration.
+        table: (22, 5) of the step.
+        bristles: first row of the bristles, 0 where they are not estimated.
+        errors: first row of the torque errors, 0 where there are none.
+        left: share of a torque error that is left after the step.
+        dt: [s].
+        x: X, its leading (m, m) are read.
+        size: m.
+        upper: whether only those blocks are wanted.
+        y: (m, m) written.
+    """
+    row = np.empty((2, size))
+    n = JOINTS
+    end_q, end_v, end_z = (n, 2 * n, bristles + n) if upper else (size, size, size)
+    # Columns of which the change of speed is needed.
+    wide = max(end_v, end_z)
+    for i in range(n):
+        for c in range(wide):
+            row[0, c] = 0.0
+        for k in range(n):
+            by_q, by_v = slopes[OVER_POSITION, i, k], slopes[OVER_SPEED, i, k]
+            for c in range(wide):
+                row[0, c] += by_q * x[k, c] + by_v * x[n + k, c]
+        if bristles > 0:
+            for k in range(n):
+                by_z = slopes[OVER_BRISTLE, i, k]
+                for c in range(wide):
+                    row[0, c] += by_z * x[bristles + k, c]
+        if errors > 0:
+            for k in range(n):
+                by_w = slopes[OVER_TORQUE, i, k]
+                for c in range(wide):
+                    row[0, c] += by_w * x[errors + k, c]
+        for c in range(wide):
+            row[1, c] = x[n + i, c] + dt * row[0, c]
+        for c in range(end_q):
+            y[c, i] = x[i, c] + 0.5 * dt * (x[n + i, c] + row[1, c])
+        for c in range(end_v):
+            y[c, n + i] = row[1, c]
+        if bristles > 0:
+            over_z, over_start, over_end = table[ROW.after_z, i], table[ROW.after_start, i], table[ROW.after_end, i]
+            for c in range(end_z):
+                y[c, bristles + i] = over_z * x[bristles + i, c] + over_start * x[n + i, c] + over_end * row[1, c]
+        if errors > 0:
+            for c in range(size):
+                y[c, errors + i] = left * x[errors + i, c]
+
+
+@compiled
+def spread(
+    slopes: Vector,
+    table: Vector,
+    rules: Rules,
+    noise: Vector,
+    load: Vector,
+    left: float,
+    dt: float,
+    mean: Vector,
+    covariance: Vector,
+    first: Vector,
+    second: Vector,
+) -> None:
+    """Covariance through a step: F P F' + Q.
+
+    Q: torque noise as it reaches every block through the step; bristles that wander; torque errors that forget; and
+    floors that keep P positive.
+
+    Args:
+        slopes: (4, 5, 5) of the acceleration.
+        table: (22, 5) of the step.
+        rules: of the filter.
+        noise: (5,) variances of the mean torque over the step [N2 m2].
+        load: (5,) torques on the rigid bodies over the step [N m].
+        left: share of a torque error that is left after the step.
+        dt: [s].
+        mean: (4, 5) after the step.
+        covariance: (m + 1, m + 1), its leading m rows and columns are changed.
+        first: (m, m) room.
+        second: (m, m) room.
+    """
+    n, size = JOINTS, len(first)
+    joints, bristles, errors = rules.joints, rules.bristles, rules.errors
+    apply_step(slopes, table, bristles, errors, left, dt, covariance, size, False, first)
+    # Below the diagonal blocks nothing is written: F P F' is symmetric.
+    apply_step(slopes, table, bristles, errors, left, dt, first, size, True, second)
+    # Torque noise as a speed's: its share in every block follows the speed's.
+    by_torque = slopes[OVER_TORQUE]
+    for i in range(n):
+        for j in range(i + 1):
+            shared = 0.0
+            for k in range(n):
+                shared += by_torque[i, k] * noise[k] * by_torque[j, k]
+            shared *= dt * dt
+            first[i, j] = shared
+            first[j, i] = shared
+    half = 0.5 * dt
+    for i in range(n):
+        for j in range(n):
+            shared = first[i, j]
+            second[i, j] += half * half * shared
+            second[i, n + j] += half * shared
+            second[n + i, n + j] += shared
+    if bristles > 0:
+        for i in range(n):
+            over_end = table[ROW.after_end, i]
+            for j in range(n):
+                bent = over_end * first[i, j]
+                second[j, bristles + i] += half * bent
+                second[n + j, bristles + i] += bent
+                second[bristles + i, bristles + j] += bent * table[ROW.after_end, j]
+    for i in range(n):
+        second[i, i] += POSITION_FLOOR * dt
+        second[n + i, n + i] += SPEED_FLOOR * dt
+        if bristles > 0:
+            # Where the sign of the speed is in doubt so is that of the bristle.
+            unlikely = mean[SPEED, i] ** 2 / (2.0 * DOUBT * second[n + i, n + i])
+            doubt = math.exp(-unlikely) if unlikely < 20.0 else 0.0
+            second[bristles + i, bristles + i] += joints[BENDING, i] * (doubt + LEAST_DOUBT) * dt
+        if errors > 0:
+            of_load = (joints[LOAD_ERROR, i] * load[i]) ** 2
+            second[errors + i, errors + i] += (joints[FRICTION_ERROR, i] ** 2 + of_load) * (1.0 - left * left)
+    for i in range(size):
+        for j in range(i + 1):
+            covariance[i, j] = second[j, i]
+            covariance[j, i] = second[j, i]

@@ -1,0 +1,218 @@
+"""What the arm's filter assumes of sensors and of its own model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array, number, read_only
+from youbot_dynamics.dynamics.arm import ArmModel
+from youbot_dynamics.errors import ModelError
+from youbot_dynamics.estimation.arm_ekf._model import (
+    BENDING,
+    DRIVE,
+    FRICTION_ERROR,
+    JOINT_ROWS,
+    LOAD_ERROR,
+    REACH,
+    READING,
+    SWING,
+    TOLD,
+    UNSEEN,
+    Rules,
+)
+from youbot_dynamics.estimation.arm_ekf._process import JOINTS
+from youbot_dynamics.parameters import setting
+from youbot_dynamics.robot import Robot
+
+ESTIMATED, PROPAGATED = "estimated", "propagated"
+
+
+@dataclass(frozen=True, eq=False)
+class ArmSensors:
+    """How finely the driver reports each of five joints.
+
+    Args:
+        position_quantum: (5,) step of the positions [rad].
+        velocity_quantum: (5,) step of the speeds [rad/s].
+        effort_noise: (5,) standard deviation of the efforts [N m].
+        stamp_jitter: standard deviation of the stamps [s]: a joint at v is read v x jitter off, all joints alike.
+        velocity_lag: time constant of the reported speeds [s].
+
+    Raises:
+        ModelError: a wrong shape or a value that is not positive.
+    """
+
+    position_quantum: Vector
+    velocity_quantum: Vector
+    effort_noise: Vector
+    stamp_jitter: float = 3e-4
+    velocity_lag: float = 0.010
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        for name in ("position_quantum", "velocity_quantum", "effort_noise"):
+            object.__setattr__(self, name, _each(name, getattr(self, name), above=0.0))
+        for name in ("stamp_jitter", "velocity_lag"):
+            object.__setattr__(self, name, number(name, getattr(self, name), "s", low=0.0))
+
+    @classmethod
+    def of_robot(cls, robot: Robot, effort_noise: ArrayLike = 0.02, stamp_jitter: float = 3e-4) -> ArmSensors:
+        """Sensors of a robot's driver; its 50 Hz loop jitters by 0.3 to 2 ms.
+
+        Args:
+            robot: whose quanta.
+            effort_noise: () or (5,) [N m].
+            stamp_jitter: [s].
+        """
+        positions, speeds = robot.arm_quanta()
+        return cls(positions, speeds, _each("effort_noise", effort_noise, above=0.0), stamp_jitter)
+
+
+@dataclass(frozen=True)
+class ArmEkfTuning:
+    """How far the filter trusts its model.
+
+    A range is what an operator is offered; `__init__` takes any value the equations bear, such as errors of 0 for an
+    arm whose parameters are known, where no torque error is among the states.
+
+    Args:
+        bristles: "estimated" with speeds and positions, or "propagated" as seed 001 has it ("z is supposed known"):
+            moved along with the mean and taken for known. That is as good where steps resolve the bristles; where they
+            do not (Coulomb / sigma0 = 1e-4 rad at 50 Hz, parameters 20 % off) its positions err 1.7 times as much.
+        friction_error: standard deviation of the friction's part of the torque error, as a share of the Coulomb
+            torque.
+        load_error: that of the links' part, as a share of the torque that holds and moves them.
+        torque_memory: of that error [s].
+        bristle_noise: in travels Coulomb / sigma0. Without it stiff bristles at 50 Hz lock on the wrong sign; while a
+            joint surely slides its bristle is known, and noise would only make the filter timid.
+        gate: standard deviations from which a reading is refused.
+        effort_swing: share of the difference of two efforts by which their mean may miss the true mean between them.
+        unseen_torque: share of the Coulomb torque by which an effort that is missing may be off.
+        patience: refusals of a joint in a row after which its readings are believed and the joint begins anew.
+        longest_step: longer times between messages are walked in parts [s].
+        longest_gap: after a longer one all begins anew [s].
+        start_speed: standard deviation of the first speeds [rad/s].
+
+    Raises:
+        ModelError: a value outside its range.
+    """
+
+    bristles: str = setting(
+        ESTIMATED,
+        "Whether the friction's bristles are estimated, or propagated and taken for known.",
+        read_only=True,
+        choices=(ESTIMATED, PROPAGATED),
+        source="chosen: follows reversals the model is late for; the model itself: Canudas de Wit et al. 1995",
+    )
+    friction_error: float = setting(
+        0.2,
+        "Share of the Coulomb torque by which the identified friction may be off.",
+        unit="1",
+        low=0.01,
+        high=2.0,
+        source="chosen: identified friction still changes with warmth and wear",
+    )
+    load_error: float = setting(
+        0.2,
+        "Share of the load by which the identified links may be off.",
+        unit="1",
+        low=0.0,
+        high=2.0,
+        source="chosen: measured over modelled gravity torques are 0.75 to 0.88, docs/robot_facts.md",
+    )
+    torque_memory: float = setting(
+        0.5,
+        "Time constant of the torque error.",
+        unit="s",
+        low=0.05,
+        high=10.0,
+        source="chosen: longer than a reversal, shorter than a work cycle",
+    )
+    bristle_noise: float = setting(
+        3.0,
+        "Travels by which a bristle strays in a root of a second while the sign of its speed is in doubt.",
+        unit="1/sqrt(s)",
+        low=0.0,
+        high=100.0,
+        source="chosen: least error on the twin",
+    )
+    gate: float = setting(
+        6.0,
+        "Deviations beyond which a position is left out.",
+        unit="1",
+        low=2.0,
+        high=100.0,
+        source="chosen: six deviations are a fault, not noise",
+    )
+    effort_swing: float = 0.3
+    unseen_torque: float = 1.0
+    patience: int = 10
+    longest_step: float = 0.021
+    longest_gap: float = 1.0
+    start_speed: float = 0.3
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        if self.bristles not in (ESTIMATED, PROPAGATED):
+            raise ModelError("bristles", got=repr(self.bristles), expected=f'"{ESTIMATED}" or "{PROPAGATED}"')
+        for name in ("friction_error", "load_error", "bristle_noise", "effort_swing", "unseen_torque"):
+            number(name, getattr(self, name), low=0.0)
+        for name in ("torque_memory", "longest_step", "longest_gap"):
+            number(name, getattr(self, name), "s", above=0.0)
+        number("start_speed", self.start_speed, "rad/s", above=0.0)
+        number("gate", self.gate, above=0.0)
+        number("patience", self.patience, low=1.0)
+
+    def rules(self, arm: ArmModel, sensors: ArmSensors) -> Rules:
+        """What the compiled steps go by.
+
+        Args:
+            arm: of five joints.
+            sensors: of its driver.
+        """
+        coulomb = np.array([friction.coulomb for friction in arm.friction])
+        reach = np.array([friction.reach for friction in arm.friction])
+        joints = np.zeros((JOINT_ROWS, JOINTS))
+        joints[REACH] = reach
+        joints[READING] = sensors.position_quantum**2 / 12.0
+        joints[TOLD] = sensors.velocity_quantum**2 / 12.0
+        joints[DRIVE] = sensors.effort_noise**2
+        joints[SWING] = self.effort_swing
+        joints[BENDING] = (self.bristle_noise * reach) ** 2
+        joints[FRICTION_ERROR] = self.friction_error * coulomb
+        joints[LOAD_ERROR] = self.load_error
+        joints[UNSEEN] = (self.unseen_torque * coulomb) ** 2
+        blocks = 2
+        bristles = errors = 0
+        if self.bristles == ESTIMATED:
+            bristles, blocks = JOINTS * blocks, blocks + 1
+        if self.friction_error > 0.0 or self.load_error > 0.0:
+            errors, blocks = JOINTS * blocks, blocks + 1
+        return Rules(
+            read_only(joints),
+            bristles,
+            errors,
+            JOINTS * blocks,
+            sensors.stamp_jitter,
+            sensors.velocity_lag,
+            self.torque_memory,
+            self.gate**2,
+            self.longest_step,
+            self.longest_gap,
+            self.start_speed,
+            int(self.patience),
+        )
+
+
+def _each(name: str, value: ArrayLike, above: float) -> Vector:
+    """One positive number for each joint (5,), from one or five."""
+    found = array(name, np.broadcast_to(np.asarray(value, dtype=np.float64), (JOINTS,)), (JOINTS,)).copy()
+    for k, one in enumerate(found):
+        number(f"{name}[{k}]", float(one), above=above)
+        if not math.isfinite(one):
+            raise ModelError(name, got=str(one), expected="finite numbers")
+    return read_only(found)

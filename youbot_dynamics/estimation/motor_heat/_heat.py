@@ -1,0 +1,354 @@
+"""Temperatures of the arm's motors, which nothing senses: a slow filter beside that of the joints (systems 1, 2, 5).
+
+One filter a motor, stepped at 1 to 10 Hz on the mean square of the current. Its thermal resistances, capacities,
+ambient and winding resistance are uncertain and therefore states, so that the variance it publishes is honest. The
+motors' torques come from currents whatever the temperature, so the joints' filter needs nothing back; where a robot
+measures voltages, R(T) ties both: R = (V - K N v) / i corrects the winding's temperature, and its scale is learned
+while the motor is as cold as the air.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, number, scalar
+from youbot_dynamics.dynamics.thermal_motor import GearedMotor, heat_step
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.estimation.ekf import Ekf, Innovation, Message, Step, positions_of
+from youbot_dynamics.estimation.motor_heat import _model as model
+from youbot_dynamics.estimation.motor_heat._model import (
+    AMBIENT,
+    BEGUN,
+    HOUSING,
+    LAST,
+    RESISTANCE,
+    STATES,
+    WINDING,
+    gather,
+)
+from youbot_dynamics.parameters import setting
+
+_PART = 0.1  # of the winding's time constant: longest step
+_BISECTIONS = 32  # to 2e-10 of what is looked for
+_PROBES = np.geomspace(0.01, 1.0, 12)  # shares of a time at which a hot motor is looked at
+
+
+@dataclass(frozen=True)
+class HeatTuning:
+    """How uncertain a motor is; standard deviations.
+
+    Args:
+        ambient_deviation: of the air around the motor [K].
+        heat_error: share by which R_wh and R_ha, both capacities and the winding's resistance may be off.
+        voltage_noise: of a voltage [V].
+        start: of winding and housing at the start, beside the air or the temperature given [K].
+        wander: by which the winding strays in a root of a second [K]: what the two nodes leave out.
+        drift: by which the air changes in a root of a second [K].
+        torque_constant: share by which that may be off, in back-EMF.
+        gate: standard deviations; see `Ekf`.
+
+    Raises:
+        ModelError: a value that is not positive.
+    """
+
+    ambient_deviation: float = setting(
+        5.0,
+        "By how much the air may differ from robot.arm.ambient_temperature.",
+        unit="K",
+        low=0.1,
+        high=50.0,
+        read_only=True,
+        source="chosen: rooms of 15 to 35 degC within two deviations",
+    )
+    heat_error: float = setting(
+        0.2,
+        "Share by which thermal resistances, heat capacities and winding resistance may be off.",
+        unit="1",
+        low=0.001,
+        high=1.0,
+        read_only=True,
+        source="chosen: editions of the maxon sheets differ by up to 35 %, two deviations",
+    )
+    voltage_noise: float = setting(
+        0.05,
+        "Standard deviation of motor voltages, where a robot has them.",
+        unit="V",
+        low=1e-3,
+        high=10.0,
+        read_only=True,
+        source="chosen: 0.2 % of the 24 V supply",
+    )
+    start: float = 1.0
+    wander: float = 0.02
+    drift: float = 0.01
+    torque_constant: float = 0.02
+    gate: float = 6.0
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        for name, value in vars(self).items():
+            number(name, value, above=0.0)
+
+
+@dataclass(frozen=True)
+class HeatBelief:
+    """Temperatures of a motor with standard deviations.
+
+    Args:
+        stamp: [s].
+        winding: [degC].
+        winding_deviation: [K].
+        housing: [degC].
+        housing_deviation: [K].
+        resistance: of the winding as warm as it is [Ohm].
+    """
+
+    stamp: float
+    winding: float
+    winding_deviation: float
+    housing: float
+    housing_deviation: float
+    resistance: float
+
+
+class MotorHeat:
+    """Filter of one motor's temperatures.
+
+    Args:
+        motor: with its gear, as its sheet describes it.
+        stamp: of the start [s].
+        temperature: of winding and housing at the start [degC]; not given, the motor has stood long and is as warm as
+            the air, so that its first voltages tell its resistance: a cold start.
+        tuning: how uncertain the motor is.
+
+    Example:
+        >>> heat = yd.MotorHeat(yd.load_robot().arm.motors()[1], stamp=0.0)
+        >>> heat.predict(60.0, 4.0)  # a minute at 2 A
+        >>> round(float(heat.state.winding))
+        51
+    """
+
+    def __init__(
+        self, motor: GearedMotor, stamp: float, temperature: float | None = None, tuning: HeatTuning | None = None
+    ) -> None:
+        self.motor = motor
+        self.tuning = HeatTuning() if tuning is None else tuning
+        inside, said = motor.motor, self.tuning
+        self._sheet = np.array(
+            [
+                inside.resistance,
+                inside.temperature_coefficient,
+                inside.reference_temperature,
+                inside.winding_housing_resistance,
+                inside.housing_ambient_resistance,
+                inside.winding_capacity,
+                inside.housing_capacity,
+            ]
+        )
+        air = inside.ambient_temperature
+        mean, covariance = np.zeros(STATES), np.zeros((STATES, STATES))
+        mean[:3] = [air if temperature is None else temperature] * 2 + [air]
+        covariance[AMBIENT, AMBIENT] = said.ambient_deviation**2
+        if temperature is None:
+            covariance[:3, :3] = said.ambient_deviation**2
+        covariance[WINDING, WINDING] += said.start**2
+        covariance[HOUSING, HOUSING] += said.start**2
+        covariance[range(3, STATES), range(3, STATES)] = said.heat_error**2
+        self._filter = Ekf(mean, covariance, stamp, self._step, gate=said.gate)
+
+    @property
+    def filter(self) -> Ekf:
+        """The filter itself; its states are those of `_model`."""
+        return self._filter
+
+    @property
+    def state(self) -> HeatBelief:
+        """What is believed at the last stamp."""
+        mean, deviation = self._filter.mean, np.sqrt(np.diag(self._filter.covariance))
+        resistance = self._resistance(mean)
+        return HeatBelief(
+            self._filter.stamp,
+            float(mean[WINDING]),
+            float(deviation[WINDING]),
+            float(mean[HOUSING]),
+            float(deviation[HOUSING]),
+            resistance,
+        )
+
+    def predict(self, stamp: float, mean_square_current: float) -> None:
+        """Move on to a stamp.
+
+        Args:
+            stamp: [s]; one that is not after the last changes nothing.
+            mean_square_current: mean of i^2 since the last stamp [A^2].
+
+        Raises:
+            InputError: a square that is negative or not finite.
+        """
+        square = scalar("mean_square_current", mean_square_current)
+        if square < 0.0:
+            raise InputError("mean_square_current", got=f"{square:g}", expected="at least 0 A^2")
+        self._filter.predict(stamp, square)
+
+    def update_voltage(self, voltage: float, current: float, joint_speed: float) -> Innovation:
+        """Correct by a voltage: V = R(T) i + K N v; it says nothing without a current.
+
+        Args:
+            voltage: at the motor [V], or its mean over a while.
+            current: at the same time [A].
+            joint_speed: v [rad/s].
+        """
+        inside, said = self.motor.motor, self.tuning
+        back_emf = inside.torque_constant * self.motor.ratio * joint_speed
+
+        def sensor(mean: Vector) -> tuple[Vector, Vector]:
+            resistance = self._resistance(mean)
+            jacobian = np.zeros((1, STATES))
+            scale = math.exp(mean[RESISTANCE]) * inside.resistance * inside.temperature_coefficient
+            jacobian[0, WINDING] = scale * current
+            jacobian[0, RESISTANCE] = resistance * current
+            return np.array([resistance * current + back_emf]), jacobian
+
+        variance = said.voltage_noise**2 + (said.torque_constant * back_emf) ** 2
+        return self._filter.update(Message(np.array([float(voltage)]), sensor, np.array([variance])))
+
+    def update_temperature(self, winding: float, housing: float, deviation: float) -> Innovation:
+        """Correct by sensors of winding and housing [degC], NaN where there is none; deviation [K]."""
+        sensor = positions_of((WINDING, HOUSING), STATES)
+        return self._filter.update(
+            Message(np.array([winding, housing], dtype=np.float64), sensor, np.full(2, float(deviation) ** 2))
+        )
+
+    def seconds_to(self, limit: float, mean_square_current: float, deviations: float = 0.0) -> float:
+        """Time until the winding reaches a limit under a load that goes on [s]; infinite where it never does.
+
+        Args:
+            limit: [degC].
+            mean_square_current: [A^2].
+            deviations: by how many standard deviations the winding is taken for hotter than believed.
+        """
+        mean, margin = self._filter.mean, self._margin(deviations)
+        constants = model.network(self._sheet, mean)
+
+        def winding(time: float) -> float:
+            return float(heat_step(constants, mean[WINDING], mean[HOUSING], mean_square_current, 0.0, time)[0]) + margin
+
+        if winding(0.0) >= limit:
+            return 0.0
+        late = 0.1 * self.motor.motor.winding_time_constant
+        early = 0.0
+        while winding(late) < limit:
+            early, late = late, 1.5 * late
+            if late > 1e6:
+                return math.inf
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (early + late)
+            early, late = (early, middle) if winding(middle) >= limit else (middle, late)
+        return late
+
+    def torque_available(self, limit: float, seconds: float, current_limit: float, deviations: float = 0.0) -> float:
+        """Largest torque at the joint [N m] that can be held for a while with the winding below its limit.
+
+        Args:
+            limit: [degC].
+            seconds: how long.
+            current_limit: of the motor controller [A].
+            deviations: by how many standard deviations the winding is taken for hotter than believed.
+        """
+        mean, margin = self._filter.mean, self._margin(deviations)
+        constants = model.network(self._sheet, mean)
+
+        def hottest(current: float) -> float:
+            square = current * current
+            at = (heat_step(constants, mean[WINDING], mean[HOUSING], square, 0.0, seconds * p)[0] for p in _PROBES)
+            return max(at) + margin
+
+        low, high = 0.0, float(current_limit)
+        if hottest(high) > limit:
+            for _ in range(_BISECTIONS):
+                middle = 0.5 * (low + high)
+                low, high = (low, middle) if hottest(middle) > limit else (middle, high)
+            high = low
+        return float(high * self.motor.motor.torque_constant * self.motor.ratio)
+
+    def _margin(self, deviations: float) -> float:
+        return deviations * math.sqrt(float(self._filter.covariance[WINDING, WINDING]))
+
+    def _resistance(self, mean: Vector) -> float:
+        inside = self.motor.motor
+        warmer = 1.0 + inside.temperature_coefficient * (mean[WINDING] - inside.reference_temperature)
+        return float(inside.resistance * math.exp(mean[RESISTANCE]) * warmer)
+
+    def _step(self, mean: Vector, dt: float, square: float) -> Step:
+        longest = _PART * self.motor.motor.winding_time_constant
+        parts = max(1, math.ceil(dt / longest))
+        jacobian = np.eye(STATES)
+        for _ in range(parts):
+            model.warm(self._sheet, mean, 0.0 if square is None else float(square), dt / parts, jacobian)
+        noise = np.zeros((STATES, STATES))
+        noise[WINDING, WINDING] = noise[HOUSING, HOUSING] = self.tuning.wander**2 * dt
+        noise[AMBIENT, AMBIENT] = self.tuning.drift**2 * dt
+        return Step(mean, jacobian, noise)
+
+
+class ArmHeat:
+    """Filters of all motors of an arm, fed by its efforts message by message and stepped once in a period.
+
+    Args:
+        motors: [n] with their gears.
+        stamp: of the start [s].
+        temperature: see `MotorHeat`.
+        tuning: see `MotorHeat`.
+        period: of the filters' steps [s].
+    """
+
+    def __init__(
+        self,
+        motors: tuple[GearedMotor, ...],
+        stamp: float,
+        temperature: float | None = None,
+        tuning: HeatTuning | None = None,
+        period: float = 0.5,
+    ) -> None:
+        self.motors = [MotorHeat(motor, stamp, temperature, tuning) for motor in motors]
+        self._torque_of_current = np.array([motor.ratio * motor.motor.torque_constant for motor in motors])
+        self._period = number("period", period, "s", above=0.0)
+        self._clock = np.full(2, float(stamp))
+        self._current = np.zeros(len(motors))
+        self._charge = np.zeros(len(motors))  # integral of i^2 [A^2 s]
+
+    def add(self, stamp: float, effort: ArrayLike) -> bool:
+        """Take in a message.
+
+        Args:
+            stamp: [s]; one not after the last changes nothing.
+            effort: (n,) [N m]; where it is NaN, the last current goes on.
+
+        Returns:
+            Whether the filters have made a step.
+        """
+        return self.follow(np.array([float(stamp)]), np.asarray(effort, dtype=np.float64)[None])[1]
+
+    def follow(self, stamps: Vector, efforts: Vector) -> tuple[int, bool]:
+        """Take in messages until the filters have made a step.
+
+        Args:
+            stamps: (t,) [s]; one not after the last changes nothing.
+            efforts: (t, n) [N m]; where one is NaN, the last current goes on.
+
+        Returns:
+            Number of messages taken in, and whether the filters have made a step.
+        """
+        currents = efforts / self._torque_of_current
+        taken, full = gather(stamps, currents, self._period, self._clock, self._current, self._charge)
+        if full:
+            last, begun = float(self._clock[LAST]), float(self._clock[BEGUN])
+            for heat, charge in zip(self.motors, self._charge.tolist(), strict=True):
+                heat.predict(last, charge / (last - begun))
+            self._clock[BEGUN] = last
+            self._charge[:] = 0.0
+        return taken, full

@@ -1,0 +1,186 @@
+"""The heat of a motor as the filter sees it: load over its steps, network, slopes and transition.
+
+Temperatures of a motor with uncertain constants, one exact step and its Jacobian: compiled code.
+
+State (8,): winding, housing and ambient temperature [degC]; logarithms of the factors by which R_wh, R_ha, C_w, C_h
+and the winding's resistance differ from the sheet's. The temperatures move by `dynamics/thermal_motor` (system 5;
+D-000-6). With f the rates of both nodes, A their slopes and Phi(t) = exp(A t), a constant c moves them by
+
+    dT+/dc = integral of Phi(dt - s) df/dc(T(s)) ds
+
+by Simpson's rule on exact values: off by (dt / tau_w)^4 / 2880, 1e-7 of it in steps of a tenth of tau_w.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics.thermal_motor import heat_integral, heat_matrix, heat_rates, heat_step
+
+LAST, BEGUN = range(2)  # places of the clock (2,): stamp of the last message, begin of the sum [s]
+
+
+@compiled
+def gather(
+    stamps: Vector, currents: Vector, period: float, clock: Vector, current: Vector, charge: Vector
+) -> tuple[int, bool]:
+    """Sum up i^2 over messages until a period is full; a current runs straight from message to message.
+
+    Args:
+        stamps: (t,) [s]; one not after the last changes nothing.
+        currents: (t, n) [A]; where one is NaN, the last goes on.
+        period: [s].
+        clock: (2,) changed, see LAST.
+        current: (n,) of the last message [A], changed.
+        charge: (n,) integral of i^2 [A^2 s], changed.
+
+    Returns:
+        Number of messages taken, and whether the period is full.
+    """
+    for t in range(len(stamps)):
+        elapsed = stamps[t] - clock[LAST]
+        if not elapsed > 0.0:
+            continue
+        for i in range(len(current)):
+            before, now = current[i], currents[t, i]
+            if not math.isfinite(now):
+                now = before
+            charge[i] += elapsed * (before * before + before * now + now * now) / 3.0
+            current[i] = now
+        clock[LAST] = stamps[t]
+        if clock[LAST] - clock[BEGUN] >= period:
+            return t + 1, True
+    return len(stamps), False
+
+
+@compiled
+def average(elapsed: Vector, currents: Vector, time_constant: float, squares: Vector, weights: Vector) -> None:
+    """Let an average of i^2 forget and learn over messages; a NaN changes nothing.
+
+    Args:
+        elapsed: (t,) since the message before [s].
+        currents: (t, n) [A].
+        time_constant: of forgetting [s].
+        squares: (n,) changed; over weights it is the average [A^2].
+        weights: (n,) changed [1].
+    """
+    for t in range(len(elapsed)):
+        fading = -math.expm1(-elapsed[t] / time_constant)
+        for i in range(len(squares)):
+            now = currents[t, i]
+            if math.isfinite(now):
+                squares[i] += fading * (now * now - squares[i])
+                weights[i] += fading * (1.0 - weights[i])
+
+
+# Places of the state.
+WINDING, HOUSING, AMBIENT, TO_HOUSING, TO_AMBIENT, WINDING_CAPACITY, HOUSING_CAPACITY, RESISTANCE = range(8)
+STATES = 8
+# Places of a motor's constants (7,): of the sheet.
+(
+    REFERENCE_RESISTANCE,  # [Ohm]
+    COEFFICIENT,  # [1/K]
+    REFERENCE_TEMPERATURE,  # [degC]
+    SHEET_TO_HOUSING,  # [K/W]
+    SHEET_TO_AMBIENT,  # [K/W]
+    SHEET_WINDING_CAPACITY,  # [J/K]
+    SHEET_HOUSING_CAPACITY,  # [J/K]
+) = range(7)
+
+
+@compiled
+def network(sheet: Vector, mean: Vector) -> Vector:
+    """Constants (7,) as `heat_step` takes them, of the motor that the state describes.
+
+    Args:
+        sheet: (7,) constants.
+        mean: (8,) state.
+    """
+    out = np.empty(7)
+    resistance = sheet[REFERENCE_RESISTANCE] * math.exp(mean[RESISTANCE])
+    out[0] = resistance * (1.0 + sheet[COEFFICIENT] * (mean[AMBIENT] - sheet[REFERENCE_TEMPERATURE]))
+    out[1] = resistance * sheet[COEFFICIENT]
+    out[2] = 1.0 / (sheet[SHEET_TO_HOUSING] * math.exp(mean[TO_HOUSING]))
+    out[3] = 1.0 / (sheet[SHEET_TO_AMBIENT] * math.exp(mean[TO_AMBIENT]))
+    out[4] = sheet[SHEET_WINDING_CAPACITY] * math.exp(mean[WINDING_CAPACITY])
+    out[5] = sheet[SHEET_HOUSING_CAPACITY] * math.exp(mean[HOUSING_CAPACITY])
+    out[6] = mean[AMBIENT]
+    return out
+
+
+@compiled
+def rate_slopes(constants: Vector, winding: float, housing: float, square: float, out: Vector) -> None:
+    """Slopes of both rates over ambient and the five logarithms, written into out (2, 6).
+
+    Args:
+        constants: (7,) from `network`.
+        winding: [degC].
+        housing: [degC].
+        square: mean square current [A^2].
+        out: (2, 6) [1/s, then K/s].
+    """
+    of_winding, of_housing = heat_rates(constants, winding, housing, square, 0.0)
+    flow = (winding - housing) * constants[2]
+    loss = (constants[0] + constants[1] * (winding - constants[6])) * square
+    out[:] = 0.0
+    out[1, 0] = constants[3] / constants[5]
+    out[0, 1] = flow / constants[4]
+    out[1, 1] = -flow / constants[5]
+    out[1, 2] = (housing - constants[6]) * constants[3] / constants[5]
+    out[0, 3] = -of_winding
+    out[1, 4] = -of_housing
+    out[0, 5] = loss / constants[4]
+
+
+@compiled
+def transition(constants: Vector, square: float, dt: float, out: Vector) -> None:
+    """Write Phi(dt) = 1 + G A (2, 2) of both nodes into out; constants (7,), square [A^2], dt [s]."""
+    g11, g12, g21, g22 = heat_integral(constants, square, dt)
+    a11, a12, a21, a22 = heat_matrix(constants, square)
+    out[0, 0] = 1.0 + g11 * a11 + g12 * a21
+    out[0, 1] = g11 * a12 + g12 * a22
+    out[1, 0] = g21 * a11 + g22 * a21
+    out[1, 1] = 1.0 + g21 * a12 + g22 * a22
+
+
+@compiled
+def warm(sheet: Vector, mean: Vector, square: float, dt: float, jacobian: Vector) -> None:
+    """Move the state on by dt under a mean square current, and multiply the Jacobian of what was before by the step's.
+
+    Args:
+        sheet: (7,) constants.
+        mean: (8,) changed.
+        square: [A^2], constant over the step.
+        dt: [s], short beside the winding's time constant.
+        jacobian: (8, 8), changed: that of the whole way so far.
+    """
+    constants = network(sheet, mean)
+    winding, housing = mean[WINDING], mean[HOUSING]
+    half_winding, half_housing = heat_step(constants, winding, housing, square, 0.0, 0.5 * dt)
+    mean[WINDING], mean[HOUSING] = heat_step(constants, winding, housing, square, 0.0, dt)
+    whole, half = np.empty((2, 2)), np.empty((2, 2))
+    transition(constants, square, dt, whole)
+    transition(constants, square, 0.5 * dt, half)
+    start, middle, end = np.empty((2, 6)), np.empty((2, 6)), np.empty((2, 6))
+    rate_slopes(constants, winding, housing, square, start)
+    rate_slopes(constants, half_winding, half_housing, square, middle)
+    rate_slopes(constants, mean[WINDING], mean[HOUSING], square, end)
+    rows = np.empty((2, STATES))
+    for i in range(2):
+        rows[i, 0], rows[i, 1] = whole[i, 0], whole[i, 1]
+        for c in range(6):
+            from_start = whole[i, 0] * start[0, c] + whole[i, 1] * start[1, c]
+            from_middle = half[i, 0] * middle[0, c] + half[i, 1] * middle[1, c]
+            rows[i, 2 + c] = dt / 6.0 * (from_start + 4.0 * from_middle + end[i, c])
+    # The ambient feeds the loss too: R is that at ambient plus its growth, whose sum does not depend on it.
+    before = jacobian.copy()
+    for i in range(2):
+        for j in range(STATES):
+            total = 0.0
+            for k in range(STATES):
+                total += rows[i, k] * before[k, j]
+            jacobian[i, j] = total

@@ -1,0 +1,200 @@
+"""Temperatures of the arm's motors as a running robot tells them: efforts, voltages, sensors, and what is left to give.
+
+Around the filters of `motor_heat` this keeps time whatever stamps do, pairs voltages with currents, and answers how
+long and how much a motor can still do (systems 1, 2, 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.estimation.ekf import REFUSED
+from youbot_dynamics.estimation.motor_heat._heat import ArmHeat, HeatBelief, HeatTuning, MotorHeat
+from youbot_dynamics.estimation.motor_heat._model import average
+from youbot_dynamics.robot_arm import Arm
+
+PERIOD = 0.5  # [s] of the filters' steps, and of what they publish
+_LONGEST = 1800.0  # [s] after that a motor under any load has reached its steady temperature
+_LOAD_TIME = 10.0  # [s] over which the present load is averaged: a winding's time constant
+_LEAST_CURRENT = 0.02  # of the current limit: below it a voltage says nothing of the resistance
+_PATIENCE = 10  # refusals of a sensor in a row after which it is believed
+
+
+@dataclass(frozen=True)
+class MotorLimits:
+    """What a motor can still do.
+
+    Args:
+        seconds: until the winding reaches its limit, if the present load goes on; infinite where it never does.
+        torque: largest at the joint that can be held for the time asked for [N m].
+        load: torque at the joint [N m] whose heat is that of the present load.
+    """
+
+    seconds: float
+    torque: float
+    load: float
+
+
+class ArmTemperatures:
+    """Winding and housing temperatures of an arm of n motors, from what a robot says.
+
+    Its time is the sum of what `add` is told, so that a clock that jumps neither cools nor heats a motor.
+
+    Args:
+        arm: facts of the joints, their limits among them.
+        start: temperature of all motors at the start [degC]; not given: a cold start, see `MotorHeat`.
+        tuning: see `MotorHeat`.
+        sensor: which temperature a robot's sensors tell, "winding" or "housing".
+        sensor_deviation: standard deviation of those sensors [K].
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        start: float | None = None,
+        tuning: HeatTuning | None = None,
+        sensor: str = "winding",
+        sensor_deviation: float = 1.0,
+    ) -> None:
+        self._tuning, self._sensor, self._deviation = tuning, sensor, sensor_deviation
+        self._heat = ArmHeat(arm.motors(), 0.0, start, tuning, PERIOD)
+        self._time = 0.0
+        motors = [joint.motor for joint in arm.joints]
+        self._torque_of_current = np.array([motor.torque_constant * motor.gear_ratio for motor in motors])
+        self._current_limits = np.array([motor.current_limit for motor in motors])
+        self._limits = tuple(motor.winding_temperature_limit for motor in motors)
+        n = len(motors)
+        self._squares, self._weights = np.zeros(n), np.zeros(n)  # i^2 [A^2] and 1, both fading
+        self._sums = np.zeros((4, n))  # of i^2, i V, i v and of their number, since the last step
+        self._refusals = np.zeros(n, dtype=int)
+        self._believed = 0
+        self._refused = 0
+
+    @property
+    def state(self) -> tuple[HeatBelief, ...]:
+        """What is believed of each motor; stamps are of this object's own time [s]."""
+        return tuple(motor.state for motor in self._heat.motors)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Voltages and temperatures that were refused, and motors begun anew at what their sensors insist on."""
+        return {"motor sensor readings beyond the gate": self._refused, "motors begun anew": self._believed}
+
+    def add(self, elapsed: float, effort: ArrayLike) -> bool:
+        """Take in the efforts of a message.
+
+        Args:
+            elapsed: since the last message [s]; what is not above 0 changes nothing.
+            effort: (n,) at the joints [N m], NaN where missing.
+
+        Returns:
+            Whether the filters made a step, every 0.5 s.
+        """
+        return self.follow(np.array([float(elapsed)]), np.asarray(effort, dtype=np.float64)[None])[1]
+
+    def follow(self, elapsed: Vector, effort: Vector) -> tuple[int, bool]:
+        """Take in messages until the filters make a step.
+
+        Args:
+            elapsed: (t,) since the message before [s]; what is not above 0 changes nothing.
+            effort: (t, n) at the joints [N m], NaN where missing.
+
+        Returns:
+            Number of messages taken in, and whether the filters made a step.
+        """
+        passed = np.where((elapsed > 0.0) & (elapsed < np.inf), np.minimum(elapsed, _LONGEST), 0.0)
+        stamps = self._time + np.cumsum(passed)
+        taken, stepped = self._heat.follow(stamps, effort)
+        self._time = float(stamps[taken - 1]) if taken else self._time
+        currents = effort[:taken] / self._torque_of_current
+        average(passed[:taken], currents, _LOAD_TIME, self._squares, self._weights)
+        if stepped:
+            self._use_voltages()
+        return taken, stepped
+
+    def add_voltage(self, voltage: ArrayLike, effort: ArrayLike, speed: ArrayLike) -> None:
+        """Take in motor voltages; they count with the next step.
+
+        Over a step V = R i + K N v is summed up with the currents as weights: divided by their root mean square that is
+        one equation of the same form, and no reading with little current spoils it.
+
+        Args:
+            voltage: (n,) [V], NaN where missing.
+            effort: (n,) at the same time [N m].
+            speed: (n,) of the joints [rad/s].
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        n = len(self._torque_of_current)
+        told = [np.asarray(values, dtype=np.float64) for values in (voltage, effort, speed)]
+        for name, values in zip(("voltage", "effort", "speed"), told, strict=True):
+            array(name, np.nan_to_num(values), (n,))
+        current = told[1] / self._torque_of_current
+        rows = np.array([current * current, current * told[0], current * told[2], np.ones(n)])
+        self._sums += np.where(np.isfinite(rows).all(axis=0), rows, 0.0)
+
+    def add_temperature(self, temperature: ArrayLike) -> None:
+        """Take in what the motors' sensors tell.
+
+        One that stays beyond the gate for ten readings knows better where the motor began: it begins anew there.
+
+        Args:
+            temperature: (n,) [degC], NaN where missing.
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        told = np.asarray(temperature, dtype=np.float64)
+        array("temperature", np.nan_to_num(told), (len(self._refusals),))
+        for k, value in enumerate(told.tolist()):
+            if not math.isfinite(value):
+                continue
+            motor = self._heat.motors[k]
+            winding, housing = (value, math.nan) if self._sensor == "winding" else (math.nan, value)
+            fate = motor.update_temperature(winding, housing, self._deviation).fate
+            self._refusals[k] = self._refusals[k] + 1 if fate == REFUSED else 0
+            self._refused += fate == REFUSED
+            if self._refusals[k] >= _PATIENCE:
+                self._heat.motors[k] = MotorHeat(motor.motor, motor.state.stamp, value, self._tuning)
+                self._refusals[k] = 0
+                self._believed += 1
+
+    def limits(self, hold_time: float, deviations: float) -> tuple[MotorLimits, ...]:
+        """What each motor can still do at its temperature and load.
+
+        Args:
+            hold_time: how long the torque must be held [s].
+            deviations: by how many standard deviations the windings are taken for hotter than believed.
+        """
+        load = np.divide(self._squares, self._weights, out=np.zeros_like(self._squares), where=self._weights > 0.0)
+        return tuple(
+            MotorLimits(
+                motor.seconds_to(limit, float(square), deviations),
+                motor.torque_available(limit, hold_time, float(most), deviations),
+                math.sqrt(square) * float(scale),
+            )
+            for motor, limit, square, most, scale in zip(
+                self._heat.motors,
+                self._limits,
+                load,
+                self._current_limits,
+                self._torque_of_current,
+                strict=True,
+            )
+        )
+
+    def _use_voltages(self) -> None:
+        for k, (squares, volts, speeds, count) in enumerate(self._sums.T.tolist()):
+            effective = math.sqrt(squares / count) if count > 0.0 else 0.0
+            if effective > _LEAST_CURRENT * self._current_limits[k]:
+                scale = 1.0 / (count * effective)
+                fate = self._heat.motors[k].update_voltage(volts * scale, effective, speeds * scale).fate
+                self._refused += fate == REFUSED
+        self._sums[:] = 0.0

@@ -1,0 +1,21 @@
+"""Odometry of the base from its wheels, with gyro and slip test."""
+
+from youbot_dynamics.estimation.odometry._estimator import BaseEstimator
+from youbot_dynamics.estimation.odometry._gyro import GyroSettings
+from youbot_dynamics.estimation.odometry._odometry import (
+    Odometry,
+    OdometrySettings,
+    OdometryState,
+    SignCheck,
+)
+from youbot_dynamics.estimation.odometry._slip import SlipSettings
+
+__all__ = [
+    "BaseEstimator",
+    "GyroSettings",
+    "Odometry",
+    "OdometrySettings",
+    "OdometryState",
+    "SignCheck",
+    "SlipSettings",
+]

@@ -1,0 +1,223 @@
+"""Odometry as a node or a scenario runs it: with gyro, slip test and the check of the speed channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.estimation.odometry._gyro import GyroSettings, GyroYaw
+from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
+from youbot_dynamics.estimation.odometry._slip import SlipSettings
+from youbot_dynamics.robot import Robot
+
+_PIECE = 0.4  # [s] over which speeds are summed
+_MEMORY = 10.0  # [s] with which what was seen fades: after three of it a twentieth is left
+_LONGEST_STEP = 0.2  # [s] between readings
+_FEWEST = 10  # pieces in motion before anything is said
+_MOTION = 0.02  # [rad] or [rad/s] in a piece: less tells nothing, and must not make the rest look sure
+_SURE = 3.0  # standard errors
+_SCALE_OFF = 0.1  # share by which a speed may differ from the slope of the position
+_LAG_OFF = 0.02  # [s] by which the speed may be later than expected
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedChannels:
+    """How the speeds of the wheels go with their positions; arrays are read-only, NaN where nothing is known yet.
+
+    Args:
+        scale: (n,) speed told over slope of the position [1]: 1 where both are right, -1 in the driver's sign trap.
+        scale_error: (n,) standard error.
+        lag: (n,) by which speeds come behind positions [s].
+        lag_error: (n,) standard error [s].
+    """
+
+    scale: Vector
+    scale_error: Vector
+    lag: Vector
+    lag_error: Vector
+
+
+class SpeedChannelCheck:
+    """Fits how the speed told goes with the position, for each wheel, over pieces of time.
+
+        position(t2) - position(t1) = (sum of speed dt + lag (speed(t2) - speed(t1))) / scale
+
+    That is the integral of a speed that is scale times the slope of the position, a lag ago, to first order; sums of
+    speeds know no slopes, in which the stamps' jitter would drown the lag. What was seen fades with 10 s, so that one
+    jump of an encoder is no wrong gear ratio for ever.
+
+    Args:
+        joints: names of the wheels, for the report.
+        expected_lag: of the motor controllers' filter [s].
+    """
+
+    def __init__(self, joints: tuple[str, ...], expected_lag: float = 0.01) -> None:
+        n = len(joints)
+        self.joints = joints
+        self.expected_lag = expected_lag
+        self._pieces = np.zeros(n)
+        # Per wheel: products of the regressors, with the turn, and of the turn with itself.
+        self._squares, self._products, self._power = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros(n)
+        self._last: tuple[float, list[float], list[float]] | None = None
+        self._start: tuple[float, list[float], list[float]] | None = None
+        self._sum = [0.0] * n
+
+    def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
+        """Take one reading in our signs: (n,) angles [rad] and speeds [rad/s]; a gap or a NaN begins a new piece."""
+        angles: list[float] = np.asarray(position, dtype=float).tolist()
+        speeds: list[float] = np.asarray(velocity, dtype=float).tolist()
+        if not all(map(isfinite, (*angles, *speeds))):
+            self._last = self._start = None
+            return
+        last, self._last = self._last, (stamp, angles, speeds)
+        if self._start is None or last is None or not 0.0 < stamp - last[0] <= _LONGEST_STEP:
+            self._start, self._sum = self._last, [0.0] * len(self.joints)
+            return
+        half = 0.5 * (stamp - last[0])
+        self._sum = [total + half * (a + b) for total, a, b in zip(self._sum, last[2], speeds, strict=True)]
+        if stamp - self._start[0] >= _PIECE:
+            self._add(np.subtract(angles, self._start[1]), np.subtract(speeds, self._start[2]))
+            self._start, self._sum = self._last, [0.0] * len(self.joints)
+
+    def _add(self, turned: Vector, gained: Vector) -> None:
+        fade = np.exp(-_PIECE / _MEMORY)
+        for sums in (self._squares, self._products, self._power, self._pieces):
+            sums *= fade
+        columns = np.column_stack([self._sum, gained])
+        self._squares += columns[:, :, None] * columns[:, None, :]
+        self._products += columns * turned[:, None]
+        self._power += turned**2
+        self._pieces += (np.abs(columns) > _MOTION).any(axis=1)
+
+    def channels(self) -> SpeedChannels:
+        """What is known by now."""
+        n = len(self.joints)
+        scale, scale_error, lag, lag_error = (np.full(n, np.nan) for _ in range(4))
+        for k in range(n):
+            squares = self._squares[k]
+            if self._pieces[k] < _FEWEST or np.linalg.det(squares) <= 1e-9 * squares[0, 0] * squares[1, 1]:
+                continue
+            inverse, late = np.linalg.solve(squares, self._products[k]).tolist()
+            left = max(float(self._power[k] - self._products[k] @ [inverse, late]), 0.0) / (self._pieces[k] - 2)
+            errors = np.sqrt(np.diag(np.linalg.inv(squares)) * left)
+            if inverse == 0.0:
+                continue
+            scale[k], scale_error[k] = 1.0 / inverse, errors[0] / inverse**2
+            lag[k], lag_error[k] = late / inverse, errors[1] / abs(inverse)
+        return SpeedChannels(*(read_only(values) for values in (scale, scale_error, lag, lag_error)))
+
+    def complaints(self) -> tuple[str, ...]:
+        """One text for each wheel whose channels do not go together, for the diagnostics."""
+        found = []
+        known = self.channels()
+        for k, name in enumerate(self.joints):
+            scale, lag = float(known.scale[k]), float(known.lag[k])
+            if abs(scale - 1.0) > _SCALE_OFF + _SURE * known.scale_error[k]:
+                cause = "one of them has the wrong sign" if scale < 0.0 else "a gear ratio or unit is wrong"
+                found.append(f"{name}: speed over slope of the position is {scale:.2f}, expected 1: {cause}")
+            elif abs(lag - self.expected_lag) > _LAG_OFF + _SURE * known.lag_error[k]:
+                found.append(
+                    f"{name}: speed comes {1e3 * lag:.0f} ms behind, expected {1e3 * self.expected_lag:.0f} ms"
+                )
+        return tuple(found)
+
+
+_WINDOW = 30.0  # [s] for which is complained of a gyro that is well again
+
+
+class BaseEstimator:
+    """Odometry with the roller phases that are known and a gyro while there is one, and the checks beside it.
+
+    The same object in the node `odometry` and in lock-step drives.
+
+    Args:
+        robot: geometry, roller phases where they are known, joints and resolution of the driver.
+        odometry: growth of the uncertainty.
+        slip: how wheels off pattern are looked for.
+        gyro: what is expected of it.
+
+    Attributes:
+        odometry: of the wheels.
+        gyro: its rates and its bias.
+        gyro_used: whether the newest step turned by the gyro.
+        gyro_missed: steps without it although its bias was known: its stamps are too old, or of another clock.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        odometry: OdometrySettings | None = None,
+        slip: SlipSettings | None = None,
+        gyro: GyroSettings | None = None,
+    ) -> None:
+        wheels = robot.base.geometry.wheels()
+        self.odometry = Odometry(robot, odometry or OdometrySettings(), wheels, slip)
+        self.gyro = GyroYaw(gyro or GyroSettings())
+        self.gyro_used, self.gyro_missed = False, 0
+        self._joints = robot.driver.wheel_joints
+        # Stamps [s]: of now, of the gyro's last fault, and of the last reading with roller phases.
+        self._now, self._faulty_at, self._lost_at = 0.0, -inf, -inf
+        self._faults = 0
+        self._signs = SignCheck(self._joints)
+        self._speeds = SpeedChannelCheck(self._joints)
+
+    def take_wheels(self, stamp: float, position: ArrayLike, velocity: ArrayLike | None = None) -> OdometryState | None:
+        """Take one reading of the wheels; None where it makes no step (see `Odometry.update`).
+
+        Args:
+            stamp: [s].
+            position: (n,) angles in our signs [rad].
+            velocity: (n,) speeds in our signs [rad/s], where the driver tells them; only checked.
+        """
+        if velocity is not None:
+            self._signs.update(stamp, position, velocity)
+            self._speeds.update(stamp, position, velocity)
+        begin = self.odometry.last_stamp
+        turn = None if begin is None else self.gyro.turn(begin, stamp)
+        state = self.odometry.update(stamp, position, turn)
+        if state is not None:
+            self.gyro_used = turn is not None
+            self.gyro_missed += turn is None and self.gyro.bias is not None
+        self._now, faults = stamp, self.gyro_missed + self.gyro.gaps + self.gyro.late
+        if faults > self._faults:
+            self._faults, self._faulty_at = faults, stamp
+        if not self.odometry.phases_lost:
+            self._lost_at = stamp
+        return state
+
+    def retune(self, odometry: OdometrySettings, slip: SlipSettings, gyro: GyroSettings) -> None:
+        """Take other settings, keeping the pose, the bias of the gyro and what was learned of the channels."""
+        self.odometry.retune(odometry, slip)
+        self.gyro.settings = gyro
+
+    def take_rate(self, stamp: float, rate: float) -> None:
+        """Take a yaw rate [rad/s] of the gyro, positive to the left, at its stamp [s] on the clock of the wheels."""
+        self.gyro.update(stamp, rate, self.odometry.standing)
+
+    def contradictions(self) -> tuple[str, ...]:
+        """Wheels whose position and velocity move in opposite directions: names of joints."""
+        return self._signs.contradicting()
+
+    def complaints(self) -> tuple[str, ...]:
+        """What is wrong or less good than it could be, one text each, the worst first.
+
+        What the gyro did is told for 30 s; roller phases that were lost stay lost, and that is told all the time.
+        """
+        odometry, gyro = self.odometry, self.gyro
+        found = [odometry.slip.text(self._joints)] if odometry.slip.alarm else []
+        if odometry.phases_lost:
+            found.append(
+                f"roller phases are lost: {odometry.phases_lost}; rows are their mean now: drive for a bag with a pose"
+                f" and identify them again; so for {self._now - self._lost_at:.0f} s"
+            )
+        found.extend(self._speeds.complaints())
+        if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:
+            found.append(
+                f"gyro: {self.gyro_missed} steps without its turn, {gyro.gaps} gaps, {gyro.late} late rates: are its"
+                f" stamps on the clock of the wheels, and does it keep its rate? the last of it {age:.0f} s ago"
+            )
+        return tuple(found)

@@ -1,0 +1,199 @@
+"""Turn of the base by a gyro: its bias from standstill, its rate added up between the stamps of two wheel readings."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from math import isfinite, sqrt
+
+from youbot_dynamics.parameters import setting
+
+_KEPT = 5.0  # [s] of rates that are kept for wheel readings still to come
+_GATE = 5.0  # standard deviations beyond which a rate at standstill is that of a base that is being turned
+_LATE_MEANS_RESTART = 10  # rates in a row
+
+
+@dataclass(frozen=True)
+class GyroSettings:
+    """What is expected of the gyro."""
+
+    gyro_noise: float = setting(
+        2e-4,
+        "Noise density of the yaw rate.",
+        unit="rad/s/sqrt(Hz)",
+        low=1e-7,
+        high=0.1,
+        source="chosen: 0.011 deg/s/sqrt(Hz), as small MEMS gyros have",
+    )
+    gyro_largest_bias: float = setting(
+        0.05,
+        "Standard deviation of the bias before it has been seen at standstill.",
+        unit="rad/s",
+        low=1e-4,
+        high=1.0,
+        source="chosen: 3 deg/s, zero-rate offset of small MEMS gyros",
+    )
+    gyro_bias_drift: float = setting(
+        2e-5,
+        "Wander of the bias: its standard deviation after one second.",
+        unit="rad/s/sqrt(s)",
+        low=0.0,
+        high=0.01,
+        source="chosen: 0.01 deg/s in a minute",
+    )
+    gyro_scale_error: float = setting(
+        0.01,
+        "Standard deviation of the scale of its rates: standing tells the bias, nothing tells the scale.",
+        unit="1",
+        low=0.0,
+        high=0.2,
+        source="chosen: 1 %, sensitivity tolerance of small MEMS gyros",
+    )
+    gyro_standstill: float = setting(
+        1.0,
+        "Time at rest, in all, before the gyro is used.",
+        unit="s",
+        low=0.1,
+        high=60.0,
+        source="chosen: fifty messages at 50 Hz",
+    )
+    gyro_longest_gap: float = setting(
+        0.1,
+        "Time between two rates beyond which the turn in it is not known.",
+        unit="s",
+        low=0.002,
+        high=1.0,
+        source="chosen: five periods at 50 Hz",
+    )
+
+
+@dataclass(frozen=True)
+class GyroTurn:
+    """Turn of the base between two moments.
+
+    Args:
+        angle: [rad], positive to the left.
+        variance: of its noise, which the next turn has anew [rad2].
+        bias_error: standard deviation of the bias times the time [rad]: the same way in all turns that follow.
+        scale_error: that of the scale times the angle, with its sign [rad]: turning back takes it back.
+    """
+
+    angle: float
+    variance: float
+    bias_error: float
+    scale_error: float = 0.0
+
+
+class GyroYaw:
+    """Adds up yaw rates and keeps their bias.
+
+    Rates are held linear between their stamps; the bias is a random walk that is looked at while the wheels stand, by
+    a Kalman filter of one state: at standstill rate = bias + noise, of variance density^2 / dt.
+
+    Args:
+        settings: noise, bias and gaps.
+
+    Attributes:
+        refused: rates at standstill that were beyond the gate: the base was turned, or the bias jumped.
+        late: rates not newer than the one before.
+        gaps: gaps longer than allowed.
+    """
+
+    def __init__(self, settings: GyroSettings) -> None:
+        self.settings = settings
+        self.refused = self.late = self.gaps = 0
+        self._late_in_a_row = 0
+        self._bias, self._bias_variance = 0.0, settings.gyro_largest_bias**2
+        self._rested = 0.0
+        # Stamps, rates and their integral from the first one kept; a gap begins them anew.
+        self._stamps: list[float] = []
+        self._rates: list[float] = []
+        self._angles: list[float] = []
+        self._told: tuple[float, float] | None = None  # end of the last turn [s], and the integral it was told with
+
+    @property
+    def bias(self) -> tuple[float, float] | None:
+        """Bias and its standard deviation [rad/s]; None until the base has stood long enough."""
+        if self._rested < self.settings.gyro_standstill:
+            return None
+        return self._bias, sqrt(self._bias_variance)
+
+    def update(self, stamp: float, rate: float, standing: bool) -> None:
+        """Take one reading.
+
+        Args:
+            stamp: on the clock of the wheel readings [s]; late ones are dropped and counted, ten in a row are another
+                clock, on which it starts anew with the bias it has.
+            rate: about the vertical [rad/s], positive to the left; one that is no number is dropped.
+            standing: whether the wheels stand.
+        """
+        if not (isfinite(rate) and isfinite(stamp)):
+            return
+        dt = stamp - self._stamps[-1] if self._stamps else 0.0
+        if self._stamps and dt <= 0.0:
+            self.late += 1
+            self._late_in_a_row += 1
+            if self._late_in_a_row < _LATE_MEANS_RESTART:
+                return
+            self._forget()
+        self._late_in_a_row = 0
+        if self._stamps and dt > self.settings.gyro_longest_gap:
+            self.gaps += 1
+            self._forget()
+        if not self._stamps:
+            self._stamps, self._rates, self._angles = [stamp], [rate], [0.0]
+            return
+        if standing:
+            self._look_at_bias(rate, dt)
+        self._bias_variance += self.settings.gyro_bias_drift**2 * dt
+        self._angles.append(self._angles[-1] + 0.5 * (self._rates[-1] + rate) * dt)
+        self._stamps.append(stamp)
+        self._rates.append(rate)
+        old = bisect_left(self._stamps, stamp - _KEPT)
+        del self._stamps[:old], self._rates[:old], self._angles[:old]
+
+    def turn(self, start: float, end: float) -> GyroTurn | None:
+        """Turn of the base from `start` to `end` [s]; None where the bias or the rates are not known.
+
+        Beyond the newest rate it is held, for at most the longest gap; a turn that begins where the last one ended puts
+        right what that took for granted.
+        """
+        known = self.bias
+        if known is None or not self._stamps or start < self._stamps[0] or end < start:
+            return None
+        if end > self._stamps[-1] + self.settings.gyro_longest_gap:
+            return None
+        dt = end - start
+        told = self._told
+        begun = told[1] if told is not None and told[0] == start else self._angle_at(start)
+        ended = self._angle_at(end)
+        self._told = (end, ended)
+        angle = ended - begun - known[0] * dt
+        settings = self.settings
+        return GyroTurn(angle, settings.gyro_noise**2 * dt, known[1] * dt, settings.gyro_scale_error * angle)
+
+    def _forget(self) -> None:
+        self._stamps, self._rates, self._angles, self._late_in_a_row = [], [], [], 0
+        self._told = None
+
+    def _look_at_bias(self, rate: float, dt: float) -> None:
+        noise = self.settings.gyro_noise**2 / dt
+        innovation, variance = rate - self._bias, self._bias_variance + noise
+        if innovation**2 > _GATE**2 * variance:
+            self.refused += 1
+            return
+        gain = self._bias_variance / variance
+        self._bias += gain * innovation
+        self._bias_variance *= 1.0 - gain
+        self._rested += dt
+
+    def _angle_at(self, moment: float) -> float:
+        k = bisect_left(self._stamps, moment)
+        if k == len(self._stamps):
+            return self._angles[-1] + self._rates[-1] * (moment - self._stamps[-1])
+        if k == 0:
+            return self._angles[0]
+        before, dt = self._stamps[k - 1], self._stamps[k] - self._stamps[k - 1]
+        share = (moment - before) / dt
+        rate = self._rates[k - 1] + 0.5 * share * (self._rates[k] - self._rates[k - 1])
+        return self._angles[k - 1] + rate * (moment - before)

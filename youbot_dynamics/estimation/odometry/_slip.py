@@ -1,0 +1,360 @@
+"""Wheels off pattern: what turns of the wheels no motion explains, and what that may have done to the pose.
+
+Four wheels and three speeds leave one residual, n.w with n = (1, 1, -1, -1) / 2 (system 31). It tells that a wheel is
+off the pattern, by slip, a wrong count or a wrong radius; it cannot tell which, for each of the four alone gives the
+same number. A gyro adds a second residual, the turn; then two wheels on one diagonal differ in its sign only, and who
+knows that slipping wheels turn further than they roll knows the wheel, as soon as the two turn the same way: not while
+the base turns on the spot.
+
+A wheel that creeps over the floor while all wheels keep the pattern leaves no residual: without a gyro or a pose that
+slip is unobservable.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.estimation.odometry._gyro import GyroTurn
+from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, contact_angle, contact_row
+from youbot_dynamics.parameters import setting
+
+_GRID = 24  # phases of a roller that are tried where it is not known: 2.5 degrees apart for 6 rollers
+_SURE = 4.0  # standard deviations of what is random in a bound
+_ROUNDING = 1e-9  # [rad] of sums, beside which a sensor without a quantum has nothing
+_OF_ANOTHER = 0.8  # sine of the angle between a residual and what a wheel can leave, from which on it was not that one
+
+
+@dataclass(frozen=True)
+class SlipSettings:
+    """How wheels off pattern are looked for."""
+
+    slip_window: float = setting(
+        0.25,
+        "Time over which the residual is summed.",
+        unit="s",
+        low=0.05,
+        high=5.0,
+        source="chosen: a 20 % error is to be seen within 0.3 s",
+    )
+    slip_hold: float = setting(
+        2.0,
+        "Time the residual must be small for until a slip is over.",
+        unit="s",
+        low=0.0,
+        high=60.0,
+        source="chosen: several windows",
+    )
+    slip_tolerance: float = setting(
+        0.01,
+        "Error of each wheel's radius, creep included, that is no slip.",
+        unit="1",
+        low=0.0,
+        high=0.5,
+        source="chosen: wheels differ by up to 1 %",
+    )
+    channel_delay: float = setting(
+        0.001,
+        "Delay between the channels of two wheels in one message.",
+        unit="s",
+        low=0.0,
+        high=0.1,
+        source="youbot/youbot_driver@814989d config/youbot-ethercat.cfg: cycle of 1 ms",
+    )
+    phase_tolerance: float = setting(
+        0.05, "Error of a known roller phase.", unit="rad", low=0.0, high=0.5, source="chosen: what a bag leaves open"
+    )
+    wheels_overrun: bool = setting(
+        False,
+        "Whether a wheel off pattern is known to turn further than it rolls; with a gyro that names the wheel.",
+        source="chosen: a wheel may slip either way",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SlipReport:
+    """State of the test after one step.
+
+    Args:
+        alarm: whether a wheel is off pattern, or was within the hold.
+        level: largest residual sum over its bound.
+        excess: (n,) turn [rad] each wheel would have too much, were it the only one: of this step, of the whole window
+            in the step in which the alarm begins, and zeros without alarm.
+        wheel: the one that is off, where gyro and the known sign tell it.
+    """
+
+    alarm: bool
+    level: float
+    excess: Vector
+    wheel: int | None
+
+    def text(self, joints: Sequence[str]) -> str:
+        """What is wrong, for the diagnostics; empty without alarm. `joints`: names of the wheels."""
+        if not self.alarm:
+            return ""
+        which = "a wheel" if self.wheel is None else joints[self.wheel]
+        unknown = f"; which of {', '.join(joints)} the wheels cannot tell" if self.wheel is None else ""
+        return (
+            f"{which} is off pattern, by slip, a wrong count or a wrong radius: {self.level:.1f} of the bound{unknown}"
+        )
+
+
+# A row of the window: sums from the start up to one step, then what the bounds need of the step itself; from _WHEELS on
+# residual, turned, travel and speeds (n,) each, and the ripple (n, k).
+_TIME, _TURN, _TURN_VARIANCE, _BIAS_ERROR, _RATE, _WHEELS = range(6)
+
+
+class _Step(NamedTuple):
+    """One step of the wheels, as `SlipTest.update` takes it."""
+
+    dt: float
+    before: Vector
+    step: Vector
+    displacement: Vector
+    residual: Vector
+    turn_variance: float
+    bias_error: float
+
+
+class _Bounds(NamedTuple):
+    """What a bound is made of; see `SlipTest`."""
+
+    tolerance: float
+    channel_delay: float
+    quantum: float
+    jitter: float
+    lever: float
+
+
+@compiled
+def _sum_up(
+    supposed: RowConstants,
+    used: RowConstants,
+    offsets: Vector,
+    told: _Step,
+    limits: _Bounds,
+    last: Vector,
+    row: Vector,
+    oldest: Vector,
+    directions: Vector,
+    total: Vector,
+) -> float:
+    """Write the row that follows the last one, and judge the window that ends with it.
+
+    Args:
+        supposed: wheels whose rollers might stand `offsets` (k,) [rad] off.
+        used: rows in use.
+        offsets: (k,) [rad].
+        told: the step.
+        limits: what bounds are made of.
+        last: (w,) row before.
+        row: (w,) written.
+        oldest: (w,) row with which the window begins.
+        directions: (m, n) of the residual space; one beyond n - 3 is that of a turn.
+        total: (m,) written: residual sums along them [rad].
+
+    Returns:
+        Largest residual sum over its bound.
+    """
+    dt, before, step, move, residual, variance, bias = told
+    places, radii, slants, depths, pitch, phases = supposed
+    _, _, used_slants, used_depths, used_pitch, used_phases = used
+    tolerance, delay, quantum, jitter, lever = limits
+    n, count = len(step), len(offsets)
+    row[_TIME] = last[_TIME] + dt
+    row[_TURN] = last[_TURN] + abs(move[2])
+    row[_TURN_VARIANCE] = last[_TURN_VARIANCE] + variance
+    row[_BIAS_ERROR] = last[_BIAS_ERROR] + bias
+    row[_RATE] = move[2] / dt
+    of_wheels = np.zeros(n)
+    for i in range(n):
+        at, ripple, widest = _WHEELS + i, _WHEELS + 4 * n + i * count, 0.0
+        row[at] = last[at] + residual[i]
+        row[at + n] = last[at + n] + step[i]
+        row[at + 2 * n] = last[at + 2 * n] + abs(step[i])
+        row[at + 3 * n] = step[i] / dt
+        x, y, angle = places[i, 0], places[i, 1], before[i] + 0.5 * step[i]
+        phi = contact_angle(angle, used_phases[i], used_pitch)
+        a, b, c = contact_row(x, y, radii[i], used_slants[i], used_depths[i], phi)
+        expected = a * move[0] + b * move[1] + c * move[2]
+        for h in range(count):
+            phi = contact_angle(angle + offsets[h], phases[i], pitch)
+            a, b, c = contact_row(x, y, radii[i], slants[i], depths[i], phi)
+            row[ripple + h] = last[ripple + h] + (a * move[0] + b * move[1] + c * move[2] - expected)
+            widest = max(widest, abs(row[ripple + h] - oldest[ripple + h]))
+        swing = delay * abs(row[at + 3 * n] - oldest[at + 3 * n])
+        of_wheels[i] = widest + tolerance * (row[at + 2 * n] - oldest[at + 2 * n]) + swing + quantum
+    level = 0.0
+    for m in range(len(directions)):
+        total[m], bound = 0.0, 0.0
+        for i in range(n):
+            total[m] += directions[m, i] * (row[_WHEELS + i] - oldest[_WHEELS + i])
+            bound += abs(directions[m, i]) * of_wheels[i]
+        if m >= n - 3:
+            # Noise is new in each step; the bias is the same in all of them.
+            noise = row[_TURN_VARIANCE] - oldest[_TURN_VARIANCE] + (jitter * row[_RATE]) ** 2
+            noise += (row[_BIAS_ERROR] - oldest[_BIAS_ERROR]) ** 2 + (jitter * oldest[_RATE]) ** 2
+            bound += lever * (tolerance * (row[_TURN] - oldest[_TURN]) + _SURE * sqrt(noise))
+        level = max(level, abs(total[m]) / bound)
+    return level
+
+
+class SlipTest:
+    """Compares sums of the residual over a window with the most that a wheel on pattern can leave there.
+
+    For a direction g (n,) of the residual space, |g.sum(r)| is held against
+
+        sum |g_i| (max over phases |e_i| + tolerance travel_i + delay |w_i(end) - w_i(begin)| + quantum)
+
+    where e_i is the ripple: what the displacements of the window would have turned wheel i more than the rows in use
+    say, had its roller stood anywhere (phases unknown) or up to the tolerance off (known). The stamps' jitter is not
+    in it: all wheels of a message share it. The direction of a gyro's turn adds 4 standard deviations of its noise and
+    bias and of the stamps' jitter, and the tolerance of the turn.
+
+    Args:
+        wheels: rows in use.
+        settings: of the test.
+        quantum: of the wheel angles [rad].
+        stamp_jitter: standard deviation of the stamps [s].
+    """
+
+    def __init__(self, wheels: RollingWheels, settings: SlipSettings, quantum: float, stamp_jitter: float) -> None:
+        self.settings = settings
+        delay = settings.channel_delay
+        base = wheels.base
+        n = len(base.radii)
+        self._null = np.ascontiguousarray(np.array([base.slip(one) for one in np.eye(n)]).T)
+        plane = base.inverse_matrix[:, :2]
+        spread = np.linalg.pinv(plane)
+        across: Vector = base.inverse_matrix[:, 2] - plane @ (spread @ base.inverse_matrix[:, 2])
+        lever = float(np.linalg.norm(across))
+        self._turning = across / lever
+        self._with_turn = np.vstack([self._null, self._turning])
+        self._used = wheels.constants
+        known = wheels.phases is not None
+        self._supposed = wheels.constants if known else wheels.at_phases(np.zeros(n)).constants
+        reach = settings.phase_tolerance
+        self._offsets = np.array([-reach, reach]) if known else np.arange(_GRID) * wheels.pitch / _GRID
+        self._limits = _Bounds(settings.slip_tolerance, delay, max(quantum, _ROUNDING), stamp_jitter, lever)
+        self._window: deque[Vector] = deque()
+        self._alarm, self._calm = False, 0.0
+        self._suspects = np.ones(n, dtype=bool)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the window, as after a jump of the encoders; an alarm goes on until it has been calm."""
+        n = len(self._turning)
+        self._window = deque([np.zeros(_WHEELS + 4 * n + n * len(self._offsets))])
+
+    def update(
+        self,
+        dt: float,
+        before: Vector,
+        step: Vector,
+        displacement: Vector,
+        residual: Vector,
+        turn: GyroTurn | None = None,
+    ) -> SlipReport:
+        """Take one step.
+
+        Args:
+            dt: [s].
+            before: (n,) wheel angles at its begin [rad].
+            step: (n,) turned [rad].
+            displacement: (3,) of the base, as the wheels tell it (and the gyro).
+            residual: (n,) turned less explained [rad]; where the turn is given, less explained by that turn.
+            turn: of the gyro, if that was used.
+        """
+        window, last = self._window, self._window[-1]
+        row = np.empty(len(last))
+        row[_TIME] = last[_TIME] + dt
+        window.append(row)
+        while len(window) > 2 and row[_TIME] - window[1][_TIME] >= self.settings.slip_window - 1e-6:
+            window.popleft()
+        variance, bias = (0.0, 0.0) if turn is None else (turn.variance, turn.bias_error)
+        told = _Step(dt, before, step, displacement, residual, variance, bias)
+        directions = self._null if turn is None else self._with_turn
+        total = np.empty(len(directions))
+        level = _sum_up(
+            self._supposed, self._used, self._offsets, told, self._limits, last, row, window[0], directions, total
+        )
+        begins = level > 1.0 and not self._alarm
+        self._calm = 0.0 if level > 1.0 else self._calm + dt
+        self._alarm = begins or (self._alarm and self._calm <= self.settings.slip_hold)
+        if not self._alarm:
+            return SlipReport(False, level, np.zeros(len(step)), None)
+        if begins:
+            self._suspects[:] = True
+        if turn is not None and self.settings.wheels_overrun and level > 1.0:
+            self._suspects &= _could_have_left(directions, total, self._turned())
+        wheel = int(np.argmax(self._suspects)) if np.sum(self._suspects) == 1 else None
+        excess = _excess(directions, total if begins else directions @ residual)
+        return SlipReport(True, level, excess, wheel)
+
+    def _turned(self) -> Vector:
+        """Turn (n,) of each wheel in the window [rad]."""
+        n = len(self._turning)
+        turned: Vector = (self._window[-1] - self._window[0])[_WHEELS + n : _WHEELS + 2 * n]
+        return turned
+
+
+def _excess(directions: Vector, total: Vector) -> Vector:
+    """Turn (n,) [rad] of each wheel alone that explains residuals (m,) along directions (m, n) best."""
+    found: Vector = (total @ directions) / (directions * directions).sum(axis=0)
+    return found
+
+
+def _could_have_left(directions: Vector, total: Vector, turned: Vector) -> NDArray[np.bool_]:
+    """Wheels (n,) that turned by (n,) and could, turning too far, have left residuals (m,) along directions (m, n)."""
+    excess = _excess(directions, total)
+    excess[excess * turned <= 0.0] = 0.0
+    missed = np.linalg.norm(total[:, None] - directions * excess, axis=0)
+    possible: NDArray[np.bool_] = missed < _OF_ANOTHER * np.linalg.norm(total)
+    return possible
+
+
+class CoherentErrors:
+    """Errors of the pose that each grow the same way from step to step: a wheel that is off, a bias of the gyro.
+
+    Not a random walk: each is one vector in the body frame that travels with the base, e <- A e + B d, and the
+    covariance they leave is the sum of e e'. So a truth that is off by any one of them stays within one deviation. What
+    is new in each step, and errors that have ended, are a covariance beside them, P <- A P A' + B Q B'.
+
+    Args:
+        count: of errors, m.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.errors = np.zeros((count, 3))
+        self._closed: NDArray[np.float64] = np.zeros((3, 3))
+
+    def move(self, a: Vector, b: Vector, added: Vector, noise: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        """Take the errors along a displacement in which they grow by (m, 3) in the body frame.
+
+        Args:
+            a: (3, 3) and
+            b: (3, 3), of the displacement by `planar.displacement_jacobians`.
+            added: (m, 3) [m, m, rad].
+            noise: (3,) variances of what is new in each step [m2, m2, rad2].
+        """
+        self.errors = self.errors @ a.T + added @ b.T
+        self._closed = a @ self._closed @ a.T + (b * np.asarray(noise)) @ b.T
+
+    def close(self, which: slice = slice(None)) -> None:
+        """Keep some errors as they are now, independent of those that come: another slip is another wheel's."""
+        chosen = self.errors[which]
+        self._closed = self._closed + chosen.T @ chosen
+        self.errors[which] = 0.0
+
+    def covariance(self) -> Vector:
+        """Of the pose (3, 3) in the body frame."""
+        total: Vector = self._closed + self.errors.T @ self.errors
+        return total

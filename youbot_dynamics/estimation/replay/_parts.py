@@ -1,0 +1,339 @@
+"""Parts of a replay: the log as arrays, heat, findings and what the wheels carry."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.estimation import arm_health as intake
+from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmTrack
+from youbot_dynamics.estimation.arm_health import ERROR, ArmHealth, Finding, JointReading, heat_findings
+from youbot_dynamics.estimation.motor_heat import PERIOD, ArmTemperatures, HeatBelief
+from youbot_dynamics.estimation.payload import Payload
+from youbot_dynamics.estimation.support import SupportEstimator
+from youbot_dynamics.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class MotorReadings:
+    """What motors tell beside their efforts.
+
+    Args:
+        stamp: (m,) [s].
+        value: (m, 5) [V or degC], NaN where missing.
+    """
+
+    stamp: Vector
+    value: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class ArmLog:
+    """t messages of an arm of five joints; NaN where they say nothing.
+
+    Args:
+        joints: names (5,).
+        stamp: (t,) [s].
+        received: (t,) [s]; the stamps where nothing else is known.
+        position: (t, 5) [rad].
+        velocity: (t, 5) as the driver tells them [rad/s].
+        effort: (t, 5) [N m].
+        voltage: of the motors, None where they are not measured.
+        temperature: of the motors, None where it is not measured.
+        left_out: what was not read: reason -> number of messages.
+
+    Raises:
+        InputError: shapes that do not fit, or no messages.
+    """
+
+    joints: tuple[str, ...]
+    stamp: Vector
+    received: Vector
+    position: Vector
+    velocity: Vector
+    effort: Vector
+    voltage: MotorReadings | None = None
+    temperature: MotorReadings | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        t = len(self.stamp)
+        if t == 0:
+            raise InputError("log of the arm", got="no messages", expected="at least one")
+        for name, shape in (
+            ("received", (t,)),
+            ("position", (t, 5)),
+            ("velocity", (t, 5)),
+            ("effort", (t, 5)),
+        ):
+            if getattr(self, name).shape != shape:
+                raise InputError(f"log of the arm, {name}", got=f"{getattr(self, name).shape}", expected=f"{shape}")
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What was not read, and messages without a number in their positions or efforts."""
+        no_effort = ~np.isfinite(self.effort)
+        found = {
+            intake.NO_EFFORT: no_effort.all(axis=1),
+            intake.NAN_EFFORT: no_effort.any(axis=1) & ~no_effort.all(axis=1),
+            intake.NAN_POSITION: ~np.isfinite(self.position).all(axis=1),
+        }
+        return {**self.left_out, **{name: int(rows.sum()) for name, rows in found.items()}}
+
+
+_LONGEST_GAP = 1.0  # [s] between stamps; what is longer is a jump of the clock, and the receive times tell how long
+_SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
+_BETWEEN_LIMITS = 10  # steps: what a motor can still do costs far more than its temperature
+
+
+@dataclass(frozen=True, eq=False)
+class HeatTrack:
+    """Temperatures at h times, and at l of them what the motors can still do.
+
+    Args:
+        time: (h,) stamps [s].
+        winding: (h, 5) [degC].
+        winding_deviation: (h, 5) [K].
+        housing: (h, 5) [degC].
+        housing_deviation: (h, 5) [K].
+        limit_time: (l,) stamps [s].
+        seconds: (l, 5) until the winding reaches its limit at the load of the last 10 s; infinite where never.
+        torque: (l, 5) largest that can be held [N m].
+        counts: what became of voltages and sensors.
+    """
+
+    time: Vector
+    winding: Vector
+    winding_deviation: Vector
+    housing: Vector
+    housing_deviation: Vector
+    limit_time: Vector
+    seconds: Vector
+    torque: Vector
+    counts: Mapping[str, int]
+
+
+def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: float, deviations: float) -> HeatTrack:
+    """Follow the heat; messages whose stamps are out of order count for nothing.
+
+    Args:
+        log: of the arm.
+        track: of its joints, t messages as the log's (t,).
+        heat: of the motors at the begin, changed.
+        hold_time: see `ArmTemperatures.limits`.
+        deviations: see `ArmTemperatures.limits`.
+    """
+    rows = np.flatnonzero(track.taken)
+    stamp, effort = log.stamp[rows], log.effort[rows]
+    elapsed = passed(stamp, log.received[rows])
+    passing = np.cumsum(elapsed)
+    volts, unpaired = paired(log.voltage, stamp)
+    sensors = log.temperature
+    next_volt, next_sensor = 0, 0
+    records, told = [_record(float(stamp[0]), heat)] if len(rows) else [], []
+    limits = [heat.limits(hold_time, deviations)]
+    times = [float(stamp[0])] if len(rows) else [float(log.stamp[0])]
+    begun, first = 0.0, 0
+    while first < len(rows):
+        # Up to the message that fills the period; where rounding lets it miss by a hair, one more at a time.
+        end = max(int(np.searchsorted(passing, begun + PERIOD)), first) + 1
+        while next_volt < len(volts) and volts[next_volt][0] < end:
+            row, volt = volts[next_volt]
+            heat.add_voltage(volt, effort[row], track.speed[rows[row]])
+            next_volt += 1
+        taken, stepped = heat.follow(elapsed[first:end], effort[first:end])
+        first += taken
+        if not stepped:
+            continue
+        now = float(stamp[first - 1])
+        begun = float(passing[first - 1])
+        while sensors is not None and next_sensor < len(sensors.stamp) and sensors.stamp[next_sensor] <= now:
+            heat.add_temperature(sensors.value[next_sensor])
+            next_sensor += 1
+        records.append(_record(now, heat))
+        told.append(now)
+        if len(told) % _BETWEEN_LIMITS == 0:
+            limits.append(heat.limits(hold_time, deviations))
+            times.append(now)
+    if len(told) % _BETWEEN_LIMITS:
+        limits.append(heat.limits(hold_time, deviations))
+        times.append(told[-1])
+    if not records:
+        records.append(_record(times[0], heat))
+    table = np.array(records)
+    counts = {**heat.counts, "voltages without an effort": unpaired}
+    return HeatTrack(
+        table[:, 0, 0],
+        table[:, 1],
+        table[:, 2],
+        table[:, 3],
+        table[:, 4],
+        np.array(times),
+        np.array([[one.seconds for one in motors] for motors in limits]),
+        np.array([[one.torque for one in motors] for motors in limits]),
+        counts,
+    )
+
+
+def passed(stamp: Vector, received: Vector) -> Vector:
+    """Times (t,) since the message before [s]: by stamps (t,), and where those jump by receive times (t,); 0 first."""
+    by_stamp, by_arrival = np.diff(stamp, prepend=stamp[:1]), np.diff(received, prepend=received[:1])
+    return np.where((by_stamp > 0.0) & (by_stamp <= _LONGEST_GAP), by_stamp, np.maximum(by_arrival, 0.0))
+
+
+def paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[int, Vector]], int]:
+    """Voltages with the message (t,) of the same time each: (message, volts), and how many have none."""
+    if voltage is None or not len(stamp):
+        return [], 0
+    order = np.argsort(stamp, kind="stable")
+    times = stamp[order]
+    after = np.minimum(np.searchsorted(times, voltage.stamp), len(stamp) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(np.abs(times[after] - voltage.stamp) < np.abs(times[before] - voltage.stamp), after, before)
+    near = np.abs(times[nearest] - voltage.stamp) <= _SAME_TIME
+    found = [(int(order[row]), volts) for row, volts in zip(nearest[near], voltage.value[near], strict=True)]
+    return sorted(found, key=lambda pair: pair[0]), int(np.count_nonzero(~near))
+
+
+def _record(stamp: float, heat: ArmTemperatures) -> list[list[float]]:
+    beliefs = heat.state
+    return [
+        [stamp] * len(beliefs),
+        [belief.winding for belief in beliefs],
+        [belief.winding_deviation for belief in beliefs],
+        [belief.housing for belief in beliefs],
+        [belief.housing_deviation for belief in beliefs],
+    ]
+
+
+RATE = 50.0  # [Hz] at which messages are looked at: that of the driver the thresholds are for
+_LOOK = 1.0  # [s] between looks for findings
+_OF_SIGNS = ("sign trap", "effort sign")
+
+
+def findings_of_log(
+    log: ArmLog, track: ArmTrack, heat: HeatTrack, robot: Robot, counts: Mapping[str, int], margin: float
+) -> tuple[Finding, ...]:
+    """All that the live node would have said, the worst first.
+
+    Args:
+        log: t messages, its times (t,).
+        track: of its joints.
+        heat: of its motors.
+        robot: facts of the arm.
+        counts: what became of messages and readings.
+        margin: see `heat_findings`.
+    """
+    arm = robot.arm.model()
+    coulomb = np.array([friction.coulomb for friction in arm.friction])
+    health = ArmHealth(log.joints, coulomb, "the log")
+    found: dict[str, Finding] = {}
+    last_heard = last_look = -np.inf
+    for row in np.flatnonzero(track.taken & np.isfinite(track.speed).all(axis=1)).tolist():
+        now = float(log.received[row])
+        if 0.0 <= now - last_heard < 1.0 / RATE - 1e-9:
+            continue
+        last_heard = now
+        stamp = float(log.stamp[row])
+        health.hear(JointReading(stamp, log.position[row], log.velocity[row], log.effort[row]), now, now)
+        effort = np.where(np.isfinite(log.effort[row]), log.effort[row], 0.0)
+        health.compare(effort, track.torque_error[row], track.speed[row])
+        if not 0.0 <= now - last_look < _LOOK:
+            last_look = now
+            load = arm.tree.gravity_forces(track.position[row])
+            found |= {one.name: one for one in health.findings(now, load, {})}
+    if np.isfinite(last_heard):
+        health.count(counts, last_heard)
+        latest = health.findings(last_heard, np.full(len(log.joints), np.nan), {})
+        # What a sign is, is better known at the end.
+        found = {name: one for name, one in found.items() if name not in _OF_SIGNS}
+        found |= {one.name: one for one in latest}
+    if "effort sign" in found:
+        remedy = "replay the log with those efforts inverted, and invert them in the driver"
+        found["effort sign"] = dataclasses.replace(found["effort sign"], remedy=remedy)
+    told = sorted([*found.values(), *_of_heat(log, heat, robot, margin)], key=lambda one: one.level != ERROR)
+    return tuple(told)
+
+
+def _of_heat(log: ArmLog, heat: HeatTrack, robot: Robot, margin: float) -> tuple[Finding, ...]:
+    """Findings on the motors where they were hottest."""
+    beliefs, seconds = [], []
+    for k, row in enumerate(np.argmax(heat.winding, axis=0).tolist()):
+        winding, winding_deviation = float(heat.winding[row, k]), float(heat.winding_deviation[row, k])
+        housing, housing_deviation = float(heat.housing[row, k]), float(heat.housing_deviation[row, k])
+        beliefs.append(
+            HeatBelief(float(heat.time[row]), winding, winding_deviation, housing, housing_deviation, math.nan)
+        )
+        near = int(np.argmin(np.abs(heat.limit_time - heat.time[row])))
+        seconds.append(float(heat.seconds[near, k]))
+    limits = [joint.motor.winding_temperature_limit for joint in robot.arm.joints]
+    return heat_findings(log.joints, beliefs, limits, seconds, margin)
+
+
+_RATE = 20.0  # [Hz] at which messages are looked at; payload and wheels change more slowly
+_EACH = 2  # of those looked at, one is told
+
+
+@dataclass(frozen=True, eq=False)
+class SupportTrack:
+    """Payload and load of the wheels at s times.
+
+    Args:
+        time: (s,) stamps [s].
+        payload: (s,) mass [kg], NaN while it is not known well enough to be told.
+        payload_centre: (s, 3) in the frame of the last link [m].
+        normal_forces: (s, 4) of FL, FR, RL, RR [N].
+        centre_of_mass: (s, 3) of the whole robot in base_footprint [m].
+    """
+
+    time: Vector
+    payload: Vector
+    payload_centre: Vector
+    normal_forces: Vector
+    centre_of_mass: Vector
+
+
+def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload, lag: float) -> SupportTrack:
+    """Weigh the payload and follow what the wheels carry.
+
+    Args:
+        log: of the arm, t messages.
+        track: of its joints.
+        robot: whose masses and wheels these are.
+        payload: nothing felt yet, changed.
+        lag: see `SupportEstimator`.
+    """
+    support, rows, last, looked = SupportEstimator(robot, lag), [], -np.inf, 0
+    for row in np.flatnonzero(track.taken & np.isfinite(track.speed).all(axis=1)).tolist():
+        stamp = float(log.stamp[row])
+        if 0.0 <= stamp - last < 1.0 / _RATE - 1e-3:
+            continue
+        last = stamp
+        payload.add(_belief(stamp, track, row))
+        support.take_arm(stamp, track.speed[row])
+        looked += 1
+        if looked % _EACH:
+            continue
+        felt = payload.state
+        support.carry(felt)
+        found = support.support(stamp, track.position[row], track.speed[row])
+        mass = felt.mass if felt.identifiable else np.nan
+        rows.append(np.r_[stamp, mass, felt.centre, found.normal_forces, found.centre_of_mass])
+    table = np.array(rows).reshape(-1, 12)
+    return SupportTrack(table[:, 0], table[:, 1], table[:, 2:5], table[:, 5:9], table[:, 9:])
+
+
+def _belief(stamp: float, track: ArmTrack, row: int) -> ArmBelief:
+    """What the filter believed; of its covariance the diagonal, the rest was not kept."""
+    variance = track.variance[row]
+    told = (track.position[row], track.speed[row], track.bristle[row], track.torque_error[row])
+    states = told if len(variance) == 4 * len(told[0]) else (*told[:2], told[3])
+    mean = np.concatenate(states)[: len(variance)]
+    return ArmBelief(stamp, mean, np.diag(variance), *told, track.friction_torque[row])

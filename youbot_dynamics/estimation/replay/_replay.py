@@ -1,0 +1,194 @@
+"""The arm's filters over a whole log, without ROS: states, friction, temperatures, and how far to believe them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmSensors, ArmTrack
+from youbot_dynamics.estimation.arm_health import Finding
+from youbot_dynamics.estimation.arm_settings import ArmSettings
+from youbot_dynamics.estimation.motor_heat import ArmTemperatures
+from youbot_dynamics.estimation.payload import Payload
+from youbot_dynamics.estimation.replay._parts import (
+    ArmLog,
+    HeatTrack,
+    SupportTrack,
+    findings_of_log,
+    replay_heat,
+    replay_support,
+)
+from youbot_dynamics.robot import Robot
+
+_MOST_STOPS = 1000  # instants at which whole covariances are looked at
+_MOVING = 0.02  # [rad/s] slower joints count as standing
+_WITHIN = 1.959964  # standard deviations to either side of 95 %
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """Standard deviations at s instants of a log.
+
+    Args:
+        row: (s,) messages they belong to.
+        position: (s, 5) [rad].
+        speed: (s, 5) [rad/s].
+        friction: (s, 5) [N m].
+        bristle: (s, 5) of the bristles' torque, sigma0 z [N m]; NaN where bristles are not estimated.
+    """
+
+    row: NDArray[np.int64]
+    position: Vector
+    speed: Vector
+    friction: Vector
+    bristle: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class JointSummary:
+    """What a log tells of one joint.
+
+    Args:
+        joint: name.
+        nis: mean squared innovation over its expected variance; 1 where the filter knows how far it is off.
+        coverage: share of the innovations within the 95 % they should be within.
+        refused: readings beyond the gate.
+        speed_difference: RMS of the estimated speed less the driver's [rad/s], NaN where that is not told.
+        friction: RMS of the friction torque while the joint moves [N m], NaN where it never does.
+        winding: hottest temperature of the winding [degC].
+        winding_deviation: at that time [K].
+        seconds_to_limit: at the end of the log, if its load goes on [s]; infinite where the limit is never reached.
+    """
+
+    joint: str
+    nis: float
+    coverage: float
+    refused: int
+    speed_difference: float
+    friction: float
+    winding: float
+    winding_deviation: float
+    seconds_to_limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class ArmReplay:
+    """A filtered log.
+
+    Args:
+        log: what was filtered.
+        track: estimates message by message.
+        bristle_torque: (t, 5) sigma0 z [N m], the elastic part of the friction.
+        deviations: of some of the estimates.
+        heat: temperatures.
+        support: payload, and what the wheels carry while the base stands.
+        settings: how it was filtered.
+        summary: one for each joint.
+        findings: what is wrong with the messages, or dangerous in the motors.
+        counts: what became of messages and readings.
+    """
+
+    log: ArmLog
+    track: ArmTrack
+    bristle_torque: Vector
+    deviations: Deviations
+    heat: HeatTrack
+    support: SupportTrack
+    settings: ArmSettings
+    summary: tuple[JointSummary, ...]
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, int]
+
+
+def replay_arm(
+    log: ArmLog, robot: Robot, settings: ArmSettings | None = None, step: Callable[[str], None] | None = None
+) -> ArmReplay:
+    """Run the filters of node arm_ekf over a log.
+
+    Args:
+        log: of an arm.
+        robot: facts of that arm and its driver.
+        settings: how it is filtered; by default as node arm_ekf does.
+        step: told what is being done.
+
+    Raises:
+        ModelError: a robot whose arm has not five joints.
+    """
+    said, tell = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
+    arm = robot.arm.model()
+    sensors = ArmSensors.of_robot(robot, said.effort_noise, robot.driver.stamp_jitter)
+    ekf = ArmEkf(arm, sensors, said.filter)
+    tell("filtering the joints")
+    stiffness = np.array([friction.sigma0 for friction in arm.friction])
+    track, deviations = _follow(ekf, log, stiffness)
+    tell("following the heat")
+    warmth = ArmTemperatures(
+        robot.arm, said.first_temperature, said.heat, said.temperature_sensor, said.temperature_noise
+    )
+    heat = replay_heat(log, track, warmth, said.hold_time, said.heat_deviations)
+    tell("weighing the payload")
+    support = replay_support(log, track, robot, Payload(arm, said.filter, said.payload), said.support_lag)
+    tell("looking for what is wrong")
+    counts = {**ekf.counts, **log.counts, **heat.counts}
+    counts["starts after a gap"] = max(0, counts.pop("starts") - 1)
+    findings = findings_of_log(log, track, heat, robot, counts, said.hot_margin)
+    summary = tuple(_summary(k, log, track, heat) for k in range(len(log.joints)))
+    bristle = stiffness * track.bristle
+    return ArmReplay(log, track, bristle, deviations, heat, support, said, summary, findings, counts)
+
+
+def sound_innovations(track: ArmTrack, joint: int) -> NDArray[np.bool_]:
+    """Which messages (t,) carry an innovation of a joint that the filter took in."""
+    there: NDArray[np.bool_] = (
+        track.taken
+        & (track.innovation_variance[:, joint] > 0.0)
+        & np.isfinite(track.innovation[:, joint])
+        & (track.refused[:, joint] == 0)
+    )
+    return there
+
+
+def _follow(ekf: ArmEkf, log: ArmLog, stiffness: Vector) -> tuple[ArmTrack, Deviations]:
+    """Filter in pieces, and look at the whole covariance after each."""
+    t = len(log.stamp)
+    edges = np.unique(np.linspace(0, t, min(t, _MOST_STOPS) + 1).astype(np.int64))
+    tracks, rows = [], []
+    for first, last in zip(edges[:-1], edges[1:], strict=True):
+        part = slice(int(first), int(last))
+        tracks.append(ekf.replay(log.stamp[part], log.position[part], log.effort[part]))
+        deviation = np.sqrt(np.diag(ekf.state.covariance))
+        bristle = stiffness * deviation[10:15] if ekf.bristles_estimated else np.full(5, np.nan)
+        known = np.where(np.isnan(ekf.state.stamp), np.nan, 1.0)
+        rows.append(known * np.array([deviation[:5], deviation[5:10], ekf.friction_deviation(), bristle]))
+    names = [one.name for one in dataclasses.fields(ArmTrack)]
+    whole = ArmTrack(**{name: np.concatenate([getattr(track, name) for track in tracks]) for name in names})
+    table = np.array(rows)
+    return whole, Deviations(edges[1:] - 1, *(table[:, k] for k in range(4)))
+
+
+def _summary(k: int, log: ArmLog, track: ArmTrack, heat: HeatTrack) -> JointSummary:
+    sound = sound_innovations(track, k)
+    squares = track.innovation[sound, k] ** 2 / track.innovation_variance[sound, k]
+    speed, told = track.speed[:, k], log.velocity[:, k]
+    moving = track.taken & (np.abs(speed) > _MOVING)
+    hottest = int(np.argmax(heat.winding[:, k]))
+    return JointSummary(
+        log.joints[k],
+        _mean(squares),
+        _mean(squares < _WITHIN**2),
+        int(track.refused[:, k].sum()),
+        float(np.sqrt(_mean((speed - told)[track.taken & np.isfinite(speed - told)] ** 2))),
+        float(np.sqrt(_mean(track.friction_torque[moving, k] ** 2))),
+        float(heat.winding[hottest, k]),
+        float(heat.winding_deviation[hottest, k]),
+        float(heat.seconds[-1, k]),
+    )
+
+
+def _mean(values: Vector | NDArray[np.bool_]) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")

@@ -1,1 +1,0 @@
-"""Signals and rows of the arm: windows, regressors, bodies, Stribeck and bristles."""

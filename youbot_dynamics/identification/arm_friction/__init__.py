@@ -1,0 +1,28 @@
+"""Friction, weight and inertia of the arm from positions and torques (systems 7, 9, 12, 18)."""
+
+from youbot_dynamics.identification.arm_friction._fit import ArmFriction, identify_arm_friction
+from youbot_dynamics.identification.arm_friction._inertia import ConsistentInertia
+from youbot_dynamics.identification.arm_friction._regressors import (
+    OF_BODY,
+    felt_parameters,
+    inertial_parameters,
+    regressor,
+    uncertainty,
+)
+from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
+from youbot_dynamics.identification.arm_friction._torque_delay import DURATION
+from youbot_dynamics.identification.arm_friction._windows import SLOWEST
+
+__all__ = [
+    "ArmFriction",
+    "ArmFrictionModel",
+    "ConsistentInertia",
+    "DURATION",
+    "OF_BODY",
+    "SLOWEST",
+    "felt_parameters",
+    "identify_arm_friction",
+    "inertial_parameters",
+    "regressor",
+    "uncertainty",
+]

@@ -1,0 +1,360 @@
+"""Friction of the joints of an arm, beside weight and inertia, from positions and torques (systems 7, 9, 12).
+
+tau = Y(q, v, a) parameters + (coulomb + stribeck exp(-(v/v_s)^2)) sign v + viscous v + offset, for every joint where it
+slides with settled friction. Near rest the torque of a bristle is anything between plus and minus the Coulomb torque:
+such windows are left out. The offset is what friction is larger one way than the other, and any constant error of the
+efforts; where the weight hides it, it counts as 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm_friction._regressors import (
+    BaseParameters,
+    felt_parameters,
+    inertial_parameters,
+    named_after,
+    uncertainty,
+)
+from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel, JointRows, joint_rows, refusal_of
+from youbot_dynamics.identification.least_squares import (
+    Estimate,
+    Fit,
+    Rows,
+    Unknown,
+    judge,
+    least_squares,
+    refusal,
+    undetermined,
+)
+from youbot_dynamics.identification.signals import ArmSignals
+
+AGAINST = "the efforts drive against the friction of this joint: check their sign"
+
+# Torque below which a combination of inertial parameters does not count at first [N m].
+_ROUGHLY = 0.005
+# How far its effect must then stand out of the residual's standard error over all rows: less biases the friction of a
+# small joint, since what is not felt stays at the drawings.
+_CLEARLY = 5.0
+BLOCK = 1.0  # [s]
+_SHORTEST_BLOCK = 0.2
+_SPARE_BLOCKS = 12
+_CONSTANT = "the joint slid at one speed only: no more than the total friction there is known"
+_PARTS = ("coulomb", "viscous", "stribeck", "offset")
+
+
+@dataclass(frozen=True, eq=False)
+class JointFit:
+    """How one joint was explained.
+
+    Args:
+        name: of the joint.
+        estimates: its Coulomb and viscous friction and offset, and more where asked for.
+        explained: R^2 of its torque over the windows used.
+        windows: number of them.
+        speeds: smallest and largest speed in them [rad/s]: where the friction holds.
+        totals: total friction at three speeds in them, "joint_total_at_0.25": known where its parts are not.
+    """
+
+    name: str
+    estimates: tuple[Estimate, ...]
+    explained: float
+    windows: int
+    speeds: tuple[float, float]
+    totals: tuple[Estimate, ...] = ()
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Estimate by its name without the joint's: "coulomb", "viscous", "stribeck", "offset"."""
+        return {estimate.name: estimate for estimate in self.estimates}[f"{self.name}_{name}"]
+
+
+@dataclass(frozen=True, eq=False)
+class ArmFriction:
+    """What was found of an arm of n joints.
+
+    Args:
+        model: what was fitted.
+        joints: [n].
+        inertial: combinations of inertial parameters that the data feel, as differences from the nominal tree; without
+            a tree inertia and weight of each joint.
+        base: what they stand for; None without a tree.
+        fit: of all unknowns; None where there was nothing to fit.
+        rows: what was fitted, for `_inertia` and for plots.
+        values: (p,) of the unknowns, within their bounds, 0 where undetermined.
+        offsets: whether each joint in `rows` has an offset.
+    """
+
+    model: ArmFrictionModel
+    joints: tuple[JointFit, ...]
+    inertial: tuple[Estimate, ...] = ()
+    base: BaseParameters | None = None
+    fit: Fit | None = None
+    rows: tuple[JointRows, ...] = ()
+    values: Vector = dataclasses.field(default_factory=lambda: np.zeros(0))
+    offsets: tuple[bool, ...] = ()
+
+    def __getitem__(self, name: str) -> JointFit:
+        """Fit of one joint by its name."""
+        return {joint.name: joint for joint in self.joints}[name]
+
+    @property
+    def parameters(self) -> Vector:
+        """Inertial parameters (10 n + nv,): nominal ones plus what was found, put where the combinations are named.
+
+        Right in all these data show, physical only by luck: `_inertia` makes physical ones. Empty without a tree.
+        """
+        if self.model.tree is None or self.base is None or not len(self.values):
+            return np.zeros(0)
+        changed = inertial_parameters(self.model.tree)
+        changed[self.base.columns] += self.values[: len(self.base.columns)]
+        return changed
+
+    def modelled(self, k: int) -> tuple[Vector, Vector]:
+        """Torque (r,) of the rows of the k-th joint in `rows`, and the half-width (r,) of its 95 % band [N m].
+
+        The band is that of the model, from the covariance of its values: readings scatter about it by their own noise.
+        """
+        row = self.rows[k]
+        table = _columns(self.rows, k, row, self.base, self.offsets)
+        assert self.fit is not None  # there are rows with values
+        covariance = np.nan_to_num(self.fit.covariance)
+        variance = np.einsum("ri,ij,rj->r", table, covariance, table)
+        half = self.fit.reach(1.0) * np.sqrt(np.maximum(variance, 0.0))
+        return row.known + table @ self.values, half
+
+    def explained_in(self, recordings: Sequence[ArmSignals]) -> dict[str, float]:
+        """R^2 of the torque of each joint in other recordings, or other parts of them: validation."""
+        tables = joint_rows(self.model, self.model.windows(recordings))
+        found = {}
+        for k, fitted in enumerate(self.rows):
+            row = tables[fitted.joint]
+            table = _columns(self.rows, k, row, self.base, self.offsets)
+            found[self.model.joint_names[fitted.joint]] = _explained(row, table @ self.values)
+        return found
+
+
+def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
+    """Friction of n joints, with what the data tell of weight and inertia.
+
+    Args:
+        recordings: readings, each recording with another number.
+        model: what to fit.
+
+    Returns:
+        Estimates with verdicts; a joint that never slid, or has no effort, is refused with that reason.
+    """
+    windows = model.windows(recordings)
+    reasons = [refusal_of(recordings, windows, j) for j in range(len(model.joint_names))]
+    refused = {name: reason for name, reason in zip(model.joint_names, reasons, strict=True) if reason}
+    if len(refused) == len(model.joint_names):
+        return ArmFriction(model, _ordered(model.joint_names, {}, refused))
+    rows = tuple(row for row in joint_rows(model, windows) if not reasons[row.joint])
+    names = [model.joint_names[row.joint] for row in rows]
+    base = None
+    if model.tree is not None:
+        base = _felt(model.tree, rows)
+    offsets = tuple(row.has_offset(row.body if base is None else row.body[:, base.columns]) for row in rows)
+    try:
+        found = _fit(rows, model, base, offsets)
+    except IdentificationError as too_little:
+        refused |= {name: f"{too_little.got}, too few to judge by" for name in names}
+        return ArmFriction(model, _ordered(model.joint_names, {}, refused), base=base, rows=rows)
+    values = np.nan_to_num([estimate.value for estimate in found.estimates])
+    first = len(values) - len(_PARTS) * len(rows)
+    fits = {}
+    for k, (name, row) in enumerate(zip(names, rows, strict=True)):
+        table = _columns(rows, k, row, base, offsets)
+        fits[name] = _joint_fit(found, name, row, _explained(row, table @ values), first + len(_PARTS) * k)
+    joints = _ordered(model.joint_names, fits, refused)
+    return ArmFriction(model, joints, found.estimates[:first], base, found, rows, values, offsets)
+
+
+def _felt(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
+    """Combinations of inertial parameters that stand out of what the rows leave unexplained."""
+    rough = felt_parameters(tree, np.concatenate([row.body for row in rows]), _ROUGHLY)
+    weighted = []
+    for row in rows:
+        table = np.hstack([row.body[:, rough.columns], row.friction()])
+        weighted.append(_noise_weight(table, row.torque - row.known) * row.body)
+    together = np.concatenate(weighted)
+    return felt_parameters(tree, together, _CLEARLY / math.sqrt(len(together)))
+
+
+def _columns(
+    rows: Sequence[JointRows], k: int, row: JointRows, base: BaseParameters | None, offsets: Sequence[bool]
+) -> Vector:
+    """All regressors (r, p) of `row`, of the k-th joint in `rows`: bodies first, then four of friction a joint."""
+    if base is not None:
+        body = row.body[:, base.columns]
+    else:
+        each = row.body.shape[1]
+        body = np.zeros((len(row.time), each * len(rows)))
+        body[:, each * k : each * (k + 1)] = row.body
+    own = row.friction()
+    own[:, -1] *= offsets[k]
+    friction = np.zeros((len(row.time), len(_PARTS) * len(rows)))
+    friction[:, len(_PARTS) * k : len(_PARTS) * (k + 1)] = own
+    return np.hstack([body, friction])
+
+
+def _explained(row: JointRows, change: Vector) -> float:
+    """R^2 of the torque (r,) of a joint, `change` (r,) being what was found beside the nominal bodies."""
+    left, spread = row.torque - row.known - change, row.torque - row.torque.mean()
+    power = float(spread @ spread)
+    return 1.0 - float(left @ left) / power if power > 0.0 else math.nan
+
+
+def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
+    found = []
+    if base is not None and model.tree is not None:
+        known = uncertainty(model.tree)[base.columns]
+        for name, unit, size in zip(named_after(base), base.units, known, strict=True):
+            found.append(Unknown(f"{name}_change", unit, resolution=float(size)))
+    else:
+        for name in names:
+            found.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
+            if model.weighed:
+                found += [Unknown(f"{name}_weight_{part}", "N m", resolution=0.02) for part in ("sin", "cos")]
+    for name in names:
+        found += [
+            Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01),
+            Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02),
+            Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited="no Stribeck speed was given"),
+            Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited="weight or friction hide it in these data"),
+        ]
+    return found
+
+
+def _fit(
+    rows: Sequence[JointRows], model: ArmFrictionModel, base: BaseParameters | None, offsets: Sequence[bool]
+) -> Fit:
+    """One fit of all joints together: the bodies are theirs in common."""
+    unknowns = _unknowns(model, [model.joint_names[row.joint] for row in rows], base)
+    block = _block(rows, len(unknowns))
+    pieces = []
+    for k, row in enumerate(rows):
+        table, target = _columns(rows, k, row, base, offsets), row.torque - row.known
+        weight = _noise_weight(table, target)
+        for number in np.unique(row.recording):
+            of = row.recording == number
+            one = Rows(row.time[of], weight * table[of], weight * target[of], recording=int(number), block=block)
+            pieces.append(one)
+    return least_squares(pieces, unknowns)
+
+
+def _noise_weight(table: Vector, target: Vector) -> float:
+    """1 / residual of a joint fitted alone [1/(N m)]: a large joint must not drown a small one."""
+    lengths = np.linalg.norm(table, axis=0)
+    scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
+    left = target - scaled @ np.linalg.lstsq(scaled, target, rcond=1e-6)[0]
+    return 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
+
+
+def _block(rows: Sequence[JointRows], unknowns: int) -> float:
+    """Duration of the blocks [s]: 1 s, less where a recording is too short for enough of them."""
+    block = BLOCK
+    while block > _SHORTEST_BLOCK:
+        keys = {(int(r), int(t // block)) for row in rows for r, t in zip(row.recording, row.time, strict=True)}
+        if len(keys) >= unknowns + _SPARE_BLOCKS:
+            break
+        block *= 0.8
+    return max(block, _SHORTEST_BLOCK)
+
+
+def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: int) -> JointFit:
+    """Estimates of one joint, with the verdicts only its own motion can give."""
+    estimates = list(found.estimates[first : first + len(_PARTS)])
+    speeds = np.abs(row.speed)
+    at = (
+        [float(np.mean(speeds))]
+        if row.one_speed
+        else [float(np.quantile(speeds, share)) for share in (0.05, 0.5, 0.95)]
+    )
+    totals = tuple(_total(found, name, row, speed, first) for speed in at)
+    if totals[len(at) // 2].bound is not None:
+        estimates[0] = dataclasses.replace(estimates[0], verdict=refusal(AGAINST))
+    elif row.one_speed:
+        apart = [undetermined(Unknown(one.name, one.unit), _CONSTANT) for one in estimates[:2]]
+        estimates = [*apart, *estimates[2:]]
+    if row.stribeck_speed == 0.0:
+        del estimates[_PARTS.index("stribeck")]
+    limits = (float(speeds.min()), float(speeds.max()))
+    return JointFit(name, tuple(estimates), explained, len(row.time), limits, totals)
+
+
+def _total(found: Fit, name: str, row: JointRows, speed: float, first: int) -> Estimate:
+    """Total friction at a speed, coefficients within their bounds; the interval is that without bounds."""
+    rising = math.exp(-((speed / row.stribeck_speed) ** 2)) if row.stribeck_speed > 0.0 else 0.0
+    one = np.array([1.0, speed, rising])
+    solved = np.isfinite(found.values[first : first + 3])
+    unknown = Unknown(f"{name}_total_at_{speed:.3g}", "N m", low=0.0, resolution=0.01)
+    if not np.any(solved):
+        return undetermined(unknown, _CONSTANT)
+    matrix = np.zeros((1, len(found.unknowns)))
+    matrix[0, first : first + 3] = np.where(solved, one, 0.0)
+    free = found.combination(matrix, [unknown])[0]
+    own = found.estimates[first : first + 3]
+    if free.bound is not None or all(estimate.bound is None for estimate in own):
+        return free
+    bounded = float(one[solved] @ np.array([estimate.value for estimate in own])[solved])
+    return judge(unknown, bounded, free.standard_error, found.reach(free.standard_error))
+
+
+def _ordered(names: Sequence[str], fits: dict[str, JointFit], refused: dict[str, str]) -> tuple[JointFit, ...]:
+    """Fits in the order of the joints; refusals where there is none."""
+    units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
+    joints = []
+    for name in names:
+        if name in fits:
+            joints.append(fits[name])
+            continue
+        asked = (Unknown(f"{name}_{what}", unit) for what, unit in units)
+        open_ones = tuple(undetermined(unknown, refused[name]) for unknown in asked)
+        joints.append(JointFit(name, open_ones, math.nan, 0, (math.nan, math.nan)))
+    return tuple(joints)
+
+
+SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)  # [rad/s] v_s that are tried
+_SEEN = 0.5  # v_s over the fastest motion: above, only a part of the curve is in the data
+_WORTH = 0.9  # share of the unexplained torque that may be left for the curve to be believed
+
+
+def with_stribeck(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
+    """The identification with a Stribeck curve in those joints whose torque it explains better.
+
+    (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s enters nonlinearly and is tried in steps, joint after joint. It is
+    kept where it takes a tenth or more of what the joint left unexplained, friction within its physical bounds. Static
+    friction, at no speed, is then coulomb + stribeck; verdicts say whether the parts can be told apart.
+
+    Args:
+        found: without Stribeck curves.
+        recordings: that it was identified from.
+    """
+    best = found
+    for row in found.rows:
+        name = found.model.joint_names[row.joint]
+        fastest = float(np.max(np.abs(row.speed)))
+        tried = [
+            identify_arm_friction(recordings, _with_speed(best.model, row.joint, speed))
+            for speed in SPEEDS
+            if speed <= _SEEN * fastest
+        ]
+        better = max(tried, key=lambda one: one[name].explained, default=best)
+        if 1.0 - better[name].explained < _WORTH * (1.0 - best[name].explained):
+            best = better
+    return best
+
+
+def _with_speed(model: ArmFrictionModel, joint: int, speed: float) -> ArmFrictionModel:
+    speeds = [model.stribeck_speed(j) for j in range(len(model.joint_names))]
+    speeds[joint] = speed
+    return dataclasses.replace(model, stribeck_speeds=tuple(speeds))

@@ -1,0 +1,206 @@
+"""Inertial parameters that bodies can have, as near as that allows to what torques tell (system 18).
+
+Least squares knows nothing of bodies: masses come out negative, inertias violate the triangle inequality, and the mass
+matrix made of them may not be positive. A body is one exactly where its pseudo-inertia [[S, m c], [m c', m]], S the
+second moments of its mass, is positive definite. Here it is L L' with the logarithm of L's diagonal as unknown, so that
+every step of the search is a body. What the torques leave open stays near the drawings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import least_squares
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm_friction._fit import ArmFriction
+from youbot_dynamics.identification.arm_friction._regressors import (
+    OF_BODY,
+    inertial_parameters,
+    uncertainty,
+    with_inertial_parameters,
+)
+
+_LOWER = np.tril_indices(4)
+_DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # places of the logarithms among a body's ten unknowns
+_FARTHEST = 12.0  # of a logarithm from the drawing's
+_FLAT = 1e-6  # of the second moments, added where a drawing has a rod or a point: those have no logarithm
+_SMALLEST = 1e-12  # [kg m2] of the same, for a body without inertia
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistentInertia:
+    """Bodies and friction that explain the torques and can exist.
+
+    Args:
+        tree: the arm with these bodies.
+        parameters: (10 n + nv,) its inertial parameters.
+        friction: coulomb, viscous, stribeck, offset (k, 4) of the joints that were fitted.
+        explained: R^2 of the torque of each of them.
+        change: (n,) how far each body went from its drawing, in uncertainties of its ten numbers (root mean square).
+    """
+
+    tree: Tree
+    parameters: Vector
+    friction: Vector
+    explained: dict[str, float]
+    change: Vector
+
+
+def pseudo_inertia(parameters: ArrayLike) -> Vector:
+    """Pseudo-inertia (4, 4) of a body with inertial parameters (10,): m, m c, inertia about the origin."""
+    m, x, y, z, xx, xy, xz, yy, yz, zz = array("parameters", parameters, (OF_BODY,))
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    matrix = np.empty((4, 4))
+    matrix[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    matrix[:3, 3] = matrix[3, :3] = x, y, z
+    matrix[3, 3] = m
+    return matrix
+
+
+def body_parameters(pseudo: ArrayLike) -> Vector:
+    """Inertial parameters (10,) of the body with a pseudo-inertia (4, 4)."""
+    matrix = array("pseudo", pseudo, (4, 4))
+    second = matrix[:3, :3]
+    inertia = np.trace(second) * np.eye(3) - second
+    upper = [inertia[i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
+    return np.array([matrix[3, 3], *matrix[:3, 3], *upper])
+
+
+def is_consistent(parameters: ArrayLike) -> bool:
+    """Whether a body with parameters (10,) can exist: a positive mass spread over space somehow."""
+    matrix = pseudo_inertia(parameters)
+    return bool(np.linalg.eigvalsh(matrix)[0] > -1e-12 * np.trace(matrix))
+
+
+def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
+    """Bodies that can exist, and friction that takes energy, for the torques behind an identification.
+
+    Minimises the weighted squares of the torques, each joint's in units of its own residual, plus the squares of what
+    the parameters differ from the drawings in units of `uncertainty`.
+
+    Args:
+        found: with a tree.
+
+    Raises:
+        IdentificationError: an identification without a tree, or of nothing.
+    """
+    tree = found.model.tree
+    if tree is None or found.fit is None:
+        raise IdentificationError(
+            "bodies of the arm", got="no fit of a tree", expected="an identification with one, and joints that slid"
+        )
+    factor, target = _triangle(found)
+    nominal, known = inertial_parameters(tree), uncertainty(tree)
+    n, width = len(tree.names), len(nominal)
+    bodies = OF_BODY * n
+    start = np.concatenate([_logarithms(nominal, n), np.log(nominal[bodies:] + 1e-9), _friction(found)])
+    lower = np.full(len(start), -np.inf)
+    steady = lower[width:].reshape(-1, 4)
+    steady[:, :3] = 0.0
+    start[width:] = np.maximum(start[width:], lower[width:] + 1e-6)
+    # Logarithms may not run away on a long stride: e^12 times the drawing's is no body of this arm.
+    upper = np.full(len(start), np.inf)
+    logarithms = np.concatenate([_DIAGONAL + OF_BODY * body for body in range(n)] + [np.arange(bodies, width)])
+    lower[logarithms], upper[logarithms] = start[logarithms] - _FARTHEST, start[logarithms] + _FARTHEST
+
+    def parameters(x: Vector) -> Vector:
+        spread = [_from_logarithms(row)[0] for row in x[:bodies].reshape(n, OF_BODY)]
+        return np.concatenate([*spread, np.exp(x[bodies:width]), x[width:]])
+
+    def residual(x: Vector) -> Vector:
+        at = parameters(x)
+        return np.concatenate([factor @ at - target, (at[:width] - nominal) / known])
+
+    def slope(x: Vector) -> Vector:
+        inner = np.zeros((len(x), len(x)))
+        for body in range(n):
+            part = slice(OF_BODY * body, OF_BODY * (body + 1))
+            inner[part, part] = _from_logarithms(x[part])[1]
+        inner[range(bodies, width), range(bodies, width)] = np.exp(x[bodies:width])
+        inner[range(width, len(x)), range(width, len(x))] = 1.0
+        return np.vstack([factor @ inner, inner[:width] / known[:, None]])
+
+    best = least_squares(residual, start, slope, bounds=(lower, upper), x_scale="jac", ftol=1e-5, xtol=1e-6)
+    at = parameters(best.x)
+    change = ((at[:width] - nominal) / known)[:bodies].reshape(n, OF_BODY)
+    return ConsistentInertia(
+        with_inertial_parameters(tree, at[:width]),
+        at[:width],
+        at[width:].reshape(-1, 4),
+        _explained(found, at[:width] - nominal, at[width:].reshape(-1, 4)),
+        np.sqrt(np.mean(change**2, axis=1)),
+    )
+
+
+def _triangle(found: ArmFriction) -> tuple[Vector, Vector]:
+    """Triangular factor (r, p) and target (r,) of the weighted rows: all inertial parameters, then friction."""
+    stacks: list[Vector] = []
+    for k, (row, offset) in enumerate(zip(found.rows, found.offsets, strict=True)):
+        friction = np.zeros((len(row.time), 4 * len(found.rows)))
+        friction[:, 4 * k : 4 * k + 4] = row.friction() * [1.0, 1.0, 1.0, float(offset)]
+        left = _left(found, k, found.values)
+        weight = 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
+        stacks.append(weight * np.column_stack([row.body, friction, row.torque]))
+    upper: Vector = np.linalg.qr(np.vstack(stacks))[1]
+    return upper[:, :-1], upper[:, -1]
+
+
+def _left(found: ArmFriction, k: int, values: Vector) -> Vector:
+    """Residual (r,) of the k-th joint with rows, for the values (p,) of the identification."""
+    row = found.rows[k]
+    assert found.base is not None
+    count = len(found.base.columns)
+    own = row.friction() @ values[count + 4 * k : count + 4 * k + 4]
+    left: Vector = row.torque - row.known - row.body[:, found.base.columns] @ values[:count] - own
+    return left
+
+
+def _friction(found: ArmFriction) -> Vector:
+    """Friction (4 k,) as identified."""
+    count = len(found.values) - 4 * len(found.rows)
+    friction: Vector = found.values[count:].copy()
+    return friction
+
+
+def _explained(found: ArmFriction, change: Vector, friction: Vector) -> dict[str, float]:
+    shares = {}
+    for k, row in enumerate(found.rows):
+        own = friction[k] * [1.0, 1.0, 1.0, float(found.offsets[k])]
+        left = row.torque - row.known - row.body @ change - row.friction() @ own
+        spread = row.torque - row.torque.mean()
+        shares[found.model.joint_names[row.joint]] = 1.0 - float(left @ left) / float(spread @ spread)
+    return shares
+
+
+def _logarithms(nominal: Vector, n: int) -> Vector:
+    """Unknowns (10 n,) of the nominal bodies."""
+    rows = []
+    for parameters in nominal[: OF_BODY * n].reshape(n, OF_BODY):
+        matrix = pseudo_inertia(parameters)
+        spread = max(_FLAT * float(np.trace(matrix[:3, :3])), _SMALLEST)
+        matrix[:3, :3] += spread * np.eye(3)
+        matrix[3, 3] = max(matrix[3, 3], _SMALLEST)
+        lower = np.linalg.cholesky(matrix)
+        lower[range(4), range(4)] = np.log(np.diag(lower))
+        rows.append(lower[_LOWER])
+    return np.concatenate(rows)
+
+
+def _from_logarithms(unknowns: Vector) -> tuple[Vector, Vector]:
+    """Inertial parameters (10,) of a body's unknowns (10,), and their slopes (10, 10)."""
+    lower = np.zeros((4, 4))
+    lower[_LOWER] = unknowns
+    diagonal = np.exp(np.diag(lower))
+    lower[range(4), range(4)] = diagonal
+    slopes = np.empty((OF_BODY, OF_BODY))
+    for k, (i, j) in enumerate(zip(*_LOWER, strict=True)):
+        one = np.zeros((4, 4))
+        one[i, j] = diagonal[i] if i == j else 1.0
+        change = one @ lower.T
+        slopes[:, k] = body_parameters(change + change.T)
+    return body_parameters(lower @ lower.T), slopes

@@ -1,0 +1,153 @@
+"""Rows of the joints of an arm: what its torques are compared with, where friction has settled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.identification.arm_friction._regressors import inertial_parameters, regressor
+from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
+from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
+
+NO_EFFORT = "the recording holds no efforts of this joint"
+ZERO_EFFORT = "every effort of this joint is exactly 0: it was not driven, or its driver fills in zeros"
+STOOD = "the joint never slid: it stood, crept, or turned round all the time"
+
+# The speed must vary this much about its mean, one way, for Coulomb and viscous friction to be told apart.
+_LEAST_VARIATION = 0.15
+_DEPENDENT = 0.3  # share of a constant that must be left beside weight and friction for an offset to be looked for
+
+
+@dataclass(frozen=True, eq=False)
+class ArmFrictionModel:
+    """What is fitted to n joints, and how their readings are smoothed and chosen.
+
+    Args:
+        joint_names: [n].
+        tree: the arm's bodies as its drawings have them, standing on level ground; of their parameters those
+            combinations are free that the data feel, the others stay. None for a joint that moves alone, or a few
+            that do not move each other: inertia, and weight as that of a pendulum.
+        weighed: without a tree, whether there is a weight to be lifted: False for a joint with an upright axis.
+        half_width: of the windows [s], see `arm_windows`.
+        slowest: speed below which a joint does not count as sliding [rad/s].
+        travel: way from a reversal below which it does not [rad].
+        stribeck_speeds: (n,) v_s of the Stribeck curve of each joint [rad/s], 0 for none.
+    """
+
+    joint_names: tuple[str, ...]
+    tree: Tree | None = None
+    weighed: bool = True
+    half_width: float = HALF_WIDTH
+    slowest: float = SLOWEST
+    travel: float = TRAVEL
+    stribeck_speeds: tuple[float, ...] = ()
+
+    def stribeck_speed(self, joint: int) -> float:
+        """v_s of a joint [rad/s], 0 where its Coulomb torque does not depend on the speed."""
+        return self.stribeck_speeds[joint] if self.stribeck_speeds else 0.0
+
+    def windows(self, recordings: Sequence[ArmSignals]) -> list[ArmWindows]:
+        """Windows of each recording."""
+        return [arm_windows(signals, self.half_width, self.slowest, self.travel) for signals in recordings]
+
+
+@dataclass(frozen=True, eq=False)
+class JointRows:
+    """Rows of one joint, of all recordings.
+
+    Args:
+        joint: its number.
+        time: (r,) [s].
+        recording: (r,) numbers.
+        body: (r, m) columns of weight and inertia.
+        known: (r,) torque of the nominal bodies [N m].
+        speed: (r,) [rad/s].
+        torque: (r,) [N m].
+        stribeck_speed: v_s [rad/s], 0 for none.
+    """
+
+    joint: int
+    time: Vector
+    recording: NDArray[np.int64]
+    body: Vector
+    known: Vector
+    speed: Vector
+    torque: Vector
+    stribeck_speed: float = 0.0
+
+    @property
+    def one_speed(self) -> bool:
+        """Whether |v| hardly varies, so that Coulomb and viscous friction cannot be told apart."""
+        size = np.abs(self.speed)
+        return float(np.std(size)) < _LEAST_VARIATION * float(np.mean(size))
+
+    def friction(self) -> Vector:
+        """Columns (r, 4): Coulomb torque, viscous friction, Stribeck's growth at low speed, offset.
+
+        At one speed the first stands for all friction, the second is 0.
+        """
+        sign, rising = np.sign(self.speed), np.zeros(len(self.speed))
+        if self.one_speed:
+            return np.column_stack([sign, rising, rising, np.ones(len(sign))])
+        if self.stribeck_speed > 0.0:
+            rising = sign * np.exp(-((self.speed / self.stribeck_speed) ** 2))
+        return np.column_stack([sign, self.speed, rising, np.ones(len(sign))])
+
+    def has_offset(self, columns: Vector) -> bool:
+        """Whether a constant can be told from columns (r, m) of the bodies and from Coulomb friction."""
+        table = np.column_stack([columns, np.sign(self.speed)])
+        lengths = np.linalg.norm(table, axis=0)
+        scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
+        ones = np.ones(len(self.speed))
+        left = ones - scaled @ np.linalg.lstsq(scaled, ones, rcond=1e-9)[0]
+        return float(np.linalg.norm(left)) > _DEPENDENT * float(np.linalg.norm(ones))
+
+
+def refusal_of(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> str:
+    """Why nothing can be learnt of a joint by its number, "" where something can."""
+    torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
+    if not torques:
+        return NO_EFFORT
+    if not any(np.any(torque) for torque in torques):
+        return ZERO_EFFORT
+    if not any(np.any(window.sliding[:, joint]) for window in windows):
+        return STOOD
+    return ""
+
+
+def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[JointRows]:
+    """Rows of every joint, those without any among them."""
+    tables = [_body_columns(window, model) for window in windows]
+    return [_rows_of(windows, tables, j, model.stribeck_speed(j)) for j in range(len(model.joint_names))]
+
+
+def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
+    """Columns (k, n, m + 1) of weight and inertia, and the torque of the nominal bodies as the last."""
+    tree = model.tree
+    if tree is not None:
+        table = regressor(tree, window.position, window.speed, window.acceleration)
+        return np.concatenate([table, (table @ inertial_parameters(tree))[:, :, None]], axis=2)
+    parts = [window.acceleration]
+    parts += [np.sin(window.position), np.cos(window.position)] if model.weighed else []
+    return np.stack([*parts, np.zeros_like(window.position)], axis=2)
+
+
+def _rows_of(windows: Sequence[ArmWindows], tables: Sequence[Vector], j: int, stribeck_speed: float) -> JointRows:
+    keep = [window.sliding[:, j] != 0.0 for window in windows]
+    bodies = np.concatenate([table[k, j] for table, k in zip(tables, keep, strict=True)])
+    pairs = list(zip(windows, keep, strict=True))
+    return JointRows(
+        j,
+        np.concatenate([window.time[k] for window, k in pairs]),
+        np.concatenate([np.full(int(k.sum()), window.recording, dtype=np.int64) for window, k in pairs]),
+        bodies[:, :-1],
+        bodies[:, -1],
+        np.concatenate([window.speed[k, j] for window, k in pairs]),
+        np.concatenate([window.torque[k, j] for window, k in pairs]),
+        stribeck_speed,
+    )

@@ -1,0 +1,197 @@
+"""Joint states over short windows: position, speed, acceleration and torque with one and the same smoothing.
+
+Each window is 2 w wide with triangular weights. A parabola fitted to the positions in it gives position, speed and
+acceleration in its middle, whatever the stamps and their gaps; the torque is its weighted mean. The driver's own speeds
+are not used: they are quantised to 15 motor rpm and lag by 10 ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.identification.signals import TRAVEL, ArmSignals, even_stamps
+
+HALF_WIDTH = 0.1  # [s] five readings of a 50 Hz driver to either side
+_FEWEST = 5  # readings in a window
+# A joint counts as sliding beyond this speed, and this far from where it last turned round or stood: three times the
+# longest travel of bristles thought possible, after which their torque is within 10 % of the Coulomb torque's.
+SLOWEST = 0.05  # [rad/s]
+
+
+@dataclass(frozen=True, eq=False)
+class ArmWindows:
+    """States of n joints in k windows.
+
+    Args:
+        time: (k,) middle of each [s].
+        position: (k, n) [rad].
+        speed: (k, n) [rad/s].
+        acceleration: (k, n) [rad/s2].
+        torque: (k, n) [N m].
+        sliding: (k, n) sign of the motion where a joint slides with settled friction, else 0.
+        half_width: w [s].
+        recording: number of the recording.
+    """
+
+    time: Vector
+    position: Vector
+    speed: Vector
+    acceleration: Vector
+    torque: Vector
+    sliding: Vector
+    half_width: float
+    recording: int
+
+
+def arm_windows(
+    signals: ArmSignals, half_width: float = HALF_WIDTH, slowest: float = SLOWEST, travel: float = TRAVEL
+) -> ArmWindows:
+    """Windows of a recording, one every half width; those with a gap, or too few readings, are left out.
+
+    Jitter of the stamps is taken out first, see `even_stamps`: in the acceleration it would hide the inertia.
+
+    Args:
+        signals: readings of n joints.
+        half_width: w [s]; widened where fewer than 5 readings would be in a window.
+        slowest: speed below which a joint does not count as sliding [rad/s].
+        travel: way from the last reversal or standstill below which it does not, either [rad].
+    """
+    time, n = even_stamps(signals.time, signals.position), signals.position.shape[1]
+    usual = float(np.median(np.diff(time))) if len(time) > 1 else half_width
+    width = max(half_width, 0.5 * (_FEWEST + 1) * usual)
+    middles = np.arange(time[0] + width, time[-1] - width, width) if len(time) > 1 else np.zeros(0)
+    states, sound = np.zeros((len(middles), 4, n)), np.zeros(len(middles), dtype=bool)
+    # Positions near 0, so that the parabola keeps its digits.
+    origin = signals.position.mean(axis=0) if len(time) else np.zeros(n)
+    expected = max(_FEWEST, int(1.2 * width / usual)) if usual > 0.0 else _FEWEST
+    _fit_parabolas(time, signals.position - origin, signals.torque, middles, width, expected, states, sound)
+    sliding = _sliding(time, signals.position, middles, states[:, 1], slowest, travel)
+    kept = states[sound]
+    return ArmWindows(
+        middles[sound],
+        kept[:, 0] + origin,
+        kept[:, 1],
+        kept[:, 2],
+        kept[:, 3],
+        sliding[sound],
+        width,
+        signals.recording,
+    )
+
+
+@compiled
+def _fit_parabolas(
+    time: Vector,
+    position: Vector,
+    torque: Vector,
+    middles: Vector,
+    width: float,
+    fewest: int,
+    states: Vector,
+    sound: NDArray[np.bool_],
+) -> None:
+    """Write mean position, speed, acceleration and mean torque of each window, and whether it is filled evenly.
+
+    Args:
+        time: (s,).
+        position: (s, n).
+        torque: (s, n).
+        middles: (k,).
+        width: half the width of a window.
+        fewest: readings a window needs.
+        states: (k, 4, n), zeros.
+        sound: (k,), false.
+    """
+    first, n = 0, position.shape[1]
+    for k in range(len(middles)):
+        while first < len(time) and time[first] <= middles[k] - width:
+            first += 1
+        moments = np.zeros(5)
+        sums = np.zeros((4, n))
+        last, widest, before = first, 0.0, -1.0
+        while last < len(time) and time[last] < middles[k] + width:
+            x = (time[last] - middles[k]) / width
+            weight = 1.0 - abs(x)
+            power = weight
+            for m in range(5):
+                moments[m] += power
+                if m < 3:
+                    for j in range(n):
+                        sums[m, j] += power * position[last, j]
+                power *= x
+            for j in range(n):
+                sums[3, j] += weight * torque[last, j]
+            widest = max(widest, x - before)
+            before = x
+            last += 1
+        if last - first < fewest or max(widest, 1.0 - before) > 0.7:
+            continue
+        sound[k] = True
+        # Slope c1 and curvature c2 of the parabola by the normal equations; x is of size 1.
+        a, b, c, d, e = moments[0], moments[1], moments[2], moments[3], moments[4]
+        determinant = a * (c * e - d * d) - b * (b * e - c * d) + c * (b * d - c * c)
+        for j in range(n):
+            s0, s1, s2 = sums[0, j], sums[1, j], sums[2, j]
+            c1 = (a * (s1 * e - d * s2) - s0 * (b * e - c * d) + c * (b * s2 - c * s1)) / determinant
+            c2 = (a * (c * s2 - d * s1) - b * (b * s2 - c * s1) + s0 * (b * d - c * c)) / determinant
+            # Position and speed as means with the weights of the torque, not in the middle.
+            states[k, 0, j] = s0 / a
+            states[k, 1, j] = (c1 + 2.0 * c2 * b / a) / width
+            states[k, 2, j] = 2.0 * c2 / (width * width)
+            states[k, 3, j] = sums[3, j] / a
+
+
+def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector, slowest: float, travel: float) -> Vector:
+    """Sign (k, n) of the motion in windows at `middles` (k,) with mean speeds (k, n) where friction has settled."""
+    found = np.sign(speed) * (np.abs(speed) > slowest)
+    width = middles[1] - middles[0] if len(middles) > 1 else 0.0
+    for j in range(position.shape[1]):
+        direction, turned = _since_turning(position[:, j], travel)
+        # Sliding all window long: settled, and one way, from its first to its last reading.
+        settled = np.abs(position[:, j] - turned) >= travel
+        code = np.where(settled, direction, 0.0)
+        low = np.searchsorted(time, middles - width, side="right")
+        high = np.clip(np.searchsorted(time, middles + width) - 1, 0, None)
+        same = (code[np.clip(low, 0, len(code) - 1)] == found[:, j]) & (code[high] == found[:, j])
+        found[:, j] *= same
+    return found
+
+
+@compiled
+def _since_turning(position: Vector, travel: float) -> tuple[Vector, Vector]:
+    """Direction (s,) of the motion and position (s,) where it last turned round; jitter of `travel` / 30 is no turn."""
+    direction, turned = np.zeros(len(position)), np.zeros(len(position))
+    way, extreme, start, jitter = 0.0, position[0], position[0], travel / 30.0
+    for k in range(len(position)):
+        x = position[k]
+        if way == 0.0:
+            if abs(x - start) > jitter:
+                way = 1.0 if x > start else -1.0
+                extreme = x
+        elif (x - extreme) * way >= 0.0:
+            extreme = x
+        elif (extreme - x) * way > jitter:
+            start = extreme
+            way = -way
+            extreme = x
+        direction[k] = way
+        turned[k] = start
+    return direction, turned
+
+
+def turning_points(position: ArrayLike, travel: float = TRAVEL) -> NDArray[np.intp]:
+    """Places (m,) in positions (s,) [rad] where the motion turns round; jitter of `travel` / 30 is no turn."""
+    path = array("position", position, (None,))
+    direction, _ = _since_turning(path, travel) if len(path) else (path, path)
+    changes = np.flatnonzero((direction[1:] != direction[:-1]) & (direction[:-1] != 0.0))
+    bounds = np.concatenate([[0], changes + 1])
+    # The outermost point lies a little before the place where the turn shows.
+    return np.array(
+        [a + int(np.argmax(path[a : b + 1] * direction[b])) for a, b in zip(bounds[:-1], changes, strict=True)],
+        dtype=np.intp,
+    )

@@ -1,1 +1,0 @@
-"""Signals and rows of the base: friction, coast-down, calibration of wheels and rollers."""

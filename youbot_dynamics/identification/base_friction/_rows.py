@@ -1,0 +1,453 @@
+"""Rows of the base's equation of motion over half windows of a recording.
+
+Sums over half windows of time: what the friction of the base needs of every sample, in one pass.
+
+Two neighbouring halves make a window with triangular weight. The weight of the acceleration is then the derivative of
+the weight of everything else, and both are symmetric about the same instant: noise of a reading enters speed and
+acceleration without correlation. With seed 003's backward difference it enters both with the same sign, and that is
+what drove the identified friction below zero (system 36, finding 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Flags, Vector
+from youbot_dynamics.compiled import HAVE_NUMBA, compiled
+from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
+from youbot_dynamics.identification.least_squares import Rows, Unknown
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+
+_SAMPLES_AT_ONCE = 8192  # samples worked off at a time without numba: they stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class HalfWindows:
+    """Sums over k half windows of samples of n wheels.
+
+    Args:
+        span: duration of a half [s].
+        number: (k,) of each half; it begins at number x span.
+        count: (k,) samples in it.
+        late: (k,) sum of x, how far through the half each sample lies, 0 to 1.
+        speed: (k, n) sum of the wheel speeds [rad/s].
+        speed_late: (k, n) sum of x times them.
+        torque: (k, n) sum of the torques [N m].
+        torque_late: (k, n) sum of x times them.
+        lowest: (k, n + m) smallest of the wheel speeds, then of the m sideways speeds.
+        highest: (k, n + m) largest of them.
+    """
+
+    span: float
+    number: NDArray[np.int64]
+    count: Vector
+    late: Vector
+    speed: Vector
+    speed_late: Vector
+    torque: Vector
+    torque_late: Vector
+    lowest: Vector
+    highest: Vector
+
+    @property
+    def sound(self) -> Flags:
+        """Windows (k - 1,) whose halves follow each other and are filled evenly: without gaps."""
+        usual = float(np.median(self.count)) if len(self.count) else 0.0
+        middle: Vector = self.late / self.count
+        full = (self.count >= max(2.0, 0.5 * usual)) & (np.abs(middle - 0.5) < 0.2)
+        whole: Flags = full[:-1] & full[1:] & (np.diff(self.number) == 1)
+        return whole
+
+    @property
+    def time(self) -> Vector:
+        """Middle of each window (k - 1,) [s]."""
+        return self.number[1:].astype(np.float64) * self.span
+
+    def averaged(self, early: Vector, late: Vector) -> Vector:
+        """Mean (k - 1, n) with triangular weight, of sums (k, n) and their x-weighted sums (k, n)."""
+        weight = self.late[:-1] + self.count[1:] - self.late[1:]
+        mean: Vector = (late[:-1] + early[1:] - late[1:]) / weight[:, None]
+        return mean
+
+    def rate(self) -> Vector:
+        """Mean acceleration of the wheels (k - 1, n) with the same triangular weight [rad/s2]."""
+        mean = self.speed / self.count[:, None]
+        apart = self.span * (1.0 + np.diff(self.late / self.count))
+        slope: Vector = np.asarray(np.diff(mean, axis=0) / apart[:, None], dtype=np.float64)
+        return slope
+
+    def rolling(self, deadband: Vector) -> Vector:
+        """Sign (k - 1, n + m) of each speed where it keeps beyond its deadband (n + m,) all window long, else 0."""
+        low = np.minimum(self.lowest[:-1], self.lowest[1:])
+        high = np.maximum(self.highest[:-1], self.highest[1:])
+        signs: Vector = (low > deadband).astype(np.float64) - (high < -deadband)
+        return signs
+
+
+def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector, span: float) -> HalfWindows:
+    """Sum samples over half windows; samples with values that are not finite are left out.
+
+    Args:
+        time: (s,) increasing [s].
+        speeds: (s, n) wheel speeds [rad/s].
+        torques: (s, n) [N m].
+        sideways: (m, n) from wheel speeds to sideways speeds of the rollers.
+        span: duration of a half [s].
+    """
+    number = np.floor(time[[0, -1]] / span).astype(np.int64) if len(time) else np.zeros(2, dtype=np.int64)
+    halves = int(number[1] - number[0]) + 1 if len(time) else 0
+    wheels, rollers = speeds.shape[1], len(sideways)
+    sums = np.zeros((halves, 2 + 4 * wheels))
+    lowest = np.full((halves, wheels + rollers), np.inf)
+    highest = np.full((halves, wheels + rollers), -np.inf)
+    quick = HAVE_NUMBA and (wheels, rollers) == (4, 2)
+    if quick:
+        _compile_samples_of_four()
+    add = _add_samples_of_four if quick else _add_samples
+    add(time, speeds, torques, sideways, span, float(number[0]), sums, lowest, highest)
+    filled = sums[:, 0] > 0.0
+    sums = sums[filled]
+    speed, speed_late, torque, torque_late = np.split(sums[:, 2:], 4, axis=1)
+    numbers = number[0] + np.flatnonzero(filled)
+    return HalfWindows(
+        span=span,
+        number=numbers,
+        count=sums[:, 0],
+        late=sums[:, 1],
+        speed=speed,
+        speed_late=speed_late,
+        torque=torque,
+        torque_late=torque_late,
+        lowest=lowest[filled],
+        highest=highest[filled],
+    )
+
+
+def _add_samples(
+    time: Vector,
+    speeds: Vector,
+    torques: Vector,
+    sideways: Vector,
+    span: float,
+    first: float,
+    sums: Vector,
+    lowest: Vector,
+    highest: Vector,
+) -> None:
+    """Write count, sum x, then sums of speeds, x speeds, torques, x torques, and the extremes, of each half.
+
+    Args:
+        time: (s,).
+        speeds: (s, n).
+        torques: (s, n).
+        sideways: (m, n).
+        span: of a half.
+        first: number of the first half.
+        sums: (k, 2 + 4 n), zeros.
+        lowest: (k, n + m), infinite.
+        highest: (k, n + m), minus infinite.
+    """
+    for begin in range(0, len(time), _SAMPLES_AT_ONCE):
+        piece = slice(begin, begin + _SAMPLES_AT_ONCE)
+        at, w, torque = time[piece], speeds[piece], torques[piece]
+        if not np.isfinite(w.sum() + torque.sum()):
+            sound = np.isfinite(w).all(axis=1) & np.isfinite(torque).all(axis=1)
+            at, w, torque = at[sound], w[sound], torque[sound]
+        if not len(at):
+            continue
+        place = at / span - first
+        half = place.astype(np.int64)
+        begins = np.flatnonzero(np.concatenate([[True], np.diff(half) > 0]))
+        x = place - half
+        # One column a row, so that each sum runs along memory.
+        w, torque = np.ascontiguousarray(w.T), np.ascontiguousarray(torque.T)
+        columns = np.vstack([np.ones_like(x), x, w, x * w, torque, x * torque])
+        extremes = np.vstack([w, sideways @ w])
+        into = half[begins]
+        sums[into] += np.add.reduceat(columns, begins, axis=1).T
+        lowest[into] = np.minimum(lowest[into], np.minimum.reduceat(extremes, begins, axis=1).T)
+        highest[into] = np.maximum(highest[into], np.maximum.reduceat(extremes, begins, axis=1).T)
+
+
+@compiled
+def _add_samples_of_four(
+    time: Vector,
+    speeds: Vector,
+    torques: Vector,
+    sideways: Vector,
+    span: float,
+    first: float,
+    sums: Vector,
+    lowest: Vector,
+    highest: Vector,
+) -> None:
+    """`_add_samples` for four wheels on two axles, sample by sample, sums in registers; shapes as there: (s,) ..."""
+    count = len(time)
+    inverse = 1.0 / span
+    r0, r1, r2, r3 = sideways[0, 0], sideways[0, 1], sideways[0, 2], sideways[0, 3]
+    q0, q1, q2, q3 = sideways[1, 0], sideways[1, 1], sideways[1, 2], sideways[1, 3]
+    i = 0
+    while i < count:
+        half = int(time[i] * inverse - first)
+        total, low, high = sums[half], lowest[half], highest[half]
+        # Rounding must not keep a sample for ever before the end of its own half.
+        end = max((first + half + 1.0) * span, np.nextafter(time[i], np.inf))
+        start = first + half
+        n = late = 0.0
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+        c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
+        low0 = low1 = low2 = low3 = low4 = low5 = np.inf
+        high0 = high1 = high2 = high3 = high4 = high5 = -np.inf
+        while i < count and time[i] < end:
+            w0, w1, w2, w3 = speeds[i, 0], speeds[i, 1], speeds[i, 2], speeds[i, 3]
+            m0, m1, m2, m3 = torques[i, 0], torques[i, 1], torques[i, 2], torques[i, 3]
+            x = time[i] * inverse - start
+            i += 1
+            all_ = (w0 + w1 + w2 + w3) + (m0 + m1 + m2 + m3)
+            if all_ - all_ != 0.0:
+                continue
+            n += 1.0
+            late += x
+            a0, a1, a2, a3 = a0 + w0, a1 + w1, a2 + w2, a3 + w3
+            b0, b1, b2, b3 = b0 + x * w0, b1 + x * w1, b2 + x * w2, b3 + x * w3
+            c0, c1, c2, c3 = c0 + m0, c1 + m1, c2 + m2, c3 + m3
+            d0, d1, d2, d3 = d0 + x * m0, d1 + x * m1, d2 + x * m2, d3 + x * m3
+            low0, high0 = (w0 if w0 < low0 else low0), (w0 if w0 > high0 else high0)
+            low1, high1 = (w1 if w1 < low1 else low1), (w1 if w1 > high1 else high1)
+            low2, high2 = (w2 if w2 < low2 else low2), (w2 if w2 > high2 else high2)
+            low3, high3 = (w3 if w3 < low3 else low3), (w3 if w3 > high3 else high3)
+            r, q = r0 * w0 + r1 * w1 + r2 * w2 + r3 * w3, q0 * w0 + q1 * w1 + q2 * w2 + q3 * w3
+            low4, high4 = (r if r < low4 else low4), (r if r > high4 else high4)
+            low5, high5 = (q if q < low5 else low5), (q if q > high5 else high5)
+        total[0] += n
+        total[1] += late
+        total[2:6] += np.array([a0, a1, a2, a3])
+        total[6:10] += np.array([b0, b1, b2, b3])
+        total[10:14] += np.array([c0, c1, c2, c3])
+        total[14:18] += np.array([d0, d1, d2, d3])
+        low[:] = np.minimum(low, np.array([low0, low1, low2, low3, low4, low5]))
+        high[:] = np.maximum(high, np.array([high0, high1, high2, high3, high4, high5]))
+
+
+@cache
+def _compile_samples_of_four() -> None:
+    """Compile `_add_samples_of_four` so that its four wheels share instructions: a third of the time.
+
+    LLVM does that with straight-line code, but numba asks it not to unless its configuration says so at that moment.
+    """
+    from youbot_dynamics.compiled import settings
+
+    nothing, four = np.zeros(0), np.zeros((0, 4))
+    settings.reload_config()  # else numba does it while it compiles, and forgets the next line
+    before, settings.SLP_VECTORIZE = settings.SLP_VECTORIZE, 1
+    try:
+        _add_samples_of_four(nothing, four, four, np.zeros((2, 4)), 1.0, 0.0, np.zeros((0, 18)), four, four)
+    finally:
+        settings.SLP_VECTORIZE = before
+
+
+HALF_WINDOW = 0.15  # [s] several readings of a 50 Hz driver, a fraction of the period of any sensible motion
+_FEWEST_IN_HALF = 4
+_LOOKED_AT = 10_000  # samples that tell the rate
+# Below these speeds the sign of the friction is noise, and the bristles of the contact are still bending: no rows.
+WHEEL_DEADBAND = 0.2  # [rad/s]
+ROLLER_DEADBAND = 0.012  # [m/s]
+# [s] several turns' worth of the torque that wanders as a wheel rolls, which is what the residual is made of.
+BLOCK = 2.0
+_MOST_BLOCKS = 600  # of a recording; longer ones get longer blocks, so that their sums stay below 1 MB
+_WINDOWS_AT_ONCE = 4000  # half windows worked off at a time: bounds the memory
+
+_SIDEWAYS = "the robot never moved sideways in these data"
+_FORWARD = "the robot never moved forward in these data"
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionModel:
+    """Which coefficients the rows hold, for a base of n wheels.
+
+    Common to all wheels: viscous_x (xi_L), viscous_y (xi_T), wheel_coulomb (F1), roller_coulomb (F2 / r: the radius r
+    of the rollers is not published, and only the ratio acts). `each_wheel` has a Coulomb torque for each wheel instead
+    of F1, and how far each wheel's viscous torque differs from their mean.
+
+    The inertia is the effective one, J' J_w J of wheels and rotors included. What the efforts show of it is free all
+    the same, axis by axis: a load adds to it, and a motor loop that answers each command within a few milliseconds
+    pushes between two readings, so that efforts read in step with the commands miss part of the push, or see it early
+    or late. `missed_inertia` and `missed_impulse`, of the asked acceleration and of its rate, keep that out of the
+    friction: a late effort would look like viscous friction otherwise. They are no masses.
+
+    Args:
+        base: kinematics.
+        mass: of the body [kg].
+        yaw_inertia: of the body about the vertical [kg m2].
+        wheel_inertia: J_w of a wheel with its reflected rotor [kg m2].
+        each_wheel: Coulomb and viscous friction of each wheel apart.
+    """
+
+    base: MecanumBase
+    mass: float
+    yaw_inertia: float
+    wheel_inertia: float
+    each_wheel: bool = False
+
+    @property
+    def wheel_names(self) -> tuple[str, ...]:
+        """Wheels by name: FL, FR, RL, RR for four, else numbers."""
+        count = len(self.base.radii)
+        return ("fl", "fr", "rl", "rr") if count == 4 else tuple(str(k + 1) for k in range(count))
+
+    @property
+    def coefficients(self) -> int:
+        """Number of unknowns, the first ones, that are coefficients of friction."""
+        return 3 + (len(self.wheel_names) if self.each_wheel else 1)
+
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """Unknowns p in the order of the columns."""
+        coulomb = [f"wheel_coulomb_{name}" for name in self.wheel_names] if self.each_wheel else ["wheel_coulomb"]
+        found = [
+            Unknown("viscous_x", "N s/m", low=0.0, resolution=0.5, unexcited=_FORWARD),
+            Unknown("viscous_y", "N s/m", low=0.0, resolution=0.5, unexcited=_SIDEWAYS),
+            Unknown("roller_coulomb", "N", low=0.0, resolution=0.02, unexcited=_SIDEWAYS),
+            *(Unknown(name, "N m", low=0.0, resolution=0.005, unexcited="no wheel ever turned") for name in coulomb),
+        ]
+        still = "the robot never changed its speed on this axis"
+        late = "no command is known, or its acceleration never changed on this axis"
+        axes = (("x", "kg"), ("y", "kg"), ("yaw", "kg m2"))
+        found += [Unknown(f"missed_inertia_{axis}", unit, unexcited=still) for axis, unit in axes]
+        found += [Unknown(f"missed_impulse_{axis}", f"{unit} s", unexcited=late) for axis, unit in axes]
+        if self.each_wheel:
+            turn = "the motion never told the wheels apart: turn while driving"
+            found += [
+                Unknown(f"viscous_pattern_{k + 1}", "N m s", unexcited=turn) for k in range(len(self.wheel_names) - 1)
+            ]
+        return tuple(found)
+
+    def patterns(self) -> Vector:
+        """Ways (n, n - 1) in which the wheels' viscous torques can differ from their mean: orthogonal to (1 .. 1)."""
+        count = len(self.wheel_names)
+        basis = np.linalg.svd(np.ones((1, count)))[2][1:].T
+        if count == 4:
+            basis = 0.5 * np.array([[-1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0]])
+        return basis
+
+    def columns(
+        self, twist: Vector, pushes: tuple[Vector, Vector], wheel_signs: Vector, roller_signs: Vector
+    ) -> Vector:
+        """Regressors (k, 3, p) of k windows for the rows x, y, yaw.
+
+        Args:
+            twist: (k, 3) mean body twist [m/s, m/s, rad/s].
+            pushes: (k, 3) the asked acceleration, and (k, 3) its rate; zeros where no command is known.
+            wheel_signs: (k, n).
+            roller_signs: (k, n) of V_T + Omega x at each wheel.
+        """
+        base = self.base
+        x, y = base.positions[:, 0], base.positions[:, 1]
+        jacobian = base.inverse_matrix
+        zero = np.zeros(len(twist))
+        vx, vy, wz = twist.T
+        gains = np.abs(1.0 / np.cos(base.roller_angles))
+        along = np.stack([vx - y.mean() * wz, zero, np.mean(y * y) * wz - y.mean() * vx], axis=1)
+        across = np.stack([zero, vy + x.mean() * wz, x.mean() * vy + np.mean(x * x) * wz], axis=1)
+        rollers = np.stack([zero, roller_signs @ gains, roller_signs @ (gains * x)], axis=1)
+        parts = [along[:, :, None], across[:, :, None], rollers[:, :, None]]
+        coulomb = wheel_signs[:, None, :] * jacobian.T
+        parts.append(coulomb if self.each_wheel else coulomb.sum(axis=2, keepdims=True))
+        parts += [push[:, :, None] * np.eye(3) for push in pushes]
+        if self.each_wheel:
+            wheel_speeds = twist @ jacobian.T
+            parts.append(np.einsum("kn,na,np->kap", wheel_speeds, jacobian, self.patterns(), optimize=True))
+        return np.concatenate(parts, axis=2)
+
+    def known_force(self, twist: Vector, rate: Vector) -> Vector:
+        """M V' + m Omega x V (k, 3) at twists (k, 3) and their rates (k, 3) [N, N, N m]; M is the effective inertia.
+
+        The centripetal part is the body's alone (system 35).
+        """
+        inertia = effective_inertia(self.base, self.mass, self.yaw_inertia, self.wheel_inertia)
+        vx, vy, wz = twist.T
+        turning = self.mass * np.stack([-wz * vy, wz * vx, np.zeros(len(twist))], axis=1)
+        force: Vector = rate @ inertia.T + turning
+        return force
+
+
+def friction_rows(
+    model: FrictionModel,
+    time: Vector,
+    speeds: Vector,
+    torques: Vector,
+    commanded: Vector | None = None,
+    recording: int = 0,
+) -> Iterator[Rows]:
+    """Rows of the windows in which every wheel that matters rolls one way, in pieces of bounded size.
+
+    A row needs the signs of all wheels, the rows y and yaw those of all rollers too. Windows in which a sign is not
+    clear are left out: to put 0 there instead drives xi_L to -18 N s/m where it is 15 (system 36).
+
+    Args:
+        model: what to identify.
+        time: (s,) increasing [s].
+        speeds: (s, n) wheel speeds [rad/s].
+        torques: (s, n) of the motors at the wheels [N m].
+        commanded: (s, n) wheel speeds the robot was asked for, free of noise and moved by the delay: instruments.
+        recording: number of the recording.
+    """
+    base = model.base
+    places = np.unique(base.positions[:, 0])
+    sideways = base.forward_matrix[1] + places[:, None] * base.forward_matrix[2]
+    usual = float(np.median(np.diff(time[:_LOOKED_AT]))) if len(time) > 1 else 0.0
+    span = max(HALF_WINDOW, _FEWEST_IN_HALF * usual)
+    deadband = np.concatenate([np.full(len(base.radii), WHEEL_DEADBAND), np.full(len(places), ROLLER_DEADBAND)])
+    which = np.searchsorted(places, base.positions[:, 0])
+    first, last = np.floor(time[[0, -1]] / span) if len(time) else (0.0, -1.0)
+    duration = float(time[-1] - time[0]) if len(time) else 0.0
+    block = max(BLOCK, duration / _MOST_BLOCKS)
+    for begin in np.arange(first, last + 1.0, float(_WINDOWS_AT_ONCE)):
+        # The outer windows of a piece have no neighbour: a piece takes one half from before and two from after it.
+        a, b = np.searchsorted(time, [(begin - 1.0) * span, (begin + _WINDOWS_AT_ONCE + 2.0) * span])
+        piece = slice(int(a), int(b))
+        measured = half_windows(time[piece], speeds[piece], torques[piece], sideways, span)
+        asked = None if commanded is None else commanded[piece]
+        wished = None if asked is None else half_windows(time[piece], asked, asked, sideways, span)
+        yield _rows_of_windows(model, measured, wished, deadband, which, recording, block)
+
+
+def _rows_of_windows(
+    model: FrictionModel,
+    measured: HalfWindows,
+    wished: HalfWindows | None,
+    deadband: Vector,
+    which: NDArray[np.intp],
+    recording: int,
+    block: float,
+) -> Rows:
+    """Rows of the sound windows; deadband (n + m,), which (n,) of the m sideways speeds is each wheel's."""
+    base, count = model.base, len(which)
+    signs = measured.rolling(deadband)
+    # The rate of the acceleration takes a neighbour on either side.
+    inner = measured.sound & np.concatenate([[False], measured.sound[:-1]]) & np.append(measured.sound[1:], False)
+    rolling = inner & np.all(signs[:, :count] != 0.0, axis=1)
+    sliding = np.all(signs[:, count:] != 0.0, axis=1)
+    keep = np.flatnonzero(rolling)
+    usable = np.stack([rolling, rolling & sliding, rolling & sliding], axis=1)[keep]
+    twist = measured.averaged(measured.speed, measured.speed_late)[keep] @ base.forward_matrix.T
+    rate = measured.rate()[keep] @ base.forward_matrix.T
+    force = measured.averaged(measured.torque, measured.torque_late)[keep] @ base.inverse_matrix
+    target = force - model.known_force(twist, rate)
+    time = np.repeat(measured.time[keep][:, None], 3, axis=1)[usable]
+    wheels, rollers = signs[keep, :count], signs[keep, count:][:, which]
+    if wished is None:
+        regressors = model.columns(twist, (rate, np.zeros_like(rate)), wheels, rollers)[usable]
+        return Rows(time, regressors, target[usable], None, recording, block)
+    asked = wished.averaged(wished.speed, wished.speed_late)[keep] @ base.forward_matrix.T
+    rates = wished.rate() @ base.forward_matrix.T
+    pushes = rates[keep], (rates[keep + 1] - rates[keep - 1]) / (2.0 * wished.span)
+    turning = np.sign(asked @ base.inverse_matrix.T)
+    sliding_asked = np.sign(asked[:, 1:2] + asked[:, 2:3] * base.positions[:, 0])
+    regressors = model.columns(twist, pushes, wheels, rollers)[usable]
+    instruments = model.columns(asked, pushes, turning, sliding_asked)[usable]
+    return Rows(time, regressors, target[usable], instruments, recording, block)

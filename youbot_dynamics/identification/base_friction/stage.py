@@ -1,0 +1,224 @@
+"""Stage `base_friction`: what holds the base back, from wheel speeds and torques, or from coasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.identification.base_friction._fit import (
+    BaseFriction,
+    FrictionSignals,
+    coast_sums,
+    fit_coast_down,
+    fit_friction,
+    friction_pieces,
+    friction_sums,
+    no_friction,
+)
+from youbot_dynamics.identification.base_friction._rows import FrictionModel
+from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals
+from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
+from youbot_dynamics.identification.least_squares import BlockSums, Rows, merge, whiteness
+from youbot_dynamics.identification.reading import Opened
+from youbot_dynamics.identification.stages import Taken
+from youbot_dynamics.robot import Robot
+
+STAGE = "base_friction"
+_PREFIX = "robot.base.friction"
+# What the robot has a parameter for; the rest keeps the friction honest and is reported beside it.
+_PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
+_MOST_POINTS = 3000  # of a curve
+_AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
+_COASTED = (
+    "friction over effective mass, from coasting: no force is in it; times the effective mass (body and what the "
+    "wheels add) it is friction, as well as that mass is known"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionPart:
+    """Friction of one recording.
+
+    Args:
+        sums: all that the fit needs of it, None where nothing can be learnt from its efforts.
+        of_wheels: the same for a model of each wheel.
+        coast: of its spans with the motors off, None where none was named or nothing rolled in them.
+        refusal: why its efforts are of no use, "" where they are.
+        fastest: largest wheel speed in it [rad/s].
+    """
+
+    sums: BlockSums | None
+    of_wheels: BlockSums | None
+    coast: BlockSums | None
+    refusal: str
+    fastest: float
+
+
+def friction_model(robot: Robot, each_wheel: bool = False) -> FrictionModel:
+    """What is fitted to a robot's base."""
+    base = robot.base
+    return FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia, each_wheel)
+
+
+def extract(opened: Opened, robot: Robot) -> FrictionPart:
+    """Block sums of one recording.
+
+    Spans with the motors off, where the user named some, hold no torque: they serve for coasting only, and the rest
+    for the efforts.
+
+    Raises:
+        RecordingError: no wheel states, or wheel angles that are degrees.
+    """
+    signals = _signals(opened, robot)
+    off = _spans(opened, signals)
+    model, wheels = friction_model(robot), friction_model(robot, each_wheel=True)
+    coast = coast_sums(signals, off, model) if off else None
+    driven = signals.without(off)
+    reason = driven.refusal()
+    sums = None if reason else friction_sums(driven, model)
+    of_wheels = None if reason else friction_sums(driven, wheels)
+    return FrictionPart(sums, of_wheels, coast, reason, signals.fastest)
+
+
+def _signals(opened: Opened, robot: Robot) -> FrictionSignals:
+    delays = robot.base.delay.effective()
+    return recorded_wheel_signals(opened.bag(), robot, opened.options.topics, delays, opened.number)
+
+
+def _spans(opened: Opened, signals: FrictionSignals) -> tuple[tuple[float, float], ...]:
+    """Spans with the motors off on the clock of the signals [s]."""
+    if not len(signals.time):
+        return ()
+    first, last = float(signals.time[0]), float(signals.time[-1])
+    spans = tuple((first + begin, first + end) for begin, end in opened.options.motors_off)
+    for begin, end in spans:
+        if end <= first or begin >= last:
+            raise RecordingError(
+                f"--motors-off {begin - first:g},{end - first:g} in {opened.path}",
+                got=f"a recording of {last - first:.1f} s",
+                expected="seconds after its first wheel state",
+            )
+    return spans
+
+
+def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
+    """Friction of all recordings with efforts together; without any, what coasting tells."""
+    model = friction_model(robot)
+    useful = [one for one in taken if one.part.sums is not None]
+    notes = [f"{one.name}: {one.part.refusal}" for one in taken if one.part.sums is None]
+    coasted, coasted_fit = _coasted(taken, model)
+    notes += [_COASTED] if coasted else []
+    if not useful:
+        reason = taken[0].part.refusal
+        findings = _findings(no_friction(model, reason), 0.0)
+        if not coasted:
+            return StageResult(STAGE, findings, missing=reason)
+        return StageResult(STAGE, coasted, correlations=_correlations("Coasting", coasted_fit), notes=tuple(notes))
+
+    def driven(one: Taken) -> FrictionSignals:
+        opened = reopen(one.number)
+        signals = _signals(opened, robot)
+        return signals.without(_spans(opened, signals))
+
+    def rows_of(chosen: FrictionModel) -> Iterable[Rows]:
+        for one in useful:
+            yield from friction_pieces(driven(one), chosen)
+
+    wheels = friction_model(robot, each_wheel=True)
+    found = fit_friction(merge([one.part.sums for one in useful]), model, lambda: rows_of(model))
+    apart = fit_friction(merge([one.part.of_wheels for one in useful]), wheels, lambda: rows_of(wheels))
+    fastest = max(one.part.fastest for one in useful)
+    rows = list(friction_pieces(driven(useful[0]), model))
+    return StageResult(
+        STAGE,
+        (*_findings(found, fastest), *_of_wheels(apart, fastest), *coasted),
+        fits=_curves(found, rows, useful[0].name),
+        correlations=_correlations("Friction of the base", found),
+        notes=tuple(notes),
+    )
+
+
+def _coasted(taken: Sequence[Taken], model: FrictionModel) -> tuple[tuple[Finding, ...], BaseFriction]:
+    """Findings of the spans with the motors off of all recordings; none where none was named."""
+    parts = [one.part.coast for one in taken if one.part.coast is not None]
+    found = fit_coast_down(parts, model)
+    if not parts:
+        return (), found
+    rows = 0 if found.fit is None else found.fit.rows
+    valid = f"wheel speeds of up to {max(one.part.fastest for one in taken):.3g} rad/s"
+    return tuple(Finding(f"base.friction.{one.name}", one, rows, valid) for one in found.estimates), found
+
+
+def _findings(found: BaseFriction, fastest: float) -> tuple[Finding, ...]:
+    rows = 0 if found.fit is None else found.fit.rows
+    valid = f"wheel speeds of up to {fastest:.3g} rad/s" if rows else ""
+    extra = () if found.fit is None else found.fit.estimates[found.model.coefficients :]
+    named = [(f"{_PREFIX}.{one.name}", one) for one in found.estimates if one.name in _PARAMETERS]
+    named += [(f"base.friction.{one.name}", one) for one in (*found.estimates, *extra) if one.name not in _PARAMETERS]
+    return tuple(Finding(name, estimate, rows, valid) for name, estimate in named)
+
+
+def _of_wheels(found: BaseFriction, fastest: float) -> tuple[Finding, ...]:
+    """Coulomb and viscous friction of each wheel."""
+    rows = 0 if found.fit is None else found.fit.rows
+    valid = f"wheel speeds of up to {fastest:.3g} rad/s" if rows else ""
+    own = [one for one in found.estimates if one.name.startswith("wheel_")]
+    return tuple(Finding(f"base.friction.{one.name}", one, rows, valid) for one in own)
+
+
+def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[FitCurve, ...]:
+    """Friction force along each axis of one recording, measured and modelled."""
+    fit = found.fit
+    if fit is None or not np.all(np.isfinite(fit.values[: found.model.coefficients])):
+        return ()
+    time = np.concatenate([piece.time for piece in pieces])
+    table = np.concatenate([piece.regressors for piece in pieces])
+    target = np.concatenate([piece.target for piece in pieces])
+    values, covariance = np.nan_to_num(fit.values), np.nan_to_num(fit.covariance)
+    half = fit.reach(1.0) * np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", table, covariance, table), 0.0))
+    modelled = table @ values
+    curves = []
+    for axis, rows in enumerate(_rows_of_axes(table)):
+        shown = np.flatnonzero(rows)
+        shown = shown[:: 1 + len(shown) // _MOST_POINTS]
+        if len(shown) < 2:
+            continue
+        direction, unit = _AXES[axis]
+        curves.append(
+            FitCurve(
+                title=f"Base {direction}, {name}",
+                quantity="force" if unit == "N" else "torque",
+                unit=unit,
+                time=time[shown] - time[shown[0]],
+                measured=target[shown],
+                modelled=modelled[shown],
+                modelled_is="friction as identified",
+                band=half[shown],
+                whiteness=whiteness(time[shown], target[shown] - modelled[shown]),
+                caption="Wheel torques less what body and wheels take to speed up, where all wheels turn one way: "
+                f"what is left is friction. The model explains {fit.explained:.1%} of its squares, all rows together.",
+            )
+        )
+    return tuple(curves)
+
+
+def _rows_of_axes(table: NDArray[np.float64]) -> tuple[NDArray[np.bool_], ...]:
+    """Which regressors (r, p) are of the rows x, y and yaw, each (r,), see `FrictionModel.columns`.
+
+    Rollers never act on x, viscous_x never on y.
+    """
+    along = (table[:, 1] == 0.0) & (table[:, 2] == 0.0)
+    across = (table[:, 0] == 0.0) & ~along
+    return along, across, ~along & ~across
+
+
+def _correlations(title: str, found: BaseFriction) -> tuple[Correlation, ...]:
+    fit = found.fit
+    if fit is None:
+        return ()
+    names = tuple(unknown.name for unknown in fit.unknowns)
+    return (Correlation(title, names, fit.correlation, fit.condition, fit.method, fit.active_bounds),)

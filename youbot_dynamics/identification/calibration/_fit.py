@@ -1,0 +1,445 @@
+"""Geometry of a mecanum base from its wheels and the poses of a body on it: radii, size, lateral factor, sensor.
+
+The fit is that of `_model`, by Gauss and Newton: each step is a `least_squares` fit of the linearised model
+over windows of about 2 s, whose scatter gives weights, intervals and verdicts. Rows are counted in standard deviations
+of position, yaw and slip, which the residuals themselves tell; poses far off (a tracker that lost its body) fade out.
+Of half length and half width only the sum shows in the motion of a rectangular base: their ratio is kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from youbot_dynamics.arrays import Indices, Vector, read_only
+from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.identification.calibration._model import Guess, Windows, residuals, slopes
+from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.calibration._start import (
+    RESTING,
+    TURNING_RADIUS,
+    cut_windows,
+    excitation,
+    first_guess,
+    tracked_over_rolled,
+)
+from youbot_dynamics.identification.least_squares import (
+    WIDEST_SHARE,
+    Estimate,
+    Fit,
+    Rows,
+    Unknown,
+    accumulate,
+    alike,
+    fit,
+    judge,
+    merge,
+    refusal,
+    undetermined,
+)
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.robot_base import BaseGeometry
+
+WHEELS = ("fl", "fr", "rl", "rr")
+
+RADIUS = "wheel_radius"
+RADIUS_ERROR = "wheel_radius_error"
+SIZE = "half_length_plus_half_width"
+LATERAL_FACTOR = "lateral_factor"
+ALIKE = "it cannot be told from the others: the robot moved in one way only"
+
+_ROUNDS = 30
+_SETTLED = 0.02  # largest change of an unknown, in standard errors, at which the fit stands
+_NOTHING = 1e-10  # change of an unknown that is none [1, m, rad, s]
+_CURVED = 0.5  # the same, up to which the slopes of the round before serve
+# By unit: standard errors, were residuals white, from which on a step is damped.
+_WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1}
+_FAR = 4.0  # standard deviations from which on a pose fades out
+_MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
+_FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
+_SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # [m, rad, rad] below which no scatter is believed
+_WORST_SHARE = 0.3  # of the motion that may be left over, before poses are not those of this robot
+_LIKELY = 2.0  # factor by which a radius may differ from the configured one
+_ANOTHER_UNIT = 4.0  # factor between ways by poses and by wheels from which on a unit is wrong
+_CREEP = 0.001  # rms of errors of radii that contacts under unequal loads may feign: in MuJoCo 0.0002 to 0.0004
+_EVEN = 0.002  # half-width of the error of a radius that is of use for wheels that are all alike [1]
+_USEFUL = 0.05  # half-width of a geometric value, over it, beyond which the data sheet knows better
+_LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] good enough for any value
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Geometry as identified.
+
+    Args:
+        estimates: "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (over that mean, less 1),
+            "wheel_radius_fl" and so on, "half_length_plus_half_width", "lateral_factor" if it was asked for,
+            "sensor_x", "sensor_y", "sensor_yaw" (pose of the tracked body on the robot) and "time_offset" (what poses
+            are stamped later than the wheels; of several recordings "time_offset_0" and so on).
+        base: kinematics with every value that was identified, configured ones elsewhere.
+        sensor: (3,) pose of the tracked body on the robot [m, m, rad], as fitted; 0 where nothing tells.
+        offsets: (r,) [s] of the recordings, as fitted.
+        size_factor: identified over configured half_length and half_width; 1 where it is not known.
+        scatter: (3,) of position [m], yaw [rad] and slip [rad] in the windows, standard deviations.
+        weight: share of the poses' weight that was kept; below 1 where some were far off.
+        fit: of the last step, over logarithms of radii, size and lateral factor, then sensor and offsets: correlation
+            and condition; None where there was nothing to fit.
+    """
+
+    estimates: tuple[Estimate, ...]
+    base: MecanumBase
+    sensor: Vector
+    offsets: Vector
+    size_factor: float = 1.0
+    scatter: Vector | None = None
+    weight: float = math.nan
+    fit: Fit | None = None
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Estimate of one value by its name."""
+        return {estimate.name: estimate for estimate in self.estimates}[name]
+
+
+def calibrate(
+    recordings: Sequence[CalibrationSignals],
+    base: MecanumBase,
+    *,
+    lateral_factor_known: bool = False,
+    wheel_names: Sequence[str] = WHEELS,
+    span: float = 2.0,
+) -> Calibration:
+    """Calibrate the geometry of a base of n mecanum wheels, of any places and roller angles.
+
+    Args:
+        recordings: of one robot with the tracked body in one place, each with another number.
+        base: as configured: where the search begins, and what stays where the data say nothing.
+        lateral_factor_known: keep the configured lateral factor instead of asking for it.
+        wheel_names: of the n wheels, for the names of their radii.
+        span: length of the windows [s]; longer where poses are rare, half of it where the recordings are short.
+
+    Returns:
+        Estimates with intervals and verdicts; all refused where the poses do not follow the wheels.
+
+    Raises:
+        InputError: other wheels than names or columns of angles, or no recording.
+    """
+    n = len(base.radii)
+    if not recordings or len(wheel_names) != n or any(r.wheel_angles.shape[1] != n for r in recordings):
+        columns = ", ".join(str(r.wheel_angles.shape[1]) for r in recordings) or "no recording"
+        raise InputError(
+            "recordings", got=f"wheels {columns}; {len(wheel_names)} wheel names", expected=f"{n} wheels in each"
+        )
+    start = first_guess(recordings, base)
+    windows = cut_windows(recordings, start, span)
+    told = excitation(windows, start)
+    unknowns = _changes(wheel_names, [signals.recording for signals in recordings])
+    offsets = len(recordings)
+    asked = np.flatnonzero(told.asked(n, lateral_factor_known) + [True] * offsets)
+    reasons = told.reasons(n, lateral_factor_known)
+    reasons += [RESTING if RESTING in reasons else ""] * offsets
+    strange = _wrong_unit(windows, start)
+    solved = None
+    try:
+        if not strange and not all(reasons):
+            solved = _solve(windows, start, asked, unknowns)
+            strange = _disagreement(windows, solved, base)
+    except IdentificationError as too_little:
+        strange = f"{too_little.got} of {windows[0].span:g} s in which it moved"
+    if strange:
+        reasons, solved = [strange] * len(unknowns), None
+    return _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons, lateral_factor_known)
+
+
+def _changes(wheel_names: Sequence[str], numbers: Sequence[int]) -> tuple[Unknown, ...]:
+    """Unknowns of the linear model: changes about the last guess, of which none is too small to be told."""
+    names = [f"wheel_radius_{name}" for name in wheel_names] + [SIZE, LATERAL_FACTOR]
+    names += ["sensor_x", "sensor_y", "sensor_yaw"]
+    names += ["time_offset"] if len(numbers) == 1 else [f"time_offset_{number}" for number in numbers]
+    units = ["1"] * (len(wheel_names) + 2) + ["m", "m", "rad"] + ["s"] * len(numbers)
+    return tuple(Unknown(name, unit, resolution=math.inf) for name, unit in zip(names, units, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """Where the fit came to rest.
+
+    Args:
+        guess: the solution.
+        fit: of the last step.
+        scales: (3,) scatter of position, yaw and slip.
+        weights: (m, 2) of poses and slips, one array a recording.
+        residuals: (m, 3 + n), one array a recording.
+    """
+
+    guess: Guess
+    fit: Fit
+    scales: Vector
+    weights: list[Vector]
+    residuals: list[Vector]
+
+
+def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: Sequence[Unknown]) -> _Solved:
+    """Gauss and Newton's steps, each with weights and scales of the residuals before it.
+
+    Raises:
+        IdentificationError: too few windows.
+    """
+    guess, scales = start, _FIRST_SCALES
+    weights = [np.ones((len(part.rows), 2)) for part in windows]
+    slope_of: list[Vector] = []
+    farthest = math.inf  # change in the last round, in standard errors
+    for _ in range(_ROUNDS):
+        left = _residuals(windows, guess, weights, scales)
+        scales = _scatter(left, weights)
+        weights = [_fading(one, scales) for one in left]
+        left = _residuals(windows, guess, weights, scales)
+        if farthest > _CURVED:
+            slope_of = [slopes(part, guess, k, weights[k], scales, asked) for k, part in enumerate(windows)]
+        pieces = []
+        for k, (part, slope) in enumerate(zip(windows, slope_of, strict=True)):
+            by = np.sqrt(weights[k])[:, [0, 0, 0] + [1] * (slope.shape[1] - 3)]
+            by /= scales[[0, 0, 1] + [2] * (slope.shape[1] - 3)]
+            time = np.repeat(part.spread(part.keys.astype(np.float64) + 0.5), slope.shape[1]) * part.span
+            rows = (slope * by[:, :, None]).reshape(-1, slope.shape[2])
+            pieces.append(Rows(time, -rows, (left[k] * by).ravel(), recording=k, block=part.span))
+        found, change = _step(pieces, unknowns)
+        guess = guess.moved(change)
+        errors = np.sqrt(np.diag(found.covariance))
+        known = np.isfinite(errors) & (np.abs(change) > _NOTHING)
+        with np.errstate(divide="ignore"):
+            farthest = float(np.max(np.abs(change[known]) / errors[known], initial=0.0))
+        if farthest <= _SETTLED:
+            break
+    return _Solved(guess, found, scales, weights, left)
+
+
+def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector]:
+    """Fit of the linearised model, and the change (p,) of the guess: its solution, but damped.
+
+    Levenberg's damping: it ends where the undamped steps end, and does not run off along what nothing determines.
+
+    Raises:
+        IdentificationError: too few windows.
+    """
+    sums = merge([accumulate(piece) for piece in pieces])
+    found = fit(sums, unknowns, lambda: pieces)
+    total = np.einsum("k,kij->ij", found.weights, sums.products())
+    damping = np.diag([_WIDTHS[unknown.unit] ** -2 for unknown in unknowns])
+    return found, np.linalg.solve(total[:, :-1] + damping, total[:, -1])
+
+
+def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vector], scales: Vector) -> list[Vector]:
+    """Residuals (m, 3 + n) of each recording."""
+    pairs = zip(windows, guess.offsets.tolist(), weights, strict=True)
+    return [residuals(part, guess, offset, by, scales) for part, offset, by in pairs]
+
+
+def _scatter(left: Sequence[Vector], weights: Sequence[Vector]) -> Vector:
+    """Standard deviations (3,) of position [m], yaw and slip [rad]: by the median, which poses far off do not move."""
+    table = np.abs(np.vstack(left))
+    medians = [np.median(table[:, columns]) for columns in (slice(0, 2), 2, slice(3, None))]
+    scales: Vector = np.maximum(_MEDIAN_TO_DEVIATION * np.array(medians), _SMALLEST)
+    return scales
+
+
+def _fading(left: Vector, scales: Vector) -> Vector:
+    """Weights (m, 2) of poses and slips by residuals (m, 3 + n): 1, and beyond 4 deviations (4 / deviations)^4."""
+    pose = np.max(np.abs(left[:, :3]) / scales[[0, 0, 1]], axis=1)
+    slip = np.max(np.abs(left[:, 3:]) / scales[2], axis=1)
+    off = np.column_stack([pose, slip])
+    weights: Vector = (_FAR / np.maximum(off, _FAR)) ** 4
+    return weights
+
+
+def _wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
+    """Why wheels or poses are in another unit, "" where they may be in rad and m."""
+    ratio = tracked_over_rolled(windows, start)
+    if 1.0 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
+        return ""
+    return (
+        f"the robot went {ratio:.3g} times as far by its poses as by the configured wheels: are the wheels' positions "
+        "in rad, and the poses in m?"
+    )
+
+
+def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> str:
+    """Why these poses cannot be those of this robot, "" where they can."""
+    ratio = float(np.mean(solved.guess.base.radii / base.radii))
+    ways = np.vstack([_levelled(part) for part in windows])
+    motion = math.sqrt(float(np.mean(np.sum(ways**2, axis=1))))
+    left = math.hypot(float(solved.scales[0]), TURNING_RADIUS * float(solved.scales[1]))
+    if left <= _WORST_SHARE * motion and 1.0 / _LIKELY < ratio < _LIKELY:
+        return ""
+    return (
+        f"the poses do not follow the wheels: with {ratio:.3g} times the configured wheel radius {left:.2g} m are left "
+        f"over of a motion of {motion:.2g} m in windows of {windows[0].span:g} s; check order and signs of the wheels, "
+        "and that the poses are of this robot, z up"
+    )
+
+
+def _levelled(part: Windows) -> Vector:
+    """Places and turns (m, 3) [m] about the mean of their windows, turns counted at a usual distance."""
+    poses = part.signals.poses
+    places = np.column_stack([poses[:, :2], TURNING_RADIUS * np.unwrap(poses[:, 2])])[part.rows]
+    levelled: Vector = places - part.spread(part.sums(places) / part.counts[:, None])
+    return levelled
+
+
+def _judged(
+    base: MecanumBase,
+    guess: Guess,
+    solved: _Solved | None,
+    unknowns: Sequence[Unknown],
+    reasons: Sequence[str],
+    known: bool,
+) -> Calibration:
+    """Values with verdicts out of the changes of the last step, and the base they make."""
+    n = len(base.radii)
+    size = float(np.mean(np.sum(np.abs(guess.base.positions), axis=1)))
+    values = np.concatenate([guess.base.radii, [size, guess.base.lateral_factor], guess.sensor, guess.offsets])
+    slope = np.concatenate([values[: n + 2], np.ones(len(values) - n - 2)])
+    radii = np.concatenate([guess.base.radii / n, np.zeros(len(values) - n)])
+    asked = [_Asked(RADIUS, "m", float(np.mean(guess.base.radii)), radii, _USEFUL, 0.0)]
+    asked += _radius_errors(guess.base.radii, [unknown.name for unknown in unknowns])
+    precisions = [(_USEFUL, 0.0)] * (n + 2) + [(math.inf, _LEVER_RESOLUTION)] * 2 + [(math.inf, _YAW_RESOLUTION)]
+    precisions += [(math.inf, _OFFSET_RESOLUTION)] * len(guess.offsets)
+    units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * len(guess.offsets)
+    for k, unknown in enumerate(unknowns):
+        row = slope[k] * np.eye(len(values))[k]
+        asked.append(_Asked(unknown.name, units[k], float(values[k]), row, *precisions[k]))
+    why = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
+    last = None if solved is None else solved.fit
+    pairs = zip(asked, why, strict=True)
+    estimates = tuple(
+        _estimate(one, reason, last) for one, reason in pairs if not (known and one.name == LATERAL_FACTOR)
+    )
+    found = {estimate.name: estimate for estimate in estimates if estimate.identified}
+    pattern = guess.base.radii if wheels_told_apart(estimates, base.radii) else base.radii
+    mean = found[RADIUS].value if RADIUS in found else float(np.mean(base.radii))
+    factor = found[SIZE].value / float(np.mean(np.sum(np.abs(base.positions), axis=1))) if SIZE in found else 1.0
+    lateral = found[LATERAL_FACTOR].value if LATERAL_FACTOR in found else base.lateral_factor
+    return Calibration(
+        estimates,
+        MecanumBase(base.positions * factor, mean / np.mean(pattern) * pattern, base.roller_angles, lateral),
+        read_only(guess.sensor.copy()),
+        read_only(guess.offsets.copy()),
+        factor,
+        None if solved is None else read_only(solved.scales),
+        math.nan if solved is None else float(np.mean(np.concatenate(solved.weights)[:, 0])),
+        last,
+    )
+
+
+def wheels_told_apart(estimates: Sequence[Estimate], radii: Vector) -> bool:
+    """Whether the errors of the wheels' radii are of use: all identified, and more than what contacts creep.
+
+    Args:
+        estimates: of a calibration.
+        radii: (n,) as configured [m].
+    """
+    errors = [one for one in estimates if one.name.startswith(RADIUS_ERROR)]
+    found = np.array([one.value for one in errors])
+    news = found - (radii / np.mean(radii) - 1.0)
+    uneven = max(float(np.mean(found**2)), float(np.mean(news**2))) > _CREEP**2
+    return uneven and all(one.identified for one in errors)
+
+
+def _radius_errors(radii: Vector, names: Sequence[str]) -> list[_Asked]:
+    """Errors e_i = r_i / r - 1 of radii (n,) over their mean r; names of the unknowns, ln r_i the first n of them.
+
+    de_i = r_i / r (d ln r_i - sum of r_j / (n r) d ln r_j). They are judged by how much the wheels differ as a whole:
+    one that happens to be nil is as well known as the others.
+    """
+    n, mean = len(radii), float(np.mean(radii))
+    errors = radii / mean - 1.0
+    resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
+    slopes_ = np.zeros((n, len(names)))
+    slopes_[:, :n] = (radii / mean)[:, None] * (np.eye(n) - radii / (n * mean))
+    return [
+        _Asked(name.replace(RADIUS, RADIUS_ERROR), "1", float(error), slope, math.inf, resolution)
+        for name, error, slope in zip(names, errors, slopes_, strict=False)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A value that is reported: its slope (p,) over the unknowns, and the half-widths at which it is of use."""
+
+    name: str
+    unit: str
+    value: float
+    slope: Vector
+    share: float
+    resolution: float
+
+
+def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
+    """Estimate of a value with its verdict; `reason`: why it cannot be told, "" where it may be."""
+    unknown = Unknown(asked.name, asked.unit, resolution=asked.resolution)
+    if reason or found is None:
+        return undetermined(unknown, reason)
+    used = asked.slope != 0.0
+    names = np.array([one.name for one in found.unknowns])
+    covariance = found.covariance[np.ix_(used, used)]
+    if np.any(np.isnan(covariance)):
+        linear = next(one for one in found.estimates if one.name in names[used] and not one.identified)
+        return undetermined(unknown, linear.verdict.removeprefix(refusal("")))
+    error = math.sqrt(float(asked.slope[used] @ covariance @ asked.slope[used]))
+    if not math.isfinite(error):
+        return undetermined(unknown, ALIKE)
+    reach = found.reach(error)
+    relatives = alike(names.tolist(), found.correlation)[int(np.flatnonzero(used)[0])] if np.sum(used) == 1 else []
+    judged = judge(unknown, asked.value, error, reach, relatives)
+    if judged.identified and reach > asked.share * abs(asked.value):
+        share = 100.0 * reach / abs(asked.value)
+        text = f"it is known to +-{share:.2g} % only, and a data sheet to {100.0 * _USEFUL:g} %"
+        told = f"; it cannot be told from {', '.join(relatives)} in these data" if relatives else ""
+        return dataclasses.replace(judged, verdict=refusal(text + told))
+    return judged
+
+
+_PARAMETERS = "robot.base.geometry"
+_BESIDE = "base.geometry"
+
+
+def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Estimate]:
+    """Estimates by their name in the result.
+
+    `robot.base.geometry.wheel_radius` is the mean of the wheels, and `wheel_radius_error_fl` and so on, over that mean,
+    are parameters where `wheels_told_apart` says so; else they stand beside, the robot keeps the errors it has, and the
+    radius is the one that has the found mean with them. Only the sum of `half_length` and `half_width` shows in the
+    motion of the base: both keep their configured ratio. Radii of each wheel, the pose of the tracked body and the
+    offset of its clock stand under `base.geometry`: the robot has no parameter for them.
+
+    Args:
+        found: the calibration of a base made from `geometry`.
+        geometry: as configured.
+    """
+    apart = wheels_told_apart(found.estimates, geometry.mecanum().radii)
+    common = 1.0 if apart else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
+    named = {f"{_PARAMETERS}.{RADIUS}": _share(found[RADIUS], RADIUS, common)}
+    whole = geometry.half_length + geometry.half_width
+    for name in ("half_length", "half_width"):
+        named[f"{_PARAMETERS}.{name}"] = _share(found[SIZE], name, getattr(geometry, name) / whole)
+    for estimate in found.estimates:
+        if estimate.name != RADIUS:
+            known = estimate.name == LATERAL_FACTOR or (apart and estimate.name.startswith(RADIUS_ERROR))
+            prefix = _PARAMETERS if known else _BESIDE
+            named[f"{prefix}.{estimate.name}"] = estimate
+    return named
+
+
+def _share(whole: Estimate, name: str, share: float) -> Estimate:
+    """Estimate of a fixed share of another one."""
+    low, high = whole.interval
+    return replace(
+        whole,
+        name=name,
+        value=share * whole.value,
+        standard_error=share * whole.standard_error,
+        interval=(share * low, share * high),
+    )

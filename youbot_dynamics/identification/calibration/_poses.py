@@ -1,0 +1,199 @@
+"""Wheel angles and poses of a body on the robot, out of a recording or a simulation, ready to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.errors import InputError, RecordingError
+from youbot_dynamics.identification.reading import find_topic, find_wheel_states
+from youbot_dynamics.identification.signals import even_stamps
+from youbot_dynamics.recording.bag import POSE_TYPES, Recording, read_poses
+from youbot_dynamics.recording.message_types import ODOMETRY
+from youbot_dynamics.robot import Robot
+
+_ONE_CLOCK = 0.5  # [s] stamps that differ more from each other are of clocks that were never set alike
+_GAP = 5.0  # times the usual interval between two readings of the wheels: beyond it the way between is not known
+_EVERY = 0.02  # [s] over which poses are averaged
+_FAST = 8.0  # times the speed that 99 % of the readings stay below: a counter that was reset, not a wheel
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationSignals:
+    """What the geometry of a base is calibrated with; arrays are read-only.
+
+    Args:
+        wheel_time: (s,) of the wheels' readings [s], increasing.
+        wheel_angles: (s, n) [rad], positive when a wheel rolls the robot forward.
+        pose_time: (k,) of the poses [s], increasing, on the same clock but for a constant.
+        poses: (k, 3) of the tracked body in a fixed frame [m, m, rad], the yaw of any winding.
+        recording: number of the recording, another one for each.
+        source: what they were read from.
+        clock: which clock the times are of.
+
+    Raises:
+        InputError: shapes that do not fit, values that are not finite, or times that do not increase.
+    """
+
+    wheel_time: Vector
+    wheel_angles: Vector
+    pose_time: Vector
+    poses: Vector
+    recording: int = 0
+    source: str = ""
+    clock: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the shapes and lock copies."""
+        wheel_time = array("wheel_time", self.wheel_time, (None,))
+        pose_time = array("pose_time", self.pose_time, (None,))
+        checked = {
+            "wheel_time": wheel_time,
+            "wheel_angles": array("wheel_angles", self.wheel_angles, (len(wheel_time), None)),
+            "pose_time": pose_time,
+            "poses": array("poses", self.poses, (len(pose_time), 3)),
+        }
+        for name, value in checked.items():
+            if value.ndim == 1 and np.any(np.diff(value) <= 0.0):
+                raise InputError(name, got="times that do not increase", expected="increasing times")
+            object.__setattr__(self, name, read_only(value.copy()))
+
+    def gaps(self) -> NDArray[np.bool_]:
+        """Intervals (s - 1,) between two readings of the wheels over which the way of the robot is not known."""
+        spans = np.diff(self.wheel_time)
+        if not len(spans):
+            return np.zeros(0, dtype=bool)
+        speed = np.max(np.abs(np.diff(self.wheel_angles, axis=0)), axis=1) / spans
+        gaps: NDArray[np.bool_] = (spans > _GAP * np.median(spans)) | (speed > _FAST * np.quantile(speed, 0.99))
+        return gaps
+
+
+def calibration_signals(
+    wheel_time: Vector,
+    wheel_angles: Vector,
+    pose_time: Vector,
+    poses: Vector,
+    recording: int = 0,
+    source: str = "",
+    clock: str = "",
+) -> CalibrationSignals:
+    """Signals from raw columns: rows that are not finite or do not advance in time are left out.
+
+    Stamps of the wheels are smoothed where that makes their motion smoother (`even_stamps`). A pose that equals the
+    one before to the last bit is a tracker that lost its body and repeats itself. Poses that come faster than 50 Hz
+    are averaged over 20 ms.
+
+    Args:
+        wheel_time: (s,) [s].
+        wheel_angles: (s, n) [rad], positive forward.
+        pose_time: (k,) [s].
+        poses: (k, 3) [m, m, rad].
+        recording: number of the recording.
+        source: what they were read from.
+        clock: which clock the times are of.
+    """
+    wheels = np.flatnonzero(np.isfinite(wheel_time) & np.isfinite(wheel_angles).all(axis=1))
+    wheels = wheels[_advancing(wheel_time[wheels])]
+    known = np.flatnonzero(np.isfinite(pose_time) & np.isfinite(poses).all(axis=1))
+    known = known[_advancing(pose_time[known])]
+    changed = np.ones(len(known), dtype=bool)
+    changed[1:] = np.any(np.diff(poses[known], axis=0) != 0.0, axis=1)
+    known = known[changed]
+    angles = wheel_angles[wheels]
+    times, means = _thinned(pose_time[known], poses[known])
+    return CalibrationSignals(even_stamps(wheel_time[wheels], angles), angles, times, means, recording, source, clock)
+
+
+def _thinned(time: Vector, poses: Vector) -> tuple[Vector, Vector]:
+    """Means of times (k,) and poses (k, 3) over every 20 ms, in which nothing bends: fewer rows that say as much."""
+    if not len(time):
+        return time, poses
+    starts = np.flatnonzero(np.diff(np.floor(time / _EVERY), prepend=-np.inf))
+    counts = np.diff(np.append(starts, len(time)))
+    columns = np.column_stack([time, poses[:, :2], np.cos(poses[:, 2]), np.sin(poses[:, 2])])
+    means = np.add.reduceat(columns, starts, axis=0) / counts[:, None]
+    return means[:, 0], np.column_stack([means[:, 1:3], np.arctan2(means[:, 4], means[:, 3])])
+
+
+def _advancing(time: Vector) -> NDArray[np.bool_]:
+    """Which times (n,) lie after all those before them."""
+    keep = np.ones(len(time), dtype=bool)
+    if len(time):
+        keep[1:] = time[1:] > np.maximum.accumulate(time)[:-1]
+    return keep
+
+
+def recorded_calibration_signals(
+    recording: Recording, robot: Robot, chosen: Mapping[str, str], pose_topic: str = "", number: int = 0
+) -> CalibrationSignals:
+    """Signals of a bag with the states of the wheels and any pose topic.
+
+    Stamps serve where both topics have them, else the receive times of both. Clocks that were never set alike are
+    brought together by what each differs from the receive times: the offset left is estimated.
+
+    Args:
+        recording: the bag.
+        robot: joint names and signs of the wheels' positions.
+        chosen: role -> topic, where the user overrides.
+        pose_topic: with the poses, "" to find it.
+        number: of the recording, another one for each.
+
+    Raises:
+        RecordingError: no wheel states, no wheel positions, no pose topic, or several that could be meant.
+    """
+    joints = robot.driver.wheel_joints
+    states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
+    if not np.any(np.isfinite(states.position)):
+        raise RecordingError(
+            f"topic {states.topic} in {recording.path}", got="no positions", expected="wheel angles [rad]"
+        )
+    poses = read_poses(recording, find_pose_topic(recording, chosen, pose_topic))
+    stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
+    wheel_time, pose_time = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
+    clock = f"{'stamps' if stamped else 'receive times'} of {states.topic} and {poses.topic}"
+    if stamped:
+        behind = float(np.median(poses.received - poses.stamp) - np.median(states.received - states.stamp))
+        if abs(behind) > _ONE_CLOCK:
+            pose_time = pose_time + behind
+            clock += f", those of the second moved by {behind:.3f} s, as the receive times have it"
+    angles = states.position * np.array(robot.driver.position_sign)
+    source = f"{states.topic} against {poses.topic}"
+    return calibration_signals(wheel_time, angles, pose_time, poses.pose, number, source, clock)
+
+
+def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> str:
+    """Name of the topic that tells where the robot is: as chosen, `ground_truth`, else the only one there is.
+
+    Odometry counts only where it is chosen by name: most of it is made of the very wheels.
+
+    Raises:
+        RecordingError: none, or several that could be meant.
+    """
+    if pose_topic or "ground_truth" in chosen:
+        name = pose_topic or chosen["ground_truth"]
+        if name in recording.topics and recording.topics[name].type in POSE_TYPES:
+            return name
+        got = recording.topics[name].type if name in recording.topics else "no such topic"
+        there = [info.name for info in recording.topics.values() if info.type in POSE_TYPES and info.count]
+        raise RecordingError(
+            f"topic {name} in {recording.path}",
+            got=got,
+            expected=f"one of {', '.join(there)}" if there else " or ".join(POSE_TYPES),
+            remedy="name the topic of the poses with --pose-topic NAME",
+        )
+    exact = find_topic(recording, "ground_truth", chosen)
+    if exact is not None:
+        return exact
+    found = [i.name for i in recording.topics.values() if i.type in POSE_TYPES and i.type != ODOMETRY and i.count]
+    if len(found) == 1:
+        return found[0]
+    raise RecordingError(
+        f"{recording.path}",
+        got=f"several topics with poses: {', '.join(found)}" if found else "no topic with poses beside odometry",
+        expected="motion capture, tags, AMCL or ground truth, which do not rest on the wheels",
+        remedy=f"choose with --pose-topic {found[0] if found else 'NAME'}",
+    )

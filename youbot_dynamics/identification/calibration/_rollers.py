@@ -1,0 +1,437 @@
+"""Where the rollers of each wheel stand, from wheel angles and poses of one recording (system 31).
+
+Each wheel by itself: what its row says it should have turned on the way the poses show, held against what it turned.
+Over a piece of the way, with the angle off the bottom phi = w + phase - its nearest multiple of the pitch,
+
+    dx = R dw - s tan(d) [sec] (dy + x dpsi) + (y + b tan(d) [tan]) dpsi
+
+where [sec] and [tan] are the means of 1 / cos(phi) and tan(phi) over the turn of the wheel in the piece, exact over
+changes of rollers by their primitives asinh(tan(phi)) and -ln(cos(phi)). It is linear in the radius R, the sideways
+scale s, the lever y and the depth b, which are freed within their tolerances so that a robot that is not calibrated
+does not bend the phase, and one-dimensional in the phase, which is tried all around the pitch.
+
+Geometry of a base together with the phases of its rollers: each disturbs the fit of the other (system 31).
+
+Mean rows leave the ripple of the rollers in the poses, which bends radii, size and lateral factor by a few parts in a
+thousand. Once phases are found, the ripple is taken out of the wheel angles: each step becomes the turn that wheels
+with the mean rows would have made on the same way. The geometry is then fitted again, and the phases with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import asinh, pi, sqrt, tan
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
+from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
+from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.comparison import sample_poses
+from youbot_dynamics.identification.least_squares import CONFIDENCE, IDENTIFIED, Estimate, refusal
+from youbot_dynamics.identification.reading import find_topic, find_wheel_states
+from youbot_dynamics.identification.signals import even_stamps
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.roller_phase import RollingWheels
+from youbot_dynamics.recording.bag import Recording
+from youbot_dynamics.robot import Robot
+
+_PIECE = 0.3  # [s] of way held against the turn of a wheel: about half a passage of a roller
+_TRIED = 96  # phases around the pitch: 0.6 degrees apart for 6 rollers
+_BLOCKS = 12  # of the recording; one after the other is left out for the interval
+_STILL = 1e-6  # [rad] a wheel turned by less stands
+_FEWEST_READINGS = 200
+_LARGEST_STEP = 0.5  # [s] between readings, beyond which a piece says nothing
+# Standard deviations of R, s, y, b about what is believed; radius and sideways scale relative, the others in m.
+_TOLERANCES = np.array([0.03, 0.03, 0.02, 0.005])
+# A phase that is off by a sixth of the pitch leaves as much ripple as none at all: |2 sin(pi / 6)| = 1.
+_WORTHLESS = 1.0 / 6.0
+_HALF = 0.5  # share of the predicted ripple below which the mean rows are nearer to the truth
+_CREEP = 1e-4  # [m] that contacts creep over a piece: no pose is so good that less is left
+
+
+@dataclass(frozen=True, eq=False)
+class RollerPhaseFit:
+    """Phases and what they are worth.
+
+    Args:
+        wheels: as given, at the phases that were found; at none unless all were identified.
+        estimates: of the phase of each wheel [rad], in [-pitch/2, pitch/2), at wheel angle 0 of this recording: they
+            hold as long as the driver goes on counting.
+        gains: (n,) share of the mean square that the mean rows leave, which the phases take away.
+        drift_mean: rms (3,) of the poses reckoned with mean rows off the recorded ones [m, m, rad].
+        drift_phases: the same with the phases found.
+    """
+
+    wheels: RollingWheels
+    estimates: tuple[Estimate, ...]
+    gains: Vector
+    drift_mean: Vector
+    drift_phases: Vector
+
+    @property
+    def identified(self) -> bool:
+        """Whether every wheel's phase is."""
+        return all(estimate.identified for estimate in self.estimates)
+
+
+def roller_phases_of_bag(
+    recording: Recording, robot: Robot, wheels: RollingWheels, chosen: Mapping[str, str]
+) -> RollerPhaseFit:
+    """Phases from the wheel states of a bag and its ground truth.
+
+    Args:
+        recording: a bag.
+        robot: joint names and signs.
+        wheels: believed geometry and number of rollers.
+        chosen: role -> topic, where the user overrides.
+
+    Raises:
+        RecordingError: no wheel states, no true poses, or stamps of one of them only.
+        IdentificationError: too little of them.
+    """
+    joints = robot.driver.wheel_joints
+    states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
+    topic = find_topic(recording, "ground_truth", chosen)
+    if topic is None:
+        raise RecordingError(
+            f"{recording.path}",
+            got="no true poses",
+            expected="a topic ground_truth",
+            remedy="record one, or name it with --topic ground_truth=NAME; odometry does not know its rollers",
+        )
+    poses = recording.poses(topic)
+    stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
+    angles = states.position * np.array(robot.driver.position_sign)
+    times, moments = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
+    return fit_roller_phases(times, angles, moments, poses.pose, wheels)
+
+
+def fit_roller_phases(
+    stamps: ArrayLike, wheel_angles: ArrayLike, pose_stamps: ArrayLike, poses: ArrayLike, wheels: RollingWheels
+) -> RollerPhaseFit:
+    """Phase of each wheel: least squares over pieces of 0.3 s; see the head of this file.
+
+    Intervals are 95 %, by leaving out one block of the recording after the other. A phase counts as identified where
+    the interval is narrower than a sixth of the pitch to either side, beyond which it is worth no more than the mean
+    rows, and where it beats these in nearly every block.
+
+    Args:
+        stamps: (m,) of the wheel readings [s], on one clock with the poses.
+        wheel_angles: (m, n) [rad], positive forward; a count that jumps ends what can be used.
+        pose_stamps: (k,) [s].
+        poses: (k, 3) [m, m, rad].
+        wheels: believed geometry, number of rollers and depth; its phases do not matter.
+
+    Raises:
+        InputError: shapes that do not fit.
+        IdentificationError: fewer than 200 readings with poses around them, or wheels that hardly turn.
+    """
+    times = array("stamps", stamps, (None,))
+    n = len(wheels.base.radii)
+    angles = array("wheel_angles", wheel_angles, (len(times), n))
+    moments = array("pose_stamps", pose_stamps, (None,))
+    seen = array("poses", poses, (len(moments), 3))
+    if len(times) > 1 and np.any(np.diff(times) <= 0.0):
+        raise IdentificationError(
+            "roller phases", got="stamps that do not increase", expected="readings in their order"
+        )
+    inside = (times >= moments[0]) & (times <= moments[-1]) if len(moments) else np.zeros(len(times), dtype=bool)
+    if np.sum(inside) < _FEWEST_READINGS:
+        raise IdentificationError(
+            "roller phases",
+            got=f"{int(np.sum(inside))} wheel readings with poses around them",
+            expected=f"{_FEWEST_READINGS} or more",
+            remedy="record longer, poses and wheels together",
+        )
+    times, angles = even_stamps(times, angles)[inside], angles[inside]
+    path = sample_poses(moments, seen, times)
+    pieces = _Pieces.cut(times, angles, planar.steps_of_path(path))
+    phases, estimates, gains = np.zeros(n), [], np.zeros(n)
+    for wheel in range(n):
+        fit = _WheelFit(pieces, wheels, wheel)
+        estimate, gains[wheel] = fit.estimate()
+        estimates.append(estimate)
+        phases[wheel] = estimate.value
+    found = wheels.at_phases(phases if np.all(np.isfinite(phases)) else None)
+    complete = all(estimate.identified for estimate in estimates)
+    return RollerPhaseFit(
+        found if complete else wheels.at_phases(None),
+        tuple(estimates),
+        gains,
+        _drift(wheels.at_phases(None), angles, path),
+        _drift(found, angles, path),
+    )
+
+
+def _drift(wheels: RollingWheels, angles: Vector, path: Vector) -> Vector:
+    """Root mean square (3,) of reckoned poses off a path (m, 3) [m, m, rad], both begun at its first pose."""
+    reckoned = planar.move_path(path[0], wheels.path(angles))
+    drift: Vector = np.sqrt(np.mean((reckoned - path) ** 2, axis=0))
+    return drift
+
+
+@dataclass(frozen=True, eq=False)
+class _Pieces:
+    """Steps of a recording and the pieces they are summed over.
+
+    Args:
+        angles: (m, n) of the wheels at the readings.
+        steps: (m - 1, 3) body displacements from reading to reading.
+        first: (p,) readings at which the pieces begin.
+        last: (p,) readings at which they end.
+    """
+
+    angles: Vector
+    steps: Vector
+    first: Vector
+    last: Vector
+
+    @classmethod
+    def cut(cls, times: Vector, angles: Vector, steps: Vector) -> _Pieces:
+        """All pieces of 0.3 s without a gap or a jump of the counts in them."""
+        first = np.arange(len(times))
+        last = np.searchsorted(times, times + _PIECE)
+        inside = last < len(times)
+        turned = np.abs(np.diff(angles, axis=0)).max(axis=1)
+        broken = (np.diff(times) > _LARGEST_STEP) | (turned > 2.0 * pi)
+        breaks = np.concatenate([[0], np.cumsum(broken)])
+        first, last = first[inside], last[inside]
+        whole = breaks[first] == breaks[last]
+        return cls(angles, steps, first[whole], last[whole])
+
+    def sums(self, values: Vector) -> Vector:
+        """Sums (p, ...) over the pieces of values (m - 1, ...) of the steps."""
+        total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+        found: Vector = total[self.last] - total[self.first]
+        return found
+
+
+class _WheelFit:
+    """The fit of one wheel.
+
+    Args:
+        pieces: of the recording.
+        wheels: what is believed.
+        wheel: its index.
+    """
+
+    def __init__(self, pieces: _Pieces, wheels: RollingWheels, wheel: int) -> None:
+        base = wheels.base
+        self._pieces, self._wheels, self._wheel = pieces, wheels, wheel
+        self._slant, self._x = tan(base.roller_angles[wheel]), float(base.positions[wheel, 0])
+        known = wheels.at_phases(np.zeros(len(base.radii))).constants
+        scale = float(known.slants[wheel]) / self._slant
+        self._believed = np.array([base.radii[wheel], scale, base.positions[wheel, 1], wheels.depth])
+        self._spread = _TOLERANCES * np.array([base.radii[wheel], 1.0, 1.0, 1.0])
+        angles, steps = pieces.angles[:, wheel], pieces.steps
+        self._turned, self._along = pieces.sums(np.diff(angles)), pieces.sums(steps[:, 0])
+        self._angles = angles
+        self._tried = (np.arange(_TRIED) / _TRIED - 0.5) * wheels.pitch
+        self._block = np.minimum(np.arange(len(self._along)) * _BLOCKS // max(1, len(self._along)), _BLOCKS - 1)
+
+    def estimate(self) -> tuple[Estimate, float]:
+        """Phase with interval and verdict, and the share of what the mean rows leave that it takes away."""
+        wheel, pitch = self._wheel, self._wheels.pitch
+        name = f"roller_phase_{wheel}"
+        if len(self._along) < _FEWEST_READINGS // 2 or np.ptp(self._angles) < pitch:
+            open_ = (float("nan"), float("nan"))
+            reason = f"wheel {wheel} turned by {np.ptp(self._angles):.2g} rad; one roller takes {pitch:.2g} rad"
+            return Estimate(name, "rad", float("nan"), float("nan"), open_, refusal(reason)), 0.0
+        squares = np.array([self._squares(phase) for phase in self._tried])
+        ridge = self._ridge(squares)
+        value = self._lowest(squares.sum(axis=1), ridge)
+        without = np.array([self._lowest(squares.sum(axis=1) - squares[:, k], ridge) for k in range(_BLOCKS)])
+        error = _jackknife_error((without - value + 0.5 * pitch) % pitch)
+        multiple = float(stdtrit(_BLOCKS - 1, 0.5 + CONFIDENCE / 2.0))
+        reach = multiple * error
+        left, mean = self._left(value, ridge), self._left(None, ridge)
+        gain = 1.0 - float(np.sum(left**2) / np.sum(mean**2))
+        share, share_error = self._share_there(mean - left, mean)
+        wrapped = (value + 0.5 * pitch) % pitch - 0.5 * pitch
+        verdict = IDENTIFIED
+        if not reach < _WORTHLESS * pitch:
+            verdict = refusal(f"an interval of +-{reach:.2g} rad is worth no more than the mean of all phases")
+        elif not share - multiple * share_error > _HALF:
+            verdict = refusal(
+                f"of the ripple the phase predicts {share:.2f} +-{multiple * share_error:.2f} is there: with less than"
+                f" {_HALF:g} the mean of all phases is nearer"
+            )
+        return Estimate(name, "rad", wrapped, error, (wrapped - reach, wrapped + reach), verdict), gain
+
+    def _share_there(self, predicted: Vector, seen: Vector) -> tuple[float, float]:
+        """Regression of what mean rows leave (r,) on what phases predict of it (r,), and its standard error."""
+        powers = np.bincount(self._block, predicted**2, _BLOCKS)
+        products = np.bincount(self._block, predicted * seen, _BLOCKS)
+        without = (products.sum() - products) / (powers.sum() - powers)
+        return float(products.sum() / powers.sum()), _jackknife_error(without)
+
+    def _squares(self, phase: float) -> Vector:
+        """Products (blocks, 5, 5) of the scaled columns and what is missing, summed over the pieces of each block."""
+        scaled, missing = self._table(phase)
+        rows = np.column_stack([scaled, missing])
+        edges = np.searchsorted(self._block, np.arange(_BLOCKS + 1))
+        return np.array([rows[i:j].T @ rows[i:j] for i, j in zip(edges[:-1], edges[1:], strict=True)])
+
+    def _ridge(self, squares: Vector) -> float:
+        """Variance [m2] of one piece that stands for all that overlap it, from the best fit: the tolerances weigh 1."""
+        count = len(self._along)
+        overlap = float(np.mean(self._pieces.last - self._pieces.first))
+        ridge = overlap * max(float(np.min(squares.sum(axis=1)[:, 4, 4])) / count, _CREEP**2)
+        for _ in range(2):
+            best = min(_cost(each, ridge) for each in squares.sum(axis=1))
+            ridge = overlap * max(best / count, _CREEP**2)
+        return ridge
+
+    def _lowest(self, squares: Vector, ridge: float) -> float:
+        """Phase [rad] of least cost, by a parabola through the best of those tried (t, 5, 5) and its neighbours."""
+        costs = np.array([_cost(each, ridge) for each in squares])
+        k = int(np.argmin(costs))
+        before, here, after = costs[k - 1], costs[k], costs[(k + 1) % _TRIED]
+        bend = before - 2.0 * here + after
+        shift = 0.5 * (before - after) / bend if bend > 0.0 else 0.0
+        return float(self._tried[k] + shift * self._wheels.pitch / _TRIED)
+
+    def _left(self, phase: float | None, ridge: float) -> Vector:
+        """What the best R, s, y, b leave of the pieces (r,) [m]; of the mean rows for no phase."""
+        scaled, missing = self._table(phase)
+        left: Vector = missing - scaled @ np.linalg.solve(scaled.T @ scaled + ridge * np.eye(4), scaled.T @ missing)
+        return left
+
+    def _table(self, phase: float | None) -> tuple[Vector, Vector]:
+        """Columns (r, 4) of R, s, y, b over their tolerances, and what is missing (r,) with what is believed [m]."""
+        secants, tangents = self._means(phase)
+        steps = self._pieces.steps
+        sideways = -self._slant * self._pieces.sums(secants * (steps[:, 1] + self._x * steps[:, 2]))
+        turning, lifting = self._pieces.sums(steps[:, 2]), self._slant * self._pieces.sums(tangents * steps[:, 2])
+        table = np.column_stack([self._turned, sideways, turning, lifting])
+        return table * self._spread, self._along - table @ self._believed
+
+    def _means(self, phase: float | None) -> tuple[Vector, Vector]:
+        """Means (m - 1,) of 1 / cos(phi) and tan(phi) over the wheel's turn in each step."""
+        pitch = self._wheels.pitch
+        if phase is None:
+            steps = len(self._angles) - 1
+            # The mean that the lateral factor stands for: of cos(phi), over even turns.
+            mean = 0.5 * pitch / np.sin(0.5 * pitch)
+            return np.full(steps, mean), np.zeros(steps)
+        off = self._angles + phase
+        passed = np.floor(off / pitch + 0.5)
+        phi = off - pitch * passed
+        secant_sum = np.arcsinh(np.tan(phi)) + 2.0 * asinh(tan(0.5 * pitch)) * passed
+        tangent_sum = -np.log(np.cos(phi))
+        step = np.diff(self._angles)
+        stands = np.abs(step) < _STILL
+        safe = np.where(stands, 1.0, step)
+        secants = np.where(stands, 1.0 / np.cos(phi[:-1]), np.diff(secant_sum) / safe)
+        tangents = np.where(stands, np.tan(phi[:-1]), np.diff(tangent_sum) / safe)
+        return secants, tangents
+
+
+def _jackknife_error(without: Vector) -> float:
+    """Standard error from values (k,) that were found without one block each."""
+    spread = without - without.mean()
+    return sqrt((len(without) - 1) / len(without) * float(spread @ spread))
+
+
+def _cost(squares: Vector, ridge: float) -> float:
+    """Least of |missing - columns p|^2 + ridge |p|^2 [m2], of products (5, 5) of the columns and what is missing."""
+    pull = squares[:4, 4]
+    return float(squares[4, 4] - pull @ np.linalg.solve(squares[:4, :4] + ridge * np.eye(4), pull))
+
+
+_LONGEST = 300.0  # [s] of a recording in which phases are looked for
+
+
+@dataclass(frozen=True, eq=False)
+class RollerCalibration:
+    """Geometry and phases.
+
+    Args:
+        calibration: the geometry.
+        phases: of the rollers at the counts of the newest recording; None where they could not be asked for.
+        reason: why they could not, "" where they were.
+    """
+
+    calibration: Calibration
+    phases: RollerPhaseFit | None
+    reason: str = ""
+
+
+def calibrate_with_rollers(recordings: Sequence[CalibrationSignals], wheels: RollingWheels) -> RollerCalibration:
+    """Calibrate a base, and find where its rollers stand.
+
+    Phases hang on the driver's count of the wheels, which may begin anew with each recording: they are looked for in
+    every one, and those of the newest are told.
+
+    Args:
+        recordings: of one robot, in the order of time.
+        wheels: as configured: base, number of rollers and depth; phases do not matter.
+
+    Raises:
+        InputError: as `calibrate`.
+    """
+    found = calibrate(recordings, wheels.base)
+    fits, reason = _phases(recordings, found, wheels)
+    if not any(fit is not None and fit.identified for fit in fits):
+        return RollerCalibration(found, fits[-1], reason)
+    smooth = [
+        signals if fit is None or not fit.identified else without_ripple(signals, fit.wheels)
+        for signals, fit in zip(recordings, fits, strict=True)
+    ]
+    again = calibrate(smooth, wheels.base)
+    fits, reason = _phases(recordings, again, wheels)
+    return RollerCalibration(again, fits[-1], reason)
+
+
+def without_ripple(signals: CalibrationSignals, wheels: RollingWheels) -> CalibrationSignals:
+    """Signals with the wheel angles that the mean rows would have had on the same way, slip kept.
+
+    Args:
+        signals: of a recording.
+        wheels: with phases that are known.
+    """
+    angles = signals.wheel_angles.copy()
+    for k in range(1, len(angles)):
+        rolled = wheels.roll(signals.wheel_angles[k - 1], signals.wheel_angles[k])
+        angles[k] = angles[k - 1] + wheels.base.wheel_speeds(rolled.displacement) + rolled.residual
+    return replace(signals, wheel_angles=angles)
+
+
+def _phases(
+    recordings: Sequence[CalibrationSignals], found: Calibration, wheels: RollingWheels
+) -> tuple[list[RollerPhaseFit | None], str]:
+    """Phases in each recording, None where they could not be asked for, and why not in the newest."""
+    fits: list[RollerPhaseFit | None] = []
+    reason = ""
+    for signals, offset in zip(recordings, found.offsets.tolist(), strict=True):
+        try:
+            fits.append(_fit(signals, offset, found, wheels))
+            reason = ""
+        except YoubotDynamicsError as problem:
+            fits.append(None)
+            reason = str(problem)
+    return fits, reason
+
+
+def _fit(signals: CalibrationSignals, offset: float, found: Calibration, wheels: RollingWheels) -> RollerPhaseFit:
+    """Phases of one recording, by the poses of the base that its tracked body tells."""
+    recent = signals.wheel_time >= signals.wheel_time[-1] - _LONGEST
+    rolling = RollingWheels(found.base, wheels.rollers, wheels.depth)
+    poses = _of_base(signals.poses, found.sensor)
+    times = signals.wheel_time[recent]
+    return fit_roller_phases(times, signals.wheel_angles[recent], signals.pose_time - offset, poses, rolling)
+
+
+def _of_base(poses: Vector, sensor: Vector) -> Vector:
+    """Poses (k, 3) of the base, the tracked body standing at (3,) on it; the yaw goes on over whole turns."""
+    moved: Vector = poses.copy()
+    moved[:, 2] = np.unwrap(poses[:, 2]) - sensor[2]
+    c, s = np.cos(moved[:, 2]), np.sin(moved[:, 2])
+    moved[:, 0] -= c * sensor[0] - s * sensor[1]
+    moved[:, 1] -= s * sensor[0] + c * sensor[1]
+    return moved

@@ -1,0 +1,230 @@
+"""Before the calibration's fit: clocks brought together roughly, windows cut, and what the robot's motion can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.identification.calibration._model import Guess, Windows, odometry
+from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+
+RESTING = "the robot hardly moved while its pose was known"
+NO_TURN = "the robot never turned in these data"
+NO_SIDEWAYS = "the robot never moved sideways in these data"
+NO_FORWARD = "the robot never drove forward in these data, and sideways it cannot be told from the lateral factor"
+ONLY_TURN = "the robot only turned in these data, where size over radius is all there is to see"
+
+TURNING_RADIUS = 0.3  # [m] by which turns and ways are added up
+
+_WORST_OFFSET = 2.0  # [s] looked at
+_GRID = 0.02  # [s]
+_PACE = 0.3  # [s] over which speeds are compared: poses are noisy
+_NEAR_BEST = 0.02  # share of the best agreement at which the smaller offset is taken
+_MARGIN = 0.1  # [s] of wheels' readings wanted around a pose, since the offset still moves
+_FEWEST_POSES = 4  # in a window
+_LEAST_SHARE = 0.5  # of its length that the poses of a window must span
+_FEW_WINDOWS = 30  # below which windows are cut shorter
+_MOVING = 0.02  # [m] or [rad] in a window, below which it tells nothing
+_EXCITED = np.array([0.05, 0.05, 0.1])  # [m, m, rad] in a window, forward, sideways, turning
+_EXCITED_WINDOWS = 3
+
+
+def first_guess(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Guess:
+    """The configured base, with clocks and the sensor's yaw as a first look at the recordings has them."""
+    offsets = np.array([_rough_offset(signals, base) for signals in recordings])
+    product = 0j
+    for signals, offset in zip(recordings, offsets, strict=True):
+        if len(signals.pose_time) < 2 or len(signals.wheel_time) < 2:
+            continue
+        ways = [_ways(times, poses) for times, poses in _both(signals, base, float(offset))]
+        product += np.sum(np.conj(ways[0]) * ways[1])
+    # A way that the wheels see at angle a, the body turned by b sees at a - b.
+    yaw = -float(np.angle(product)) if product else 0.0
+    return Guess(base, np.array([0.0, 0.0, yaw]), offsets)
+
+
+def _both(signals: CalibrationSignals, base: MecanumBase, offset: float) -> list[tuple[Vector, Vector]]:
+    """Grid of times (m,) and poses (m, 3) on it, by the wheels and by the tracker."""
+    first = max(signals.wheel_time[0], signals.pose_time[0] - offset)
+    last = min(signals.wheel_time[-1], signals.pose_time[-1] - offset)
+    times = np.arange(first, last, _GRID)
+    yaws = np.unwrap(signals.poses[:, 2])
+    columns = [*signals.poses[:, :2].T, yaws]
+    tracked = np.column_stack([np.interp(times + offset, signals.pose_time, column) for column in columns])
+    return [(times, odometry(signals, base, times)), (times, tracked)]
+
+
+def _ways(times: Vector, poses: Vector) -> NDArray[np.complex128]:
+    """Way of each half second in the frame of its middle, as x + i y [m], of poses (m, 3) on the grid of times (m,)."""
+    ahead = round(0.5 / _GRID)
+    if len(times) <= ahead:
+        return np.zeros(0, dtype=complex)
+    step = poses[ahead:] - poses[:-ahead]
+    middle = poses[:-ahead, 2] + 0.5 * step[:, 2]
+    ways: NDArray[np.complex128] = (step[:, 0] + 1j * step[:, 1]) * np.exp(-1j * middle)
+    return ways
+
+
+def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
+    """Offset [s] at which pace and turn of wheels and tracked body agree best; the smaller one where many do."""
+    if len(signals.pose_time) < 2 or len(signals.wheel_time) < 2:
+        return 0.0
+    (times, wheels), (_, tracked) = _both(signals, base, 0.0)
+    ahead = round(_PACE / _GRID)
+    if len(times) <= 4 * ahead:
+        return 0.0
+    paces = []
+    for poses in (wheels, tracked):
+        step = poses[ahead:] - poses[:-ahead]
+        paces.append(np.column_stack([np.hypot(step[:, 0], step[:, 1]), TURNING_RADIUS * step[:, 2]]))
+    reach = min(round(_WORST_OFFSET / _GRID), len(paces[0]) // 3)
+    inner = paces[0][reach : len(paces[0]) - reach]
+    lags = np.arange(-reach, reach + 1)
+    # A tracker that leaps counts as one that is off by a usual pace.
+    cap = np.maximum(np.quantile(np.abs(inner), 0.95, axis=0), _MOVING)
+    misfit = np.array(
+        [np.mean(np.minimum(np.abs(paces[1][reach + k : reach + k + len(inner)] - inner), cap)) for k in lags]
+    )
+    size = float(np.mean(np.minimum(np.abs(inner), cap)))
+    good = lags[misfit <= np.min(misfit) + _NEAR_BEST * size]
+    # The middle of those that agree as well, unless no offset is one of them.
+    return 0.0 if 0 in good else float(np.median(good)) * _GRID
+
+
+def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: float) -> tuple[Windows, ...]:
+    """Windows of each recording in which the robot moves and its wheels and poses are known.
+
+    Args:
+        recordings: the signals.
+        guess: of the clocks.
+        span: length wanted [s]; longer where poses are rare, half of it where there are few windows.
+    """
+    steps = [np.diff(signals.pose_time) for signals in recordings if len(signals.pose_time) > 1]
+    usual = float(np.median(np.concatenate(steps))) if steps else span
+    longest = max(span, 2.0 * _FEWEST_POSES * usual)
+    found = _cut(recordings, guess, longest)
+    if sum(len(windows.keys) for windows in found) < _FEW_WINDOWS and longest == span:
+        return _cut(recordings, guess, 0.5 * span)
+    return found
+
+
+def _cut(recordings: Sequence[CalibrationSignals], guess: Guess, span: float) -> tuple[Windows, ...]:
+    pairs = zip(recordings, guess.offsets.tolist(), strict=True)
+    return tuple(_windows(signals, guess.base, offset, span) for signals, offset in pairs)
+
+
+def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span: float) -> Windows:
+    """Windows of one recording; those with a gap of the wheels, few poses or little motion are left out."""
+    nothing = np.zeros(0, dtype=np.int64)
+    if len(signals.wheel_time) < 2:
+        return Windows(signals, nothing, nothing, nothing, span)
+    times = signals.pose_time - offset
+    inside = (times >= signals.wheel_time[0] + _MARGIN) & (times <= signals.wheel_time[-1] - _MARGIN)
+    rows = np.flatnonzero(inside)
+    keys = np.floor(signals.pose_time[rows] / span).astype(np.int64)
+    broken = np.concatenate([[0], np.cumsum(signals.gaps())])
+    kept, starts, numbers, count = [], [], [], 0
+    borders = np.concatenate([np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1)), [len(keys)]])
+    for first, last in zip(borders[:-1], borders[1:], strict=True):
+        part = rows[first:last]
+        if last - first < _FEWEST_POSES or times[part[-1]] - times[part[0]] < _LEAST_SHARE * span:
+            continue
+        begin, end = np.searchsorted(signals.wheel_time, times[part[[0, -1]]] + [-_MARGIN, _MARGIN])
+        whole = broken[min(end, len(broken) - 1)] == broken[max(begin - 1, 0)]
+        if whole and np.max(np.abs(_motion(signals, base, times[part[[0, -1]]]))) > _MOVING:
+            kept.append(part)
+            starts.append(count)
+            numbers.append(keys[first])
+            count += last - first
+    chosen = np.concatenate(kept) if kept else nothing
+    return Windows(signals, chosen, np.array(starts, dtype=np.int64), np.array(numbers, dtype=np.int64), span)
+
+
+def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vector:
+    """Forward, sideways [m] and turn [rad] (3,) by the wheels between two times (2,)."""
+    columns = signals.wheel_angles.T
+    turned = np.array([np.diff(np.interp(ends, signals.wheel_time, column))[0] for column in columns])
+    motion: Vector = base.forward_matrix @ turned
+    return motion
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """What the windows can tell.
+
+    Args:
+        windows: how many there are.
+        forward: whether the robot drove forward in several of them.
+        sideways: whether it moved sideways in several.
+        turning: whether it turned in several.
+    """
+
+    windows: int
+    forward: bool
+    sideways: bool
+    turning: bool
+
+    def asked(self, wheels: int, known: bool) -> list[bool]:
+        """Which unknowns of `Guess.moved`, without the offsets, the fit moves; with `known` not the lateral factor.
+
+        Of two that only show together, one stays as configured.
+        """
+        straight = self.forward or self.sideways
+        factor = self.forward and self.sideways and not known
+        return [True] * wheels + [self.turning and straight, factor, self.turning, self.turning, straight]
+
+    def reasons(self, wheels: int, known: bool) -> list[str]:
+        """Why each of the same unknowns cannot be told, "" where it may be."""
+        if not self.windows or not (self.forward or self.sideways or self.turning):
+            return [RESTING] * (wheels + 5)
+        if not (self.forward or self.sideways):
+            return [ONLY_TURN] * (wheels + 5)
+        scale = "" if self.forward or known else NO_FORWARD
+        size = scale if self.turning else NO_TURN
+        factor = NO_SIDEWAYS if not self.sideways else scale
+        lever = "" if self.turning else NO_TURN
+        return [scale] * wheels + [size, factor, lever, lever, ""]
+
+
+def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
+    """What the windows of all recordings can tell, by what the wheels did in them."""
+    table = np.abs(_motions(windows, guess))
+    forward, sideways, turning = (np.sum(table > _EXCITED, axis=0) >= _EXCITED_WINDOWS).tolist()
+    return Excitation(len(table), forward, sideways, turning)
+
+
+def tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:
+    """Way and turn of the tracked body over that of the configured wheels, in the median of the windows."""
+    rolled = _lengths(_motions(windows, guess))
+    tracked = [np.zeros(0)]
+    for part in windows:
+        first, last = _ends(part)
+        step = part.signals.poses[last] - part.signals.poses[first]
+        step[:, 2] = (step[:, 2] + np.pi) % (2.0 * np.pi) - np.pi
+        tracked.append(_lengths(step))
+    return float(np.median(np.concatenate(tracked) / rolled)) if len(rolled) else 1.0
+
+
+def _lengths(motions: Vector) -> Vector:
+    """Length (w,) [m] of motions (w, 3) [m, m, rad], the turn counted at a usual distance."""
+    lengths: Vector = np.hypot(motions[:, 0], motions[:, 1]) + TURNING_RADIUS * np.abs(motions[:, 2])
+    return lengths
+
+
+def _ends(part: Windows) -> tuple[Indices, Indices]:
+    """First and last pose (w,) of each window, among all of the recording."""
+    return part.rows[part.starts], part.rows[part.starts + part.counts - 1]
+
+
+def _motions(windows: Sequence[Windows], guess: Guess) -> Vector:
+    """Forward, sideways [m] and turn [rad] (w, 3) by the wheels in the windows of all recordings."""
+    motions = []
+    for part, offset in zip(windows, guess.offsets, strict=True):
+        times = part.signals.pose_time - offset
+        motions += [_motion(part.signals, guess.base, times[[a, b]]) for a, b in zip(*_ends(part), strict=True)]
+    return np.array(motions).reshape(-1, 3)

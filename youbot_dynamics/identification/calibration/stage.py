@@ -1,0 +1,102 @@
+"""Stage `calibration`: geometry and roller phases of the base, from wheels and a topic that tells where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from youbot_dynamics.identification.calibration._fit import SIZE, WHEELS, Calibration, named_estimates
+from youbot_dynamics.identification.calibration._model import odometry_errors
+from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
+from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
+from youbot_dynamics.identification.finding import Correlation, Finding, StageResult
+from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate
+from youbot_dynamics.identification.reading import Opened
+from youbot_dynamics.identification.stages import Taken
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.robot import Robot
+
+STAGE = "calibration"
+_PREFIX = "base.geometry"
+_LONGEST = 3600.0  # [s] of recordings that are fitted together
+_RATIO = "of half_length and half_width only the sum shows in the motion: both are the configured ones times one factor"
+_COUNTING = (
+    "roller phases are those of the newest recording, and hold until the driver counts its wheels anew; odometry sees"
+    " it when they are lost"
+)
+
+
+def extract(opened: Opened, robot: Robot) -> CalibrationSignals:
+    """Wheels and poses of one recording.
+
+    Raises:
+        RecordingError: no wheel states, no poses beside odometry, or several topics that could be meant.
+    """
+    options = opened.options
+    return recorded_calibration_signals(opened.bag(), robot, options.topics, options.pose_topic, opened.number)
+
+
+def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
+    """Geometry from all recordings together, which must have the tracked body in one place on the robot."""
+    used: list[Taken] = []
+    notes: list[str] = []
+    total = 0.0
+    for one in taken:
+        time = one.part.wheel_time
+        total += float(time[-1] - time[0]) if len(time) else 0.0
+        if not used or total <= _LONGEST:
+            used.append(one)
+        else:
+            notes.append(f"{one.name} left out: an hour of readings is fitted together")
+    geometry = robot.base.geometry
+    found = calibrate_with_rollers([one.part for one in used], geometry.wheels())
+    if found.calibration[SIZE].identified:
+        notes.append(_RATIO)
+        notes.append(_worth([one.part for one in used], found.calibration, geometry.mecanum()))
+    samples = sum(len(one.part.poses) for one in used)
+    named = named_estimates(found.calibration, geometry)
+    findings = [Finding(name, estimate, samples) for name, estimate in named.items()]
+    if found.phases is None:
+        notes.append(f"roller phases: {found.reason}")
+    else:
+        findings += _of_rollers(found.phases, len(used[-1].part.wheel_time))
+        if found.phases.identified:
+            notes.append(_COUNTING)
+    return StageResult(STAGE, tuple(findings), correlations=_correlations(found.calibration), notes=tuple(notes))
+
+
+def _worth(recordings: Sequence[CalibrationSignals], found: Calibration, configured: MecanumBase) -> str:
+    """How far free odometry is off over two seconds of these recordings, before and after."""
+    told = []
+    for base in (configured, found.base):
+        pairs = zip(recordings, found.offsets.tolist(), strict=True)
+        off = np.vstack([odometry_errors(one, base, found.sensor, offset) for one, offset in pairs])
+        x, y, yaw = 1e3 * np.sqrt(np.mean(off**2, axis=0)) if len(off) else np.full(3, np.nan)
+        told.append(f"{x:.1f} mm forward, {y:.1f} mm sideways, {yaw:.1f} mrad")
+    return (
+        f"odometry over 2 s is off by {told[0]} (root mean square) with the configured geometry, by {told[1]} with the"
+        " identified one; the noise of the poses is in both"
+    )
+
+
+def _of_rollers(found: RollerPhaseFit, samples: int) -> list[Finding]:
+    """Phases as parameters where all are identified; else beside them: a robot is complete without phases."""
+    prefix = f"robot.{_PREFIX}" if found.identified else _PREFIX
+    phases = [
+        Finding(f"{prefix}.roller_phase_{wheel}", estimate, samples)
+        for wheel, estimate in zip(WHEELS, found.estimates, strict=True)
+    ]
+    if not found.identified:
+        return phases
+    error = max(estimate.standard_error for estimate in found.estimates)
+    largest = Estimate("roller_phase_error", "rad", error, 0.0, (error, error), IDENTIFIED)
+    return [*phases, Finding(f"{prefix}.roller_phase_error", largest, samples)]
+
+
+def _correlations(found: Calibration) -> tuple[Correlation, ...]:
+    fit = found.fit
+    if fit is None:
+        return ()
+    names = tuple(unknown.name for unknown in fit.unknowns)
+    return (Correlation("Geometry of the base", names, fit.correlation, fit.condition, fit.method, fit.active_bounds),)

@@ -1,0 +1,364 @@
+"""Effective delay of a channel: the shift that best maps a held command onto the motion (systems 32, 33)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import stdtrit
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.delay._fopdt import BLOCK, RESOLUTION, block_jackknife, fit_fopdt, refused
+from youbot_dynamics.identification.least_squares import (
+    CONFIDENCE,
+    IDENTIFIED,
+    WIDEST_SHARE,
+    Estimate,
+    Whiteness,
+    refusal,
+    whiteness,
+)
+from youbot_dynamics.identification.signals import HeldCommand
+
+_GRID = 5e-3  # [s] of the coarse search
+_LEAD = 0.2  # [s] searched below zero: a motion that leads its command betrays clocks or topics
+_FRICTION_LAGS = (0.0, 0.05, 0.15)  # [s] over which the motor loop answers a change of friction
+_FEWEST_BLOCKS = 6
+_WIDEST_NEAR_ZERO = 0.01  # [s] a half-width below this is useful however small the value is
+# Another valley of the misfit nearly as deep as the best one: the motion repeats itself (delay + period).
+_RIVAL_MISFIT = 1.1
+# Against the command the fit must be this much better before the signs are blamed.
+_OPPOSITE_MISFIT = 0.5
+# Share of the motion the shifted command must explain: below it something else moved the axis, or nothing did.
+_LEAST_EXPLAINED = 0.9
+# Readings beyond this are damage, not motion; their squares would overflow.
+_LARGEST_VALUE = 1e9
+
+
+@dataclass(frozen=True)
+class DelayEstimate:
+    """Effective delay of one channel.
+
+    Args:
+        channel: its name.
+        value: the shift [s]: dead time + lag; NaN where nothing could be fitted.
+        standard_error: [s], from blocks of the residual (not from single samples, which are correlated).
+        interval: 95 % interval [s].
+        gain: motion over command [1].
+        residual: root mean square of what the shifted command does not explain, in units of the motion.
+        samples: number of samples used.
+        fastest: largest command in them [unit/s]; the estimate is valid up to there.
+        verdict: "identified", or "not identifiable: " and the reason.
+        dead_time: the part of it before anything moves, with a verdict of its own; None where it was not asked for.
+        lag: first-order time constant of the answer, likewise.
+        whiteness: of what the model asked for leaves unexplained, None where nothing was fitted.
+    """
+
+    channel: str
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+    gain: float
+    residual: float
+    samples: int
+    fastest: float
+    verdict: str
+    dead_time: Estimate | None = None
+    lag: Estimate | None = None
+    whiteness: Whiteness | None = None
+
+    @property
+    def identified(self) -> bool:
+        """The verdict as a switch."""
+        return self.verdict == IDENTIFIED
+
+
+def estimate_delay(
+    command_time: ArrayLike,
+    command: ArrayLike,
+    measured_time: ArrayLike,
+    measured: ArrayLike,
+    *,
+    model: str = "delay",
+    measured_is: str = "velocity",
+    channels: Sequence[str] | None = None,
+    friction: ArrayLike | None = None,
+    longest: float = 0.8,
+) -> tuple[DelayEstimate, ...]:
+    """Fit motion(t) = a + g C(t - s), C the integral of the command held between its samples, per channel.
+
+    Least squares over the shift s (sub-sample, since C is exact between samples), offset a and gain g. For a
+    measured velocity C is replaced by its mean slope over one sample interval centred on t. The command's past
+    is unknown before its first sample, so the first `longest` seconds only serve as history: a constant command
+    then carries no information and the verdict says so. The gain is positive: half a period of an oscillation later
+    is no delay. Every valley of the misfit is refined before valleys are compared.
+
+    Seed 003 fits dX - int(dV) = V dtzap instead. The left side vanishes identically, whatever the delay
+    (system 33; D-003-4), its positions are fixed while its velocities are in the body (D-003-3), its sum begins one
+    sample late (D-003-5), and metres and radians share one unweighted sum (D-003-6).
+
+    Interval: delete-a-block jackknife over 0.8 s blocks on the linearised fit, Student's t. What `friction`
+    explains of the residual repeats with the command and belongs to the effective delay, not to its noise.
+
+    With `model="fopdt"` dead time and first-order lag are told apart as well (`fit_fopdt`), where the data can; the
+    effective delay stays what it is without. A constant offset between the clocks of command and motion adds to the
+    dead time: data that go one way cannot tell it from delay.
+
+    Args:
+        command_time: (n,) when each command was sent [s], increasing.
+        command: (n, k) or (n,) commanded velocity of each channel [unit/s]; rows with NaN are left out.
+        measured_time: (m,) stamps [s], increasing.
+        measured: (m, k) or (m,) motion of each channel.
+        model: "delay" for the effective delay alone, or "fopdt" for dead time and lag too.
+        measured_is: "velocity" [unit/s] or "position" [unit].
+        channels: k names; numbers if not given.
+        friction: (n, k) expected friction at each command (any unit), None for unknown.
+        longest: largest delay considered [s].
+
+    Returns:
+        One estimate a channel.
+
+    Raises:
+        ValueError: shapes that do not fit, or an unknown `model` or `measured_is`.
+        IdentificationError: too few samples, or no common time of command and motion.
+
+    Example:
+        >>> t = np.arange(0.0, 30.0, 0.02)  # commands, each held for 20 ms: 10 ms late in the mean
+        >>> command, motion = (np.sin(1.3 * (t - late)) + np.sin(0.4 * (t - late)) for late in (0.0, 0.2))
+        >>> (x,) = yd.estimate_delay(t, command, t, motion)
+        >>> round(x.value, 2), x.verdict
+        (0.19, 'identified')
+    """
+    if measured_is not in ("velocity", "position"):
+        raise ValueError(f"measured_is is 'velocity' or 'position', got {measured_is!r}")
+    if model not in ("delay", "fopdt"):
+        raise ValueError(f"model is 'delay' or 'fopdt', got {model!r}")
+    sent, stamps = np.asarray(command_time, dtype=float), np.asarray(measured_time, dtype=float)
+    commands, motions = _columns(command, sent), _columns(measured, stamps)
+    rubbing = None if friction is None else _columns(friction, sent)
+    sound = _sound(sent, commands)
+    sent, commands = sent[sound], commands[sound]
+    rubbing = None if rubbing is None else rubbing[sound]
+    sound = np.isfinite(stamps)
+    stamps, motions = stamps[sound], motions[sound]
+    names = [str(k) for k in range(commands.shape[1])] if channels is None else list(channels)
+    if not commands.shape[1] == motions.shape[1] == len(names):
+        raise ValueError(f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names differ")
+    inside = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else np.zeros(len(stamps), bool)
+    if np.count_nonzero(inside) < 10 or np.ptp(stamps[inside]) < _FEWEST_BLOCKS * BLOCK:
+        spans = " and ".join(f"{t[0]:.2f}-{t[-1]:.2f} s" if len(t) else "nothing" for t in (sent, stamps))
+        raise IdentificationError(
+            "delay",
+            got=f"command and motion over {spans}",
+            expected=f"{longest + _FEWEST_BLOCKS * BLOCK:g} s or more in common",
+            remedy="record longer, with command and motion in one bag",
+        )
+    half = 0.5 * float(np.median(np.diff(stamps[inside]))) if measured_is == "velocity" else 0.0
+    return tuple(
+        _estimate_channel(
+            names[k],
+            HeldCommand(sent, commands[:, k], half),
+            stamps[inside],
+            motions[inside, k],
+            None if rubbing is None else HeldCommand(sent, rubbing[:, k], half),
+            longest,
+            model == "fopdt",
+        )
+        for k in range(len(names))
+    )
+
+
+def _columns(values: ArrayLike, time: Vector) -> Vector:
+    table = np.asarray(values, dtype=float)
+    table = table[:, None] if table.ndim == 1 else table
+    if time.ndim != 1 or len(table) != len(time):
+        raise ValueError(f"values {table.shape} and times {time.shape} differ in length")
+    return table
+
+
+def _sound(time: Vector, values: Vector) -> NDArray[np.bool_]:
+    """Rows (n,) whose time and values (n, k) are finite numbers of a possible size."""
+    with np.errstate(invalid="ignore"):
+        small: NDArray[np.bool_] = np.all(np.abs(values) < _LARGEST_VALUE, axis=1)
+    sound: NDArray[np.bool_] = np.isfinite(time) & small
+    return sound
+
+
+def _estimate_channel(
+    name: str,
+    command: HeldCommand,
+    time: Vector,
+    motion: Vector,
+    friction: HeldCommand | None,
+    longest: float,
+    apart: bool,
+) -> DelayEstimate:
+    keep = _sound(time, motion[:, None])
+    time, motion = time[keep], motion[keep]
+    recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
+    fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
+    if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, fastest):
+        reason = "the command never changed" if len(time) >= 10 else "too few readings"
+        nan = float("nan")
+        parts = refused(reason) if apart else (None, None)
+        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
+    centred = motion - motion.mean()
+
+    def misfit(shift: float, sign: float = 1.0) -> float:
+        model = command.motion(time - shift)
+        model = model - model.mean()
+        power = float(model @ model)
+        common = max(0.0, sign * float(model @ centred))
+        return float(centred @ centred) - (common**2 / power if power > 0.0 else 0.0)
+
+    grid = np.arange(-_LEAD, longest + _GRID / 2.0, _GRID)
+    valleys = _valleys(misfit, grid)
+    value, depth = min(valleys, key=lambda valley: valley[1])
+    opposite = min(misfit(shift, -1.0) for shift in grid)
+
+    model = command.motion(time - value)
+    columns = np.column_stack([np.ones(len(time)), model, np.zeros(len(time))])
+    gain = float((model - model.mean()) @ centred / np.sum((model - model.mean()) ** 2))
+    columns[:, 2] = -gain * command.rate(time - value)
+    residual = centred - gain * (model - model.mean())
+    rms = float(np.sqrt(np.mean(residual**2)))
+    noise = _without_friction(residual, columns, friction, time - value)
+    spread = block_jackknife(columns, noise, time)
+    error = float(np.sqrt(spread.covariance[-1, -1]))
+    reach = float(stdtrit(spread.freedom, 0.5 + CONFIDENCE / 2.0)) * error
+    interval = (value - reach, value + reach)
+    reason = ""
+    if not np.isfinite(error):
+        reason = "the motion carries no information on the delay (constant velocity?)"
+    elif opposite < _OPPOSITE_MISFIT * depth:
+        reason = "the motion goes against the command: check the signs of the channel"
+    elif depth > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
+        share = 1.0 - depth / float(centred @ centred)
+        reason = f"the command explains only {share:.0%} of the motion: the axis was hardly driven, or moved by others"
+    elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):
+        reason = "the motion repeats itself: the delay and the delay plus one period fit alike"
+    elif interval[1] < 0.0:
+        reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
+    elif value >= longest - _GRID:
+        reason = f"the best shift lies at the end of the search, {longest:g} s"
+    dead_time: Estimate | None = None
+    lag: Estimate | None = None
+    if apart and reason:
+        dead_time, lag = refused(reason)
+    elif apart:
+        response = fit_fopdt(command, time, motion, max(0.0, value), friction=friction, longest=longest)
+        dead_time, lag, residual = response.dead_time, response.lag, response.residual
+    if not reason:
+        value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
+        reason = _too_wide(value, reach)
+    colour = whiteness(time, residual)
+    verdict = refusal(reason) if reason else IDENTIFIED
+    return DelayEstimate(name, value, error, interval, gain, rms, len(time), fastest, verdict, dead_time, lag, colour)
+
+
+def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
+    """Residual (m,) less what the friction at a few lags explains."""
+    if friction is None:
+        return residual
+    parts = [columns] + [friction.held(query - lag)[:, None] for lag in _FRICTION_LAGS]
+    table = np.column_stack(parts)
+    norms = np.linalg.norm(table, axis=0)
+    table = table[:, norms > 0.0] / norms[norms > 0.0]
+    cleaned: Vector = residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0]
+    return cleaned
+
+
+def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float, float]]:
+    """Refined local minima of the misfit, ends of the search included: (shift [s], misfit) of each.
+
+    Refined before they are compared: half a grid step off, the misfit of a valley is larger than the noise.
+    """
+    depth = np.array([misfit(float(shift)) for shift in grid])
+    padded = np.concatenate([[np.inf], depth, [np.inf]])
+    found = []
+    for k in np.flatnonzero((padded[1:-1] <= padded[:-2]) & (padded[1:-1] < padded[2:])).tolist():
+        bounds = (float(grid[max(0, k - 1)]), float(grid[min(len(grid) - 1, k + 1)]))
+        best = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+        found.append((float(best.x), float(best.fun)))
+    return found or [(float(grid[int(np.argmin(depth))]), float(depth.min()))]
+
+
+def _too_wide(value: float, reach: float, near_zero: float = _WIDEST_NEAR_ZERO) -> str:
+    """Reason to call an estimate useless for its interval of +-reach [s], "" where it is useful."""
+    if reach < max(WIDEST_SHARE * value, near_zero):
+        return ""
+    return f"the interval of +-{1e3 * reach:.3g} ms is too wide for a value of {1e3 * value:.3g} ms"
+
+
+def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
+    """One estimate of a channel from several recordings: the identified ones, weighted by 1 / error^2.
+
+    Where they disagree by more than their errors explain (chi-square per degree of freedom above 1), the error
+    grows by its root. None identified: the first refusal stands. Dead time and lag are combined the same way, each by
+    its own verdicts. The whiteness is that of the least white residual.
+
+    Args:
+        estimates: of one channel, at least one.
+    """
+    dead_time = _combine_parts([estimate.dead_time for estimate in estimates if estimate.dead_time is not None])
+    lag = _combine_parts([estimate.lag for estimate in estimates if estimate.lag is not None])
+    good = [estimate for estimate in estimates if estimate.identified]
+    if len(good) <= 1:
+        return replace(good[0] if good else estimates[0], dead_time=dead_time, lag=lag)
+    value, error, reach = _weighted(
+        np.array([estimate.value for estimate in good]),
+        np.array([estimate.standard_error for estimate in good]),
+        np.array([0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in good]),
+    )
+    reason = _too_wide(value, reach)
+    colours = [estimate.whiteness for estimate in good if estimate.whiteness is not None]
+    return DelayEstimate(
+        good[0].channel,
+        value,
+        error,
+        (max(0.0, value - reach), value + reach),
+        float(np.mean([estimate.gain for estimate in good])),
+        float(np.sqrt(np.mean([estimate.residual**2 for estimate in good]))),
+        sum(estimate.samples for estimate in good),
+        max(estimate.fastest for estimate in good),
+        refusal(reason) if reason else IDENTIFIED,
+        dead_time,
+        lag,
+        min(colours, key=lambda colour: colour.uneven_p_value, default=None),
+    )
+
+
+def _combine_parts(parts: Sequence[Estimate]) -> Estimate | None:
+    """One estimate from those of several recordings; None from none."""
+    good = [part for part in parts if part.identified]
+    if len(good) <= 1:
+        return next(iter(good or parts), None)
+    value, error, reach = _weighted(
+        np.array([part.value for part in good]),
+        np.array([part.standard_error for part in good]),
+        np.array([0.5 * (part.interval[1] - part.interval[0]) for part in good]),
+    )
+    reason = _too_wide(value, reach, RESOLUTION)
+    verdict = refusal(reason) if reason else IDENTIFIED
+    return replace(
+        good[0], value=value, standard_error=error, interval=(max(0.0, value - reach), value + reach), verdict=verdict
+    )
+
+
+def _weighted(values: Vector, errors: Vector, reaches: Vector) -> tuple[float, float, float]:
+    """Weighted mean, its error and half-width, of values (r,) with errors (r,) and half-widths (r,)."""
+    errors = np.maximum(errors, 1e-9)
+    weights = errors**-2
+    value = float(weights @ values / weights.sum())
+    disagreement = float(weights @ (values - value) ** 2) / (len(values) - 1)
+    error = float(np.sqrt(max(1.0, disagreement) / weights.sum()))
+    if disagreement > 1.0:
+        # The scatter between the recordings rules, and only so many of them measure it.
+        multiple = float(stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2.0))
+    else:
+        multiple = float(np.max(reaches / errors))
+    return value, error, multiple * error

@@ -1,0 +1,388 @@
+"""Delay and lag of a first order, fitted together, with the covariance of a residual that is correlated in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, hypot, inf, nan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.identification.least_squares import CONFIDENCE, IDENTIFIED, WIDEST_SHARE, Estimate, refusal
+from youbot_dynamics.identification.signals import HeldCommand
+
+BLOCK = 0.8  # [s] several times the memory of the residual (0.1-0.3 s): blocks are taken as independent
+_WORST_CONDITION = 1e10  # of the normal equations with scaled columns
+
+
+@dataclass(frozen=True, eq=False)
+class Jackknife:
+    """Spread of the coefficients of a fit.
+
+    Args:
+        covariance: (p, p), infinite throughout where a block carries all there is to know of a coefficient.
+        freedom: degrees of freedom for Student's t.
+    """
+
+    covariance: Vector
+    freedom: int
+
+
+def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: float = BLOCK) -> Jackknife:
+    """Covariance (B - 1) / B sum_b (x_b - x)(x_b - x)', x_b the fit without block b of B.
+
+    Plain covariances take samples as independent and are several times too small on correlated residuals.
+
+    Args:
+        columns: (m, p) linearised model.
+        residual: (m,).
+        time: (m,) [s], not decreasing.
+        length: of a block [s].
+    """
+    size = columns.shape[1]
+    unknown = Jackknife(np.full((size, size), np.inf), 1)
+    norms = np.linalg.norm(columns, axis=0)
+    if np.any(norms == 0.0):
+        return unknown
+    scaled = columns / norms
+    block = np.floor((time - time[0]) / length).astype(int)
+    # A last block of a few samples would count like a full one.
+    block = np.minimum(block, max(1, round((time[-1] - time[0]) / length)) - 1)
+    ends = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
+    normals, moments = [], []
+    for first, last in zip(ends[:-1], ends[1:], strict=True):
+        part = scaled[first:last]
+        normals.append(part.T @ part)
+        moments.append(part.T @ residual[first:last])
+    normal, moment = np.sum(normals, axis=0), np.sum(moments, axis=0)
+    rest = normal - np.array(normals)
+    if np.linalg.cond(normal) > _WORST_CONDITION or np.max(np.linalg.cond(rest)) > _WORST_CONDITION:
+        return unknown
+    without = np.linalg.solve(rest, (moment - np.array(moments))[:, :, None])[:, :, 0]
+    spread = without - np.linalg.solve(normal, moment)
+    count = len(normals)
+    covariance = (count - 1) / count * (spread.T @ spread) / np.outer(norms, norms)
+    return Jackknife(covariance, max(1, count - size))
+
+
+class Answer(NamedTuple):
+    """What a lagging robot shows at some times, and its derivatives.
+
+    Attributes:
+        motion: (m,) position, or mean speed over the window of the command.
+        rate: (m,) its time derivative.
+        widening: (m,) its derivative by lag^2 / 2 while dead time + lag stays the same.
+    """
+
+    motion: Vector
+    rate: Vector
+    widening: Vector
+
+
+@compiled
+def _corners(times: Vector, values: Vector, lag: float) -> tuple[Vector, Vector]:
+    """Answer y (n,) and dy/dlag (n,) at each command sent at `times` (n,); settled at the first."""
+    answer, change = np.empty_like(values), np.empty_like(values)
+    answer[0], change[0] = values[0], 0.0
+    for k in range(len(times) - 1):
+        held = times[k + 1] - times[k]
+        decay, off = exp(-held / lag), answer[k] - values[k]
+        answer[k + 1] = values[k] + off * decay
+        change[k + 1] = (change[k] + off * held / (lag * lag)) * decay
+    return answer, change
+
+
+class LaggedCommand:
+    """Answer of lag y' + y = u to a held command u, settled at its first sample.
+
+    Args:
+        command: the held command.
+        lag: time constant [s], above 0.
+    """
+
+    def __init__(self, command: HeldCommand, lag: float) -> None:
+        self.command = command
+        self.lag = lag
+        self._answer, self._change = _corners(command.times, command.values, lag)
+
+    def at(self, query: ArrayLike) -> Answer:
+        """Motion and its derivatives at `query` (m,) [s].
+
+        y = u_k + (y_k - u_k) exp(-r / lag), r the time since sample k. The integral of y is that of u less
+        lag (y - y_0): no sum over steps, no error of a rule.
+        """
+        at, half = np.asarray(query, dtype=float), self.command.half_window
+        if half == 0.0:
+            return self._position(at)
+        late, early = self._position(at + half), self._position(at - half)
+        return Answer(*((a - b) / (2.0 * half) for a, b in zip(late, early, strict=True)))
+
+    def twice(self, query: ArrayLike) -> Vector:
+        """What two such lags in a row make of the held values at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag.
+
+        Over the window of the command, where it has one, the mean rate of change.
+        """
+        at, half = np.asarray(query, dtype=float), self.command.half_window
+        if half == 0.0:
+            answer, change = self._held_answer(at)
+            return answer + self.lag * change
+        late, early = self._held_answer(at + half), self._held_answer(at - half)
+        return (late[0] - early[0] + self.lag * (late[1] - early[1])) / (2.0 * half)
+
+    def _position(self, query: Vector) -> Answer:
+        answer, change = self._held_answer(query)
+        return Answer(self.command.integral(query) - self.lag * answer, answer, -change)
+
+    def _held_answer(self, query: Vector) -> tuple[Vector, Vector]:
+        """Answer y and dy/dlag at `query`, (m,) each."""
+        k, since = self.command.place(query)
+        # Before the first sample nothing is known: the command is taken to have been the same.
+        decay = np.exp(-np.maximum(since, 0.0) / self.lag)
+        held, off = self.command.values[k], (self._answer - self.command.values)[k]
+        return held + off * decay, (self._change[k] + off * since / self.lag**2) * decay
+
+
+_LEAST_LAG = 5e-4  # [s] a lag below it is none: between two readings the answer would be a jump
+_FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # [s] to begin the search from
+_FRICTION_LAGS = (0.03, 0.1)  # [s] of the double lags by which a speed loop answers a change of friction
+RESOLUTION = 2e-3  # [s] a half-width below this is good enough however small the value is
+_ITERATIONS = 30
+_CONVERGED = 1e-7  # [s]
+_LEAST_EXPLAINED = 0.9  # of the motion
+# Of the residual and of what friction displaces: what may look just like dead time or lag however long one averages.
+_HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 0.15
+_ALIKE = -0.9  # correlation of dead time and lag below which a wide interval is put down to it
+
+
+@dataclass(frozen=True, eq=False)
+class Fopdt:
+    """First-order response with dead time, K exp(-tau s) / (1 + T s), of one channel.
+
+    Args:
+        dead_time: tau [s].
+        lag: T [s].
+        gain: K, motion over command [1].
+        correlation: of dead time and lag; NaN where nothing is known.
+        residual: (m,) what the model, friction included, leaves of the motion.
+    """
+
+    dead_time: Estimate
+    lag: Estimate
+    gain: float
+    correlation: float
+    residual: Vector
+
+
+def fit_fopdt(
+    command: HeldCommand,
+    time: Vector,
+    motion: Vector,
+    delay: float,
+    *,
+    friction: HeldCommand | None = None,
+    longest: float = 0.8,
+) -> Fopdt:
+    """Fit motion(t) = a + K x(t - tau) + friction, T x'' + x' = u, u the held command: least squares over tau and T.
+
+    x is exact between the samples of the command (`LaggedCommand`): output error, so noise of the motion does not
+    bias it as it would an equation error. The search runs over the delay d = tau + T and q = T^2 / 2, in which slow
+    motion is nearly linear: exp(-tau s) / (1 + T s) = exp(-d s) (1 + q s^2 + ...). Slow commands determine d alone.
+
+    Friction holds the motion back until the speed loop has made up for it, which looks like lag. How a loop answers
+    friction is unknown; two double lags stand for it. Without `friction` its effect stays in dead time and lag.
+
+    Interval: that of d and q by the jackknife over blocks, and what no averaging takes out: 2 % of the residual and
+    15 % of what friction displaces are taken, as one standard error, to look just like a change of d or q. (On the
+    simulated base, friction of the rollers, viscous friction and centripetal forces do.) The ends of q turn into lags,
+    and the dead time combines them with those of d (Zou's recovery of variances): both intervals stay honest where
+    that of the lag reaches zero.
+
+    Args:
+        command: of the channel, with the window of the motion.
+        time: (m,) [s], not decreasing.
+        motion: (m,) position or mean speed, not constant.
+        delay: where to begin: the effective delay [s].
+        friction: expected friction (any unit) held from each command on, with the same window; None for unknown.
+        longest: largest dead time, and largest lag, considered [s].
+    """
+    behind: list[Vector] = []
+    if friction is not None:
+        behind = [LaggedCommand(friction, slow).twice(time - delay) for slow in _FRICTION_LAGS]
+    search = _Search(command, time, motion, behind, longest)
+    dead_time, lag = search.best(delay)
+    _, residual, gain = search.linearised(dead_time, lag)
+    # Lags much shorter than the command is held hardly show; there the slopes are those of a longer one.
+    longer = max(lag, 0.5 * float(np.median(np.diff(command.times))))
+    slopes, left, _ = search.linearised(dead_time + lag - longer, longer)
+    spread = block_jackknife(np.column_stack([search.others, slopes]), left, time)
+    explained = 1.0 - float(residual @ residual) / float(np.sum((motion - motion.mean()) ** 2))
+    if not np.all(np.isfinite(spread.covariance)):
+        reason = "the motion carries no information on how it answers a change of the command"
+        return Fopdt(*refused(reason, dead_time, lag), gain, nan, residual)
+    if explained < _LEAST_EXPLAINED:
+        reason = f"dead time and lag explain only {explained:.0%} of the motion"
+        return Fopdt(*refused(reason, dead_time, lag), gain, nan, residual)
+    hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
+    covariance = spread.covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _own_sizes(slopes)])
+    correlation = _correlation(covariance, lag)
+    q = 0.5 * lag**2
+    if lag <= _LEAST_LAG:  # at its bound q does not stand at the least misfit; the slopes say where that lies
+        q = min(q, 0.5 * longer**2 + float(np.linalg.lstsq(slopes, left, rcond=None)[0][-1]))
+    pair = _judged(dead_time, lag, q, Jackknife(covariance, spread.freedom), correlation, longest)
+    return Fopdt(*pair, gain, correlation, residual)
+
+
+def _rms(signal: Vector) -> float:
+    return float(np.sqrt(np.mean(signal**2)))
+
+
+def _own_sizes(columns: Vector) -> list[float]:
+    """Root mean square of what the last two columns (m, p) have in common with none of the others."""
+    sizes = []
+    for k in (-2, -1):
+        others = np.delete(columns, k, axis=1)
+        sizes.append(_rms(columns[:, k] - others @ np.linalg.lstsq(others, columns[:, k], rcond=None)[0]))
+    return sizes
+
+
+class _Search:
+    """Misfit of one channel over dead time and lag; offset, gain and friction are solved for.
+
+    Attributes:
+        others: (m, p) orthonormal columns of offset and friction.
+    """
+
+    def __init__(
+        self, command: HeldCommand, time: Vector, motion: Vector, friction: list[Vector], longest: float
+    ) -> None:
+        self._command, self._time, self._longest = command, time, longest
+        # Friction that never changes is an offset already.
+        columns = [np.ones(len(time)), *(f - f.mean() for f in friction if np.ptp(f) > 0.0)]
+        self.others: Vector = np.linalg.qr(np.column_stack(columns))[0]
+        self._measured, self._motion = motion, self._cleared(motion)
+
+    def _cleared(self, signal: Vector) -> Vector:
+        """Signal (m,) less offset and friction."""
+        cleared: Vector = signal - self.others @ (self.others.T @ signal)
+        return cleared
+
+    def linearised(self, dead_time: float, lag: float) -> tuple[Vector, Vector, float]:
+        """Columns (m, 3) of gain, d and q, the residual (m,), and the gain."""
+        answer = LaggedCommand(self._command, lag).at(self._time - dead_time)
+        model = self._cleared(answer.motion)
+        power = float(model @ model)
+        gain = float(model @ self._motion) / power if power > 0.0 else 0.0
+        slopes = [self._cleared(-gain * answer.rate), self._cleared(gain * answer.widening)]
+        return np.column_stack([model, *slopes]), self._motion - gain * model, gain
+
+    def friction_at(self, dead_time: float, lag: float) -> Vector:
+        """What friction displaces (m,), by the fit at this dead time and lag."""
+        model = LaggedCommand(self._command, lag).at(self._time - dead_time).motion
+        gain = self.linearised(dead_time, lag)[2]
+        left = self._measured - gain * model
+        friction = self.others[:, 1:]
+        displaced: Vector = friction @ (friction.T @ left)
+        return displaced
+
+    def misfit(self, dead_time: float, lag: float) -> float:
+        """Sum of the squares of the residual."""
+        model = self._cleared(LaggedCommand(self._command, lag).at(self._time - dead_time).motion)
+        power = float(model @ model)
+        whole = float(self._motion @ self._motion)
+        return whole - (float(model @ self._motion) ** 2 / power if power > 0.0 else 0.0)
+
+    def best(self, delay: float) -> tuple[float, float]:
+        """Dead time and lag of the least misfit [s]: Levenberg-Marquardt over d and q from the best of a few lags."""
+        lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, delay)] or [_LEAST_LAG]
+        misfit, lag = min((self.misfit(delay - lag, lag), lag) for lag in lags)
+        d, damping = delay, 1e-3
+        for _ in range(_ITERATIONS):
+            columns, residual, _ = self.linearised(d - lag, lag)
+            norms = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+            scaled = columns / norms
+            normal, moment = scaled.T @ scaled, scaled.T @ residual
+            moved = inf
+            while damping < 1e6:
+                change = np.linalg.solve(normal + damping * np.eye(3), moment) / norms
+                new_lag = min(sqrt(max(lag**2 + 2.0 * float(change[2]), _LEAST_LAG**2)), self._longest)
+                new_d = min(max(d + float(change[1]), new_lag), new_lag + self._longest)
+                new_misfit = self.misfit(new_d - new_lag, new_lag)
+                if new_misfit <= misfit:
+                    moved = max(abs(new_d - d), abs(new_lag - lag))
+                    misfit, d, lag, damping = new_misfit, new_d, new_lag, max(damping / 10.0, 1e-9)
+                    break
+                damping *= 10.0
+            if moved < _CONVERGED or moved == inf:
+                break
+        return d - lag, lag
+
+
+def _correlation(covariance: Vector, lag: float) -> float:
+    """Correlation of dead time d - T and lag T = sqrt(2 q) from the covariance (2, 2) of d and q."""
+    of_lag, shared = covariance[1, 1] / lag**2, covariance[0, 1] / lag
+    of_dead_time = covariance[0, 0] - 2.0 * shared + of_lag
+    return float((shared - of_lag) / sqrt(max(of_dead_time * of_lag, 1e-300)))
+
+
+def _judged(
+    dead_time: float, lag: float, q: float, spread: Jackknife, correlation: float, longest: float
+) -> tuple[Estimate, Estimate]:
+    """Dead time and lag with intervals and verdicts.
+
+    Args:
+        dead_time: as found [s].
+        lag: as found [s].
+        q: lag^2 / 2 where its misfit is least, below 0 included [s^2].
+        spread: covariance (2, 2) of d and q.
+        correlation: of dead time and lag.
+        longest: end of the search [s].
+    """
+    multiple = float(stdtrit(spread.freedom, 0.5 + CONFIDENCE / 2.0))
+    reach_d, reach_q = multiple * np.sqrt(np.diag(spread.covariance))
+    shared = spread.covariance[0, 1] / sqrt(spread.covariance[0, 0] * spread.covariance[1, 1])
+    low, high = sqrt(max(0.0, 2.0 * (q - reach_q))), sqrt(max(0.0, 2.0 * (q + reach_q)))
+
+    def reach_of_difference(side: float) -> float:
+        return sqrt(max(0.0, reach_d**2 + side**2 - 2.0 * shared * reach_d * side))
+
+    shortest = dead_time - reach_of_difference(max(high - lag, 0.0))
+    latest = dead_time + reach_of_difference(max(lag - low, 0.0))
+    reason = ""
+    if lag >= longest:
+        reason = f"the best lag lies at the end of the search, {longest:g} s"
+    elif q + reach_q < 0.0:
+        reason = "the motion answers more sharply than the command: something that is not in the model acts"
+    elif latest < 0.0:
+        reason = "the motion would have to lead the command"
+    told = ""
+    if correlation < _ALIKE:
+        told = (
+            f"; dead time and lag cannot be told apart (correlation {correlation:.3f}): the command changes too slowly "
+            "for what is left unexplained"
+        )
+    return (
+        _estimate("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest)), multiple, reason, told),
+        _estimate("lag", lag, (low, high), multiple, reason, told),
+    )
+
+
+def _estimate(
+    name: str, value: float, interval: tuple[float, float], multiple: float, reason: str, told: str
+) -> Estimate:
+    reach = 0.5 * (interval[1] - interval[0])
+    if not reason and reach > max(WIDEST_SHARE * value, RESOLUTION):
+        reason = f"the interval of {1e3 * interval[0]:.3g} to {1e3 * interval[1]:.3g} ms is too wide{told}"
+    verdict = refusal(reason) if reason else IDENTIFIED
+    return Estimate(name, "s", value, reach / multiple, interval, verdict)
+
+
+def refused(reason: str, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:
+    """Dead time and lag that the data leave open, and why."""
+    return (
+        Estimate("dead_time", "s", dead_time, nan, (nan, nan), refusal(reason)),
+        Estimate("lag", "s", lag, nan, (nan, nan), refusal(reason)),
+    )

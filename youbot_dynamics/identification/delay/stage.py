@@ -1,0 +1,161 @@
+"""Stage `delay`: effective delay of each axis of the base, dead time and lag where they can be told apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
+from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.least_squares import Estimate
+from youbot_dynamics.identification.reading import ONE_WAY, Opened
+from youbot_dynamics.identification.signals import HeldCommand, MotionSignals, base_signals, stream_gaps, text_signals
+from youbot_dynamics.identification.stages import DRAWN, Taken
+from youbot_dynamics.robot import Robot
+
+# Channels of the base: the robot has parameters for their delays.
+_AXES = ("x", "y", "yaw")
+_PREFIX = "robot.base.delay"
+_SHORTEST_PIECE, _FEWEST = 4.0, 100  # [s], readings of a piece between gaps that is worth a look
+_MOST_POINTS = 4000  # of a curve
+_DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
+
+
+@dataclass(frozen=True, eq=False)
+class DelayPart:
+    """Delays of one recording.
+
+    Args:
+        estimates: one a channel, of each piece where commands are missing in between.
+        fits: curves of the identified ones.
+        clock: which clock the times are of.
+        signals: what was compared.
+    """
+
+    estimates: tuple[DelayEstimate, ...]
+    fits: tuple[FitCurve, ...]
+    clock: str
+    signals: str
+
+
+def extract(opened: Opened, robot: Robot) -> DelayPart:
+    """Delays of one recording.
+
+    Raises:
+        RecordingError: command or motion are missing, or share no clock.
+        IdentificationError: too few samples in common.
+    """
+    signals = (
+        text_signals(opened.log) if opened.log is not None else base_signals(opened.bag(), robot, opened.options.topics)
+    )
+    found: list[DelayEstimate] = []
+    fits: list[FitCurve] = []
+    for number, piece in enumerate(_unbroken(signals)):
+        of_piece = estimate_delay(
+            piece.command_time,
+            piece.command,
+            piece.measured_time,
+            piece.measured,
+            model="fopdt",
+            measured_is=piece.measured_is,
+            channels=piece.channels,
+            friction=piece.friction,
+        )
+        found += of_piece
+        if opened.number < DRAWN and number == 0:
+            fits = [_curve(piece, k, one, opened.path.name) for k, one in enumerate(of_piece) if one.identified]
+    return DelayPart(tuple(found), tuple(fits), signals.clock, signals.source)
+
+
+def _unbroken(signals: MotionSignals) -> list[MotionSignals]:
+    """Pieces between which commands are missing from their stream, the longest first; the recording where none is."""
+    gaps = stream_gaps(signals.command_time)
+    if not len(gaps):
+        return [signals]
+    edges = [0, *(gaps + 1).tolist(), len(signals.command_time)]
+    pieces = []
+    for begin, end in itertools.pairwise(edges):
+        sent = signals.command_time[begin:end]
+        inside = (signals.measured_time >= sent[0]) & (signals.measured_time <= sent[-1])
+        if sent[-1] - sent[0] < _SHORTEST_PIECE or np.count_nonzero(inside) < _FEWEST:
+            continue
+        pieces.append(
+            dataclasses.replace(
+                signals,
+                command_time=sent,
+                command=signals.command[begin:end],
+                measured_time=signals.measured_time[inside],
+                measured=signals.measured[inside],
+                friction=None if signals.friction is None else signals.friction[begin:end],
+            )
+        )
+    return sorted(pieces, key=lambda piece: len(piece.command_time), reverse=True) or [signals]
+
+
+def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
+    """Delays of all recordings together: one weighted mean a channel."""
+    estimates: dict[str, list[DelayEstimate]] = {}
+    notes: list[str] = []
+    for _, _, part in taken:
+        for estimate in part.estimates:
+            estimates.setdefault(estimate.channel, []).append(estimate)
+    for channel, of_channel in estimates.items():
+        if any(estimate.identified for estimate in of_channel):
+            refused = [estimate.verdict for estimate in of_channel if not estimate.identified]
+            notes.extend(f"channel {channel}, left out of one recording: {verdict}" for verdict in refused)
+    together = [combine(of_channel) for of_channel in estimates.values()]
+    findings = tuple(finding for delay in together for finding in _findings(delay))
+    return StageResult(
+        "delay",
+        findings,
+        fits=tuple(fit for one in taken for fit in one.part.fits),
+        notes=(*notes, ONE_WAY),
+    )
+
+
+def _findings(delay: DelayEstimate) -> list[Finding]:
+    """Effective delay of one channel; dead time and lag beside it."""
+    known = delay.channel in _AXES
+    effective = Estimate(
+        f"effective_{delay.channel}", "s", delay.value, delay.standard_error, delay.interval, delay.verdict
+    )
+    valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
+    details = {"gain": delay.gain, "residual": delay.residual}
+    found = [Finding(f"{_PREFIX if known else 'delay'}.{effective.name}", effective, delay.samples, valid, details)]
+    for kind, one in (("dead_time", delay.dead_time), ("lag", delay.lag)):
+        if one is not None:
+            # Beside the effective delay, not asked for by itself: no failure where they cannot be told apart.
+            prefix = _PREFIX if known and one.identified else "base.delay" if known else "delay"
+            name = f"{kind}_{delay.channel}"
+            found.append(Finding(f"{prefix}.{name}", dataclasses.replace(one, name=name), delay.samples, valid))
+    return found
+
+
+def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -> FitCurve:
+    """Commanded, shifted and measured motion of one channel, about the same mean."""
+    inside = (signals.measured_time > signals.command_time[0]) & (signals.measured_time <= signals.command_time[-1])
+    inside &= np.isfinite(signals.measured[:, k])
+    half = 0.5 * float(np.median(np.diff(signals.measured_time[inside]))) if signals.measured_is == "velocity" else 0.0
+    every = max(1, int(np.count_nonzero(inside) / _MOST_POINTS))
+    time, motion = signals.measured_time[inside][::every], signals.measured[inside, k][::every]
+    command = HeldCommand(signals.command_time, signals.command[:, k], half)
+    commanded, shifted = command.motion(time), estimate.gain * command.motion(time - estimate.value)
+    level = float(np.mean(motion - shifted))
+    first = motion[0] if signals.measured_is == "position" else 0.0
+    return FitCurve(
+        title=f"Channel {estimate.channel}, {name}",
+        quantity="motion",
+        unit=signals.units[k] if signals.measured_is == "position" else f"{signals.units[k]}/s",
+        time=time - time[0],
+        measured=motion - first,
+        modelled=shifted + level - first,
+        modelled_is="shifted by the delay",
+        reference=commanded,
+        detail=_DETAIL_DELAYS * estimate.value,
+        whiteness=estimate.whiteness,
+        caption=f"Effective delay {1e3 * estimate.value:.2f} ms.",
+    )

@@ -1,1 +1,0 @@
-"""Results for others: Nav2's parameters, a URDF with friction and bodies, MuJoCo's motors."""

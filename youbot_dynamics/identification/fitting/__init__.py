@@ -1,1 +1,0 @@
-"""Least squares in blocks: sums that merge, robust weights, intervals, whiteness and the verdict."""

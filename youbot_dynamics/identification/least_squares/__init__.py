@@ -1,0 +1,48 @@
+"""Least squares in blocks of time: sums that merge, robust weights, intervals, whiteness and the verdict."""
+
+from youbot_dynamics.identification.least_squares._block_sums import (
+    BlockSums,
+    Rows,
+    accumulate,
+    merge,
+)
+from youbot_dynamics.identification.least_squares._fit import (
+    Fit,
+    correlation,
+    fit,
+    least_squares,
+)
+from youbot_dynamics.identification.least_squares._verdict import (
+    CONFIDENCE,
+    IDENTIFIED,
+    WIDEST_SHARE,
+    Estimate,
+    Unknown,
+    alike,
+    judge,
+    refusal,
+    undetermined,
+)
+from youbot_dynamics.identification.least_squares._whiteness import Whiteness, whiteness
+
+__all__ = [
+    "BlockSums",
+    "CONFIDENCE",
+    "Estimate",
+    "Fit",
+    "IDENTIFIED",
+    "Rows",
+    "Unknown",
+    "WIDEST_SHARE",
+    "Whiteness",
+    "accumulate",
+    "alike",
+    "correlation",
+    "fit",
+    "judge",
+    "least_squares",
+    "merge",
+    "refusal",
+    "undetermined",
+    "whiteness",
+]

@@ -1,0 +1,274 @@
+"""Linear least squares over rows of any number, chunk by chunk, by a triangular factor or by sums of blocks.
+
+Linear least squares that says how far it can be trusted: from block sums to values, intervals and verdicts.
+
+Columns are scaled to equal length, blocks that fit badly weigh less, intervals come from the scatter between blocks:
+residuals of a robot are correlated over a good part of a second, and the textbook covariance, which takes every sample
+for independent, is several times too narrow (system 36). Seed 003's (H'H)^-1 H'b is the first, unscaled line of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.identification.least_squares import _verdict as verdict
+from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.least_squares._scaled_model import scaled_model, solve_triangular
+from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE, Estimate, Unknown
+
+_CHUNK = 4096  # rows
+
+
+def triangular_factor(
+    pieces: Iterable[Rows],
+    keys: NDArray[np.int64],
+    weights: Vector,
+    columns: NDArray[np.intp],
+    lengths: Vector,
+) -> Vector:
+    """Factor R of the QR decomposition of [H b], or of [Z H b] with instruments, one chunk of rows after the other.
+
+    R'R are the weighted products of the block sums, but no product is ever formed.
+
+    Args:
+        pieces: all rows, in pieces.
+        keys: (k,) block numbers, increasing; rows of other blocks are left out.
+        weights: (k,) of the blocks.
+        columns: (q,) unknowns that take part.
+        lengths: (q,) their columns are divided by these.
+
+    Returns:
+        R (m, m) with m = q + 1, or 2 q + 1 with instruments.
+    """
+    factor: Vector | None = None
+    for piece in pieces:
+        numbers = piece.keys()
+        places = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
+        known = keys[places] == numbers
+        share = np.sqrt(weights[places[known]])[:, None]
+        parts = [piece.regressors[known][:, columns] / lengths, piece.target[known][:, None]]
+        if piece.instruments is not None:
+            parts.insert(0, piece.instruments[known][:, columns] / lengths)
+        table = np.hstack(parts) * share
+        width = table.shape[1]
+        factor = np.zeros((width, width)) if factor is None else factor
+        for first in range(0, len(table), _CHUNK):
+            stacked = np.vstack([factor, table[first : first + _CHUNK]])
+            factor = np.asarray(np.linalg.qr(stacked, mode="r"), dtype=np.float64)
+    if factor is None:
+        return np.zeros((len(columns) + 1, len(columns) + 1))
+    return factor
+
+
+# Scaled condition of H above which the products H'H, whose condition is its square, are not trusted.
+WORST_CONDITION = 1e3
+_SILENT = 1e-4  # share of a regressor's power that its instrument must explain, else nobody excited it
+_FEWEST_SPARE_BLOCKS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Solution of a linear model; arrays are read-only.
+
+    Args:
+        unknowns: what was asked for, p of them.
+        estimates: one each, with interval and verdict.
+        values: (p,) as solved before any bound; NaN where the data do not determine it.
+        covariance: (p, p) from the scatter between blocks; NaN there too.
+        condition: scaled condition number of H (of the instruments' part of it) over what was excited.
+        residual: root mean square of H p - b over the weighted rows, in the unit of b.
+        explained: share of b'b that the model explains.
+        rows: rows used.
+        weights: (k,) of the blocks, 1 for one that fits like the others.
+        keys: (k,) their numbers.
+        freedom: degrees of freedom of the intervals, of Student's t.
+        method: "block sums" or "chunked QR".
+    """
+
+    unknowns: tuple[Unknown, ...]
+    estimates: tuple[Estimate, ...]
+    values: Vector
+    covariance: Vector
+    condition: float
+    residual: float
+    explained: float
+    rows: int
+    weights: Vector
+    keys: NDArray[np.int64]
+    freedom: int
+    method: str
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Estimate of one unknown by its name."""
+        return {estimate.name: estimate for estimate in self.estimates}[name]
+
+    @property
+    def correlation(self) -> Vector:
+        """Correlation matrix (p, p) of the values."""
+        return correlation(self.covariance)
+
+    @property
+    def active_bounds(self) -> tuple[str, ...]:
+        """Names of the unknowns that were put at a physical bound: values that hide what the data asked for."""
+        return tuple(estimate.name for estimate in self.estimates if estimate.bound is not None)
+
+    def reach(self, standard_error: float) -> float:
+        """Half-width of the 95 % interval of an estimate with that standard error."""
+        return float(stdtrit(self.freedom, 0.5 + CONFIDENCE / 2.0)) * standard_error
+
+    def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
+        """Estimates of linear combinations matrix @ values, with their own intervals and verdicts.
+
+        Args:
+            matrix: (m, p); columns of undetermined unknowns count only where they are not zero.
+            unknowns: what the m combinations are.
+
+        Raises:
+            InputError: a shape that does not fit.
+        """
+        rows = array("matrix", matrix, (len(unknowns), len(self.unknowns)))
+        found = []
+        for row, unknown in zip(rows, unknowns, strict=True):
+            used = row != 0.0
+            value = float(row[used] @ self.values[used])
+            if not math.isfinite(value):
+                lacking = [self.unknowns[int(j)].name for j in np.flatnonzero(used & np.isnan(self.values))]
+                found.append(verdict.undetermined(unknown, f"{', '.join(lacking)} is not determined"))
+                continue
+            error = math.sqrt(float(row[used] @ self.covariance[np.ix_(used, used)] @ row[used]))
+            found.append(verdict.judge(unknown, value, error, self.reach(error)))
+        return tuple(found)
+
+
+def least_squares(pieces: Sequence[Rows], unknowns: Sequence[Unknown], *, robust: bool = True) -> Fit:
+    """Sum up and fit rows that are at hand: `fit` of `accumulate`, with QR where it is needed.
+
+    Args:
+        pieces: rows of one model, at least one piece.
+        unknowns: the p unknowns in the order of the columns.
+        robust: see `fit`.
+
+    Raises:
+        InputError: pieces that do not belong together, or other unknowns than columns.
+        IdentificationError: fewer than p + 4 blocks.
+    """
+    sums = merge([accumulate(piece) for piece in pieces])
+    return fit(sums, unknowns, lambda: pieces, robust=robust)
+
+
+def fit(
+    sums: BlockSums,
+    unknowns: Sequence[Unknown],
+    rows: Callable[[], Iterable[Rows]] | None = None,
+    *,
+    robust: bool = True,
+) -> Fit:
+    """Solve H p = b in the least squares sense, or Z'H p = Z'b with instruments, from sums over blocks.
+
+    Weights: a block whose residual exceeds 3 times the median of all weighs (3 median / residual)^2: a wheel that
+    slips or a bump takes a second of the recording with it, not a sample. Covariance: delete-a-block jackknife.
+    Bounds are the last guard, for they hide bias: the value beyond is put at its bound, the others are solved again,
+    and the estimate says so.
+
+    Args:
+        sums: of the data.
+        unknowns: the p unknowns in the order of the columns.
+        rows: gives the data once more, in pieces; read only where the scaled condition of H exceeds 1e3, to solve by
+            QR instead. None: the sums must do.
+        robust: False gives every block the weight 1.
+
+    Raises:
+        InputError: other unknowns than columns.
+        IdentificationError: fewer than p + 4 blocks.
+    """
+    p = sums.unknowns
+    if len(unknowns) != p:
+        raise InputError("unknowns", got=f"{len(unknowns)} of them", expected=f"{p}, one a column")
+    if len(sums) < p + _FEWEST_SPARE_BLOCKS:
+        raise IdentificationError(
+            ", ".join(unknown.name for unknown in unknowns),
+            got=f"{len(sums)} blocks with usable rows",
+            expected=f"{p + _FEWEST_SPARE_BLOCKS} or more",
+            remedy="record longer, with more motion",
+        )
+    squares, products = sums.squares(), sums.products()
+    lengths = np.sqrt(np.einsum("kii->i", squares)[:-1])
+    explained = np.einsum("kii->i", products[:, :, :p])
+    excited = (lengths > 0.0) & (explained > _SILENT * lengths**2)
+    used = np.flatnonzero(excited)
+    model = scaled_model(squares, products, sums.rows, sums.keys, used, lengths[used])
+    weights = model.robust_weights() if robust else np.ones(len(sums))
+    solution = model.solve(weights)
+    method = "block sums"
+    if solution.condition > WORST_CONDITION and rows is not None:
+        factor = triangular_factor(rows(), sums.keys, weights, used, lengths[used])
+        solution, method = solve_triangular(factor, len(used)), "chunked QR"
+    values, covariance = np.full(p, np.nan), np.full((p, p), np.nan)
+    values[used] = np.where(solution.tied, np.nan, solution.values / lengths[used])
+    covariance[np.ix_(used, used)] = model.jackknife(weights, solution) / np.outer(lengths[used], lengths[used])
+    freedom = max(1, len(sums) - len(used))
+    low = np.array([unknown.low for unknown in unknowns])[used] * lengths[used]
+    high = np.array([unknown.high for unknown in unknowns])[used] * lengths[used]
+    limited, scaled = model.solve_within(weights, solution.values, low, high)
+    asked = np.full(p, np.nan)
+    asked[used] = scaled / lengths[used]
+    estimates = _estimates(unknowns, np.where(np.isfinite(values), asked, np.nan), covariance, freedom, excited)
+    power, target = model.power(limited, weights)
+    return Fit(
+        tuple(unknowns),
+        estimates,
+        read_only(values),
+        read_only(covariance),
+        solution.condition,
+        math.sqrt(power / float(weights @ sums.rows)),
+        1.0 - power / target if target > 0.0 else math.nan,
+        int(sums.rows.sum()),
+        read_only(weights),
+        sums.keys,
+        freedom,
+        method,
+    )
+
+
+def _estimates(
+    unknowns: Sequence[Unknown], asked: Vector, covariance: Vector, freedom: int, excited: NDArray[np.bool_]
+) -> tuple[Estimate, ...]:
+    """Judged estimates of all p unknowns.
+
+    Args:
+        unknowns: p of them.
+        asked: (p,) what the data ask for, others within their bounds; NaN where they do not determine it.
+        covariance: (p, p).
+        freedom: of the intervals.
+        excited: (p,) whether the data depend on each.
+    """
+    multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
+    relatives = verdict.alike([unknown.name for unknown in unknowns], correlation(covariance))
+    mixed = [unknown.name for j, unknown in enumerate(unknowns) if excited[j] and not np.isfinite(asked[j])]
+    found = []
+    for j, unknown in enumerate(unknowns):
+        if not excited[j]:
+            found.append(verdict.undetermined(unknown, unknown.unexcited))
+        elif not np.isfinite(asked[j]):
+            others = ", ".join(name for name in mixed if name != unknown.name)
+            found.append(verdict.undetermined(unknown, f"it cannot be told from {others} in these data"))
+        else:
+            error = math.sqrt(float(covariance[j, j]))
+            found.append(verdict.judge(unknown, float(asked[j]), error, multiple * error, relatives[j]))
+    return tuple(found)
+
+
+def correlation(covariance: Vector) -> Vector:
+    """Correlation matrix (p, p) of a covariance (p, p); NaN where a variance is not finite."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        errors = np.sqrt(np.diag(covariance))
+        matrix: Vector = covariance / np.outer(errors, errors)
+    return matrix

@@ -1,0 +1,212 @@
+"""The arithmetic of a least squares fit on block sums: columns of equal length, robust weights, jackknife, bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from youbot_dynamics.arrays import Vector
+
+# Smallest over largest singular value below which a direction counts as not measured: of products, of a factor.
+_NO_PRODUCT = 1e-12
+_NO_FACTOR = 1e-10
+_TIED = 0.05  # share of an unmeasured direction that makes an unknown part of it
+_TOLERATED = 3.0  # times the median residual of the blocks: up to there a block weighs fully
+# Weight of what two neighbouring blocks share: as if blocks had been taken in pairs, both ways to pair them averaged.
+_NEIGHBOUR = 0.5
+_ROUNDS = 50
+_SETTLED = 1e-9  # largest change of a weight at which the weights stand
+_CARRIER = 0.5  # leverage of a block from which on it is looked at whether the others say anything without it
+_NOTHING_LEFT = 1e-6  # smallest singular value of what the others say, relative to all
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Solution of the scaled equations.
+
+    Args:
+        values: (q,) scaled.
+        tied: (q,) whether an unknown is part of a direction that the data leave open.
+        rank: number of directions that were measured.
+        condition: scaled condition number of H.
+    """
+
+    values: Vector
+    tied: NDArray[np.bool_]
+    rank: int
+    condition: float
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledModel:
+    """Block sums of the excited unknowns, columns divided by their length over the whole recording.
+
+    Args:
+        squares: (k, q + 1, q + 1) of [H b]'[H b].
+        products: (k, q, q + 1) of Z'[H b].
+        rows: (k,) rows in each block.
+        keys: (k,) numbers of the blocks; neighbours in time follow each other.
+    """
+
+    squares: Vector
+    products: Vector
+    rows: NDArray[np.int64]
+    keys: NDArray[np.int64]
+
+    def total(self, weights: Vector) -> Vector:
+        """Weighted sum (q, q + 1) of the products over the blocks, weights (k,)."""
+        total: Vector = np.einsum("k,kij->ij", weights, self.products)
+        return total
+
+    def solve(self, weights: Vector) -> Solution:
+        """Solve the weighted equations, weights (k,); directions not measured stay 0."""
+        total = self.total(weights)
+        return _solve(total[:, :-1], total[:, -1], _NO_PRODUCT, squared=True)
+
+    def residual_power(self, values: Vector) -> Vector:
+        """|H p - b|^2 of each block (k,) for scaled values (q,)."""
+        against = np.append(-values, 1.0)
+        power: Vector = np.maximum(np.einsum("i,kij,j->k", against, self.squares, against, optimize=True), 0.0)
+        return power
+
+    def power(self, values: Vector, weights: Vector) -> tuple[float, float]:
+        """Weighted |H p - b|^2 and |b|^2 over all blocks, for scaled values (q,) and weights (k,)."""
+        return float(weights @ self.residual_power(values)), float(weights @ self.squares[:, -1, -1])
+
+    def robust_weights(self) -> Vector:
+        """Weights (k,): 1 up to 3 times the median residual of the blocks, then its inverse square; iterated."""
+        weights = np.ones(len(self.rows))
+        for _ in range(_ROUNDS):
+            residual = np.sqrt(self.residual_power(self.solve(weights).values) / self.rows)
+            fair = _TOLERATED * float(np.median(residual))
+            with np.errstate(divide="ignore"):
+                better = np.minimum(1.0, (fair / residual) ** 2) if fair > 0.0 else np.ones(len(residual))
+            change = float(np.max(np.abs(better - weights)))
+            weights = better
+            if change < _SETTLED:
+                break
+        return weights
+
+    def jackknife(self, weights: Vector, solution: Solution) -> Vector:
+        """Covariance (q, q) of the scaled values: solve without one block after the other, for weights (k,).
+
+        (k - 1)/k times the sum of squares of how far the values move, and half of the products of neighbouring blocks
+        (Bartlett's weights): what a residual shares across the border of two blocks, of either sign, counts too.
+        Infinite where one block carries all there is, NaN for tied unknowns.
+        """
+        products, targets = self.products[:, :, :-1], self.products[:, :, -1]
+        left, strength, right = np.linalg.svd(np.einsum("k,kij->ij", weights, products))
+        left, right = left[:, : solution.rank], right[: solution.rank].T
+        # Directions a QR can tell apart but the products cannot: known to be badly known.
+        lost = strength[: solution.rank] < _NO_PRODUCT * strength[:1]
+        infinite = np.any(np.abs(right[:, lost]) > _TIED, axis=1)
+        left, right = left[:, ~lost], right[:, ~lost]
+        matrices = np.einsum("k,ia,kij,jb->kab", weights, left, products, right, optimize=True)
+        scores = (weights[:, None] * (targets - products @ solution.values)) @ left
+        whole = matrices.sum(axis=0)
+        leverage = np.linalg.solve(whole, matrices)
+        rest = whole - matrices
+        for k in np.flatnonzero(np.trace(leverage, axis1=1, axis2=2) > _CARRIER):
+            _, left_over, directions = np.linalg.svd(np.eye(len(whole)) - leverage[k])
+            for direction in directions[left_over < _NOTHING_LEFT]:
+                infinite |= np.abs(right @ direction) > _TIED
+                rest[k] = whole
+        moved = np.linalg.solve(rest, scores[:, :, None])[:, :, 0] @ right.T
+        count = len(weights)
+        covariance: Vector = moved.T @ moved
+        neighbours = np.flatnonzero(np.diff(self.keys) == 1)
+        shared = moved[neighbours].T @ moved[neighbours + 1]
+        covariance = (covariance + _NEIGHBOUR * (shared + shared.T)) * ((count - 1) / count)
+        covariance[infinite, infinite] = math.inf
+        covariance[solution.tied, :] = covariance[:, solution.tied] = math.nan
+        return covariance
+
+    def solve_within(self, weights: Vector, free_values: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        """Solve with bounds: values beyond are put there, worst first, and the others solved again by the products.
+
+        Args:
+            weights: (k,).
+            free_values: (q,) the solution without bounds, by products or QR: it stands where nothing is beyond.
+            low: (q,).
+            high: (q,).
+
+        Returns:
+            Values (q,) within the bounds, and (q,) what the data asked for when each was put there.
+        """
+        total = self.total(weights)
+        values, asked = free_values.copy(), free_values.copy()
+        free = np.ones(len(values), dtype=bool)
+        while True:
+            beyond = np.where(free, np.maximum(low - values, values - high), 0.0)
+            if not len(values) or np.max(beyond) <= 0.0:
+                return values, asked
+            worst = int(np.argmax(beyond))
+            free[worst] = False
+            values[worst] = low[worst] if values[worst] < low[worst] else high[worst]
+            held = total[free][:, :-1][:, ~free] @ values[~free]
+            reduced = _solve(total[free][:, :-1][:, free], total[free, -1] - held, _NO_PRODUCT, squared=True)
+            values[free] = reduced.values
+            asked[free] = reduced.values
+
+
+def scaled_model(
+    squares: Vector,
+    products: Vector,
+    rows: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    columns: NDArray[np.intp],
+    lengths: Vector,
+) -> ScaledModel:
+    """Model of some columns of block sums.
+
+    Args:
+        squares: (k, p + 1, p + 1) of [H b]'[H b].
+        products: (k, p, p + 1) of Z'[H b].
+        rows: (k,) rows in each block.
+        keys: (k,) their numbers.
+        columns: (q,) unknowns that take part.
+        lengths: (q,) what their columns are divided by.
+    """
+    kept = np.append(columns, squares.shape[1] - 1)
+    scale = np.append(lengths, 1.0)
+    return ScaledModel(
+        squares[:, kept[:, None], kept] / np.outer(scale, scale),
+        products[:, columns[:, None], kept] / np.outer(lengths, scale),
+        rows,
+        keys,
+    )
+
+
+def solve_triangular(factor: Vector, count: int) -> Solution:
+    """Solve for q = `count` scaled unknowns from the triangular factor of [H b], or of [Z H b].
+
+    With instruments Z = Q1 Rz, H = Q1 Rzh + Q2 (..): Z'H p = Z'b becomes Rzh p = Rzb on the range of Rz.
+
+    Args:
+        factor: (q + 1, q + 1) or (2 q + 1, 2 q + 1).
+        count: q.
+    """
+    if len(factor) == count + 1:
+        return _solve(factor[:count, :count], factor[:count, count], _NO_FACTOR, squared=False)
+    left, strength, _ = np.linalg.svd(factor[:count, :count])
+    kept = left[:, strength > _NO_FACTOR * strength[0]].T if count else left
+    matrix, target = np.zeros((count, count)), np.zeros(count)
+    matrix[: len(kept)] = kept @ factor[:count, count : 2 * count]
+    target[: len(kept)] = kept @ factor[:count, -1]
+    return _solve(matrix, target, _NO_FACTOR, squared=False)
+
+
+def _solve(matrix: Vector, target: Vector, nothing: float, *, squared: bool) -> Solution:
+    """Least-norm solution of matrix (q, q) p = target (q,); `squared` where matrix is a product H'H."""
+    if not len(target):
+        return Solution(np.zeros(0), np.zeros(0, dtype=bool), 0, 1.0)
+    left, strength, right = np.linalg.svd(matrix)
+    measured = strength > nothing * strength[0]
+    tied = np.any(np.abs(right[~measured]) > _TIED, axis=0)
+    values = right[measured].T @ ((left[:, measured].T @ target) / strength[measured])
+    ratio = float(strength[0] / strength[-1]) if strength[-1] > 0.0 else math.inf
+    condition = math.sqrt(ratio) if squared else ratio
+    return Solution(values, tied, int(np.count_nonzero(measured)), condition)

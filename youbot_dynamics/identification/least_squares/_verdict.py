@@ -1,0 +1,130 @@
+"""What is asked of a fit, what came out, and whether it can be trusted: the verdict comes from the interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+
+IDENTIFIED = "identified"
+CONFIDENCE = 0.95
+# A half-width beyond this share of the value says nothing useful.
+WIDEST_SHARE = 0.5
+# Estimates that correlate more than this are named in a refusal: the data told their sum, not each.
+_ALIKE = 0.9
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """An unknown of a linear model.
+
+    Args:
+        name: as the result calls it, e.g. "viscous_y".
+        unit: of its value.
+        low: smallest physical value; a fit beyond it is put there and said to be.
+        high: largest physical value.
+        resolution: a half-width below this is good enough however small the value is: friction may be nil.
+        unexcited: why its regressor may be zero throughout, said of what the robot did.
+    """
+
+    name: str
+    unit: str
+    low: float = -math.inf
+    high: float = math.inf
+    resolution: float = 0.0
+    unexcited: str = "nothing in the data depends on it"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Value of one unknown.
+
+    Args:
+        name: of the unknown.
+        unit: of value, standard_error and interval.
+        value: NaN where the data do not determine it.
+        standard_error: from the scatter between blocks; infinite or NaN where nothing is known.
+        interval: 95 % interval.
+        verdict: "identified", or "not identifiable: " and the reason.
+        bound: the physical bound the value was put at, None where it was free.
+    """
+
+    name: str
+    unit: str
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+    verdict: str
+    bound: float | None = None
+
+    @property
+    def identified(self) -> bool:
+        """The verdict as a switch."""
+        return self.verdict == IDENTIFIED
+
+
+def refusal(reason: str) -> str:
+    """Verdict that something cannot be identified, and why."""
+    return f"not identifiable: {reason}"
+
+
+def undetermined(unknown: Unknown, reason: str) -> Estimate:
+    """Estimate of an unknown that the data leave open."""
+    nan = math.nan
+    return Estimate(unknown.name, unknown.unit, nan, nan, (nan, nan), refusal(reason))
+
+
+def judge(unknown: Unknown, value: float, standard_error: float, reach: float, alike: Sequence[str] = ()) -> Estimate:
+    """Estimate with its verdict: identified where the half-width of value +-reach is at most half the value.
+
+    Args:
+        unknown: what it is.
+        value: as fitted, before any bound.
+        standard_error: of the value.
+        reach: half-width of the interval.
+        alike: unknowns whose estimates correlate strongly with this one.
+
+    Returns:
+        The estimate; a value outside the physical range is put at its bound, and never counts as identified unless
+        the interval is within `resolution` of the bound.
+    """
+    bound = None
+    interval = (value - reach, value + reach)
+    if not unknown.low <= value <= unknown.high:
+        bound = unknown.low if value < unknown.low else unknown.high
+    limited = min(max(value, unknown.low), unknown.high)
+    clipped = (max(interval[0], min(unknown.low, limited)), min(interval[1], max(unknown.high, limited)))
+    if bound is not None:
+        clipped = (min(max(interval[0], unknown.low), unknown.high), min(max(interval[1], unknown.low), unknown.high))
+    reason = _reason(unknown, value, reach, bound, alike)
+    verdict = refusal(reason) if reason else IDENTIFIED
+    return Estimate(unknown.name, unknown.unit, limited, standard_error, clipped, verdict, bound)
+
+
+def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, alike: Sequence[str]) -> str:
+    """Why an estimate is useless, "" where it is useful."""
+    if not math.isfinite(reach):
+        return "one block of the recording carries all there is to know of it"
+    if bound is not None and abs(value - bound) + reach > unknown.resolution:
+        inside = abs(value - bound) <= reach
+        hint = "" if inside else ": something that is not in the model acts, or a signal has the wrong sign"
+        return f"the data ask for {value:.3g} +-{reach:.2g} {unknown.unit}, beyond its physical bound {bound:g}{hint}"
+    if reach <= max(WIDEST_SHARE * abs(value), unknown.resolution):
+        return ""
+    told = f"; it cannot be told from {', '.join(alike)} in these data" if alike else ""
+    return f"the interval of +-{reach:.2g} {unknown.unit} is too wide for a value of {value:.3g}{told}"
+
+
+def alike(names: Sequence[str], correlation: Vector) -> list[list[str]]:
+    """For each estimate the others that correlate with it above 0.9.
+
+    Args:
+        names: of the p estimates.
+        correlation: (p, p).
+    """
+    strong = np.abs(np.nan_to_num(correlation)) > _ALIKE
+    return [[name for j, name in enumerate(names) if row[j] and j != i] for i, row in enumerate(strong)]

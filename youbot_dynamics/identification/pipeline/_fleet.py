@@ -1,0 +1,252 @@
+"""Many recordings at once: who reads them. This process, processes of this machine, or a dask cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from youbot_dynamics import __version__
+from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError, YoubotDynamicsError
+from youbot_dynamics.identification.pipeline._extraction import Extracted, HereWorker, Task, Worker, expand, extract
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_WORTH_A_FLEET = 8  # recordings; starting processes takes about as long as reading a few
+_ANSWER = 5.0  # [s] a scheduler may take
+_FIRST_WORKER = 10.0  # [s] until it has one
+_NO_WORKER_LEFT = 30.0  # [s] without any, after which they are not coming back
+_AHEAD = 256  # tasks the scheduler knows of at a time: thousands of results do not pile up in its memory
+_PRELOAD = "youbot_dynamics.identification.pipeline._fleet_process"
+
+
+def _nobody(finished: int, count: int) -> None:
+    """Nobody watches."""
+
+
+@contextmanager
+def fleet_worker(
+    paths: Sequence[Path], scheduler: str, counted: Callable[[int, int], None] = _nobody
+) -> Iterator[Worker]:
+    """Who reads the recordings: this process a few, one process a core of this machine many, or a dask cluster.
+
+    Whoever it is, the result is the same. Workers that were started here are gone at the end, however it comes.
+
+    Args:
+        paths: recordings, or folders with recordings.
+        scheduler: address of a dask scheduler, such as "tcp://10.0.0.7:8786"; "" for this machine. Its workers must
+            see the recordings under the same paths, and have this version of the package.
+        counted: told how many recordings are finished, and of how many, in each phase.
+
+    Raises:
+        RecordingError: a path that does not exist.
+        ResourceError: a scheduler, but no package `distributed`.
+        ParameterError: nothing that could work answers at the address.
+    """
+    if scheduler:
+        with _client_of(scheduler) as client:
+            yield _Counted(DaskWorker(client, f"--scheduler {scheduler}"), counted)
+        return
+    count, cores = len(expand(paths)), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if count < _WORTH_A_FLEET or cores < 2 or importlib.util.find_spec("distributed") is None:
+        yield _Counted(HereWorker(), counted)
+        return
+    with _processes(min(cores, count)) as client:
+        yield _Counted(DaskWorker(client, "the processes of this machine"), counted)
+
+
+class _Counted:
+    """A worker that tells how far it is."""
+
+    def __init__(self, worker: Worker, counted: Callable[[int, int], None]) -> None:
+        self._worker = worker
+        self._counted = counted
+
+    def __call__(self, tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
+        """Extract every task, see `Worker`."""
+        finished = 0
+
+        def one(name: str) -> None:
+            nonlocal finished
+            finished += 1
+            self._counted(finished, len(tasks))
+            done(name)
+
+        self._counted(finished, len(tasks))
+        return self._worker(tasks, one)
+
+
+@contextmanager
+def _client_of(address: str) -> Iterator[Client]:
+    """Connection to a scheduler with workers that can do the work."""
+    if importlib.util.find_spec("distributed") is None:
+        raise ResourceError(
+            "--scheduler",
+            got="no Python package distributed",
+            expected="dask's package for clusters",
+            remedy="install it with: pip install 'youbot_dynamics[fleet]'",
+        )
+    from distributed import Client
+
+    thing = f"--scheduler {address}"
+    start = "start one with: dask scheduler; or leave --scheduler out, to work on this machine"
+    try:
+        client = Client(address, timeout=_ANSWER)
+    except (OSError, ValueError, TimeoutError, asyncio.TimeoutError) as problem:
+        got = f"no answer within {_ANSWER:g} s" if isinstance(problem, OSError) else str(problem) or "no answer"
+        raise ParameterError(thing, got=got, expected="a dask scheduler, HOST:PORT", remedy=start) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_FIRST_WORKER)
+        except (TimeoutError, asyncio.TimeoutError):
+            remedy = f"start them with: dask worker {address}"
+            raise ParameterError(thing, got="a scheduler without workers", expected="workers", remedy=remedy) from None
+        _check_versions(client, thing)
+        yield client
+
+
+def _check_versions(client: Client, thing: str) -> None:
+    """Refuse workers with another version of this package, or without it: they would find something else."""
+    remedy = "install the same version of youbot_dynamics where the workers run, and start them again"
+    try:
+        versions = set(client.run(_version).values())
+    except Exception as problem:  # whatever it is that keeps a worker from importing this module
+        got = f"workers that cannot import it: {problem}"
+        raise ParameterError(thing, got=got, expected=f"youbot_dynamics {__version__}", remedy=remedy) from None
+    if versions != {__version__}:
+        got = f"workers with youbot_dynamics {', '.join(sorted(versions))}"
+        raise ParameterError(thing, got=got, expected=__version__, remedy=remedy)
+
+
+def _version() -> str:
+    return __version__
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Client]:
+    """As many processes of this machine, of one thread each: decoding holds the lock of the interpreter.
+
+    Sockets on loopback only, no dashboard. The first death of a worker is told at once: `DaskWorker` tries again.
+    """
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "allowed_failures": 0},
+            silence_logs=logging.CRITICAL + 1,
+            preload=[_PRELOAD],
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+class DaskWorker:
+    """Works tasks off on the workers of a dask cluster; see `Worker`.
+
+    A recording whose worker dies, or stumbles over something unforeseen, comes back as broken. When a worker dies, dask
+    blames every task that waited for it: those are tried once more, one at a time, to find the one it died of.
+    """
+
+    def __init__(self, client: Client, name: str) -> None:
+        """Use the workers of a client; errors call them by `name`."""
+        self._client = client
+        self._name = name
+
+    def __call__(self, tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
+        """Extract every task; results in the order of the tasks.
+
+        Raises:
+            ResourceError: the scheduler, or every worker, has gone.
+        """
+        found: dict[int, Extracted] = {}
+        suspects: list[Task] = []
+
+        def take(task: Task, future: Future) -> None:
+            result = _result(task, future)
+            if result is None:
+                suspects.append(task)
+                return
+            found[task.number] = result
+            done(task.path.name)
+
+        self._work(tasks, _AHEAD, take)
+        again, suspects = suspects, []
+        self._work(again, 1, take)
+        for task in suspects:
+            found[task.number] = _broken(task, _died(task))
+            done(task.path.name)
+        return [found[task.number] for task in tasks]
+
+    def _work(self, tasks: Sequence[Task], ahead: int, take: Callable[[Task, Future], None]) -> None:
+        """Hand out tasks, at most `ahead` of them at a time, and take each future as it is finished."""
+        waiting = deque(tasks)
+        running: dict[Future, Task] = {}
+        while waiting or running:
+            while waiting and len(running) < ahead:
+                task = waiting.popleft()
+                running[self._client.submit(extract, task, pure=False)] = task
+            for future in self._finished(list(running)):
+                take(running.pop(future), future)
+                future.release()
+
+    def _finished(self, futures: Sequence[Future]) -> Sequence[Future]:
+        """Those that are finished, at least one.
+
+        Raises:
+            ResourceError: the scheduler, or every worker, has gone.
+        """
+        from distributed import wait
+
+        while True:
+            try:
+                return list(wait(futures, timeout=_NO_WORKER_LEFT, return_when="FIRST_COMPLETED").done)
+            except (TimeoutError, asyncio.TimeoutError):
+                if self._client.status == "running" and self._client.scheduler_info(n_workers=-1)["workers"]:
+                    continue  # a long recording
+                got = f"no worker for {_NO_WORKER_LEFT:g} s"
+            except CancelledError:
+                got = "no scheduler any more"
+            raise ResourceError(self._name, got=got, expected="workers that read the recordings", remedy="start again")
+
+
+def _result(task: Task, future: Future) -> Extracted | None:
+    """What came out of a finished task; None where its worker died."""
+    from distributed import KilledWorker
+
+    problem = future.exception()
+    if problem is None:
+        extracted: Extracted = future.result()
+        return extracted
+    if isinstance(problem, KilledWorker):
+        return None
+    if isinstance(problem, YoubotDynamicsError):
+        return _broken(task, problem)
+    got = f"{type(problem).__name__}: {problem}"
+    return _broken(task, RecordingError(str(task.path), got=got, expected="a recording that can be read"))
+
+
+def _died(task: Task) -> RecordingError:
+    return RecordingError(
+        str(task.path),
+        got="a worker process that died, twice",
+        expected="a recording that fits into its memory",
+        remedy="split the recording, or identify it alone to see what happens",
+    )
+
+
+def _broken(task: Task, problem: YoubotDynamicsError) -> Extracted:
+    return Extracted(task.number, str(task.path), "", "", "", {}, {}, problem)

@@ -1,0 +1,260 @@
+"""From recordings to a result: read, fit stage by stage, judge, compare."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
+from youbot_dynamics.identification.comparison import (
+    FEEDBACK,
+    OPEN_LOOP,
+    RESTORED,
+    SIMULATED,
+    Footprint,
+    PathComparison,
+    RecordedPath,
+    recorded_path,
+    relative_path,
+    sample_poses,
+)
+from youbot_dynamics.identification.finding import StageResult
+from youbot_dynamics.identification.pipeline._extraction import (
+    Extracted,
+    HereWorker,
+    Task,
+    Worker,
+    expand,
+    unforeseen_error,
+)
+from youbot_dynamics.identification.reading import Opened, Options, Source, open_recording
+from youbot_dynamics.identification.result import Result, Skipped
+from youbot_dynamics.identification.signals import base_signals
+from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, stage_of
+from youbot_dynamics.robot import Robot
+from youbot_dynamics.simulation.plant import BaseOnly
+from youbot_dynamics.simulation.scenario import drive, identified_model
+
+_MOST_TOLD = 4  # things that are wrong with the data, in a refusal
+_MOST_PATHS = 12  # recordings whose paths are drawn; a fleet's would fill the report
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """What came out.
+
+    Args:
+        result: parameters with intervals and verdicts.
+        stages: what each stage found, with curves and correlations.
+        paths: recorded drives by the name of their recording.
+        notes: what the reader of the report should know.
+        warnings: what is wrong with the data.
+        robot: as it was known before.
+    """
+
+    result: Result
+    stages: tuple[StageResult, ...]
+    paths: dict[str, RecordedPath]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    robot: Robot
+
+    @property
+    def products(self) -> dict[str, object]:
+        """What the stages found beside numbers, by name, see `StageResult.products`."""
+        return {name: product for stage in self.stages for name, product in stage.products.items()}
+
+
+def _silent(message: str) -> None:
+    """Progress nobody watches."""
+
+
+def identify(
+    paths: Sequence[Path],
+    robot: Robot,
+    options: Options,
+    progress: Callable[[str], None] = _silent,
+    *,
+    only: Sequence[str] = (),
+    worker: Worker | None = None,
+) -> Identification:
+    """Identify everything the recordings tell of a robot, or the stages that are asked for.
+
+    Each stage takes its part out of every recording, wherever the worker runs, and fits all parts together here, in
+    the order of the recordings: who read them changes nothing.
+
+    Args:
+        paths: bags (rosbag2 folders, .mcap, .db3, .bag), folders of bags, or text logs with `options.columns`.
+        robot: geometry, names, signs and what is known so far.
+        options: how to read them.
+        progress: told what is done, a line a step.
+        only: names of stages; all if empty, and then a stage for which the recordings hold nothing is no failure.
+        worker: who reads the recordings; this process if None.
+
+    Raises:
+        RecordingError: no recording can be read, or they hold nothing that was asked for.
+        IdentificationError: too little data for all that was asked for.
+        ParameterError: recordings of another robot.
+
+    Example:
+        >>> found = yd.identify([Path("drive_of_twin_0")], robot, yd.Options())  # the bag of the example of `write_bag`
+        >>> bool(0.1 < found.result.applied_to(robot).base.delay.effective_x < 0.3)
+        True
+    """
+    asked = tuple(name for name in STAGES if not only or name in only)
+    files = expand(list(paths))
+    work = worker or HereWorker()
+    known, stages = robot, []
+    lacking: dict[str, YoubotDynamicsError] = {}
+    extracted: list[Extracted] = []
+    sound = list(range(len(files)))
+    for names in PHASES:
+        wanted = tuple(name for name in names if name in asked)
+        if not wanted:
+            continue
+        progress(
+            f"reading {len(sound)} recordings for {', '.join(wanted)}"
+            if len(sound) > 1
+            else f"reading {files[sound[0]]} for {', '.join(wanted)}"
+        )
+        tasks = [Task(files[k], k, wanted, known, options, inspect=not extracted) for k in sound]
+        found = work(tasks, lambda name: progress(f"read {name}"))
+        sound = [one.number for one in found if one.broken is None]
+        if not sound:
+            raise next(one.broken for one in found if one.broken is not None)
+        extracted += found
+        for name in wanted:
+            progress(f"fitting {name}")
+            one = _finish(name, found, known, files, options)
+            if isinstance(one, YoubotDynamicsError):
+                lacking[name] = one
+                continue
+            stages.append(one)
+            known = _result(robot, stages, (), {}, extracted).applied_to(robot)
+    for name in only:
+        if name in lacking:
+            raise _explained(lacking[name], extracted)
+    if not only and not any(finding.identified for stage in stages for finding in stage.findings):
+        # The delay is what every drive should tell: why it cannot be looked for is what to mend first.
+        if "delay" in lacking:
+            raise _explained(lacking["delay"], extracted)
+        if all(stage.missing for stage in stages):
+            raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
+    missing = {name: str(problem) for name, problem in lacking.items()}
+    missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
+    counted = tuple(name for name in asked if name in only or name not in missing)
+    result = _result(robot, stages, counted, missing, extracted)
+    drives, notes = _paths([files[k] for k in sound], robot, options)
+    notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *result.out_of_range()]
+    notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
+    notes += [f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped]
+    warnings = tuple(warning for one in extracted for warning in one.warnings)
+    warnings += tuple(warning for stage in stages for warning in stage.warnings)
+    result = dataclasses.replace(result, warnings=warnings)
+    return Identification(result, tuple(stages), drives, tuple(notes), warnings, robot)
+
+
+def _finish(
+    name: str, found: Sequence[Extracted], robot: Robot, files: Sequence[Path], options: Options
+) -> StageResult | YoubotDynamicsError:
+    """Fit of one stage, or why no recording has anything for it."""
+    taken = [Taken(one.number, Path(one.path).name, one.parts[name]) for one in found if name in one.parts]
+    if not taken:
+        return next(one.lacking[name] for one in found if name in one.lacking)
+
+    def reopen(number: int) -> Opened:
+        return open_recording(files[number], number, robot, options)
+
+    try:
+        result = stage_of(name).finish(taken, robot, reopen)
+    except YoubotDynamicsError as too_little:
+        return too_little
+    except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the other stages go on
+        return unforeseen_error(name, unforeseen)
+    left_out = tuple(f"{Path(one.path).name} left out: {one.lacking[name]}" for one in found if name in one.lacking)
+    return dataclasses.replace(result, notes=(*result.notes, *left_out))
+
+
+def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> YoubotDynamicsError:
+    """The reason of a refusal with what is wrong with the recordings, which may be why: a refusal writes no report."""
+    lost = dict.fromkeys(f"{Path(one.path).name} is damaged: {one.lost}" for one in extracted if one.lost)
+    told = [*lost, *dict.fromkeys(warning for one in extracted for warning in one.warnings)]
+    if not told:
+        return problem
+    more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+    remedy = "; ".join(part for part in (problem.remedy, f"beside this, {'; '.join(told[:_MOST_TOLD])}{more}") if part)
+    return type(problem)(problem.thing, got=problem.got, expected=problem.expected, remedy=remedy)
+
+
+def _result(
+    robot: Robot,
+    stages: Sequence[StageResult],
+    asked: tuple[str, ...],
+    missing: dict[str, str],
+    extracted: Sequence[Extracted],
+) -> Result:
+    """Result of the stages so far."""
+    findings = tuple(finding for stage in stages for finding in stage.findings)
+    stage_of_finding = {finding.name: stage.stage for stage in stages for finding in stage.findings}
+    sources: dict[int, Source] = {}
+    skipped: dict[int, Skipped] = {}
+    for one in extracted:
+        if one.broken is not None:
+            skipped[one.number] = Skipped(one.path, str(one.broken))
+            continue
+        part = one.parts.get("delay")
+        before = sources.get(one.number)
+        clock, signals = (part.clock, part.signals) if part else (before.clock, before.signals) if before else ("", "")
+        sources[one.number] = Source(one.path, one.sha256, clock, signals, one.robot_id, one.lost)
+    ordered = tuple(sources[k] for k in sorted(sources) if k not in skipped)
+    return Result(
+        robot.robot_id, findings, asked, missing, stage_of_finding, ordered, tuple(skipped[k] for k in sorted(skipped))
+    )
+
+
+def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[str, RecordedPath], list[str]]:
+    """Paths of a few recordings; one that cannot be drawn is a note, since the numbers stand without it."""
+    drives: dict[str, RecordedPath] = {}
+    notes: list[str] = []
+    if len(files) > _MOST_PATHS or options.columns:
+        return drives, notes
+    for file in files:
+        try:
+            recording = open_recording(file, 0, robot, options).bag()
+            path = recorded_path(recording, base_signals(recording, robot, options.topics), options.topics)
+        except YoubotDynamicsError as problem:
+            notes.append(f"no path in the report: {problem}")
+            continue
+        if path is not None:
+            drives[file.name] = path
+    return drives, notes
+
+
+def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComparison:
+    """Drives of one program side by side, with the restored and the simulated one.
+
+    Args:
+        name: of the program.
+        drives: recorded drives of the same program.
+        robot: with the identified delays.
+    """
+    shortest = min(drives, key=lambda path: len(path.time))
+    time, desired = shortest.time, shortest.desired_poses()
+    actual = {path.label: path.actual[: len(time)] for path in drives}
+    for path in drives:
+        if path.label == OPEN_LOOP:
+            actual[RESTORED] = path.restored(robot.base.delay.effective())[: len(time)]
+    plant = BaseOnly(identified_model(robot), robot.driver, seed=0)
+    simulated = drive(shortest.desired, robot, plant, seed=0)
+    origin = np.zeros(3)
+    poses = relative_path(simulated.true_pose, origin)
+    actual[SIMULATED] = sample_poses(simulated.reading_time - simulated.start, poses, time)
+    ordered = {label: actual[label] for label in (OPEN_LOOP, RESTORED, SIMULATED, FEEDBACK) if label in actual}
+    estimated = {path.label: path.estimated[: len(time)] for path in drives if path.estimated is not None}
+    base = robot.base.geometry
+    footprint = Footprint(base.half_length, base.half_width, base.wheel_radius)
+    return PathComparison(name, time, desired, ordered, shortest.truth, estimated, footprint)

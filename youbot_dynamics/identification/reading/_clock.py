@@ -1,0 +1,320 @@
+"""Clocks and stamps of a recording: the rhythm of a series, its rate and losses, and how two clocks go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.ndimage import minimum_filter1d
+from scipy.stats import theilslopes
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import InputError
+
+_MISSING = 1.5  # periods between messages from which on one is missing
+_WINDOW = 25  # steps over which the rate is taken
+_OTHER_RATE = 1.4  # ratio of rates
+_SHORT = 0.5  # of a usual step: what a steady sender does not send
+_MANY = 0.1  # share of the steps
+_ALTERNATING = -0.8  # correlation of a step with the next; independent jitter of the stamps gives -0.5
+_UNEVEN = 0.05  # spread of the steps over their mean
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """How regularly messages were sent.
+
+    Args:
+        rate: from the median step [Hz]; NaN where no two stamps differ.
+        missing: messages the rhythm lacks.
+        warnings: a sentence each.
+    """
+
+    rate: float
+    missing: int
+    warnings: tuple[str, ...]
+
+
+def rhythm(stamp: ArrayLike, jumps: Sequence[int]) -> Rhythm:
+    """Look at the steps between stamps.
+
+    Args:
+        stamp: (m,) [s], finite, in the order of arrival.
+        jumps: messages before which the clock jumped: those steps say nothing.
+    """
+    stamps = np.asarray(stamp, dtype=float)
+    steps = np.delete(np.diff(stamps), [place - 1 for place in jumps])
+    warnings = []
+    back, same = int(np.count_nonzero(steps < 0.0)), int(np.count_nonzero(steps == 0.0))
+    if back:
+        warnings.append(f"{back} messages are stamped earlier than the one before: out of order, or of two senders")
+    if same:
+        warnings.append(f"{same} messages repeat the stamp of the one before")
+    steps = steps[steps > 0.0]
+    if not len(steps):
+        return Rhythm(nan, 0, tuple(warnings))
+    period = float(np.median(steps))
+    mixed = _mixed(steps)
+    changed = "" if mixed else _changed(steps)
+    missing = 0
+    if mixed or changed:
+        warnings.append(mixed or changed)
+    else:
+        # A stamp that jitters makes one step long and its neighbour short; a missing message lengthens their sum.
+        around = np.convolve(np.pad(steps, 1, constant_values=period), np.ones(3), mode="valid")
+        long = steps[(steps > _MISSING * period) & (around > (_MISSING + 2.0) * period)]
+        missing = int(np.sum(np.round(long / period) - 1.0))
+        if missing:
+            lost = "1 message is" if missing == 1 else f"{missing} messages are"
+            where = "1 gap" if len(long) == 1 else f"{len(long)} gaps, the longest"
+            warnings.append(
+                f"{lost} missing in {where} of {float(long.max()):.3g} s, by a rhythm of {1.0 / period:.4g} Hz"
+            )
+    return Rhythm(1.0 / period, missing, tuple(warnings))
+
+
+def _mixed(steps: Vector) -> str:
+    """Reason to believe in two senders, "" for none: short steps all through, or short and long ones in turn."""
+    if len(steps) < _WINDOW:
+        return ""
+    usual = [float(np.quantile(part, 0.75)) for part in _windows(steps)]
+    short = [float(np.mean(part < _SHORT * long)) for part, long in zip(_windows(steps), usual, strict=True)]
+    even = steps - steps.mean()
+    spread = float(np.std(steps))
+    alternating = spread > _UNEVEN * float(steps.mean()) and float(even[1:] @ even[:-1]) < _ALTERNATING * float(
+        even @ even
+    )
+    if float(np.median(short)) <= _MANY and not alternating:
+        return ""
+    return (
+        f"steps between stamps of {1e3 * float(np.quantile(steps, 0.1)):.3g} and "
+        f"{1e3 * float(np.quantile(steps, 0.9)):.3g} ms mix: two senders, or two rates, on one topic"
+    )
+
+
+def _changed(steps: Vector) -> str:
+    """What the rate changes to and when, "" where it stays."""
+    rates = np.array([1.0 / float(np.median(part)) for part in _windows(steps)])
+    if len(rates) < 4:
+        return ""
+    # Two windows in a row, so that one with many gaps is no change of rate.
+    lasting = np.minimum(rates[1:], rates[:-1]), np.maximum(rates[1:], rates[:-1])
+    fast, slow = float(np.max(lasting[0])), float(np.min(lasting[1]))
+    if fast < _OTHER_RATE * slow:
+        return ""
+    return f"the rate changes between {slow:.4g} and {fast:.4g} Hz within the recording"
+
+
+def _windows(steps: Vector) -> list[Vector]:
+    """Steps (s,) in windows of at least `_WINDOW`."""
+    return np.array_split(steps, max(1, len(steps) // _WINDOW))
+
+
+ONE_WAY = (
+    "a constant offset between the clocks cannot be told from delay: messages go one way, and what is found as "
+    "delay holds both"
+)
+_FEWEST = 20
+_SUSTAINED = 2.0  # [s] longer than a stall of the network: what lasts longer is a jump of a clock
+_BESIDE = 10  # messages on each side of a jump at least
+_SMALLEST_JUMP = 0.01  # [s]
+_CAUGHT_UP = 0.75  # of the time between their stamps, within which messages come that had to wait
+_LONGEST_STEP = 1.5  # periods; a longer step between stamps is a gap, or a clock that jumped
+_JUMP_SPREADS = 6.0
+_SHORTEST_DRIFT = 10.0  # [s] of data to tell a drift from
+_BINS = 100
+_DRIFT_ERROR = 5e-3  # [s] over the recording, from which on a drift is worth a warning
+_OTHER_CLOCK = 1.0  # [s]
+_JITTER_SHARE = 0.5  # of the period
+
+
+@dataclass(frozen=True)
+class ClockJump:
+    """A jump of one clock against the other.
+
+    Args:
+        time: receive time of the first message after it [s].
+        size: of the jump [s], positive where that clock went forward.
+        clock: "stamp" or "receive": the one that left its rhythm.
+    """
+
+    time: float
+    size: float
+    clock: str
+
+
+@dataclass(frozen=True)
+class ClockCheck:
+    """Clocks and rhythm of one topic; NaN where the data do not tell.
+
+    Args:
+        messages: number of them.
+        rate: messages a second, from the median step [Hz].
+        offset: least receive time less stamp before the first jump [s]: clock offset and shortest way together.
+        drift: how much faster the clock of the stamps runs than that of the receiver [s/s].
+        drift_interval: 95 % interval [s/s].
+        jitter: standard deviation of receive time less stamp about its line, jumps taken out [s].
+        jumps: of either clock.
+        missing: messages that the rhythm of the stamps lacks.
+        warnings: what a reader of results should know, a sentence each.
+    """
+
+    messages: int
+    rate: float
+    offset: float
+    drift: float
+    drift_interval: tuple[float, float]
+    jitter: float
+    jumps: tuple[ClockJump, ...]
+    missing: int
+    warnings: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """One sentence for a result: what was found, and what cannot be."""
+        drift = "drift unknown" if np.isnan(self.drift) else f"drift {1e6 * self.drift:.3g} ppm"
+        return f"{self.rate:.4g} Hz, {drift}, jitter {1e3 * self.jitter:.3g} ms, {len(self.jumps)} jumps; {ONE_WAY}"
+
+
+def check_clock(stamp: ArrayLike, received: ArrayLike) -> ClockCheck:
+    """Compare the stamps of a topic with the times its messages came in.
+
+    L = received - stamp = offset - drift t + way, way >= 0. A way is late now and then, never early: jumps and drift
+    are read from the lower envelope of L, minima over 2 s and Theil-Sen through minima over bins. Messages that had to
+    wait and then come faster than they were sent are late as well, however many they are, and no clock has jumped.
+
+    Args:
+        stamp: (m,) [s], in the order of arrival; NaN or 0 where a message carries none.
+        received: (m,) [s].
+
+    Raises:
+        InputError: arrays of different lengths, or fewer than 2 messages with a receive time.
+    """
+    stamps, times = np.asarray(stamp, dtype=float), np.asarray(received, dtype=float)
+    if stamps.ndim != 1 or stamps.shape != times.shape:
+        raise InputError("stamp and received", got=f"shapes {stamps.shape} and {times.shape}", expected="(m,) each")
+    known = np.isfinite(times)
+    stamps, times = stamps[known], times[known]
+    if len(times) < 2:
+        raise InputError("received", got=f"{len(times)} finite times", expected="2 or more", remedy="record longer")
+    stamped = np.isfinite(stamps) & (stamps != 0.0)
+    count, bare = len(times), int(np.count_nonzero(~stamped))
+    if count - bare < _FEWEST:
+        found = rhythm(times, [])
+        told = "no message carries a stamp" if bare == count else f"only {count - bare} of {count} messages are stamped"
+        warnings = (f"{told}: receive times serve, with all their jitter", *found.warnings)
+        return ClockCheck(count, found.rate, nan, nan, (nan, nan), nan, (), found.missing, warnings)
+    warnings = (f"{bare} of {count} messages carry no stamp (NaN or 0) and are left out",) if bare else ()
+    stamps, times = stamps[stamped], times[stamped]
+    late = times - stamps
+    prompt = _without_waits(late, times, stamps)
+    places = _jumps(prompt, times)
+    found = rhythm(stamps, places)
+    jumps, level = _measured(prompt, times, stamps, places, found)
+    drift, interval, line = _drift(prompt - level, times)
+    jitter = float(np.std(late - level - line))
+    offset = float(np.min(prompt[: places[0]] if places else prompt))
+    checked = ClockCheck(count, found.rate, offset, drift, interval, jitter, jumps, found.missing, ())
+    told_clock = _warnings(checked, float(np.ptp(times)))
+    everything = (*warnings, *told_clock, *found.warnings)
+    return ClockCheck(count, found.rate, offset, drift, interval, jitter, jumps, found.missing, everything)
+
+
+def _without_waits(late: Vector, times: Vector, stamps: Vector) -> Vector:
+    """`late` (m,), where messages that caught up after a wait are as late as the least of those that follow them."""
+    steps = np.diff(stamps)
+    longest = _LONGEST_STEP * float(np.median(steps))
+    sent, came = (
+        np.append(0.0, np.cumsum(part)) for part in (np.clip(steps, 0.0, longest), np.maximum(np.diff(times), 0.0))
+    )
+    waited = came[_BESIDE:] - came[:-_BESIDE] < _CAUGHT_UP * (sent[_BESIDE:] - sent[:-_BESIDE])
+    ends = np.flatnonzero(np.diff(waited, prepend=False, append=False))
+    prompt = late.copy()
+    for begin, end in zip(ends[::2], ends[1::2], strict=True):
+        prompt[begin:end] = np.minimum(late[begin:end], np.min(late[end : end + _BESIDE]))
+    return prompt
+
+
+def _jumps(late: Vector, times: Vector) -> list[int]:
+    """First messages after a lasting change of the lower envelope of `late` (m,)."""
+    step = float(np.median(np.abs(np.diff(times))))
+    width = max(_BESIDE, int(_SUSTAINED / step) if step > 0.0 else _BESIDE)
+    width = min(width, max(_BESIDE, len(late) // 4))
+    # Minima over the `width` messages before each one, and over as many from it on.
+    before = minimum_filter1d(late, width, origin=(width - 1) // 2, mode="nearest")
+    after = minimum_filter1d(late, width, origin=-(width // 2), mode="nearest")
+    change = after[1:] - before[:-1]
+    limit = max(_SMALLEST_JUMP, _JUMP_SPREADS * 1.4826 * float(np.median(np.abs(change - np.median(change)))))
+    candidates = np.flatnonzero(np.abs(change) > limit) + 1
+    places: list[int] = []
+    if not len(candidates):
+        return places
+    for group in np.split(candidates, np.flatnonzero(np.diff(candidates) > 1) + 1):
+        steps = np.abs(np.diff(late)[group - 1])
+        largest = np.abs(change[group - 1]) > 0.5 * np.max(np.abs(change[group - 1]))
+        place = int(group[int(np.argmax(np.where(largest, steps, -1.0)))])
+        if _BESIDE <= place <= len(late) - _BESIDE:
+            places.append(place)
+    return places
+
+
+def _measured(
+    late: Vector, times: Vector, stamps: Vector, places: list[int], found: Rhythm
+) -> tuple[tuple[ClockJump, ...], Vector]:
+    """Jumps with their sizes, and what they add to `late` (m,)."""
+    level = np.zeros(len(late))
+    jumps = []
+    ends = [0, *places, len(late)]
+    for k, place in enumerate(places):
+        size = float(np.min(late[place : ends[k + 2]]) - np.min(late[ends[k] : place]))
+        level[place:] += size
+        off_rhythm = [abs(float(clock[place] - clock[place - 1]) - 1.0 / found.rate) for clock in (stamps, times)]
+        stamp_jumped = off_rhythm[0] >= off_rhythm[1]
+        jumps.append(ClockJump(float(times[place]), -size if stamp_jumped else size, _name(stamp_jumped)))
+    return tuple(jumps), level
+
+
+def _name(stamp_jumped: bool) -> str:
+    return "stamp" if stamp_jumped else "receive"
+
+
+def _drift(late: Vector, times: Vector) -> tuple[float, tuple[float, float], Vector]:
+    """Drift, its interval, and the line (m,) through the lower envelope of `late` (m,)."""
+    since = times - times[0]
+    duration = float(np.max(since))
+    if duration < _SHORTEST_DRIFT:
+        return nan, (nan, nan), np.full(len(late), float(np.min(late)))
+    bins = np.clip((since / duration * _BINS).astype(int), 0, _BINS - 1)
+    lowest = [
+        rows[int(np.argmin(late[rows]))] for rows in (np.flatnonzero(bins == k) for k in range(_BINS)) if len(rows)
+    ]
+    slope, start, low, high = theilslopes(late[lowest], since[lowest], alpha=0.95)
+    return -float(slope), (-float(high), -float(low)), float(start) + float(slope) * since
+
+
+def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
+    told = []
+    if abs(checked.offset) > _OTHER_CLOCK:
+        told.append(f"stamps and receive times are of different clocks: {checked.offset:.3g} s apart")
+    for jump in checked.jumps:
+        way = "forward" if jump.size > 0.0 else "back"
+        clock = "clock of the stamps" if jump.clock == "stamp" else "clock of the receiver"
+        told.append(
+            f"the {clock} jumps {way} by {abs(jump.size):.3g} s at {jump.time:.3f} s: split the recording there"
+        )
+    low, high = checked.drift_interval
+    if abs(checked.drift) * duration > _DRIFT_ERROR and (low > 0.0 or high < 0.0):
+        faster = "faster" if checked.drift > 0.0 else "slower"
+        told.append(
+            f"the clock of the stamps runs {1e6 * abs(checked.drift):.3g} ppm {faster} than that of the receiver: "
+            f"{1e3 * abs(checked.drift) * duration:.3g} ms over the recording"
+        )
+    if checked.jitter * checked.rate > _JITTER_SHARE:
+        told.append(
+            f"messages arrive with a jitter of {1e3 * checked.jitter:.3g} ms, more than half their period: "
+            "use stamps, not receive times"
+        )
+    return tuple(told)

@@ -1,0 +1,363 @@
+"""A recording as the stages of an identification see it: opened, numbered, its topics found, its units checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import ParameterError, RecordingError
+from youbot_dynamics.recording.bag import Recording, open_bag
+from youbot_dynamics.recording.message_types import JOINT_STATE, MULTI_DOF_TRAJECTORY, ODOMETRY, TWIST, TWIST_STAMPED
+from youbot_dynamics.recording.series import JointSeries
+from youbot_dynamics.recording.text_log import TextLog, read_text_log
+from youbot_dynamics.robot import Robot
+
+_TOLERANCE = 0.15  # share by which a ratio may miss the one of a unit
+_SLACK = 0.2  # [rad] a joint may read beyond its limits: its zero is set by hand
+_MOVING = 0.05  # [rad/s]
+_FEWEST = 20  # readings in motion
+_DEGREES = 180.0 / math.pi
+_RPM = 60.0 / (2.0 * math.pi)
+# d(position)/dt over velocity, and what it tells.
+_RATIOS = (
+    (_DEGREES, "the positions look like degrees"),
+    (1.0 / _DEGREES, "the velocities look like degrees a second"),
+    (1.0 / _RPM, "the velocities look like revolutions a minute"),
+    (_DEGREES / _RPM, "the positions look like degrees, the velocities like revolutions a minute"),
+)
+
+
+def angles_beyond(position: ArrayLike, lower: Sequence[float], upper: Sequence[float]) -> float:
+    """How far angles go beyond the mechanical limits of their joints [rad]; 0 within `_SLACK` of them.
+
+    Args:
+        position: (s, n) [rad]; what is not finite does not count.
+        lower: [n] limits [rad].
+        upper: [n] limits [rad].
+    """
+    angles = np.asarray(position, dtype=float)
+    beyond = np.maximum(np.asarray(lower) - angles, angles - np.asarray(upper))
+    farthest = float(np.max(beyond[np.isfinite(beyond)], initial=0.0))
+    return farthest if farthest > _SLACK else 0.0
+
+
+def speed_ratio(time: ArrayLike, position: ArrayLike, velocity: ArrayLike) -> float:
+    """d(position)/dt over velocity, by least squares; NaN where the joint hardly moved or one of both is missing.
+
+    Args:
+        time: (s,) increasing [s].
+        position: (s,) [rad].
+        velocity: (s,) as reported [rad/s].
+    """
+    stamps = np.asarray(time, dtype=float)
+    angle, told = np.asarray(position, dtype=float), np.asarray(velocity, dtype=float)
+    steps = np.diff(stamps)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = np.diff(angle) / steps
+    mean = 0.5 * (told[1:] + told[:-1])
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    # Near a gap the two are not of the same time.
+    use = np.isfinite(speed) & np.isfinite(mean) & (steps > 0.5 * usual) & (steps < 1.5 * usual)
+    use &= (np.abs(speed) > _MOVING) | (np.abs(mean) > _MOVING)
+    power = float(mean[use] @ mean[use])
+    if np.count_nonzero(use) < _FEWEST or power == 0.0:
+        return math.nan
+    return float(speed[use] @ mean[use]) / power
+
+
+def ratio_tells(ratio: float) -> str:
+    """What a ratio of `speed_ratio` says is wrong, "" where nothing is, or nothing is known."""
+    if not math.isfinite(ratio) or abs(ratio - 1.0) < _TOLERANCE:
+        return ""
+    for wrong, words in _RATIOS:
+        if abs(abs(ratio) / wrong - 1.0) < _TOLERANCE:
+            return words
+    if abs(ratio + 1.0) < _TOLERANCE:
+        return "velocities and positions have opposite signs: see robot.driver.position_sign and velocity_sign"
+    return "positions and velocities do not belong together: one of them has another unit, or lags far behind"
+
+
+def positions_in_degrees(ratio: float) -> bool:
+    """Whether a ratio of `speed_ratio` says that the positions are degrees, not radians."""
+    return any(abs(abs(ratio) / wrong - 1.0) < _TOLERANCE for wrong in (_DEGREES, _DEGREES / _RPM))
+
+
+# Role -> names by contract, best first, and accepted types.
+ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "wheel_commands": (("wheel_commands",), (JOINT_STATE,)),
+    "driver_cmd_vel": (("driver/cmd_vel",), (TWIST, TWIST_STAMPED)),
+    "cmd_vel": (("cmd_vel",), (TWIST, TWIST_STAMPED)),
+    "wheel_states": (("driver/joint_states", "joint_states"), (JOINT_STATE,)),
+    "odom": (("odom",), (ODOMETRY,)),
+    "ground_truth": (("ground_truth",), (ODOMETRY,)),
+    "trajectory": (("trajectory",), (MULTI_DOF_TRAJECTORY,)),
+    "arm_states": (("driver/joint_states", "joint_states"), (JOINT_STATE,)),
+    "arm_torque_commands": (("arm_1/joint_torque_command",), (JOINT_STATE,)),
+    "motor_voltage": (("arm_1/motor_voltage",), (JOINT_STATE,)),
+    "motor_temperature": (("arm_1/motor_temperature",), (JOINT_STATE,)),
+    "housing_temperature": (("arm_1/housing_temperature",), (JOINT_STATE,)),
+}
+
+# Other topics that end like one of ours but play another role.
+_NOT_MEANT = {
+    "cmd_vel": ("driver/cmd_vel", "trajectory_tracker/cmd_vel"),
+    "odom": ("driver/odom",),
+    "joint_states": ("driver/joint_states",),
+}
+# What names the arm's joints and is no reading of them: commands, estimates, and what only a simulation knows.
+_NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
+_MOST_TOLD = 12  # topics in a message
+_NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
+
+
+def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> str | None:
+    """Name of the topic that plays a role; None where the recording has none.
+
+    Args:
+        recording: where to look.
+        role: key of ROLES.
+        chosen: role -> topic as the user said; wins, and must exist.
+
+    Raises:
+        RecordingError: several topics could be meant (several robots in one bag), or the chosen one is absent.
+    """
+    names, types = ROLES[role]
+    if role in chosen:
+        if chosen[role] not in recording.topics:
+            raise RecordingError(
+                f"topic {chosen[role]} in {recording.path}",
+                got="no such topic",
+                expected=f"one of {', '.join(recording.topics)}",
+                remedy=f"correct --topic {role}=NAME",
+            )
+        return chosen[role]
+    for name in names:
+        unlike = tuple(f"/{other}" for other in _NOT_MEANT.get(name, ()))
+        found = [
+            info.name
+            for info in recording.topics.values()
+            if f"/{info.name.lstrip('/')}".endswith(f"/{name}")
+            and not (unlike and f"/{info.name.lstrip('/')}".endswith(unlike))
+            and info.type in types
+            and info.count > 0
+        ]
+        if len(found) > 1:
+            raise RecordingError(
+                f"{recording.path}",
+                got=f"several topics {name}: {', '.join(found)}",
+                expected="one robot",
+                remedy=f"choose with --topic {role}={found[0]}",
+            )
+        if found:
+            return found[0]
+    return None
+
+
+def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
+    """Name of the topic with the states of the wheels: by name, else any that names all the joints.
+
+    Raises:
+        RecordingError: none has them; names the joints and the JointState topics there are.
+    """
+    named = find_topic(recording, "wheel_states", chosen)
+    if named is not None:
+        return named
+    candidates = [info.name for info in recording.topics.values() if info.type == JOINT_STATE and info.count > 0]
+    for name in candidates:
+        if name.rsplit("/", 1)[-1] == "wheel_commands":
+            continue
+        if any(set(joints) <= set(names) for names in recording.joint_names(name)):
+            return name
+    raise RecordingError(
+        f"{recording.path}",
+        got=f"no states of {', '.join(joints)} ({_told(recording, candidates)})",
+        expected="a topic driver/joint_states",
+        remedy="record it, or name another one with --topic wheel_states=NAME",
+    )
+
+
+def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
+    """Name of the topic with the states of the arm: by name, else any reading that names all the joints.
+
+    Raises:
+        RecordingError: none has them, or several robots' do.
+    """
+    if "arm_states" in chosen:
+        named = find_topic(recording, "arm_states", chosen)
+        assert named is not None  # a chosen topic is there, or find_topic has said that it is not
+        return named
+    found = [name for name in _readings(recording) if _names(recording, name, joints)]
+    for ending in ROLES["arm_states"][0]:
+        meant = [name for name in found if f"/{name.lstrip('/')}".endswith(f"/{ending}")]
+        raw = [name for name in meant if not (ending == "joint_states" and name.endswith("driver/joint_states"))]
+        if len(raw) > 1:
+            raise RecordingError(
+                f"{recording.path}",
+                got=f"several topics with the states of the arm: {', '.join(raw)}",
+                expected="one robot",
+                remedy=f"choose with --topic arm_states={raw[0]}",
+            )
+        if raw:
+            return raw[0]
+    if found:
+        return found[0]
+    raise RecordingError(
+        f"{recording.path}",
+        got=f"no states of {', '.join(joints)} ({_told(recording, list(_readings(recording)))})",
+        expected="a topic driver/joint_states with messages of the arm",
+        remedy="record it, or name another one with --topic arm_states=NAME",
+    )
+
+
+def _told(recording: Recording, candidates: Sequence[str]) -> str:
+    """What there is instead: topics of the type, else topics of any type with messages, at most a dozen."""
+    if candidates:
+        return f"JointState topics: {', '.join(candidates)}"
+    heard = [info.name for info in recording.topics.values() if info.count > 0]
+    if not heard:
+        return "no messages at all"
+    more = f" and {len(heard) - _MOST_TOLD} more" if len(heard) > _MOST_TOLD else ""
+    return f"no JointState topic; topics: {', '.join(heard[:_MOST_TOLD])}{more}"
+
+
+def _readings(recording: Recording) -> Iterator[str]:
+    """JointState topics that may be readings of joints."""
+    for info in recording.topics.values():
+        others = info.name.endswith(_NO_READINGS) or any(part in info.name for part in _NO_READINGS_OF)
+        if info.type == JOINT_STATE and info.count > 0 and not others:
+            yield info.name
+
+
+def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:
+    return any(set(joints) <= set(names) for names in recording.joint_names(topic))
+
+
+def times_of(states: JointSeries) -> Vector:
+    """Stamps (n,) of joint states where all have one, else when they were received [s]."""
+    return states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
+
+
+_BAG_FILES = (".mcap", ".db3", ".bag")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How recordings are read.
+
+    Args:
+        topics: role -> topic, where the user overrides.
+        columns: description of the columns of text logs, "" if only bags are expected.
+        pose_topic: topic with the pose of the base, "" to look for one.
+        motors_off: (begin, end) of spans in which the base coasted, in seconds after the first wheel state of each
+            recording: a bag does not hold the service calls that switch motors off.
+
+    Example:
+        >>> yd.Options(pose_topic="/camera/odom").columns
+        ''
+    """
+
+    topics: Mapping[str, str] = field(default_factory=dict)
+    columns: str = ""
+    pose_topic: str = ""
+    motors_off: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recording that was read.
+
+    Args:
+        path: as given.
+        sha256: of its data.
+        clock: which clock the times of its signals are of, "" where no stage compared any.
+        signals: topics or columns that were compared.
+        robot_id: as recorded, "" if it does not say.
+        lost: what could not be read of it, "" for nothing.
+    """
+
+    path: str
+    sha256: str
+    clock: str
+    signals: str
+    robot_id: str
+    lost: str
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """An opened recording.
+
+    Args:
+        path: as given.
+        number: of the recording within the identification, 0 for the first.
+        options: how the user wants it read.
+        recording: the bag, None for a text log.
+        log: the text log, None for a bag.
+    """
+
+    path: Path
+    number: int
+    options: Options
+    recording: Recording | None = None
+    log: TextLog | None = None
+
+    def bag(self) -> Recording:
+        """The bag.
+
+        Raises:
+            RecordingError: it is a text log, which holds no topics.
+        """
+        if self.recording is None:
+            raise RecordingError(str(self.path), got="a text log", expected="a bag with topics")
+        return self.recording
+
+    @property
+    def sha256(self) -> str:
+        """Hash of its data in hexadecimal digits."""
+        return self.log.sha256 if self.log is not None else self.bag().sha256
+
+    @property
+    def robot_id(self) -> str:
+        """Robot it was recorded of, "" if it does not say."""
+        return "" if self.recording is None else self.recording.metadata.get("robot_id", "")
+
+    @property
+    def lost(self) -> str:
+        """What could not be read of it so far, "" for nothing."""
+        return "" if self.recording is None else self.recording.lost
+
+
+def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:
+    """Open a bag, or a text log where its columns are described.
+
+    Args:
+        path: rosbag2 folder, .mcap, .db3, .bag, or a text file with `options.columns`.
+        number: of the recording within the identification.
+        robot: it must belong to.
+        options: how to read it.
+
+    Raises:
+        RecordingError: it cannot be read.
+        ParameterError: it says to be of another robot.
+    """
+    if options.columns and path.is_file() and path.suffix not in _BAG_FILES:
+        return Opened(path, number, options, log=read_text_log(path, options.columns))
+    try:
+        recording = open_bag(path)
+    except OSError as problem:
+        raise RecordingError(str(path), got=str(problem.strerror), expected="a recording that can be read") from None
+    opened = Opened(path, number, options, recording=recording)
+    if opened.robot_id and opened.robot_id != robot.robot_id:
+        raise ParameterError(
+            f"recording {path}",
+            got=f"robot '{opened.robot_id}'",
+            expected=f"robot '{robot.robot_id}'",
+            remedy="use the parameter file of its own robot: --params-file",
+        )
+    return opened

@@ -1,0 +1,128 @@
+"""Stage `response`: how the base follows the twists it is sent, with dead times, lag and friction at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
+from youbot_dynamics.identification.least_squares import whiteness
+from youbot_dynamics.identification.reading import Opened
+from youbot_dynamics.identification.response._fit import (
+    DriveSignals,
+    Response,
+    combined_response,
+    identify_response,
+    rolled_path,
+)
+from youbot_dynamics.identification.signals import base_signals
+from youbot_dynamics.identification.stages import DRAWN, Taken
+from youbot_dynamics.robot import Robot
+
+_PREFIX = "robot.base.response"
+_WHOLE = "the response of the base"
+_LONGEST = 300.0  # [s] of a recording that is looked at, from the first command on: the model is run on all of it
+_MOST_POINTS = 3000  # of a curve
+_AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
+
+
+@dataclass(frozen=True, eq=False)
+class ResponsePart:
+    """Response in one recording.
+
+    Args:
+        response: as identified from it alone.
+        fits: curves of it.
+        samples: readings.
+        fastest: largest twist that was sent (3,) [m/s, m/s, rad/s].
+    """
+
+    response: Response
+    fits: tuple[FitCurve, ...]
+    samples: int
+    fastest: Vector
+
+
+def extract(opened: Opened, robot: Robot) -> ResponsePart:
+    """Response of one recording: commands against what the wheels rolled, both by their stamps.
+
+    Raises:
+        RecordingError: command or wheel states are missing, or share no clock.
+        IdentificationError: a text log: it names no wheels.
+    """
+    if opened.log is not None:
+        raise IdentificationError(f"response of {opened.path}", got="a text log", expected="a bag with wheel states")
+    signals = base_signals(opened.bag(), robot, opened.options.topics)
+    sent, twists = signals.command_time, signals.command
+    # From rest: the model knows no past.
+    begin = float(sent[0]) if len(sent) else 0.0
+    inside = (signals.measured_time >= begin) & (signals.measured_time <= begin + _LONGEST)
+    inside &= np.all(np.isfinite(signals.measured), axis=1)
+    stamps = signals.measured_time[inside]
+    drive = DriveSignals(sent, twists, stamps, rolled_path(signals.measured[inside]), opened.number)
+    delays = robot.base.delay.effective()
+    response = identify_response([drive], robot.base.dynamics(), np.where(delays > 0.0, delays, 0.15))
+    fits = () if response.base is None or opened.number >= DRAWN else _curves(response, drive, opened.path.name)
+    return ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
+
+
+def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
+    """Response of all recordings together, each by what it tells."""
+    parts: list[ResponsePart] = [one.part for one in taken]
+    found = combined_response([part.response for part in parts])
+    samples = sum(part.samples for part in parts)
+    fastest = np.max([part.fastest for part in parts], axis=0)
+    valid = f"twists of up to {fastest[0]:.3g} m/s, {fastest[1]:.3g} m/s, {fastest[2]:.3g} rad/s"
+    findings = []
+    for one in found.estimates:
+        # A gain is the calibration's business; here it only keeps the others honest.
+        prefix = _PREFIX.removeprefix("robot.") if one.name.startswith("gain_") else _PREFIX
+        whole = _WHOLE if found.usable and math.isfinite(one.value) and prefix == _PREFIX else ""
+        findings.append(Finding(f"{prefix}.{one.name}", one, samples, valid, part_of=whole))
+    return StageResult(
+        "response",
+        tuple(findings),
+        fits=tuple(fit for part in parts for fit in part.fits),
+        correlations=_correlations(found),
+    )
+
+
+def _correlations(found: Response) -> tuple[Correlation, ...]:
+    fit = found.fit
+    if fit is None:
+        return ()
+    told = [k for k in range(len(fit.unknowns)) if math.isfinite(fit.covariance[k, k])]
+    names = tuple(fit.unknowns[k].name for k in told)
+    matrix = fit.correlation[np.ix_(told, told)]
+    return (Correlation("Response of the base", names, matrix, fit.condition, fit.method),)
+
+
+def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:
+    """Poses of the wheels and of the model over time, axis by axis."""
+    assert response.base is not None
+    modelled = response.base.path(drive.sent, drive.twists, drive.stamps)
+    measured = drive.poses - drive.poses[0] + modelled[0]
+    every = max(1, len(drive.stamps) // _MOST_POINTS)
+    time = drive.stamps[::every] - drive.stamps[0]
+    curves = []
+    for axis, (label, unit) in enumerate(_AXES):
+        curves.append(
+            FitCurve(
+                title=f"Response {label}, {name}",
+                quantity="position" if axis < 2 else "heading",
+                unit=unit,
+                time=time,
+                measured=measured[::every, axis],
+                modelled=modelled[::every, axis],
+                modelled_is="model run on the commands alone",
+                whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
+                caption="The model is given the commands, never a measurement: what drifts apart is friction that "
+                "wanders, slip, or geometry.",
+            )
+        )
+    return tuple(curves)

@@ -1,0 +1,435 @@
+"""Signals that several stages take from a recording: of the base, of the arm, held commands, even stamps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.signal import savgol_filter
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
+from youbot_dynamics.identification.reading import (
+    angles_beyond,
+    find_arm_states,
+    find_topic,
+    find_wheel_states,
+    times_of,
+)
+from youbot_dynamics.recording.bag import Recording
+from youbot_dynamics.recording.series import JointSeries
+from youbot_dynamics.recording.text_log import TextLog
+from youbot_dynamics.robot import Robot
+
+_AROUND = 12  # readings to either side over which stamps are smoothed
+_GAP = 3.0  # times the usual step between stamps: beyond it readings are missing
+
+
+def even_stamps(time: ArrayLike, position: ArrayLike) -> Vector:
+    """Times (s,) with their jitter smoothed out, where that makes the positions smoother too; else as they were.
+
+    A driver that reads in a regular loop and stamps late shows its jitter as accelerations: 1 ms at 1 rad/s, read 50
+    times a second, as 2.5 rad/s2. One whose loop itself is irregular stamps what is true, and smooth stamps would be
+    wrong. The positions tell which, by their third differences. Between gaps each stretch is smoothed by itself.
+
+    Args:
+        time: (s,) stamps, increasing [s].
+        position: (s, n) of the joints [rad].
+    """
+    stamps = array("time", time, (None,))
+    table = array("position", position, (len(stamps), None))
+    if len(stamps) < 2:
+        return stamps
+    steps = np.diff(stamps)
+    ends = np.concatenate([[0], np.flatnonzero(steps > _GAP * np.median(steps)) + 1, [len(stamps)]])
+    even = stamps.copy()
+    for first, last in zip(ends[:-1], ends[1:], strict=True):
+        if last - first > 2 * _AROUND + 1:
+            even[first:last] = savgol_filter(stamps[first:last], 2 * _AROUND + 1, 1)
+    if np.any(np.diff(even) <= 0.0):
+        return stamps
+    return even if _roughness(even, table) < _roughness(stamps, table) else stamps
+
+
+def _roughness(time: Vector, position: Vector) -> float:
+    """Squares of the third divided differences of positions (s, n) over times (s,), joints in units of their spread."""
+    table = position / np.maximum(np.ptp(position, axis=0), 1e-6)
+    for order in range(1, 4):
+        spans = np.maximum(time[order:] - time[:-order], 1e-9)
+        table = np.diff(table, axis=0) / spans[:, None]
+    return float(np.sum(table**2))
+
+
+_EVEN, _MISSING = 2.0, 10.0  # usual periods: of nearly all intervals in a stream; of one in which messages are missing
+
+
+def stream_gaps(sent: ArrayLike) -> NDArray[np.intp]:
+    """Messages behind which others are missing: (k,) places.
+
+    Empty where messages are no stream, but sent when something changes: then a long pause is a command held.
+
+    Args:
+        sent: (n,) times of the messages [s], increasing.
+    """
+    periods = np.diff(np.asarray(sent, dtype=float))
+    periods = np.where(np.isfinite(periods), periods, 0.0)
+    if not len(periods):
+        return np.zeros(0, dtype=np.intp)
+    usual = float(np.median(periods))
+    if np.quantile(periods, 0.95) > _EVEN * usual:
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(periods > _MISSING * usual)
+
+
+class HeldCommand:
+    """Zero-order hold of a sampled velocity command.
+
+    Args:
+        times: (n,) when each value was sent, increasing [s].
+        values: (n,) commanded velocity [unit/s].
+        half_window: 0 compares with positions; above 0, with velocities averaged over twice this time [s].
+    """
+
+    def __init__(self, times: ArrayLike, values: ArrayLike, half_window: float) -> None:
+        self.times: Vector = np.asarray(times, dtype=float)
+        self.values: Vector = np.asarray(values, dtype=float)
+        self.half_window = half_window
+        self._corners = np.concatenate([[0.0], np.cumsum(np.diff(self.times) * self.values[:-1])])
+
+    def place(self, query: ArrayLike) -> tuple[NDArray[np.intp], Vector]:
+        """Sample (m,) that is held at each time of `query` (m,), and the time (m,) since it was sent [s].
+
+        Before the first sample the first one is taken, and the time is negative.
+        """
+        at = np.asarray(query, dtype=float)
+        k = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, None)
+        return k, at - self.times[k]
+
+    def held(self, query: ArrayLike) -> Vector:
+        """Value held at each time of `query` (m,)."""
+        return self.values[self.place(query)[0]]
+
+    def integral(self, query: ArrayLike) -> Vector:
+        """Integral of the held command from its first sample to each time of `query` (m,)."""
+        k, since = self.place(query)
+        return self._corners[k] + self.values[k] * since
+
+    def motion(self, query: ArrayLike) -> Vector:
+        """What a perfect robot would show at `query` (m,): the integral, or its mean slope over the window."""
+        at = np.asarray(query, dtype=float)
+        if self.half_window == 0.0:
+            return self.integral(at)
+        span = self.integral(at + self.half_window) - self.integral(at - self.half_window)
+        return span / (2.0 * self.half_window)
+
+    def rate(self, query: ArrayLike) -> Vector:
+        """Time derivative of `motion` at `query` (m,)."""
+        at = np.asarray(query, dtype=float)
+        if self.half_window == 0.0:
+            return self.held(at)
+        return (self.held(at + self.half_window) - self.held(at - self.half_window)) / (2.0 * self.half_window)
+
+
+# Receive times serve for an unstamped command only if they share a clock with the stamps of the motion.
+_WORST_CLOCK_OFFSET = 1.0  # [s]
+_SIGN_SPEED = 0.1  # [rad/s] over which the sign of a wheel's friction turns
+
+
+@dataclass(frozen=True, eq=False)
+class MotionSignals:
+    """What a delay is fitted to.
+
+    Args:
+        channels: names of the channels.
+        units: unit of the position of each channel.
+        command_time: (n,) [s].
+        command: (n, k) commanded velocity [unit/s].
+        measured_time: (m,) [s].
+        measured: (m, k) motion.
+        measured_is: "position" or "velocity".
+        friction: (n, k) sign pattern of the wheels' friction felt by each channel, None where unknown.
+        clock: which clock the times are of, for the result.
+        source: what they were read from.
+    """
+
+    channels: tuple[str, ...]
+    units: tuple[str, ...]
+    command_time: Vector
+    command: Vector
+    measured_time: Vector
+    measured: Vector
+    measured_is: str
+    friction: Vector | None
+    clock: str
+    source: str
+
+
+def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotionSignals:
+    """Commanded twist and wheel motion of the axes x, y, yaw.
+
+    The command is `wheel_commands`, stamped when it was sent. Where it is missing, the unstamped
+    `driver/cmd_vel` or `cmd_vel` serves by its receive time. The motion is that of the wheels through the
+    calibrated kinematics: per axis, so rotation does not mix them.
+
+    Args:
+        recording: a bag.
+        robot: geometry, joint names and signs.
+        chosen: role -> topic, where the user overrides.
+
+    Raises:
+        RecordingError: a needed topic is missing, or command and motion share no clock.
+    """
+    base = robot.base.geometry.mecanum()
+    joints = robot.driver.wheel_joints
+    states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
+    topic = find_topic(recording, "wheel_commands", chosen)
+    if topic is not None:
+        commands = recording.joint_states(topic, joints)
+        stamped = _stamped(states.stamp) and _stamped(commands.stamp)
+        command_time = commands.stamp if stamped else commands.received
+        motion_time = states.stamp if stamped else states.received
+        clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}"
+        wheel_speeds = commands.velocity
+    else:
+        topic, command_time, wheel_speeds = _twist_command(recording, robot, chosen)
+        motion_time = _motion_time_for_receive_clock(recording, states, topic)
+        own = "stamps" if motion_time is states.stamp else "receive times"
+        clock = f"receive times of {topic}, {own} of {states.topic}"
+    twist = wheel_speeds @ base.forward_matrix.T
+    signs = np.tanh(wheel_speeds / _SIGN_SPEED)
+    positions = states.position * np.array(robot.driver.position_sign)
+    if not np.any(np.isfinite(positions)):
+        raise RecordingError(
+            f"topic {states.topic} in {recording.path}", got="no positions", expected="wheel angles [rad]"
+        )
+    return MotionSignals(
+        channels=("x", "y", "yaw"),
+        units=("m", "m", "rad"),
+        command_time=command_time,
+        command=twist,
+        measured_time=motion_time,
+        measured=positions @ base.forward_matrix.T,
+        measured_is="position",
+        friction=signs @ base.inverse_matrix,
+        clock=clock,
+        source=f"{topic} to {states.topic}",
+    )
+
+
+def _stamped(stamps: Vector) -> bool:
+    return bool(np.all(np.isfinite(stamps)))
+
+
+def _motion_time_for_receive_clock(recording: Recording, states: JointSeries, topic: str) -> Vector:
+    """Stamps of the motion where they share a clock with receive times, its receive times if it has no stamps."""
+    if not _stamped(states.stamp):
+        return states.received
+    offset = float(np.median(np.abs(states.received - states.stamp)))
+    if offset > _WORST_CLOCK_OFFSET:
+        raise RecordingError(
+            f"{recording.path}",
+            got=f"stamps of {states.topic} that differ from their receive times by {offset:.1f} s",
+            expected=f"less than {_WORST_CLOCK_OFFSET:g} s, since {topic} carries no stamp",
+            remedy="record wheel_commands, which is stamped, or synchronise the clocks",
+        )
+    return states.stamp
+
+
+def _twist_command(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> tuple[str, Vector, Vector]:
+    """Topic, receive times (n,) [s] and wheel speeds (n, 4) that a Twist asks for.
+
+    The driver turns its cmd_vel into wheel speeds with its own geometry; an operator's cmd_vel means ours.
+    """
+    for role, base in (("driver_cmd_vel", robot.driver.mecanum()), ("cmd_vel", robot.base.geometry.mecanum())):
+        topic = find_topic(recording, role, chosen)
+        if topic is not None:
+            series = recording.twists(topic)
+            return topic, series.received, series.twist @ base.inverse_matrix.T
+    raise RecordingError(
+        f"{recording.path}",
+        got=f"no command (topics: {', '.join(recording.topics) or 'none'})",
+        expected="wheel_commands, driver/cmd_vel or cmd_vel",
+        remedy="record one of them, or name it with --topic wheel_commands=NAME",
+    )
+
+
+def text_signals(log: TextLog) -> MotionSignals:
+    """Command and motion of the channels of a text log; speeds are preferred to positions.
+
+    Raises:
+        RecordingError: no channel has both a command and a motion.
+    """
+    both = [name for name in log.command if name in log.measured or name in log.measured_position]
+    if not both:
+        raise RecordingError(
+            f"{log.path}",
+            got=f"commands {', '.join(log.command) or 'none'}, motions {', '.join(log.measured) or 'none'}",
+            expected="a channel with both",
+            remedy="name them in --columns as command.NAME and measured.NAME",
+        )
+    speeds = all(name in log.measured for name in both)
+    motion = [log.measured[n] if speeds else log.measured_position.get(n, np.full(len(log.time), np.nan)) for n in both]
+    return MotionSignals(
+        channels=tuple(both),
+        units=("1",) * len(both),
+        command_time=log.time,
+        command=np.column_stack([log.command[name] for name in both]),
+        measured_time=log.time,
+        measured=np.column_stack(motion),
+        measured_is="velocity" if speeds else "position",
+        friction=None,
+        clock="time column",
+        source="command to measured columns",
+    )
+
+
+_NO_RADIANS = 6.5  # [rad] beyond a limit: more than a turn, which no zero is set wrong by
+NO_EFFORT = "the arm's states hold no efforts: record a driver that reports them, as the youBot's does"
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedArm:
+    """What a bag holds of an arm of n joints; columns are joints, positive as the driver counts.
+
+    Args:
+        topic: of its states.
+        signals: positions [rad] and efforts [N m] at the stamps [s].
+        speed: (s, n) as the driver says, at the times of `signals` [rad/s].
+        asked: times (c,) [s] and torques (c, n) [N m] that were asked for; None where none were.
+        left_out: readings without a number in one of their fields.
+        beyond: how far angles go beyond the limits of their joints [rad], 0 where they do not.
+    """
+
+    topic: str
+    signals: ArmSignals
+    speed: Vector
+    asked: tuple[Vector, Vector] | None
+    left_out: int
+    beyond: float = 0.0
+
+    @property
+    def moved(self) -> NDArray[np.bool_]:
+        """Which joints (n,) went further than their bristles bend."""
+        position = self.signals.position
+        if not len(position):
+            return np.zeros(position.shape[1], dtype=bool)
+        far: NDArray[np.bool_] = np.ptp(position, axis=0) > TRAVEL
+        return far
+
+    def refusal(self) -> str:
+        """Why nothing can be learnt of the arm at all, "" where something can."""
+        if not len(self.signals.time):
+            return NO_EFFORT
+        if not np.any(self.signals.torque):
+            return "every effort of the arm is exactly 0: its motors were off, or its driver fills in zeros"
+        return "" if np.any(self.moved) else "the arm never moved"
+
+
+def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], number: int = 0) -> RecordedArm:
+    """Readings of the arm of a bag.
+
+    Args:
+        recording: the bag.
+        robot: names and limits of the joints.
+        chosen: role -> topic, where the user overrides.
+        number: of the recording, another one for each.
+
+    Raises:
+        RecordingError: no states of these joints, or angles that cannot be radians.
+    """
+    joints = robot.driver.arm_joints
+    states = recording.joint_states(find_arm_states(recording, joints, chosen), joints)
+    time = times_of(states)
+    beyond = angles_beyond(states.position, *joint_limits(robot))
+    if beyond > _NO_RADIANS:
+        raise RecordingError(
+            f"topic {states.topic} in {recording.path}",
+            got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
+            expected="angles [rad] counted as urdf/youbot.urdf does",
+            remedy="record the driver's own states, or convert them",
+        )
+    sound = np.isfinite(time) & np.all(np.isfinite(states.position) & np.isfinite(states.effort), axis=1)
+    signals = ArmSignals(time[sound], states.position[sound], states.effort[sound], number)
+    asked = _asked(recording, joints, chosen, time is states.stamp)
+    return RecordedArm(states.topic, signals, states.velocity[sound], asked, int(np.count_nonzero(~sound)), beyond)
+
+
+def joint_limits(robot: Robot) -> tuple[list[float], list[float]]:
+    """Lower and upper mechanical limits of the arm's joints [rad]."""
+    limits = robot.arm.model().tree.limits
+    return [limit.lower for limit in limits], [limit.upper for limit in limits]
+
+
+def _asked(
+    recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str], stamped: bool
+) -> tuple[Vector, Vector] | None:
+    topic = find_topic(recording, "arm_torque_commands", chosen)
+    if topic is None:
+        return None
+    commands = recording.joint_states(topic, joints)
+    own = times_of(commands) if stamped else commands.received
+    return own, commands.effort
+
+
+TRAVEL = 0.03  # [rad]
+
+
+@dataclass(frozen=True, eq=False)
+class ArmSignals:
+    """Readings of n joints; rows with a number that is not finite are left out.
+
+    Args:
+        time: (s,) stamps [s], increasing.
+        position: (s, n) [rad].
+        torque: (s, n) of the motors at the joints, gear included [N m].
+        recording: number of the recording, another one for each.
+
+    Raises:
+        InputError: shapes that do not fit.
+        IdentificationError: stamps that go back.
+    """
+
+    time: Vector
+    position: Vector
+    torque: Vector
+    recording: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the shapes and leave out what is not finite."""
+        time = np.asarray(self.time, dtype=float)
+        table = [np.asarray(value, dtype=float) for value in (self.position, self.torque)]
+        if time.ndim != 1 or any(value.ndim != 2 or value.shape != (len(time), table[0].shape[1]) for value in table):
+            shapes = ", ".join(str(value.shape) for value in (time, *table))
+            raise InputError("time, position, torque", got=shapes, expected="(s,), (s, n), (s, n)")
+        sound = np.isfinite(time) & np.all([np.all(np.isfinite(value), axis=1) for value in table], axis=0)
+        if np.any(np.diff(time[sound]) < 0.0):
+            back = int(np.argmax(np.diff(time[sound]) < 0.0))
+            raise IdentificationError(
+                "stamps of the joints",
+                got=f"a step back of {-np.diff(time[sound])[back]:.3g} s at sample {back}",
+                expected="increasing times",
+                remedy="cut the recording where its clock jumps",
+            )
+        for name, value in (("time", time), ("position", table[0]), ("torque", table[1])):
+            object.__setattr__(self, name, np.ascontiguousarray(value[sound]))
+
+    @classmethod
+    def of_speed(cls, time: ArrayLike, speed: ArrayLike, torque: ArrayLike, recording: int = 0) -> ArmSignals:
+        """Signals of a log without positions: they are the integral of its speeds, from 0.
+
+        Args:
+            time: (s,) [s].
+            speed: (s, n) [rad/s].
+            torque: (s, n) [N m].
+            recording: number of the recording.
+
+        Raises:
+            InputError: shapes that do not fit, or a number that is not finite.
+        """
+        stamps = array("time", time, (None,))
+        speeds = array("speed", speed, (len(stamps), None))
+        steps = 0.5 * np.diff(stamps)[:, None] * (speeds[1:] + speeds[:-1])
+        position = np.vstack([np.zeros((1, speeds.shape[1])), np.cumsum(steps, axis=0)])
+        return cls(stamps, position, array("torque", torque, speeds.shape), recording)

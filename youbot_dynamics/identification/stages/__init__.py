@@ -1,1 +1,0 @@
-"""Stages of an identification: each takes what it needs out of every recording, then fits all of it together."""

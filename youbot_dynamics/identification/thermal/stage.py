@@ -1,0 +1,226 @@
+"""Stage `thermal`: resistance, back-EMF and heat of the arm's motors, from efforts, voltages and temperatures."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, whiteness
+from youbot_dynamics.identification.reading import Opened
+from youbot_dynamics.identification.stages import Taken
+from youbot_dynamics.identification.thermal._fit import (
+    Armature,
+    Heat,
+    HeatRun,
+    identify_armature,
+    identify_heat,
+    winding_from_voltage,
+)
+from youbot_dynamics.identification.thermal._signals import MEAN, MotorSignals, recorded_motors
+from youbot_dynamics.robot import Robot
+
+STAGE = "thermal"
+# Names of heat's estimates that the robot has parameters for.
+_PARAMETERS = (
+    "winding_housing_resistance",
+    "housing_ambient_resistance",
+    "winding_time_constant",
+    "housing_time_constant",
+)
+_COLD = 0.02  # share by which a cold resistance may be off that was had from the first windows
+_UNREAD = 0.05  # the same where nothing tells how warm the winding was: 12 K
+_AIR = 5.0  # [K] by which air of unknown temperature may differ from the reference
+_WARM = 5.0  # [K] above the coldest recording: the housing may be anything between
+_REACH = 1.96  # standard errors to either side of a 95 % interval; these errors are known, not measured
+_BETWEEN = 10.0  # [s] put between two recordings
+_MOST_POINTS = 3000  # of a curve
+_ONLY_RATIOS = (
+    "thermal resistances and capacities need the winding's resistance, from its voltage; current and temperature alone "
+    "tell four ratios: heating, both time constants and the ratio of the capacities"
+)
+_CONSTANT = (
+    "the torque constants are those of the back-EMF; the driver makes its efforts with the constants of its own "
+    "configuration: change both together, or currents come out wrong"
+)
+
+
+def extract(opened: Opened, robot: Robot) -> MotorSignals:
+    """Motors of one recording.
+
+    Raises:
+        RecordingError: no states of the arm with efforts, or neither voltages nor temperatures.
+    """
+    return recorded_motors(opened.bag(), robot, opened.options.topics)
+
+
+def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
+    """Motors of all recordings, joint by joint."""
+    parts: list[MotorSignals] = [one.part for one in taken]
+    measured = any(part.electric is not None for part in parts)
+    unread = any(part.winding is None for part in parts if part.electric is not None)
+    growth = robot.arm.temperature_coefficient
+    warm = any(part.winding is not None or part.housing is not None for part in parts)
+    began = [_first(part) for part in parts]
+    ambient = min((one for one in began if math.isfinite(one)), default=math.nan)
+    cold = [part for part, first in zip(parts, began, strict=True) if not first - ambient > _WARM]
+    findings: list[Finding] = []
+    fits: list[FitCurve] = []
+    notes: list[str] = []
+    for one, first in zip(taken, began, strict=True):
+        if first - ambient > _WARM:
+            notes.append(f"{one.name}: heat left out, its motors began {first - ambient:.0f} K warmer than the coldest")
+    for k, joint in enumerate(robot.arm.joints):
+        name = f"joint_{k + 1}"
+        armature = _armature(parts, k, robot)
+        at_ambient = 1.0 + growth * (ambient - robot.arm.reference_temperature) if math.isfinite(ambient) else 1.0
+        told = armature.resistance
+        resistance = (told.value * at_ambient, told.standard_error * at_ambient) if told.identified else None
+        runs = [part.run(k) for part in cold]
+        if unread and told.identified and armature.constant.identified:
+            by_resistance, resistance = _by_resistance(cold, k, armature.constant.value, growth / at_ambient)
+            runs = runs if warm else by_resistance
+            told = _at_reference(told, resistance, at_ambient, 0.0 if math.isfinite(ambient) else growth * _AIR)
+            armature = dataclasses.replace(armature, resistance=told)
+        findings += _of_armature(armature, name)
+        heat = identify_heat(runs, coefficient=growth / at_ambient, resistance=resistance)
+        findings += _of_heat(heat, name)
+        fits += _curves(runs, name, heat)
+        if told.identified:
+            change = told.value / joint.motor.resistance - 1.0
+            notes.append(f"{name}: winding {told.value:.3g} Ohm, {100.0 * change:+.0f} % of the sheet's")
+    if measured:
+        notes.append(_CONSTANT)
+        if unread:
+            notes.append("temperatures of windings were not recorded: resistances are those that the cold start shows")
+    if warm and not measured:
+        notes.append(_ONLY_RATIOS)
+    if measured and not warm:
+        notes.append("temperatures of the windings are those their resistance tells, above a cold start")
+    air = f", at {ambient:.0f} degC" if warm else ""
+    notes.append(f"the motors are taken to have begun as cold as the air{air}: let them cool first")
+    return StageResult(STAGE, tuple(findings), fits=tuple(fits), notes=tuple(notes))
+
+
+def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
+    """V = R (1 + a (T - T_ref)) i + K w of one joint over all recordings; T where it was read, else T_ref."""
+    rows: list[Vector] = []
+    later = 0.0
+    for part in parts:
+        electric = part.electric
+        if electric is None or not len(electric.time):
+            continue
+        warmer = np.nan_to_num(electric.winding[:, k] - robot.arm.reference_temperature)
+        current = electric.current[:, k] * (1.0 + robot.arm.temperature_coefficient * warmer)
+        time = electric.time - electric.time[0] + later
+        table = np.column_stack([time, electric.voltage[:, k], current, electric.speed[:, k]])
+        rows.append(table[np.all(np.isfinite(table), axis=1)])
+        later = float(time[-1]) + _BETWEEN
+    if not rows or not sum(len(table) for table in rows):
+        return identify_armature([], None, [], [])
+    time, voltage, current, speed = np.concatenate(rows).T
+    return identify_armature(time, voltage, current, speed, mean=0.5 * MEAN)
+
+
+def _by_resistance(
+    parts: Sequence[MotorSignals], k: int, constant: float, coefficient: float
+) -> tuple[list[HeatRun], tuple[float, float] | None]:
+    """Heat of one joint whose winding tells its temperature by its resistance alone, and its cold resistance."""
+    runs, colds = [], []
+    for part in parts:
+        electric = part.electric
+        if electric is None:
+            continue
+        table = np.column_stack([electric.time, electric.voltage[:, k], electric.current[:, k], electric.speed[:, k]])
+        sound = table[np.all(np.isfinite(table), axis=1)]
+        time, voltage, current, speed = sound.T
+        times, rises, cold = winding_from_voltage(time, voltage, current, speed, constant, coefficient)
+        winding = np.full(len(part.heat_time), np.nan)
+        place = np.searchsorted(part.heat_time, times)
+        inside = place < len(winding)
+        winding[place[inside]] = rises[inside]
+        runs.append(HeatRun(part.heat_time, part.heat_current[:, k], winding))
+        colds += [cold] if math.isfinite(cold) else []
+    mean = float(np.mean(colds)) if colds else math.nan
+    return runs, (mean, _COLD * mean) if colds else None
+
+
+def _at_reference(told: Estimate, cold: tuple[float, float] | None, at_ambient: float, air: float) -> Estimate:
+    """Resistance at the reference temperature of a winding whose own was not read.
+
+    The fit over a whole recording has it as warm as it was on average: 10 % and more above the cold one.
+
+    Args:
+        told: by that fit [Ohm].
+        cold: resistance at the start, as cold as the air, and its error [Ohm]; None where the start does not show it.
+        at_ambient: growth of the resistance from the reference temperature to that of the air [1].
+        air: share by which that may be off.
+    """
+    value, error = told.value, math.hypot(told.standard_error, _UNREAD * told.value)
+    if cold is not None:
+        value, error = cold[0] / at_ambient, cold[1] / at_ambient
+    error = math.hypot(error, air * value)
+    return judge(Unknown(told.name, told.unit, low=0.0), value, error, _REACH * error)
+
+
+def _of_armature(armature: Armature, joint: str) -> list[Finding]:
+    rows = 0 if armature.fit is None else armature.fit.rows
+    details = {"explained": armature.explained}
+    prefix = f"robot.arm.{joint}.motor"
+    constant = dataclasses.replace(armature.constant, unit="N m/A")  # the same as V s/rad
+    return [
+        Finding(f"{prefix}.resistance", armature.resistance, rows, "", details),
+        Finding(f"{prefix}.torque_constant", constant, rows, "", details),
+    ]
+
+
+def _of_heat(heat: Heat, joint: str) -> list[Finding]:
+    found = []
+    for estimate in (*heat.ratios, *heat.constants):
+        prefix = "robot.arm" if estimate.name in _PARAMETERS else "arm"
+        found.append(Finding(f"{prefix}.{joint}.motor.{estimate.name}", estimate, details={"residual": heat.residual}))
+    return found
+
+
+def _first(part: MotorSignals) -> float:
+    """Median of what the motors of a recording first read [degC]; NaN where nothing was."""
+    firsts = [part.run(k).first() for k in range(part.heat_current.shape[1])]
+    known = [first for first in firsts if math.isfinite(first)]
+    return float(np.median(known)) if known else math.nan
+
+
+def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
+    """Temperature of one joint in the longest recording, measured and modelled."""
+    if not runs or not np.all(np.isfinite(heat.values)):
+        return []
+    run = max(runs, key=lambda one: len(one.time))
+    model = run.rises(heat.values, heat.coefficient)
+    curves = []
+    for place, (what, column) in enumerate((("winding", run.winding), ("housing", run.housing))):
+        if column is None:
+            continue
+        read = np.flatnonzero(np.isfinite(column))
+        read = read[:: 1 + len(read) // _MOST_POINTS]
+        if len(read) < 2:
+            continue
+        measured = column[read]
+        # Where the run began is known up to a constant: that of the fit.
+        modelled = model[read, place] + float(np.mean(measured - model[read, place]))
+        curves.append(
+            FitCurve(
+                title=f"Motor of {joint}, {what}",
+                quantity="temperature",
+                unit="degC",
+                time=run.time[read] - run.time[0],
+                measured=measured,
+                modelled=modelled,
+                modelled_is="two nodes, heated by the current",
+                whiteness=whiteness(run.time[read], measured - modelled),
+                caption=f"Root mean square of what is left: {heat.residual:.2f} K.",
+            )
+        )
+    return curves

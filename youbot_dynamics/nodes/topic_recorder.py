@@ -1,0 +1,123 @@
+"""Serialised messages of any topic, as the topics appear on the network."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+
+from youbot_dynamics.recording.mcap_writer import TopicQos
+from youbot_dynamics.recording.message_types import is_known
+
+_DISCOVERY = 0.25  # [s] between looks for new topics
+_THOROUGH = 20  # looks; each so-many-th asks for every publisher, the others where the number of publishers has changed
+_DEPTH = 1000
+_IGNORED = ("/rosout", "/parameter_events")
+
+Sink = Callable[[str, str, TopicQos, bytes], None]
+
+
+class TopicRecorder:
+    """Subscribes to topics once somebody publishes them and passes on every message as it came.
+
+    Args:
+        node: that subscribes.
+        wanted: whether a topic is, by its resolved name.
+        sink: takes topic, type, quality of service and CDR bytes.
+        past: whether what publishers keep for late joiners is wanted too.
+    """
+
+    def __init__(self, node: Node, wanted: Callable[[str], bool], sink: Sink, past: bool = True) -> None:
+        self._node = node
+        self._past = past
+        self._wanted = wanted
+        self._sink = sink
+        self._ignored: set[str] = set(_IGNORED)
+        self.topics: dict[str, str] = {}
+        self._subscribed: dict[str, TopicQos] = {}
+        self._subscriptions: dict[str, Subscription] = {}
+        self._counts: dict[str, int] = {}
+        self._looks = 0
+        self._discover()
+        self._timer = node.create_timer(_DISCOVERY, self._discover, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def skip(self) -> None:
+        """Drop what has come and was not passed on yet."""
+        for subscription in self._subscriptions.values():
+            with subscription.handle:
+                while subscription.handle.take_message(subscription.msg_type, True) is not None:
+                    pass
+
+    def close(self) -> None:
+        """Hear nothing more."""
+        self._node.destroy_timer(self._timer)
+        while self._subscriptions:
+            self._node.destroy_subscription(self._subscriptions.popitem()[1])
+
+    def _discover(self) -> None:
+        self._looks += 1
+        if self._looks % _THOROUGH == 0:
+            self._counts.clear()
+        for topic, types in self._node.get_topic_names_and_types():
+            if topic in self._ignored or not self._wanted(topic):
+                continue
+            count = self._node.count_publishers(topic)
+            if count == self._counts.get(topic, 0):
+                continue
+            publishers = self._node.get_publishers_info_by_topic(topic)
+            self._counts[topic] = len(publishers)
+            if not publishers:
+                continue
+            offered = [info.qos_profile for info in publishers]
+            quality = TopicQos(
+                reliable=all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered),
+                transient_local=all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered),
+            )
+            if topic not in self.topics:
+                kind = _message_class(types[0])
+                if kind is None:
+                    self._ignored.add(topic)
+                    text = f"not recorded: {topic}, its type {types[0]} is not installed or unknown to the bag library"
+                    self._node.get_logger().warning(text)
+                    continue
+                self.topics[topic] = types[0]
+                self._subscribe(topic, types[0], kind, quality)
+            elif (self._subscribed[topic].reliable and not quality.reliable) or (
+                self._subscribed[topic].transient_local and not quality.transient_local
+            ):
+                # A publisher has come that offers less than we asked for: ask for less.
+                self._node.destroy_subscription(self._subscriptions[topic])
+                self._subscribe(topic, types[0], _message_class(types[0]), quality)
+
+    def _subscribe(self, topic: str, type_name: str, kind, quality: TopicQos) -> None:
+        wanted = QoSProfile(
+            depth=_DEPTH,
+            reliability=ReliabilityPolicy.RELIABLE if quality.reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL
+            if quality.transient_local and self._past
+            else DurabilityPolicy.VOLATILE,
+        )
+
+        def take(data: bytes) -> None:
+            self._sink(topic, type_name, quality, data)
+
+        self._subscribed[topic] = quality
+        self._subscriptions[topic] = self._node.create_subscription(kind, topic, take, wanted, raw=True)
+
+
+def _message_class(type_name: str):
+    """Class of a message type such as `sensor_msgs/msg/JointState`; None where it is not installed, or unknown to bags.
+
+    What is unknown is not looked for either: the name comes from the network, and would choose what is imported.
+    """
+    package, _, name = type_name.partition("/msg/")
+    if not is_known(type_name):
+        return None
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError):
+        return None

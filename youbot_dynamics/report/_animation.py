@@ -1,0 +1,183 @@
+"""A drive in motion: bases to scale on their paths, as `templates/animation.html.j2` draws them.
+
+Lengths in the picture and in its data are [0.1 mm], angles [0.1 mrad]: finer than anything that is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, Footprint, PathComparison
+from youbot_dynamics.report import _drawing
+from youbot_dynamics.report._drawing import LineStyle
+
+_TICK = 1e-4  # [m, rad]
+_RATE = 25.0  # [Hz] of the samples a drive is shown with
+_MOST_SAMPLES = 1000  # of a line; a longer drive gets fewer a second
+_MAGNIFIED = 20  # times, on request
+_ASPECT = 4.0 / 3.0  # of the picture, width over height
+_LETTERS = 0.026  # size over the width of the picture
+_MOMENTS = 6  # at which the still picture shows the base
+# [m] The youBot's body is 0.58 m long and, with its wheels, 0.376 m wide, with axes 0.47 m and wheels 0.30 m apart.
+_BODY_BEYOND_AXES, _WHEEL_WIDTH = 0.055, 0.076
+
+
+class _Rider(NamedTuple):
+    """One base of the animation: name in the legend, style of its line, class in the picture, (m, 3) poses in ticks."""
+
+    name: str
+    style: LineStyle
+    kind: str
+    ticks: Vector
+    trail: str  # path data
+
+
+def ride_of(path: PathComparison) -> dict[str, Any] | None:
+    """Reference, truth and odometry of the best drive of a program, the open loop faded; None where none lasts."""
+    recorded = OPEN_LOOP in path.actual or FEEDBACK in path.actual
+    if not recorded or len(path.time) < 2 or not np.isfinite(path.desired).all():
+        return None
+    duration = float(path.time[-1] - path.time[0])
+    at = np.linspace(path.time[0], path.time[-1], max(2, min(_MOST_SAMPLES, round(duration * _RATE) + 1)))
+    riders = _riders(path, at)
+    main = next(rider for rider in riders if rider.kind == "main")
+    lines = [[_steps(axis) for axis in rider.ticks.T] for rider in riders]
+    base = path.footprint
+    reach = math.hypot(base.half_length + _BODY_BEYOND_AXES, base.half_width + _WHEEL_WIDTH / 2.0) / _TICK
+    low, high = _extent(riders, 1.25 * reach)
+    width, height = (high - low).tolist()
+    step, grid = _grid(low, high)
+    moments = np.linspace(0, len(at) - 1, _MOMENTS).round().astype(int)
+    letters = _LETTERS * width
+    return {
+        "name": path.name,
+        "duration": duration,
+        "magnified": _MAGNIFIED,
+        "run": json.dumps({"end": round(duration, 4), "magnified": _MAGNIFIED, "lines": lines}, separators=(",", ":")),
+        "riders": riders,  # the reference first: so the script expects it
+        "main": main,  # which the still picture shows
+        "footprint": _footprint(base),
+        "box": f"{low[0]:.0f} {-high[1]:.0f} {width:.0f} {height:.0f}",
+        "grid": grid,
+        "step": step,
+        "outlines": [
+            f"translate({x:.0f} {-y:.0f}) rotate({math.degrees(-yaw * _TICK):.1f})"
+            for x, y, yaw in main.ticks[moments].tolist()
+            if not math.isnan(x)
+        ],
+        "times": _times(main.ticks[moments], at[moments] - at[0], 1.08 * reach, letters),
+        "letters": f"{letters:.0f}",
+        "every": duration / (_MOMENTS - 1),
+    }
+
+
+def _steps(axis: Vector) -> list[int | None]:
+    """Steps from sample to sample of one axis (m,) in ticks, the first from 0; None where a sample is missing."""
+    there = np.isfinite(axis)
+    moved: list[int | None] = [None] * len(axis)
+    for k, step in zip(np.flatnonzero(there), np.diff(axis[there], prepend=0.0), strict=True):
+        moved[k] = int(step)
+    return moved
+
+
+def _riders(path: PathComparison, at: Vector) -> list[_Rider]:
+    """Who drives at the times `at` (m,) [s], the reference first."""
+    main = FEEDBACK if FEEDBACK in path.actual else OPEN_LOOP
+    style, words = (_drawing.FEEDBACK, "stabilised") if main == FEEDBACK else (_drawing.OPEN_LOOP, "open loop")
+    drives = [("reference (commanded)", _drawing.COMMANDED, "reference", path.desired)]
+    if main == FEEDBACK and OPEN_LOOP in path.actual:
+        drives.append((f"open loop, {path.truth}", _drawing.OPEN_LOOP, "faded", path.actual[OPEN_LOOP]))
+    drives.append((f"{words}, {path.truth}", style, "main", path.actual[main]))
+    if main in path.estimated:
+        drives.append((f"{words}, odometry", _drawing.ESTIMATED, "estimate", path.estimated[main]))
+    riders = []
+    for name, of_line, kind, poses in drives:
+        ticks = _ticks(path.time, poses, at)
+        riders.append(_Rider(name, of_line, kind, ticks, _trail(ticks)))
+    return riders
+
+
+def _ticks(time: Vector, poses: Vector, at: Vector) -> Vector:
+    """Poses (n, 3) [m, m, rad] of increasing times (n,) [s] at the times `at` (m,), in ticks, NaN where none is."""
+    unwrapped = np.array(poses, dtype=float)
+    there = np.isfinite(unwrapped[:, 2])
+    unwrapped[there, 2] = np.unwrap(unwrapped[there, 2])
+    sampled = np.column_stack([np.interp(at, time, axis) for axis in unwrapped.T])
+    sampled[~np.isfinite(sampled).all(axis=1)] = np.nan
+    rounded: Vector = np.round(sampled / _TICK)
+    return rounded
+
+
+def _trail(ticks: Vector) -> str:
+    """A path through poses (m, 3) in ticks, y up, broken where they are missing."""
+    words: list[str] = []
+    before: tuple[int, int] | None = None
+    for x, y, _ in ticks.tolist():
+        if math.isnan(x):
+            before = None
+            continue
+        point = int(x), -int(y)
+        words.append(f"M{point[0]} {point[1]}" if before is None else f"l{point[0] - before[0]} {point[1] - before[1]}")
+        before = point
+    return "".join(words)
+
+
+def _times(poses: Vector, times: Vector, ahead: float, size: float) -> list[tuple[str, str, list[str]]]:
+    """Times (m,) [s] `ahead` of poses (m, 3), in letters of that size [tick], together where they would overlap."""
+    labels: list[tuple[float, float, list[str]]] = []
+    for (x, y, yaw), time in zip(poses.tolist(), times.tolist(), strict=True):
+        if math.isnan(x):
+            continue
+        right, down = x + ahead * math.cos(yaw * _TICK), -y - ahead * math.sin(yaw * _TICK)
+        near = (told for at, below, told in labels if math.hypot(at - right, below - down) < 2.0 * size)
+        together = next(near, None)
+        if together is None:
+            labels.append((right, down, together := []))
+        together.append(f"{time:.3g}")
+    return [(f"{x:.0f}", f"{y:.0f}", told) for x, y, told in labels]
+
+
+def _footprint(base: Footprint) -> str:
+    """Body, four wheels and an arrow to the front, seen from above, as path data around the centre in ticks."""
+    length, width, radius = base.half_length / _TICK, base.half_width / _TICK, base.wheel_radius / _TICK
+    half_wheel = 0.5 * _WHEEL_WIDTH / _TICK
+    front, side = length + _BODY_BEYOND_AXES / _TICK, width - half_wheel
+    shape = _rectangle(-front, -side, 2.0 * front, 2.0 * side)
+    for x in (-length, length):
+        for y in (-width, width):
+            shape += _rectangle(x - radius, y - half_wheel, 2.0 * radius, 2.0 * half_wheel)
+    return shape + f"M{0.55 * front:.0f} {-0.4 * side:.0f}L{0.9 * front:.0f} 0L{0.55 * front:.0f} {0.4 * side:.0f}"
+
+
+def _rectangle(x: float, y: float, width: float, height: float) -> str:
+    return f"M{x:.0f} {y:.0f}h{width:.0f}v{height:.0f}h{-width:.0f}z"
+
+
+def _extent(riders: list[_Rider], margin: float) -> tuple[Vector, Vector]:
+    """Corners (2,) of a picture that shows all of them."""
+    seen = np.vstack([rider.ticks[:, :2] for rider in riders])
+    middle = (np.nanmin(seen, axis=0) + np.nanmax(seen, axis=0)) / 2.0
+    half = np.nanmax(seen, axis=0) - middle + margin
+    half = np.maximum(half, half[::-1] * np.array([_ASPECT, 1.0 / _ASPECT]))
+    return middle - half, middle + half
+
+
+def _grid(low: Vector, high: Vector) -> tuple[float, str]:
+    """Distance of grid lines [m], and the lines as path data, between two corners (2,) in ticks."""
+    rough = float(np.max(high - low)) * _TICK / 8.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= rough)
+    words = []
+    for axis in (0, 1):
+        for k in range(math.ceil(low[axis] * _TICK / step), math.floor(high[axis] * _TICK / step) + 1):
+            at = k * step / _TICK
+            if axis == 0:
+                words.append(f"M{at:.0f} {-high[1]:.0f}V{-low[1]:.0f}")
+            else:
+                words.append(f"M{low[0]:.0f} {-at:.0f}H{high[0]:.0f}")
+    return step, "".join(words)

@@ -1,0 +1,328 @@
+"""The report of an identification: one HTML file that needs no network, with verdicts, plots and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.files import write_atomically
+from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
+from youbot_dynamics.identification.export import export_all
+from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.least_squares import Whiteness, whiteness
+from youbot_dynamics.identification.pipeline import Identification
+from youbot_dynamics.identification.result import Result, versions, write_result
+from youbot_dynamics.identification.stages import STAGES
+from youbot_dynamics.report import _drawing
+from youbot_dynamics.report._page import page
+from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
+from youbot_dynamics.report._programs import program_of, statistics
+from youbot_dynamics.report._words import (
+    facts,
+    listed,
+    minus,
+    number,
+    sentence,
+    shown,
+    significant,
+)
+
+_SECTIONS = {
+    "warnings": "Warnings about the data",
+    "verdicts": "Verdicts",
+    "fits": "Fits",
+    "correlations": "Correlations",
+    "paths": "Paths",
+    "provenance": "Provenance",
+    "notes": "Notes",
+}
+_FEWEST_POINTS, _MOST_POINTS = 100, 2000  # of a line
+# The page stays below 3 MB: bytes for its plots, bytes of a plot besides its lines, and of a point of a line.
+_PLOT_BUDGET, _EMPTY_PLOT, _POINT = 2_300_000, 15_000, 14
+_PLOTS_OF_CURVE, _LINES_OF_CURVE = 3, 11
+_PLOTS_OF_PATH, _LINES_OF_DRIVE = 2, 4
+_ANIMATION = 90_000  # bytes of a path's at most
+_MOST_CURVES = 25  # drawn, shared by the stages; those of a fleet would fill the page
+_LONG = 12  # rows of verdicts beyond which a table can be folded
+_SMALLEST_P = 0.001  # told as a number
+_NEGLIGIBLE = 2e-3  # [m, rad] RMSE below which how many times smaller it became means nothing
+_EFFECTIVE = "robot.base.delay.effective_"
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Everything the report of an identification shows.
+
+    Args:
+        title: heading of the page.
+        result: findings with verdicts.
+        stages: what each stage found, with curves and correlations.
+        paths: one comparison a program.
+        provenance: where it comes from: bag, hash, clock, versions, ...
+        warnings: what is wrong with the data.
+        notes: what the reader should know, such as a recording that was cut.
+    """
+
+    title: str
+    result: Result
+    stages: tuple[StageResult, ...]
+    paths: tuple[PathComparison, ...]
+    provenance: Mapping[str, str]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def identification_page(report: Report) -> str:
+    """The report as a whole HTML document; the same bytes for the same report.
+
+    Raises:
+        ResourceError: jinja2 is not installed; or there is something to plot, and matplotlib is not.
+    """
+    most = _points_of_a_line(report)
+    programs = [program_of(path, f"p{k}", most) for k, path in enumerate(report.paths)]
+    content: dict[str, object] = {
+        "warnings": report.warnings,
+        "verdicts": _verdicts(report.result),
+        "fits": _fits(report.stages, most),
+        "correlations": [fit for stage in report.stages for fit in stage.correlations],
+        "paths": programs,
+        "provenance": report.provenance,
+        "notes": report.notes,
+    }
+    return page(
+        "identification.html.j2",
+        title=report.title,
+        robot_id=report.result.robot_id,
+        summary=summary(report.result, report.paths),
+        sections={key: title for key, title in _SECTIONS.items() if content[key] or key == "verdicts"},
+        moving=any(program["ride"] for program in programs),
+        **content,
+    )
+
+
+def write_outputs(
+    folder: Path, identification: Identification, comparisons: Sequence[PathComparison], title: str
+) -> None:
+    """Write result.yaml, result.json, exports/ and report.html into a folder, made if needed.
+
+    Each file is written whole or not at all.
+
+    Raises:
+        RecordingError: the folder cannot be written.
+        ResourceError: as `identification_page`.
+
+    Example:
+        >>> yd.write_outputs(Path("result"), found, (), "My robot")  # of the example of `identify`
+        >>> yd.load_robot(Path("result/result.yaml")).base.delay.effective_x > 0.0
+        True
+    """
+    result = identification.result
+    provenance: dict[str, str] = {}
+    for k, source in enumerate(result.sources, 1):
+        provenance |= {f"recording {k}": source.path, f"sha256 {k}": source.sha256}
+        provenance |= {f"clock {k}": source.clock} if source.clock else {}
+    report = Report(
+        title=title,
+        result=result,
+        stages=identification.stages,
+        paths=tuple(comparisons),
+        provenance={**provenance, **versions()},
+        warnings=identification.warnings,
+        notes=identification.notes,
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_result(folder, result)
+        export_all(folder, result, identification.robot, identification.products)
+        write_atomically(folder / "report.html", identification_page(report))
+    except OSError as problem:
+        raise RecordingError(
+            f"output folder {folder}", got=str(problem.strerror), expected="a folder that can be written"
+        ) from None
+
+
+def _points_of_a_line(report: Report) -> int:
+    """Samples each line of the page may have."""
+    curves = sum(len(curves) for _, curves, _ in _drawn_curves(report.stages))
+    plots = _PLOTS_OF_CURVE * curves + _PLOTS_OF_PATH * len(report.paths)
+    lines = _LINES_OF_CURVE * curves + sum(1 + _LINES_OF_DRIVE * len(path.actual) for path in report.paths)
+    points = (_PLOT_BUDGET - _EMPTY_PLOT * plots - _ANIMATION * len(report.paths)) // (_POINT * max(1, lines))
+    return max(_FEWEST_POINTS, min(_MOST_POINTS, points))
+
+
+# Verdicts.
+
+
+def _verdicts(result: Result) -> list[dict[str, Any]]:
+    """A table a stage: parameters of the robot (all findings where it has none), then what was found beside them."""
+    stages: list[dict[str, Any]] = []
+    for stage, (title, remark) in STAGES.items():
+        findings, missing = result.of_stage(stage), result.missing.get(stage)
+        if missing is not None:
+            stages.append({"title": sentence(title), "missing": missing})
+        elif findings:
+            asked, beside = _asked_and_beside(findings)
+            told = [facts(finding) for finding in findings]
+            # What holds for every finding is said once, below the table.
+            shared = [fact for fact in told[0] if all(fact in other for other in told)] if len(told) > 1 else []
+            stages.append(
+                {
+                    "title": sentence(title),
+                    "asked": asked,
+                    "beside": beside,
+                    "shared": shared,
+                    "remarks": [*shared, *([remark] if remark else [])],
+                    "folded": len(findings) > _LONG,
+                }
+            )
+    return stages
+
+
+def _asked_and_beside(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+    asked = [finding for finding in findings if finding.is_parameter] or list(findings)
+    return asked, [finding for finding in findings if finding not in asked]
+
+
+# Fits: how each model follows what was measured, and what its residual has left.
+
+
+def _drawn_curves(stages: Sequence[StageResult]) -> list[tuple[str, list[FitCurve], int]]:
+    """Curves that are drawn: stage, curves, and how many of it are left out."""
+    drawable = {stage.stage: [curve for curve in stage.fits if len(curve.time) > 1] for stage in stages}
+    some = {name: curves for name, curves in drawable.items() if curves}
+    share = _MOST_CURVES // max(1, len(some))
+    return [(name, curves[:share], max(0, len(curves) - share)) for name, curves in some.items()]
+
+
+def _fits(stages: Sequence[StageResult], most: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "title": sentence(STAGES[name].title),
+            "fits": [_fit(curve, f"{name}{k}", most) for k, curve in enumerate(curves)],
+            "left_out": left_out,
+        }
+        for name, curves, left_out in _drawn_curves(stages)
+    ]
+
+
+def _fit(curve: FitCurve, key: str, most: int) -> dict[str, Any]:
+    """One curve with its legend, plots and caption."""
+    residual = curve.measured - curve.modelled
+    rms = significant(float(np.sqrt(np.nanmean(residual**2)))) if np.isfinite(residual).any() else ""
+    spread = f"RMS residual {rms} {curve.unit}" if rms else "No residual"
+    entries = [("commanded", _drawing.COMMANDED)] if curve.reference is not None else []
+    entries += [(curve.modelled_is, _drawing.MODELLED), ("measured", _drawing.MEASURED)]
+    band = " with its 95 % band" if curve.band is not None else ""
+    lines = ", ".join(name + (band if style is _drawing.MODELLED else "") for name, style in entries)
+    label = f"{curve.title}: {curve.quantity} over time ({lines}) and residual. {spread}. {curve.caption}".strip()
+    whole = whole_plot(curve, label=label, key=key, most=most)
+    words = [curve.caption] if curve.caption else []
+    words.append(f"{spread}.")
+    beside = []
+    if has_detail(curve):
+        beside.append(detail_plot(curve, label=f"Detail. {label}", key=f"{key}d", most=most))
+        words.append("The second plot is a detail, where it changes most.")
+    if band:
+        words.append("The shaded band is the 95 % band of the model.")
+    sound = np.isfinite(residual)
+    test = curve.whiteness or (whiteness(curve.time[sound], residual[sound]) if sound.any() else None)
+    if test is not None and test.lags:
+        said = _left_over(test) + ("" if curve.whiteness else " This test is of the samples drawn here.")
+        about = f"Autocorrelation of the residual, {curve.title}: {_correlations(test)}. {said}"
+        beside.append(autocorrelation_plot(test, label=about, key=f"{key}w", low=bool(beside)))
+        words.append(said)
+    caption = " ".join(words)
+    return {"title": curve.title, "legend": entries, "whole": whole, "beside": beside, "caption": caption}
+
+
+def _left_over(test: Whiteness) -> str:
+    """What the test of a residual says."""
+    p, uneven = (
+        f"p = {significant(value, 2)}" if value >= _SMALLEST_P else f"p < {_SMALLEST_P}"
+        for value in (test.p_value, test.uneven_p_value)
+    )
+    verdict = (
+        "nothing speaks against a white residual."
+        if test.white
+        else "the residual is not white: the model lacks something that moves slower than the readings."
+    )
+    return f"Ljung-Box over {test.lags} lags: {p}, and {uneven} if the noise may change its strength: {verdict}"
+
+
+def _correlations(test: Whiteness) -> str:
+    first = ", ".join(number(r, 2) for r in test.correlations[:3])
+    return f"{first} at the first lags, bounds \u00b1{number(white_bound(test), 3)} for white noise"
+
+
+# The report in one sentence.
+
+
+def summary(result: Result, paths: Sequence[PathComparison]) -> str:
+    """How much was identified, the delays, and what feedback does to the errors."""
+    clauses = [*_counts(result), *_delays(result), *_changes(paths)]
+    return sentence("; ".join(clauses) or "nothing was identified") + "."
+
+
+def _counts(result: Result) -> list[str]:
+    """How many of the numbers of each stage were identified."""
+    counts: list[str] = []
+    for stage, (title, _) in STAGES.items():
+        findings = () if stage in result.missing else result.of_stage(stage)
+        if findings:
+            asked, _ = _asked_and_beside(findings)
+            what = f"{sum(finding.identified for finding in asked)} of {len(asked)}"
+            counts.append(f"{what}{'' if counts else ' numbers'} for the {title}")
+    return [f"identified: {listed(counts)}"] if counts else []
+
+
+def _delays(result: Result) -> list[str]:
+    """The effective delays of the base."""
+    told: list[str] = []
+    missing = []
+    for finding in result.findings:
+        if not finding.name.startswith(_EFFECTIVE):
+            continue
+        axis = finding.name.removeprefix(_EFFECTIVE)
+        if not finding.identified:
+            missing.append(axis)
+            continue
+        delay = shown(finding)
+        lead = "" if told else "95 % interval "
+        told.append(f"{minus(delay.value)} {delay.unit} in {axis} ({lead}{minus(delay.low)} to {minus(delay.high)})")
+    clauses = [f"the base follows its commands after {listed(told)}"] if told else []
+    if missing:
+        clauses.append(f"the delay{'s' * (len(missing) > 1)} in {listed(missing)} could not be identified")
+    return clauses
+
+
+def _changes(paths: Sequence[PathComparison]) -> list[str]:
+    """What feedback does to the RMSE of position and heading."""
+    tables = [(path.name, statistics(path)) for path in paths]
+    clauses = []
+    for quantity, unit in (("position", "mm"), ("heading", "mrad")):
+        changes = []
+        for name, table in tables:
+            if OPEN_LOOP in table and FEEDBACK in table:
+                before, after = (getattr(table[row], f"{quantity}_rmse") for row in (OPEN_LOOP, FEEDBACK))
+                changes.append(f"{_change(before, after, unit)} on {name}")
+        if changes:
+            lead = "with feedback instead of open loop " if quantity == "position" else ""
+            clauses.append(f"{lead}the {quantity} RMSE is {listed(changes)}")
+    return clauses
+
+
+def _change(before: float, after: float, unit: str) -> str:
+    """How many times smaller (or larger) an RMSE [m or rad] became; unit: of its thousandth."""
+    if not (np.isfinite(before) and np.isfinite(after)):
+        return "unknown"
+    if before < _NEGLIGIBLE:
+        both = after < _NEGLIGIBLE
+        return f"below {1e3 * _NEGLIGIBLE:g} {unit} both times" if both else f"up to {1e3 * after:.3g} {unit}"
+    ratio = before / max(after, 1e-9)
+    word, ratio = ("smaller", ratio) if ratio >= 1.0 else ("larger", 1.0 / ratio)
+    return f"{ratio:.{0 if ratio >= 10.0 else 1}f} times {word}"

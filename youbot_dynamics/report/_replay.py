@@ -1,0 +1,351 @@
+"""The report of `youbot replay`: estimates with 2-sigma bands, innovations, temperatures, findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+from scipy.special import gammaincinv
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.estimation.replay import ArmReplay, JointSummary, sound_innovations
+from youbot_dynamics.identification.least_squares import whiteness
+from youbot_dynamics.report._drawing import (
+    LineStyle,
+    colour,
+    drawn,
+    empty_figure,
+    name_axes,
+    plain_style,
+    svg,
+    thinned,
+)
+from youbot_dynamics.report._page import page
+from youbot_dynamics.report._plots import autocorrelation_plot
+from youbot_dynamics.report._words import number
+from youbot_dynamics.robot import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ESTIMATED = LineStyle("blue", (), 1.4, 3.0)
+_TOLD = LineStyle("vermillion", (7.0, 2.0), 1.1, 2.8)
+_PART = LineStyle("purple", (1.0, 1.3), 1.5, 3.2)
+_LIMIT = LineStyle("ink", (3.0, 2.0), 0.9, 2.6)
+_LEGEND = (
+    ("estimated, with two standard deviations to either side", ESTIMATED),
+    ("as the driver tells it", _TOLD),
+    ("bristles' part of the friction; housing", _PART),
+    ("limit of the winding", _LIMIT),
+)
+_SECTIONS = {
+    "findings": "Findings",
+    "joints": "Joints",
+    "consistency": "Does the filter know how far it is off?",
+    "estimates": "Estimates",
+    "counts": "Messages",
+    "provenance": "Provenance",
+}
+JOINT_COLUMNS = (
+    "NIS",
+    "within 95 %",
+    "refused",
+    "speed beside driver's [rad/s]",
+    "friction [N m]",
+    "hottest winding [degC]",
+    "seconds to limit",
+)
+_HEIGHT, _TWO_HIGH = 2.2, 3.4  # [in]
+_MOST = 500  # samples a line
+_WINDOWS = 100  # of a log, over each of which NIS is averaged
+_FEWEST = 20  # messages in a window
+_PROBABILITY = 0.95
+_LEAST = 1e-3  # NIS below that is drawn there
+_FARTHEST = 0.005  # share of a line that may lie beyond a plot, at either end
+_NEAR_LIMIT = 20.0  # [K] a winding that comes so near to its limit is shown with it
+
+
+class _Figure(NamedTuple):
+    plot: Markup
+    caption: str = ""
+
+
+class Line(NamedTuple):
+    """A line with a band.
+
+    Args:
+        style: how it is drawn.
+        time: (n,) [s], increasing.
+        values: (n,) NaN where unknown.
+        band_time: (s,) [s]; empty for no band.
+        middle: (s,) of the band.
+        deviation: (s,) the band is two of these to either side.
+    """
+
+    style: LineStyle
+    time: Vector
+    values: Vector
+    band_time: Vector = np.empty(0)
+    middle: Vector = np.empty(0)
+    deviation: Vector = np.empty(0)
+
+
+def replay_page(
+    title: str, replay: ArmReplay, robot: Robot, provenance: Mapping[str, str], warnings: Sequence[str]
+) -> str:
+    """The report as a whole HTML document; the same bytes for the same replay.
+
+    Args:
+        title: heading of the page.
+        replay: what is shown.
+        robot: whose arm it is.
+        provenance: where the log comes from.
+        warnings: what could not be read of it.
+
+    Raises:
+        ResourceError: jinja2 or matplotlib is not installed.
+    """
+    return page(
+        "replay.html.j2",
+        title=title,
+        robot_id=robot.robot_id,
+        summary=_summary(replay),
+        sections=_SECTIONS,
+        moving=False,
+        findings=replay.findings,
+        warnings=warnings,
+        columns=JOINT_COLUMNS,
+        joints=[(joint.joint, joint_cells(joint)) for joint in replay.summary],
+        consistency=_all_readings(replay),
+        lines=_LEGEND,
+        estimates=[(name, _joint(k, name, replay, robot)) for k, name in enumerate(replay.log.joints)],
+        counts=replay.counts,
+        provenance=provenance,
+    )
+
+
+def joint_cells(joint: JointSummary) -> tuple[str, ...]:
+    """What a table says of a joint, one text for each of JOINT_COLUMNS."""
+    return (
+        f"{joint.nis:.2f}",
+        f"{100.0 * joint.coverage:.0f} %",
+        str(joint.refused),
+        f"{joint.speed_difference:.3g}",
+        f"{joint.friction:.2f}",
+        f"{joint.winding:.0f} \u00b1 {joint.winding_deviation:.0f}",
+        f"{joint.seconds_to_limit:.0f}" if math.isfinite(joint.seconds_to_limit) else "never",
+    )
+
+
+def _summary(replay: ArmReplay) -> str:
+    log, findings = replay.log, len(replay.findings)
+    return (
+        f"{replay.counts['messages taken in']} of {len(log.stamp)} messages of {log.stamp[-1] - log.stamp[0]:.1f} s "
+        f"were filtered and {int(replay.track.refused.sum())} readings refused; "
+        f"{findings or 'no'} {'finding' if findings == 1 else 'findings'}."
+    )
+
+
+def _all_readings(replay: ArmReplay) -> _Figure | None:
+    """NIS of all joints together; None without a reading."""
+    track = replay.track
+    rows = track.taken & (track.readings > 0)
+    nis = consistency(_time(replay)[rows], track.nis[rows], track.readings[rows].astype(float))
+    if not len(nis.time):
+        return None
+    share = f"{100.0 * nis.within:.0f} %"
+    label = f"NIS of all readings; {share} of the windows lie within the 95 % bounds"
+    words = (
+        "NIS of all joints together, averaged over windows; the green band holds 95 % of them where the filter knows "
+        f"how far it is off and its innovations are white. Here: {share}."
+    )
+    return _Figure(_nis_plot(nis, label=label, key="nis"), words)
+
+
+def _joint(k: int, name: str, replay: ArmReplay, robot: Robot) -> list[_Figure]:
+    """Figures of joint k: position with its innovation, speed, friction, temperatures, NIS, autocorrelation."""
+    log, track, deviations, time = replay.log, replay.track, replay.deviations, _time(replay)
+    sound = sound_innovations(track, k)
+    innovation, expected = 1e3 * track.innovation[sound, k], 1e3 * np.sqrt(track.innovation_variance[sound, k])
+    positions = [
+        _told(k, replay, log.position, track.taken),
+        _banded(k, replay, track.position, deviations.position),
+    ]
+    off = Line(ESTIMATED, time[sound], innovation, time[sound], np.zeros(len(expected)), expected)
+    label = f"{name}: position over time, and its innovation within two deviations"
+    figures = [_Figure(_position_plot(positions, off, label=label, key=f"q{k}"))]
+
+    told = _told(k, replay, log.velocity, track.taken & np.isfinite(track.position[:, k]))
+    speeds = [*([told] if len(told.time) else []), _banded(k, replay, track.speed, deviations.speed)]
+    figures.append(_Figure(_lines_plot(speeds, "speed [rad/s]", label=f"{name}: speed over time", key=f"v{k}")))
+
+    frictions = [
+        _banded(k, replay, track.friction_torque, deviations.friction),
+        _banded(k, replay, replay.bristle_torque, deviations.bristle, _PART),
+    ]
+    label = f"{name}: friction torque, and the bristles' part of it, over time"
+    figures.append(_Figure(_lines_plot(frictions, "friction [N m]", label=label, key=f"f{k}")))
+    return [*figures, _warmth(k, name, replay, robot), *_innovations(k, name, replay)]
+
+
+def _warmth(k: int, name: str, replay: ArmReplay, robot: Robot) -> _Figure:
+    heat = replay.heat
+    time = heat.time - replay.log.stamp[0]
+    winding, housing = heat.winding[:, k], heat.housing[:, k]
+    lines = [
+        Line(_PART, time, housing, time, housing, heat.housing_deviation[:, k]),
+        Line(ESTIMATED, time, winding, time, winding, heat.winding_deviation[:, k]),
+    ]
+    limit = robot.arm.joints[k].motor.winding_temperature_limit
+    if np.max(winding + 2.0 * heat.winding_deviation[:, k]) > limit - _NEAR_LIMIT:
+        lines.append(Line(_LIMIT, time[[0, -1]], np.full(2, limit)))
+    label = f"{name}: temperatures of winding and housing over time"
+    plot = _lines_plot(lines, "winding and housing [degC]", label=label, key=f"t{k}")
+    return _Figure(plot, f"The winding may have {limit:.0f} degC.")
+
+
+def _innovations(k: int, name: str, replay: ArmReplay) -> list[_Figure]:
+    """NIS over time, and how innovations follow themselves."""
+    track, sound = replay.track, sound_innovations(replay.track, k)
+    if not sound.any():
+        return []
+    time = _time(replay)[sound]
+    normal = track.innovation[sound, k] / np.sqrt(track.innovation_variance[sound, k])
+    nis = consistency(time, normal**2, np.ones(len(normal)))
+    plot = _nis_plot(nis, label=f"{name}: NIS over time with its 95 % bounds", key=f"n{k}")
+    figures = [_Figure(plot, f"{100.0 * nis.within:.0f} % within the bounds.")]
+    test = whiteness(time, normal)
+    if test.lags == 0:
+        return figures
+    r1, r2, r3 = (number(value, 2) for value in test.correlations[:3])
+    plot = autocorrelation_plot(test, label=f"{name}: autocorrelation of the innovation", key=f"a{k}")
+    words = f"Ljung-Box Q = {number(test.q, 0)} over {test.lags} lags; r\u2081 = {r1}, r\u2082 = {r2}, r\u2083 = {r3}."
+    verdict = "White." if test.white else "Not white: vibration, jitter of the stamps, or a model that lacks something."
+    return [*figures, _Figure(plot, f"{words} {verdict}")]
+
+
+def _time(replay: ArmReplay) -> Vector:
+    times: Vector = replay.log.stamp - replay.log.stamp[0]
+    return times
+
+
+def _told(k: int, replay: ArmReplay, readings: Vector, among: NDArray[np.bool_]) -> Line:
+    """Readings (t, n) of joint k where they are, among some of the messages (t,)."""
+    rows = np.flatnonzero(among & np.isfinite(readings[:, k]))
+    return Line(_TOLD, _time(replay)[rows], readings[rows, k])
+
+
+def _banded(k: int, replay: ArmReplay, values: Vector, deviation: Vector, style: LineStyle = ESTIMATED) -> Line:
+    """Values (t, n) of joint k with deviations (s, n) at some of the messages."""
+    time, taken = _time(replay), replay.track.taken
+    rows = np.flatnonzero(taken & np.isfinite(values[:, k]))
+    stops = replay.deviations.row
+    use = taken[stops] & np.isfinite(deviation[:, k]) & np.isfinite(values[stops, k])
+    at = stops[use]
+    return Line(style, time[rows], values[rows, k], time[at], values[at, k], deviation[use, k])
+
+
+class Consistency(NamedTuple):
+    """NIS over time.
+
+    Args:
+        time: (w,) middles of the windows [s].
+        nis: (w,) mean for each reading.
+        low: (w,) lower end of the 95 % of a filter that knows how far it is off.
+        high: (w,) upper end.
+    """
+
+    time: Vector
+    nis: Vector
+    low: Vector
+    high: Vector
+
+    @property
+    def within(self) -> float:
+        """Share of the windows between the bounds; NaN without windows."""
+        return float(np.mean((self.nis >= self.low) & (self.nis <= self.high))) if len(self.nis) else float("nan")
+
+
+def consistency(time: Vector, squares: Vector, readings: Vector) -> Consistency:
+    """Average sums of squared innovations over windows: N readings give chi-squared of N degrees, over N.
+
+    Args:
+        time: (m,) [s], increasing.
+        squares: (m,) sums of squared innovations over variances.
+        readings: (m,) how many each sum has.
+    """
+    windows = max(1, min(_WINDOWS, len(time) // _FEWEST))
+    parts = [part for part in np.array_split(np.arange(len(time)), windows) if len(part) and readings[part].sum() > 0]
+    count = np.array([readings[part].sum() for part in parts])
+    tail = 0.5 * (1.0 - _PROBABILITY)
+    low, high = (2.0 * gammaincinv(0.5 * count, p) / count if len(parts) else count for p in (tail, 1.0 - tail))
+    middles = np.array([0.5 * (time[part[0]] + time[part[-1]]) for part in parts])
+    return Consistency(middles, np.array([squares[part].sum() for part in parts]) / count, low, high)
+
+
+# Plots: `<svg>` elements; `label` and `key` as in `_plots`.
+
+
+def _lines_plot(lines: Sequence[Line], quantity: str, *, label: str, key: str) -> Markup:
+    with plain_style():
+        figure = empty_figure(_HEIGHT)
+        axes = figure.subplots()
+        _draw(axes, lines)
+        name_axes(axes, quantity, "time [s]")
+        return svg(figure, label, key)
+
+
+def _position_plot(lines: Sequence[Line], innovation: Line, *, label: str, key: str) -> Markup:
+    """Position above, innovation within its 2-sigma band below."""
+    with plain_style():
+        figure = empty_figure(_TWO_HIGH)
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1.0))
+        _draw(upper, lines)
+        name_axes(upper, "position [rad]")
+        _draw(lower, [innovation])
+        name_axes(lower, "innovation [mrad]", "time [s]")
+        return svg(figure, label, key)
+
+
+def _nis_plot(nis: Consistency, *, label: str, key: str) -> Markup:
+    """NIS over time with its 95 % bounds."""
+    with plain_style():
+        figure = empty_figure(_HEIGHT)
+        axes = figure.subplots()
+        axes.fill_between(nis.time, nis.low, nis.high, color=colour("green"), alpha=0.25, linewidth=0.0)
+        axes.axhline(1.0, color=colour("axis"), linewidth=0.6)
+        axes.plot(nis.time, np.maximum(nis.nis, _LEAST), marker=".", markersize=3.0, **drawn(ESTIMATED))
+        axes.set_yscale("log")
+        lowest, highest = float(np.min(nis.nis, initial=0.2)), float(np.max(nis.nis, initial=5.0))
+        axes.set_ylim(max(_LEAST, 0.5 * lowest), 2.0 * highest)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.minorticks_off()
+        name_axes(axes, "NIS for each reading [1]", "time [s]")
+        return svg(figure, label, key)
+
+
+def _draw(axes: Axes, lines: Sequence[Line]) -> None:
+    for line in lines:
+        if len(line.band_time):
+            half = 2.0 * line.deviation
+            at, low, high = thinned(_MOST, line.band_time, line.middle - half, line.middle + half)
+            axes.fill_between(at, low, high, color=colour(line.style.colour), alpha=0.25, linewidth=0.0, zorder=2.4)
+        if len(line.time):
+            axes.plot(*thinned(_MOST, line.time, line.values), **drawn(line.style))
+    axes.set_ylim(*reach(lines))
+
+
+def reach(lines: Sequence[Line]) -> tuple[float, float]:
+    """From where to where a plot goes: all but the farthest of lines and bands, for a band is wide where all begins."""
+    parts = [line.values for line in lines]
+    parts += [line.middle + 2.0 * side * line.deviation for line in lines for side in (-1.0, 1.0)]
+    ends = [np.nanquantile(part, (_FARTHEST, 1.0 - _FARTHEST)) for part in parts if np.isfinite(part).any()]
+    if not ends:
+        return 0.0, 1.0
+    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
+    margin = 0.08 * (high - low) or max(1e-3, 0.1 * abs(low))
+    return low - margin, high + margin

@@ -1,0 +1,93 @@
+"""Findings in words: units worth reading, digits worth writing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from youbot_dynamics.identification.finding import Finding
+
+_NOT_AVAILABLE = "\u2013"
+_HUGE = 1e7  # from which digits before the point would only fill the table
+_MILLI = 1.0  # [s] below which times are told in milliseconds
+
+
+class Shown(NamedTuple):
+    """A finding as it is written down.
+
+    Args:
+        name: without the prefix of the robot's parameters.
+        value: with the digits its interval is worth, "" where there is none.
+        low: end of the 95 % interval, "" where there is none.
+        high: other end.
+        unit: of the three, "" for none.
+    """
+
+    name: str
+    value: str
+    low: str
+    high: str
+    unit: str
+
+
+def shown(finding: Finding) -> Shown:
+    """Name, value and interval of a finding as text, with a plain hyphen for minus."""
+    estimate = finding.estimate
+    small = estimate.unit == "s" and not abs(estimate.value) >= _MILLI
+    scale, unit = (1e3, "ms") if small else (1.0, estimate.unit if estimate.unit != "1" else "")
+    half = 0.5 * scale * (estimate.interval[1] - estimate.interval[0])
+    value, low, high = (rounded(scale * number, half) for number in (estimate.value, *estimate.interval))
+    return Shown(finding.name.removeprefix("robot."), value, low, high, unit)
+
+
+def facts(finding: Finding) -> list[str]:
+    """What else is known of a finding: what it rests on, where it holds, further numbers."""
+    known = [f"{finding.samples} samples"] if finding.samples else []
+    known += [f"holds for {finding.valid_for}"] if finding.valid_for else []
+    for name, value in finding.details.items():
+        said = str(value) if isinstance(value, str) else f"{value:g}" if value.is_integer() else significant(value)
+        known += [f"{name} {said}"] if said not in ("", _NOT_AVAILABLE) else []
+    return known
+
+
+def rounded(value: float, half: float) -> str:
+    """A value with two digits of the half-width of its interval; three where that is not known; "" for NaN."""
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "inf" if value > 0.0 else "-inf"
+    if not math.isfinite(half) or half <= 0.0 or abs(value) >= _HUGE:
+        return f"{value:.3g}"
+    return _unsigned_zero(f"{value:.{max(0, 1 - math.floor(math.log10(half)))}f}")
+
+
+def number(value: float, decimals: int) -> str:
+    """A number with that many decimals and a true minus sign; a dash where there is none."""
+    return _NOT_AVAILABLE if math.isnan(value) else minus(_unsigned_zero(f"{value:.{decimals}f}"))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits and no exponent, down to 1e-6."""
+    if not math.isfinite(value) or value == 0.0:
+        return number(value, 0)
+    return number(value, min(8, max(0, digits - 1 - math.floor(math.log10(abs(value))))))
+
+
+def minus(digits: str) -> str:
+    """Digits as a page writes them: a true minus sign and a true sign of infinity; a dash where there are none."""
+    return digits.replace("inf", "\u221e").replace("-", "\u2212") or _NOT_AVAILABLE
+
+
+def _unsigned_zero(digits: str) -> str:
+    return digits[1:] if digits.startswith("-") and not digits.strip("-0.") else digits
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Words joined by commas and a final "and"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def sentence(words: str) -> str:
+    """Words with a capital at the front."""
+    return words[:1].upper() + words[1:]

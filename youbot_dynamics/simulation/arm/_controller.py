@@ -1,0 +1,363 @@
+"""The motor controllers of the arm: ramps, and a cascade from position over speed to current, at 1 kHz.
+
+    wanted speed = ahead + position_gain (reference - q)
+    current      = velocity_gain (wanted - v) + integral,    integral' = integral_gain (wanted - v)
+
+within the limits of the current and of the supply's 24 V, where the integral waits. It also waits where a joint that
+shall rest is within `tolerance` of its reference: friction holds it there, and an integral that goes on would make it
+hunt.
+
+Position and velocity commands pass the ramp generator. A position is followed without `ahead`, so that the joint lags
+its ramp by 1 / position_gain = 47 ms (logs of the H-BRS thesis 2018: 45 to 49 ms at joint 4); a trajectory hands its
+speed ahead. The controllers read their own encoder and Hall sensors: position and speed without the driver's quanta.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.robot import Robot
+
+# Coefficients of s^0 ... s^5 (rows) from position, speed and acceleration at 0, then at 1 (columns).
+_QUINTIC = 0.5 * np.array(
+    [
+        [2, 0, 0, 0, 0, 0],
+        [0, 2, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0],
+        [-20, -12, -3, 20, -8, 1],
+        [30, 16, 3, -30, 14, -2],
+        [-12, -6, -1, 12, -6, 1],
+    ]
+)
+# d/ds of s^1 ... s^5 (rows) at places from 0 to 1 (columns).
+_SLOPES = np.array([k * np.linspace(0.0, 1.0, 11) ** (k - 1) for k in range(1, 6)])
+FASTEST = 1000.0  # [rad/s] chosen: 600 times what the joints can; faster is a mistake
+_CUBIC = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [-3, -2, 3, -1], [2, 1, -2, 1]])
+
+
+@dataclass(frozen=True, eq=False)
+class JointTrajectory:
+    """m >= 1 knots of n joints, joined as FollowJointTrajectory's drivers join them.
+
+    Positions alone: by straight lines; with velocities: by cubics; with accelerations too: by quintics.
+
+    Args:
+        times: (m,) after the start [s], not negative, strictly increasing.
+        positions: (m, n) [rad].
+        velocities: (m, n) [rad/s], or None.
+        accelerations: (m, n) [rad/s2], or None; only with velocities.
+
+    Raises:
+        InputError: a wrong shape, a number that is not finite, times that do not increase, or accelerations alone.
+    """
+
+    times: Vector
+    positions: Vector
+    velocities: Vector | None = None
+    accelerations: Vector | None = None
+
+    def __post_init__(self) -> None:
+        """Check the knots and keep them read-only."""
+        times = array("times", self.times, (None,)).copy()
+        if len(times) == 0:
+            raise InputError("times", got="no knot", expected="at least one")
+        if times[0] < 0.0 or np.any(np.diff(times) <= 0.0):
+            raise InputError("times", got=str(times), expected="times from 0 on that strictly increase")
+        positions = array("positions", self.positions, (len(times), None)).copy()
+        object.__setattr__(self, "times", read_only(times))
+        object.__setattr__(self, "positions", read_only(positions))
+        if self.accelerations is not None and self.velocities is None:
+            raise InputError("accelerations", got="no velocities beside them", expected="both or velocities alone")
+        for name in ("velocities", "accelerations"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, read_only(array(name, value, positions.shape).copy()))
+
+    def beginning_at(self, position: ArrayLike) -> JointTrajectory:
+        """Same trajectory with a knot at rest in front, where its first one comes later than its start.
+
+        Args:
+            position: (n,) of the joints when it starts [rad].
+        """
+        if self.times[0] == 0.0:
+            return self
+        first = array("position", position, (self.positions.shape[1],))[None]
+        still = np.zeros_like(first)
+        return JointTrajectory(
+            np.concatenate([[0.0], self.times]),
+            np.concatenate([first, self.positions]),
+            None if self.velocities is None else np.concatenate([still, self.velocities]),
+            None if self.accelerations is None else np.concatenate([still, self.accelerations]),
+        )
+
+    def check_speeds(self, position: ArrayLike) -> None:
+        """Refuse what no arm could be meant to follow.
+
+        Args:
+            position: (n,) of the joints now, as if it started [rad].
+
+        Raises:
+            InputError: speeds on the way that are above `FASTEST` or overflow.
+        """
+        with np.errstate(all="ignore"):
+            whole = self.beginning_at(position)
+            speeds = np.abs(whole.pieces()[:, :, 1:] @ _SLOPES) / np.diff(whole.times)[:, None, None]
+        slow = speeds <= FASTEST
+        if not slow.all():
+            piece, joint, _ = np.argwhere(~slow)[0]
+            raise InputError(
+                f"trajectory, joint {joint + 1} on the way to {whole.times[piece + 1]:g} s",
+                got=f"speeds of up to {speeds[piece, joint].max():.3g} rad/s",
+                expected=f"at most {FASTEST:g} rad/s",
+            )
+
+    def pieces(self) -> Vector:
+        """Coefficients (m - 1, n, 6) of each piece in powers of its own time s in 0..1."""
+        steps = np.diff(self.times)[:, None]
+        p = self.positions
+        out = np.zeros((len(steps), p.shape[1], 6))
+        if self.velocities is None:
+            out[:, :, 0], out[:, :, 1] = p[:-1], p[1:] - p[:-1]
+            return out
+        v = self.velocities
+        ends = [p[:-1], v[:-1] * steps, p[1:], v[1:] * steps]
+        powers = _CUBIC
+        if self.accelerations is not None:
+            a = self.accelerations
+            ends = [*ends[:2], a[:-1] * steps**2, *ends[2:], a[1:] * steps**2]
+            powers = _QUINTIC
+        out[:, :, : len(ends)] = np.einsum("ke,emn->mnk", powers, np.array(ends))
+        return out
+
+
+@compiled
+def piece_at(times: Vector, time: float) -> int:
+    """Index of the piece of `times` (m,) that holds `time` [s], not before the first; m - 1 from the end on."""
+    low, high = 0, len(times)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if time >= times[middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def point_of(times: Vector, pieces: Vector, last: Vector, piece: int, time: float, joint: int) -> tuple[float, float]:
+    """Position [rad] and speed [rad/s] of one joint at `time` [s]; after the end it rests at the last knot.
+
+    Args:
+        times: (m,) [s].
+        pieces: (m - 1, n, 6).
+        last: (n,) last knot [rad].
+        piece: that of `piece_at`.
+        time: since the start [s].
+        joint: its index.
+    """
+    if piece >= len(times) - 1:
+        return last[joint], 0.0
+    length = times[piece + 1] - times[piece]
+    s = (time - times[piece]) / length
+    c = pieces[piece, joint]
+    position = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
+    speed = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
+    return position, speed / length
+
+
+STEP = 1e-3  # [s] cycle of the bus to the motor controllers
+SUPPLY = 24.0  # [V] of the batteries: KUKA youBot manual
+TORQUE, POSITION_MODE, VELOCITY, TRAJECTORY = range(4)
+
+# Columns of the constants of the controllers (n, 7).
+POSITION_GAIN, VELOCITY_GAIN, INTEGRAL_GAIN, CURRENT_LIMIT, SPEED_LIMIT, RAMP, TOLERANCE = range(7)
+# Columns of what the controllers remember (n, 5): what was commanded, the ramp, the integral, the current.
+COMMAND, REFERENCE, RAMP_SPEED, INTEGRAL, CURRENT = range(5)
+
+_RAMP_OF_MOTOR = 2000.0 * 2.0 * math.pi / 60.0  # [rad/s2] default of the ramp generator, 2000 rpm a second
+_POSITION_GAIN = 21.0  # [1/s]
+_BANDWIDTH = 80.0  # [1/s] of the speed loop on the joint's own inertia: chosen
+_INTEGRAL_RATE = 20.0  # [1/s] chosen
+_TOLERANCE_OF_MOTOR = 50.0 * 2.0 * math.pi / 4000.0  # [rad] 50 ticks of the encoder: chosen
+
+
+def controllers_of(robot: Robot) -> Vector:
+    """Constants (n, 7) of the controllers as set for a robot as its sheets describe it.
+
+    Its arm's inertias in the middle of their travel and its torque constants set the gains; the real joints differ.
+    """
+    model = robot.arm.model()
+    limits = model.tree.limits
+    middle = np.array([0.5 * (limit.lower + limit.upper) for limit in limits])
+    inertia = np.diag(model.tree.mass_matrix(middle))
+    ratio = np.array([joint.motor.gear_ratio for joint in robot.arm.joints])
+    at_joint = ratio * np.array([joint.motor.torque_constant for joint in robot.arm.joints])
+    gain = _BANDWIDTH * inertia / at_joint
+    return np.column_stack(
+        [
+            np.full(len(ratio), _POSITION_GAIN),
+            gain,
+            _INTEGRAL_RATE * gain,
+            [joint.motor.current_limit for joint in robot.arm.joints],
+            [limit.velocity for limit in limits],
+            _RAMP_OF_MOTOR / ratio,
+            _TOLERANCE_OF_MOTOR / ratio,
+        ]
+    )
+
+
+@compiled
+def ramp_to_position(
+    reference: float, speed: float, target: float, speed_limit: float, ramp: float, dt: float
+) -> tuple[float, float]:
+    """Reference [rad] and its speed [rad/s] one step on: trapezoids of speed that end at the target without overshoot.
+
+    Args:
+        reference: [rad].
+        speed: of the reference [rad/s].
+        target: [rad].
+        speed_limit: [rad/s].
+        ramp: acceleration [rad/s2].
+        dt: [s].
+    """
+    ahead = target - reference
+    left, once = abs(ahead), ramp * dt
+    # The fastest speed from which steps of `once` end at the target: whole steps, and a share of one in each of them.
+    steps = left / (once * dt)
+    whole = math.floor(math.sqrt(0.25 + 2.0 * steps) - 0.5)
+    fastest = once * (whole + (steps - 0.5 * whole * (whole + 1.0)) / (whole + 1.0))
+    wanted = math.copysign(min(fastest, speed_limit), ahead)
+    speed = ramp_to_speed(speed, wanted, ramp, dt)
+    if speed == wanted and left <= once * dt:
+        return target, speed
+    return reference + speed * dt, speed
+
+
+@compiled
+def ramp_to_speed(speed: float, wanted: float, ramp: float, dt: float) -> float:
+    """Speed [rad/s] one step of `dt` [s] on towards `wanted` [rad/s], changing by `ramp` [rad/s2] at most."""
+    once = ramp * dt
+    return wanted if abs(wanted - speed) <= once else speed + math.copysign(once, wanted - speed)
+
+
+@compiled
+def limited(current: float, limit: float, back_emf: float, resistance: float) -> float:
+    """Current [A] that a controller can give of the one it wants: within what the supply drives, then its own limit.
+
+    Args:
+        current: wanted [A].
+        limit: [A].
+        back_emf: of the motor [V].
+        resistance: of its winding, as warm as it is [Ohm].
+    """
+    lowest, highest = (-SUPPLY - back_emf) / resistance, (SUPPLY - back_emf) / resistance
+    return min(max(min(max(current, lowest), highest), -limit), limit)
+
+
+@compiled
+def control(
+    mode: int,
+    position: float,
+    speed: float,
+    ahead: float,
+    back_emf: float,
+    resistance: float,
+    dt: float,
+    constants: Vector,
+    memory: Vector,
+) -> None:
+    """Set the current of one joint for the next step.
+
+    Args:
+        mode: one of the four.
+        position: of the joint [rad].
+        speed: of the joint [rad/s].
+        ahead: speed of the trajectory [rad/s]; in TRAJECTORY mode, where REFERENCE holds its position.
+        back_emf: of the motor [V].
+        resistance: of its winding [Ohm].
+        dt: [s].
+        constants: (7,) of the controller.
+        memory: (5,) of the controller; changed. COMMAND is a current [A], a position [rad] or a speed [rad/s].
+    """
+    limit = constants[CURRENT_LIMIT]
+    if mode == TORQUE:
+        memory[CURRENT] = limited(memory[COMMAND], limit, back_emf, resistance)
+        memory[INTEGRAL] = memory[CURRENT]  # a later mode goes on from here
+        return
+    resting = False
+    if mode == VELOCITY:
+        top = constants[SPEED_LIMIT]
+        asked = min(max(memory[COMMAND], -top), top)
+        memory[RAMP_SPEED] = ramp_to_speed(memory[RAMP_SPEED], asked, constants[RAMP], dt)
+        wanted = memory[RAMP_SPEED]
+    else:
+        if mode == POSITION_MODE:
+            memory[REFERENCE], memory[RAMP_SPEED] = ramp_to_position(
+                memory[REFERENCE], memory[RAMP_SPEED], memory[COMMAND], constants[SPEED_LIMIT], constants[RAMP], dt
+            )
+            moving = memory[RAMP_SPEED]
+        else:
+            memory[RAMP_SPEED] = ahead
+            moving = ahead
+        off = memory[REFERENCE] - position
+        wanted = ahead + constants[POSITION_GAIN] * off
+        resting = moving == 0.0 and abs(off) < constants[TOLERANCE]
+    missing = wanted - speed
+    needed = constants[VELOCITY_GAIN] * missing + memory[INTEGRAL]
+    memory[CURRENT] = limited(needed, limit, back_emf, resistance)
+    if not resting and (memory[CURRENT] == needed or needed * missing < 0.0):
+        memory[INTEGRAL] += constants[INTEGRAL_GAIN] * missing * dt
+
+
+@compiled
+def control_cycle(
+    mode: int,
+    times: Vector,
+    pieces: Vector,
+    last: Vector,
+    elapsed: float,
+    position: Vector,
+    speed: Vector,
+    back_emf: Vector,
+    resistance: Vector,
+    constants: Vector,
+    memory: Vector,
+) -> None:
+    """Set the currents of n joints for the cycle of 1 ms that begins now.
+
+    Args:
+        mode: one of the four.
+        times: (m,) knots of the trajectory [s], any in other modes.
+        pieces: (m - 1, n, 6) of the trajectory.
+        last: (n,) its last knot [rad].
+        elapsed: time since its start, when the cycle begins [s].
+        position: (n,) [rad].
+        speed: (n,) [rad/s].
+        back_emf: (n,) of the motors [V].
+        resistance: (n,) of their windings, as warm as they are [Ohm].
+        constants: (n, 7) of the controllers.
+        memory: (n, 5) of the controllers; changed, its column CURRENT is what drives the cycle [A].
+    """
+    now = elapsed + STEP
+    piece = piece_at(times, now) if mode == TRAJECTORY else 0
+    for i in range(len(memory)):
+        ahead = 0.0
+        if mode == TRAJECTORY:
+            memory[i, REFERENCE], ahead = point_of(times, pieces, last, piece, now, i)
+        control(mode, position[i], speed[i], ahead, back_emf[i], resistance[i], STEP, constants[i], memory[i])
+
+
+def told_share(lag: float) -> float:
+    """Share of the way to the true speed that the speed the driver is told goes in one cycle.
+
+    Args:
+        lag: time constant of the motor controllers' filter [s], 0 for none.
+    """
+    return 1.0 if lag <= 0.0 else -math.expm1(-STEP / lag)

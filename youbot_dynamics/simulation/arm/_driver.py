@@ -1,0 +1,349 @@
+"""The arm's driver: takes commands, drives the motor controllers in cycles of 1 ms, reports at 50 Hz.
+
+It is one for every plant. What moves behind it is an `ArmPhysics`: the twin's compiled loop, or MuJoCo.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array, scalar
+from youbot_dynamics.dynamics.arm import ArmModel
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.robot import Robot
+from youbot_dynamics.simulation.arm import _controller as controller
+from youbot_dynamics.simulation.arm._controller import FASTEST, JointTrajectory
+from youbot_dynamics.simulation.arm._readings import ArmReading, ArmSampler, TemperatureReading, VoltageReading
+from youbot_dynamics.simulation.truth import ArmTruth
+
+# Where the driver's limits let the arm fold itself; youbot-manipulator.cfg, limits of joints 1 to 5.
+FOLDED = (0.01007, 0.01007, -0.01571, 0.02212, 0.11062)  # [rad]
+
+_LOOP = 0.02  # [s] period of the driver's loop over ROS
+
+
+class Order(NamedTuple):
+    """What the motor controllers have to do until further notice, as `_controller.control_cycle` takes it.
+
+    Args:
+        mode: one of the four of `_controller`.
+        times: (m,) knots of the trajectory [s]; an old one in other modes.
+        pieces: (m - 1, n, 6) of the trajectory.
+        last: (n,) its last knot [rad].
+        elapsed: time since its start [s].
+    """
+
+    mode: int
+    times: Vector
+    pieces: Vector
+    last: Vector
+    elapsed: float
+
+
+class ArmPhysics(Protocol):
+    """An arm of n joints that moves in cycles of `_controller.STEP`; every array is (n,) and the caller's to keep.
+
+    Before each cycle it lets `_controller.control_cycle` set the currents, which it holds over the cycle.
+    """
+
+    @property
+    def position(self) -> Vector:
+        """True positions (n,) [rad]."""
+
+    @property
+    def speed(self) -> Vector:
+        """True speeds (n,) [rad/s]."""
+
+    @property
+    def told_speed(self) -> Vector:
+        """Speeds (n,) behind the lag of the motor controllers [rad/s]; see `_controller.told_share`."""
+
+    @property
+    def winding(self) -> Vector:
+        """True temperatures of the windings (n,) [degC]."""
+
+    @property
+    def housing(self) -> Vector:
+        """True temperatures of the motor housings (n,) [degC]."""
+
+    def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
+        """Move on.
+
+        Args:
+            order: what to do; its `elapsed` is that at the first cycle.
+            controllers: (n, 7) constants of the motor controllers.
+            memory: (n, 5) of the motor controllers, changed; its column CURRENT holds the currents [A].
+            steps: number of cycles.
+
+        Raises:
+            InputError: a motion without bounds.
+        """
+
+
+class ArmDriver:
+    """The arm behind its driver, in simulated time; it holds its position from the start.
+
+    Time runs in whole cycles of 1 ms: what happens does not depend on how `advance` is called. A command takes effect
+    after the truth's `command_delay`; all but torques wait for the driver's 50 Hz loop before. It holds until the
+    next one: the driver has no watchdog. Signs and zeros are those of urdf/youbot.urdf.
+
+    Args:
+        truth: the arm as it is.
+        robot: as its sheets describe it: gains of the controllers, constants and quanta of the driver.
+        model: `truth.model(robot)`.
+        physics: what moves, at rest.
+        seed: of the noise; equal seeds and calls give equal bits.
+        start: simulated time [s].
+    """
+
+    def __init__(
+        self, truth: ArmTruth, robot: Robot, model: ArmModel, physics: ArmPhysics, seed: int, start: float = 0.0
+    ) -> None:
+        self.truth = truth
+        self.model = model
+        self._physics = physics
+        self._start = start
+        self._cycle = 0
+        self._sampler = ArmSampler(truth, robot, seed)
+        self._controllers = controller.controllers_of(robot)
+        self._told_of_current = np.array(
+            [joint.motor.gear_ratio * joint.motor.torque_constant for joint in robot.arm.joints]
+        )
+        self._one_rpm = 2.0 * math.pi / 60.0 / np.array([joint.motor.gear_ratio for joint in robot.arm.joints])
+        n = model.tree.nv
+        self._memory = np.zeros((n, 5))
+        # It has been holding itself for long: the integral carries its weight.
+        at = physics.position
+        self._memory[:, controller.CURRENT] = model.tree.gravity_forces(at) / torque_of_current(model)
+        self._memory[:, controller.INTEGRAL] = self._memory[:, controller.CURRENT]
+        self._pending: deque[tuple[int, int, Any]] = deque()
+        self._mode = controller.POSITION_MODE
+        self._trajectory = JointTrajectory(np.zeros(1), at[None])
+        self._pieces = self._trajectory.pieces()
+        self._trajectory_cycle = 0
+        self._hold()
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]: at most 1 ms before the one last asked for."""
+        return self._start + self._cycle * controller.STEP
+
+    @property
+    def position(self) -> Vector:
+        """True positions (5,) [rad]."""
+        return self._physics.position
+
+    @property
+    def speed(self) -> Vector:
+        """True speeds (5,) [rad/s]."""
+        return self._physics.speed
+
+    @property
+    def winding(self) -> Vector:
+        """True temperatures of the windings (5,) [degC]."""
+        return self._physics.winding
+
+    @property
+    def housing(self) -> Vector:
+        """True temperatures of the motor housings (5,) [degC]."""
+        return self._physics.housing
+
+    @property
+    def current(self) -> Vector:
+        """True currents of the motors (5,) [A], held over the last cycle."""
+        return self._memory[:, controller.CURRENT].copy()
+
+    @property
+    def torque(self) -> Vector:
+        """True torques of the motors at the joints (5,) [N m]."""
+        return torque_of_current(self.model) * self.current
+
+    @property
+    def reference(self) -> Vector:
+        """Where ramp or trajectory want the joints now (5,) [rad]; of old in other modes."""
+        return self._memory[:, controller.REFERENCE].copy()
+
+    def command_positions(self, position: ArrayLike, time: float | None = None) -> None:
+        """Go to a position along the ramps.
+
+        Args:
+            position: (5,) [rad].
+            time: of reception [s], now if not given.
+
+        Raises:
+            InputError: a wrong shape, a number that is not finite, or a position beyond the limits: as the driver, the
+                arm refuses the whole command.
+        """
+        self._queue(controller.POSITION_MODE, reachable("position", position, self.model), time)
+
+    def command_velocities(self, velocity: ArrayLike, time: float | None = None) -> None:
+        """Turn with speeds (5,) [rad/s], reached by the ramps and cut at the joints' largest; counted in motor rpm.
+
+        Args:
+            velocity: (5,) [rad/s].
+            time: of reception [s], now if not given.
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        asked = np.clip(self._finite("velocity", velocity), -FASTEST, FASTEST)  # else the counting overflows
+        counted = np.rint(asked / self._one_rpm) * self._one_rpm
+        self._queue(controller.VELOCITY, counted, time)
+
+    def command_torques(self, torque: ArrayLike, time: float | None = None) -> None:
+        """Torques (5,) [N m] by the sheets' constants, Kt N i: the true motors give up to 3 % more or less.
+
+        Args:
+            torque: (5,) at the joints [N m]; cut where the currents have their limit.
+            time: of reception [s], now if not given.
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        self._queue(controller.TORQUE, self._finite("torque", torque) / self._told_of_current, time)
+
+    def command_trajectory(
+        self,
+        times: ArrayLike,
+        positions: ArrayLike,
+        velocities: ArrayLike | None = None,
+        accelerations: ArrayLike | None = None,
+        time: float | None = None,
+    ) -> None:
+        """Follow a trajectory, then rest at its end; it begins when the command takes effect.
+
+        Args:
+            times: (m,) since its begin [s]; where the first is above 0, it starts from where the arm then is.
+            positions: (m, 5) [rad].
+            velocities: (m, 5) [rad/s].
+            accelerations: (m, 5) [rad/s2].
+            time: of reception [s], now if not given.
+
+        Raises:
+            InputError: knots that are no trajectory, beyond the limits, or joined by absurd speeds.
+        """
+        checked = JointTrajectory(times, positions, velocities, accelerations)  # type: ignore[arg-type]
+        for k, row in enumerate(checked.positions):
+            reachable(f"positions[{k}]", row, self.model)
+        checked.check_speeds(self._physics.position)
+        self._queue(controller.TRAJECTORY, checked, time)
+
+    def switch_motors(self, on: bool) -> None:
+        """Motors off: no current, the arm falls, for there are no brakes; a later command or on: it holds again.
+
+        As in the driver, off is a command of no current, at once; what was commanded before is forgotten.
+        """
+        self._pending.clear()
+        if on:
+            if self._mode == controller.TORQUE:
+                self._apply(controller.POSITION_MODE, None)
+        else:
+            self._apply(controller.TORQUE, np.zeros(len(self._memory)))
+
+    def cycles_until(self, until: float) -> int:
+        """Number of whole cycles of 1 ms that `advance` would do to come up to `until` [s], 0 for the past."""
+        return max(0, math.floor((until - self._start) / controller.STEP + 1e-6) - self._cycle)
+
+    def advance(self, until: float) -> None:
+        """Simulate up to `until` [s], in whole cycles of 1 ms: what moves is `run` between one command and the next.
+
+        Raises:
+            InputError: a motion without bounds.
+        """
+        goal = self._cycle + self.cycles_until(until)
+        while self._cycle < goal:
+            while self._pending and self._pending[0][0] <= self._cycle:
+                _, mode, what = self._pending.popleft()
+                self._apply(mode, what)
+            steps = goal - self._cycle
+            if self._pending:
+                steps = min(steps, self._pending[0][0] - self._cycle)
+            order = Order(
+                self._mode,
+                self._trajectory.times,
+                self._pieces,
+                self._trajectory.positions[-1],
+                (self._cycle - self._trajectory_cycle) * controller.STEP,
+            )
+            self._physics.run(order, self._controllers, self._memory, steps)
+            self._cycle += steps
+
+    def read(self) -> ArmReading:
+        """What the driver reports now: one pass of its 50 Hz loop."""
+        physics = self._physics
+        return self._sampler.joints(
+            self.time, physics.position, physics.told_speed, self._memory[:, controller.CURRENT]
+        )
+
+    def read_voltages(self) -> VoltageReading:
+        """Motor voltages now, for robots that measure them."""
+        resistance = [
+            geared.motor.resistance_at(float(winding))
+            for geared, winding in zip(self.model.motors, self.winding, strict=True)
+        ]
+        voltage = resistance * self.current + torque_of_current(self.model) * self.speed
+        return self._sampler.voltages(self.time, voltage)
+
+    def read_temperatures(self) -> TemperatureReading:
+        """Motor temperatures now, for robots that measure them."""
+        return self._sampler.temperatures(self.time, self.winding, self.housing)
+
+    def _hold(self) -> None:
+        """Let the ramps begin where the joints are, and end there."""
+        at = self._physics.position
+        self._memory[:, controller.COMMAND] = at
+        self._memory[:, controller.REFERENCE] = at
+        self._memory[:, controller.RAMP_SPEED] = self._physics.speed
+
+    def _apply(self, mode: int, what: Any) -> None:
+        if mode == controller.TRAJECTORY:
+            self._trajectory = what.beginning_at(self._physics.position)
+            self._pieces = self._trajectory.pieces()
+            self._trajectory_cycle = self._cycle
+        else:
+            if mode != self._mode:
+                self._hold()
+            if what is not None:
+                self._memory[:, controller.COMMAND] = what
+        self._mode = mode
+
+    def _queue(self, mode: int, what: Any, time: float | None) -> None:
+        received = self.time if time is None else scalar("time", time)
+        if mode != controller.TORQUE:
+            phase = self.truth.loop_phase
+            received = phase + _LOOP * math.ceil((received - phase) / _LOOP - 1e-6)
+        cycle = math.ceil((received + self.truth.command_delay - self._start) / controller.STEP - 1e-6)
+        if self._pending:
+            cycle = max(cycle, self._pending[-1][0])
+        self._pending.append((cycle, mode, what))
+
+    def _finite(self, thing: str, value: ArrayLike) -> Vector:
+        return array(thing, value, (len(self._memory),)).copy()
+
+
+def torque_of_current(model: ArmModel) -> Vector:
+    """Torque of each joint over the current of its motor (n,), N K [N m/A]; also its back-EMF over the speed."""
+    return np.array([geared.ratio * geared.motor.torque_constant for geared in model.motors])
+
+
+def reachable(thing: str, position: ArrayLike, model: ArmModel) -> Vector:
+    """The position (n,) [rad] of an arm, checked.
+
+    Args:
+        thing: its name, for the message.
+        position: (n,) [rad].
+        model: whose limits it must keep.
+
+    Raises:
+        InputError: a wrong shape, a number that is not finite, or a position beyond the limits.
+    """
+    found = array(thing, position, (model.tree.nv,)).copy()
+    for k, (q, limit) in enumerate(zip(found, model.tree.limits, strict=True)):
+        if not limit.lower <= q <= limit.upper:
+            raise InputError(f"{thing}[{k}]", got=f"{q:g}", expected=f"{limit.lower:g} to {limit.upper:g} [rad]")
+    return found

@@ -1,0 +1,25 @@
+"""The base of the digital twin: commands on their way, wheels, rollers, slip and readings."""
+
+from youbot_dynamics.simulation.base._dynamics import SlipEvent, counted_wheel_speeds
+from youbot_dynamics.simulation.base._plant import BasePlant, DelayLine
+from youbot_dynamics.simulation.base._readings import (
+    BaseReading,
+    BaseSampler,
+    EffortReading,
+    WheelLoop,
+    drive_wheels,
+    loop_of,
+)
+
+__all__ = [
+    "BasePlant",
+    "BaseReading",
+    "BaseSampler",
+    "DelayLine",
+    "EffortReading",
+    "SlipEvent",
+    "WheelLoop",
+    "counted_wheel_speeds",
+    "drive_wheels",
+    "loop_of",
+]

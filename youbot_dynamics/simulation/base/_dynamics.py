@@ -1,0 +1,418 @@
+"""The mecanum base of the twin in motion (system 35): motors, friction, wandering rollers, slip, in one compiled loop.
+
+A wheel's row J_i says how fast it rolls at a body twist V. Where rollers are drawn, it wanders with the angle phi of
+the roller on the floor off the bottom: R w = vx + t vy + (x t - y) wz with t = tan(d) / cos(phi) and
+y = y_w + b tan(d) tan(phi), d the angle of the rollers, b the depth of their axes (system 31). With M_i the torque of
+a wheel's motor (`drive_wheels`), f_i its friction, T_i what it passes to the floor, e_i the creep of its contact, 0
+where it has grip,
+
+    Jw w_i' = M_i - f_i - T_i,    w_i = J_i V + e_i T_i where |T_i| < G_i,    T_i = +-G_i where the wheel slides
+    diag(m, m, I) V' = sum J_i' T_i - friction on the floor + m Omega (V_T, -V_L, 0)
+
+A free roller takes force along its axis only, forward T / R, in all mu m g / 4 at most: G_i = mu m g / 4 R / sqrt(1 +
+t^2). A base on mecanum wheels speeds up and brakes by mu g cos 45 deg = 5.5 m/s2. Loads do not shift between wheels,
+and what a roller's friction takes of its grip is left out.
+
+A step takes the rows and the centripetal term of its middle and the contacts of its end, and displaces everything by
+its mean speed: the ledger of forces x displacements closes. Where the next roller comes to the floor, the row jumps
+and the contact takes the blow without a bounce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import copysign, cos, exp, floor, pi, sin, sqrt, tanh
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, number
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics import mecanum_dynamics
+from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE, friction_forces
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.kinematics.roller_phase import RowConstants, write_row
+from youbot_dynamics.robot import Driver
+from youbot_dynamics.simulation.base._readings import WheelLoop, drive_wheels, loop_of
+from youbot_dynamics.simulation.truth import BaseTruth
+
+_READ_RPM = 15.0  # of the motor: the velocity quantum of the driver
+
+
+def counted_wheel_speeds(driver: Driver, wheel_speeds: ArrayLike) -> Vector:
+    """Wheel speeds (4,) rounded to 1 motor rpm, 0.19 mm/s of travel; exact for a driver whose speeds have no quantum.
+
+    Source: docs/robot_facts.md.
+
+    Args:
+        driver: how it speaks; its velocity quantum is 15 motor rpm.
+        wheel_speeds: (4,) [rad/s].
+    """
+    speeds, rpm = np.asarray(wheel_speeds, dtype=float), driver.velocity_quantum / _READ_RPM
+    return np.rint(speeds / rpm) * rpm if rpm > 0.0 else speeds.copy()
+
+
+WHEEL_COUNT = 4
+
+
+@dataclass(frozen=True)
+class SlipEvent:
+    """One wheel creeps over the floor, in proportion to the torque it passes on (linear creep).
+
+    While it carries its part of the base's load at steady speed, `share` of its turn moves nobody: it turns
+    1 / (1 - share) times as far as it rolls. Wheels with grip relieve it, then it slips by less; speeding up by more;
+    braked it turns less than it rolls; without torque it rolls. The motors know their wheels only: they keep these to
+    the command, and the base comes short of it.
+
+    Args:
+        wheel: 0 to 3: FL, FR, RL, RR.
+        share: 0 to 0.95.
+        start: simulated time [s].
+        end: simulated time, not before start [s].
+
+    Raises:
+        InputError: no wheel of this robot, or numbers out of range.
+    """
+
+    wheel: int
+    share: float
+    start: float
+    end: float
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.wheel not in range(WHEEL_COUNT):
+            raise InputError("wheel of a slip event", got=str(self.wheel), expected=f"0 to {WHEEL_COUNT - 1}")
+        if not 0.0 <= self.share <= 0.95:
+            raise InputError("share of a slip event", got=f"{self.share:g}", expected="0 to 0.95")
+        if not self.start <= self.end:
+            raise InputError("end of a slip event", got=f"{self.end:g} s", expected=f"not before {self.start:g} s")
+
+
+def lost_shares(events: Iterable[SlipEvent], start: float, dt: float, steps: int) -> Vector:
+    """Mean share (steps, 4) lost by each wheel over each of `steps` intervals of `dt` [s] from `start` [s] on.
+
+    Of events at one time the largest counts.
+    """
+    shares = np.zeros((steps, WHEEL_COUNT))
+    for event in events:
+        if event.start < start + steps * dt and event.end > start:
+            edges = start + dt * np.arange(steps + 1)
+            inside = np.minimum(edges[1:], event.end) - np.maximum(edges[:-1], event.start)
+            lost = event.share * np.maximum(inside, 0.0) / dt
+            shares[:, event.wheel] = np.maximum(shares[:, event.wheel], lost)
+    return shares
+
+
+def draw_slips(
+    seed: int, start: float, end: float, per_minute: float = 2.0, longest: float = 1.0, largest_share: float = 0.3
+) -> tuple[SlipEvent, ...]:
+    """Slip events at random times (Poisson) of random wheels, lengths and shares, all even, reproducibly.
+
+    Args:
+        seed: equal seeds give equal events.
+        start: simulated time from which events begin [s].
+        end: simulated time before which they begin [s].
+        per_minute: mean number of events.
+        longest: event [s].
+        largest_share: of an event.
+
+    Raises:
+        InputError: numbers out of range.
+    """
+    mean_gap = 60.0 / float(number("per_minute", per_minute, above=0.0))
+    random = np.random.default_rng([seed, 7])
+    events, time = [], start + random.exponential(mean_gap)
+    while time < end:
+        share, length = largest_share * random.random(), longest * random.random()
+        events.append(SlipEvent(int(random.integers(WHEEL_COUNT)), share, time, time + length))
+        time += random.exponential(mean_gap)
+    return tuple(events)
+
+
+STEP = 1e-3  # [s] of simulated time
+
+# Layout of the state vector.
+POSE = slice(0, 3)  # x, y, yaw in the world [m, m, rad]
+TWIST = slice(3, 6)  # body twist [m/s, m/s, rad/s]
+REFERENCE = slice(6, 10)  # first-order answer of the motor loops to the delayed command [rad/s]
+LAGGING = slice(10, 14)  # integral of reference - speeds of the wheels [rad]
+WHEELS = slice(14, 18)  # wheel angles [rad], positive forward
+NOISE = slice(18, 22)  # wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
+TOLD = slice(22, 26)  # wheel speeds as the motor controllers filter them [rad/s]
+MOTORS = slice(26, 30)  # torques of the motors at the wheels, held over the last step [N m]
+SPEEDS = slice(30, 34)  # wheel speeds [rad/s]
+STATE_SIZE = 34
+
+# Layout of the ledger [J].
+MOTOR_WORK, WHEEL_HEAT, FLOOR_HEAT, SLIP_HEAT = range(4)
+LEDGER_SIZE = 4
+
+_BUMP_ANGLE = 0.3  # correlation of the wandering torque over the turn of the wheel [rad]: a third of a roller pitch
+_LEAST_LOAD = 0.02  # [N m] chosen: keeps a contact from losing all its grip where the base rolls without a load
+_PASSES = 2  # over a step, where rows depend on how far the wheels turn in it
+_TRIES = 8  # at finding which wheels slide in a step; most steps need one
+_GRAVITY = 9.81  # [m/s2]
+
+
+class BaseConstants(NamedTuple):
+    """One base in numbers.
+
+    Args:
+        mass: m, of everything [kg].
+        yaw_inertia: I, of everything [kg m2].
+        wheel_inertia: Jw of a wheel with its reflected rotor [kg m2].
+        loop: the motors. Their loops reckon with the effective inertia and know nothing of what the wheels do beside a
+            motion of the base.
+        grips: G (4,), largest torques the wheels pass to the floor [N m].
+        rows: of the wheels with their rollers; a pitch of 0 where the contact does not wander.
+        mean_rows: (4, 3) rows J of the mean kinematics [rad/m, rad/m, 1].
+        twist_of_wheels: (3, 4) least-squares inverse of the mean rows.
+        speed_lag: time constant of the told speeds [s].
+        torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1.
+        wheel_coulomb: F1 [N m].
+        roller_coulomb: F2 / r [N].
+        viscous: (2,) xi_L, xi_T [N s/m].
+    """
+
+    mass: float
+    yaw_inertia: float
+    wheel_inertia: float
+    loop: WheelLoop
+    grips: Vector
+    rows: RowConstants
+    mean_rows: Vector
+    twist_of_wheels: Vector
+    speed_lag: float
+    torque_noise: float
+    wheel_coulomb: float
+    roller_coulomb: float
+    viscous: Vector
+
+
+def effective_inertia(truth: BaseTruth) -> Vector:
+    """Mass matrix (3, 3) felt by the motors of this robot; see `mecanum_dynamics.effective_inertia` (D-003-10)."""
+    return mecanum_dynamics.effective_inertia(truth.mecanum(), truth.mass, truth.yaw_inertia, truth.wheel_inertia)
+
+
+def constants_of(truth: BaseTruth) -> BaseConstants:
+    """Numbers of one robot as the loop takes them."""
+    base = truth.mecanum()
+    tangents = np.tan(base.roller_angles)
+    pitch = 2.0 * pi / truth.rollers if truth.rollers > 0.0 else 0.0
+    spread = base.forward_matrix
+    # A wheel without inertia has no speed of its own to slide at.
+    rows = base.inverse_matrix
+    grips = truth.floor_friction * truth.mass * _GRAVITY / 4.0 / np.hypot(rows[:, 0], rows[:, 1])
+    return BaseConstants(
+        mass=float(truth.mass),
+        yaw_inertia=float(truth.yaw_inertia),
+        wheel_inertia=float(truth.wheel_inertia),
+        loop=loop_of(spread.T @ effective_inertia(truth) @ spread, truth.lag, truth.wheel_torque_constant),
+        grips=grips if truth.wheel_inertia > 0.0 else np.full(4, np.inf),
+        rows=RowConstants(
+            positions=base.positions.copy(),
+            radii=base.radii.copy(),
+            slants=tangents * truth.wander_scale(),
+            depths=truth.roller_depth * tangents,
+            pitch=pitch,
+            phases=pitch * np.array(truth.roller_phase),
+        ),
+        mean_rows=base.inverse_matrix.copy(),
+        twist_of_wheels=base.forward_matrix.copy(),
+        speed_lag=float(truth.speed_lag),
+        torque_noise=float(truth.torque_noise),
+        wheel_coulomb=float(truth.wheel_coulomb),
+        roller_coulomb=float(truth.roller_coulomb),
+        viscous=np.array([truth.viscous_x, truth.viscous_y], dtype=float),
+    )
+
+
+def roller_angles(base: BaseConstants, wheel_angles: Vector) -> Vector:
+    """Angles (4,) off the bottom of the rollers on the floor [rad] at wheel angles (4,) [rad]; 0 where none wander."""
+    pitch = base.rows.pitch
+    if pitch == 0.0:
+        return np.zeros(4)
+    angles = wheel_angles + base.rows.phases
+    off: Vector = angles - pitch * np.floor(angles / pitch + 0.5)
+    return off
+
+
+@compiled
+def write_rows(base: BaseConstants, wheel_angles: Vector, rows: Vector, rollers: Vector) -> None:
+    """Write the rows (4, 3) [rad/m, rad/m, 1] and the rollers (4,) on the floor, counted, at angles (4,) [rad]."""
+    for i in range(4):
+        rollers[i] = floor((wheel_angles[i] + base.rows.phases[i]) / base.rows.pitch + 0.5)
+        write_row(base.rows, i, wheel_angles[i], rows[i])
+
+
+@compiled
+def solve3(a: Vector, b: Vector, x: Vector) -> None:
+    """Write x (3,) of a x = b, a (3, 3) regular, b (3,), by Cramer's rule."""
+    c0 = a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1]
+    c1 = a[1, 2] * a[2, 0] - a[1, 0] * a[2, 2]
+    c2 = a[1, 0] * a[2, 1] - a[1, 1] * a[2, 0]
+    share = 1.0 / (a[0, 0] * c0 + a[0, 1] * c1 + a[0, 2] * c2)
+    x[0] = share * (
+        b[0] * c0 + b[1] * (a[0, 2] * a[2, 1] - a[0, 1] * a[2, 2]) + b[2] * (a[0, 1] * a[1, 2] - a[0, 2] * a[1, 1])
+    )
+    x[1] = share * (
+        b[0] * c1 + b[1] * (a[0, 0] * a[2, 2] - a[0, 2] * a[2, 0]) + b[2] * (a[0, 2] * a[1, 0] - a[0, 0] * a[1, 2])
+    )
+    x[2] = share * (
+        b[0] * c2 + b[1] * (a[0, 1] * a[2, 0] - a[0, 0] * a[2, 1]) + b[2] * (a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0])
+    )
+
+
+@compiled
+def advance(
+    base: BaseConstants,
+    commands: Vector,
+    normals: Vector,
+    slips: Vector,
+    dt: float,
+    powered: bool,
+    state: Vector,
+    ledger: Vector,
+) -> None:
+    """Advance the base in place by len(commands) steps of `dt`.
+
+    The motion lags its command by more than dead time and `lag`, for friction is held weakly: `BaseTruth` has figures.
+    Friction: `mecanum_dynamics.friction_forces` (D-003-9) with a torque that wanders as the wheels turn, by F1 at most
+    so that friction never drives. The centre of mass is over the centre of the base; the real one lies 35 mm ahead,
+    0.9 % of the yaw inertia.
+
+    Args:
+        base: its numbers.
+        commands: (k, 4) delayed wheel speeds, mean over each step [rad/s].
+        normals: (k, 4) standard normal numbers that drive the wandering torque.
+        slips: (k, 4) share of its turn that a wheel loses to slip while it carries its part L of the friction on the
+            floor: e = share |w| / L, so that slip only ever costs energy.
+        dt: step [s].
+        powered: False lets the base coast.
+        state: (34,) as laid out above; changed in place.
+        ledger: (4,) work of the motors, heat in the wheels, on the floor and of slip and blows [J]; added to.
+    """
+    told = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
+    mass, yaw_inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
+    wanders = base.rows.pitch > 0.0
+    before, after, middle = base.mean_rows.copy(), base.mean_rows.copy(), base.mean_rows.copy()
+    rollers, others = np.zeros(4), np.zeros(4)
+    reference, lagging, wheels, bumps = state[6:10], state[10:14], state[14:18], state[18:22]
+    filtered, motors, speeds = state[22:26], state[26:30], state[30:34]
+    angles, turned, slides = wheels.copy(), np.zeros(4), np.zeros(4)
+    rub, creep, grip, free = np.zeros(4), np.zeros(4), np.ones(4), np.zeros(4)
+    ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
+    no_wheels, smooth, roller_gains = np.zeros((4, 3)), np.zeros(4), np.full(4, sqrt(2.0))
+    if wanders:
+        write_rows(base, angles, before, rollers)
+    for k in range(commands.shape[0]):
+        vx, vy, wz = state[3], state[4], state[5]
+        if powered:
+            drive_wheels(base.loop, commands[k], speeds, dt, reference, lagging, motors)
+        else:
+            motors[:] = 0.0
+        friction_forces(
+            vx,
+            vy,
+            wz,
+            no_wheels,
+            base.rows.positions,
+            roller_gains,
+            0.0,
+            base.roller_coulomb,
+            base.viscous,
+            smooth,
+            ground,
+        )
+        for i in range(4):
+            memory = exp(-abs(speeds[i]) * dt / _BUMP_ANGLE)
+            bumps[i] = memory * bumps[i] + base.torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
+            rolling = tanh(speeds[i] / WHEEL_SPEED_SCALE)
+            bump = min(max(bumps[i], -base.wheel_coulomb), base.wheel_coulomb)
+            rub[i] = base.wheel_coulomb * rolling + bump * abs(rolling)
+            pull = motors[i] - rub[i]
+            load = _LEAST_LOAD
+            if slips[k, i] > 0.0:
+                part = 0.0
+                for axis in range(3):
+                    part += base.twist_of_wheels[axis, i] * ground[axis]
+                load = max(abs(part), load)
+            creep[i] = slips[k, i] * abs(speeds[i]) / load
+            grip[i] = 1.0 / (1.0 + creep[i] * stiffness)
+            free[i] = pull + stiffness * speeds[i]
+            turned[i] = dt * speeds[i]
+        for _ in range(_PASSES if wanders else 1):
+            if wanders:
+                for i in range(4):
+                    angles[i] = wheels[i] + turned[i]
+                write_rows(base, angles, after, others)
+                for i in range(4):
+                    share = 0.5 if rollers[i] == others[i] else 1.0
+                    for axis in range(3):
+                        middle[i, axis] = (1.0 - share) * before[i, axis] + share * after[i, axis]
+            # m Omega (V_T, -V_L) of the middle does no work over the step.
+            spin = mass * dt * wz
+            for _ in range(_TRIES):
+                matrix[:] = 0.0
+                matrix[0, 0] = matrix[1, 1] = mass
+                matrix[2, 2] = yaw_inertia
+                matrix[0, 1], matrix[1, 0] = -0.5 * spin, 0.5 * spin
+                right[0] = spin * vy - dt * ground[0]
+                right[1] = -spin * vx - dt * ground[1]
+                right[2] = -dt * ground[2]
+                for i in range(4):
+                    if slides[i] != 0.0:
+                        for axis in range(3):
+                            right[axis] += middle[i, axis] * dt * slides[i]
+                        continue
+                    rolling = after[i, 0] * vx + after[i, 1] * vy + after[i, 2] * wz
+                    push = dt * grip[i] * (free[i] - stiffness * rolling)
+                    for axis in range(3):
+                        right[axis] += middle[i, axis] * push
+                        for column in range(3):
+                            matrix[axis, column] += dt * grip[i] * stiffness * middle[i, axis] * after[i, column]
+                solve3(matrix, right, gain)
+                settled = True
+                for i in range(4):
+                    rolling = after[i, 0] * (vx + gain[0]) + after[i, 1] * (vy + gain[1]) + after[i, 2] * (wz + gain[2])
+                    if slides[i] != 0.0:
+                        end = (free[i] - slides[i]) / stiffness
+                        if (end - rolling) * slides[i] < creep[i] * slides[i] * slides[i]:
+                            slides[i], settled = 0.0, False
+                    else:
+                        traction = grip[i] * (free[i] - stiffness * rolling)
+                        end = rolling + creep[i] * traction
+                        if abs(traction) > base.grips[i]:
+                            slides[i], settled = copysign(base.grips[i], traction), False
+                    turned[i] = 0.5 * dt * (speeds[i] + end)
+                if settled:
+                    break
+        mx, my, mw = vx + 0.5 * gain[0], vy + 0.5 * gain[1], wz + 0.5 * gain[2]
+        ledger[FLOOR_HEAT] += dt * (ground[0] * mx + ground[1] * my + ground[2] * mw)
+        for i in range(4):
+            rolled = dt * (middle[i, 0] * mx + middle[i, 1] * my + middle[i, 2] * mw)
+            end = 2.0 * turned[i] / dt - speeds[i]
+            traction = free[i] - stiffness * end
+            ledger[MOTOR_WORK] += motors[i] * turned[i]
+            ledger[WHEEL_HEAT] += rub[i] * turned[i]
+            ledger[SLIP_HEAT] += traction * (turned[i] - rolled)
+            wheels[i] += turned[i]
+            filtered[i] += told * (end - filtered[i])
+            speeds[i] = end
+            rollers[i] = others[i]
+        if wanders:
+            before[:] = after
+        for axis in range(3):
+            state[3 + axis] += gain[axis]
+        if not powered:
+            reference[:] = speeds
+            lagging[:] = 0.0
+        # Mean twist over the step, so that a position lags its speed by nothing, then the exact arc on SE(2).
+        heading = state[2] + 0.5 * mw * dt
+        chord = 1.0 - (mw * dt) ** 2 / 24.0
+        state[0] += dt * chord * (mx * cos(heading) - my * sin(heading))
+        state[1] += dt * chord * (mx * sin(heading) + my * cos(heading))
+        state[2] += dt * mw

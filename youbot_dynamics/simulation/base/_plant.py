@@ -1,0 +1,259 @@
+"""The base of the twin behind its driver: command it, advance it, read it, audit its energy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.robot import Driver
+from youbot_dynamics.simulation.base import _dynamics as dynamics
+from youbot_dynamics.simulation.base._dynamics import SlipEvent, counted_wheel_speeds, lost_shares
+from youbot_dynamics.simulation.base._readings import BaseReading, BaseSampler, EffortReading
+from youbot_dynamics.simulation.truth import BaseTruth
+
+_MEMORY = 4096  # commands there is room for at first; at 50 Hz far more than the longest dead time
+
+
+@compiled
+def _held_means(
+    times: Vector,
+    values: Vector,
+    integrals: Vector,
+    count: int,
+    dead_times: Vector,
+    start: float,
+    dt: float,
+    means: Vector,
+) -> None:
+    """Fill `means` (steps, k): mean of the delayed held command over each interval, from its exact integral."""
+    for axis in range(means.shape[1]):
+        corner = np.searchsorted(times[:count], start - dead_times[axis], side="right")
+        before = 0.0
+        for edge in range(means.shape[0] + 1):
+            query = start + edge * dt - dead_times[axis]
+            while corner < count and times[corner] <= query:
+                corner += 1
+            reached = 0.0
+            if corner > 0:
+                k = corner - 1
+                reached = integrals[k, axis] + values[k, axis] * (query - times[k])
+            if edge > 0:
+                means[edge - 1, axis] = (reached - before) / dt
+            before = reached
+
+
+class DelayLine:
+    """Commands held from their time on, each axis delayed by its own dead time; zero before the first.
+
+    Commands are forgotten when room gets short and the last `means` was past them, dead times and all.
+
+    Args:
+        dead_times: (k,) [s], not negative.
+    """
+
+    def __init__(self, dead_times: ArrayLike) -> None:
+        self.dead_times = np.array(dead_times, dtype=float)
+        axes = len(self.dead_times)
+        self._count = 0
+        self._needed = -math.inf  # no earlier command is asked for any more [s]
+        self._times = np.zeros(_MEMORY)
+        self._values = np.zeros((_MEMORY, axes))
+        self._integrals = np.zeros((_MEMORY, axes))
+
+    def push(self, time: float, command: ArrayLike) -> None:
+        """Hold `command` (k,) from `time` [s] on; a time before the last one counts as the last one.
+
+        Raises:
+            InputError: a time that is not finite.
+        """
+        if not math.isfinite(time):
+            raise InputError("time of a command", got=f"{time}", expected="a finite number [s]")
+        if self._count > 0 and time <= self._times[self._count - 1]:
+            self._values[self._count - 1] = command  # the last one never was held
+            return
+        if self._count == len(self._times):
+            self._make_room()
+        k = self._count
+        if k > 0:
+            held = self._values[k - 1] * (time - self._times[k - 1])
+            self._integrals[k] = self._integrals[k - 1] + held
+        self._times[k] = time
+        self._values[k] = command
+        self._count = k + 1
+
+    def means(self, start: float, dt: float, steps: int) -> Vector:
+        """Mean of the delayed command over each of `steps` intervals of `dt` [s] from `start` on: (steps, k).
+
+        The means, not samples, so that a step of the command inside an interval keeps its exact time.
+        """
+        self._needed = start - float(self.dead_times.max())
+        means = np.empty((steps, len(self.dead_times)))
+        _held_means(self._times, self._values, self._integrals, self._count, self.dead_times, start, dt, means)
+        return means
+
+    def _make_room(self) -> None:
+        first = max(0, int(np.searchsorted(self._times, self._needed, side="right")) - 1)
+        kept = self._count - first
+        more = max(0, 2 * kept - len(self._times))
+        self._times, self._values, self._integrals = (
+            np.concatenate([track[first:], np.zeros((first + more, *track.shape[1:]))])
+            for track in (self._times, self._values, self._integrals)
+        )
+        self._count = kept
+
+
+@dataclass(frozen=True)
+class BaseEnergy:
+    """Where the energy went since the start [J]: work = wheel_heat + floor_heat + slip_heat + stored.
+
+    Args:
+        work: done by the motors at the wheels.
+        wheel_heat: lost in the wheels' friction.
+        floor_heat: lost in the rollers' friction and the viscous friction of the base.
+        slip_heat: lost where wheels slip or slide, and in the blows of one roller after the other.
+        stored: in motion.
+    """
+
+    work: float
+    wheel_heat: float
+    floor_heat: float
+    slip_heat: float
+    stored: float
+
+    @property
+    def gap(self) -> float:
+        """What the balance misses [J]; 0 but for the error of the integration."""
+        return self.work - self.wheel_heat - self.floor_heat - self.slip_heat - self.stored
+
+
+class BasePlant:
+    """The base in simulated time, at rest at the origin at first.
+
+    Args:
+        truth: the base as it is.
+        driver: how its driver speaks.
+        seed: of the noise; equal seeds and calls give equal bits.
+        start: simulated time [s].
+        slips: events in which wheels lose grip; more can be told later.
+    """
+
+    def __init__(
+        self, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0, slips: Iterable[SlipEvent] = ()
+    ) -> None:
+        self.truth = truth
+        self.driver = driver
+        self.time = start
+        self._driver_base = driver.mecanum()
+        self._true_base = truth.mecanum()
+        self._constants = dynamics.constants_of(truth)
+        self._line = DelayLine(truth.dead_times())
+        self._sampler = BaseSampler(truth, driver, seed)
+        self._state = np.zeros(dynamics.STATE_SIZE)
+        self._ledger = np.zeros(dynamics.LEDGER_SIZE)
+        self._powered = True
+        self._slips = list(slips)
+
+    @property
+    def pose(self) -> Vector:
+        """True pose (3,) in the world [m, m, rad], yaw not wrapped."""
+        return self._state[dynamics.POSE].copy()
+
+    @property
+    def twist(self) -> Vector:
+        """True body twist (3,) [m/s, m/s, rad/s]."""
+        return self._state[dynamics.TWIST].copy()
+
+    @property
+    def wheel_angles(self) -> Vector:
+        """True wheel angles (4,) [rad], positive forward."""
+        return self._state[dynamics.WHEELS].copy()
+
+    @property
+    def wheel_speeds(self) -> Vector:
+        """True wheel speeds (4,) [rad/s], positive forward."""
+        return self._state[dynamics.SPEEDS].copy()
+
+    @property
+    def wheel_torques(self) -> Vector:
+        """True torques (4,) of the motors at the wheels over the last step [N m], positive forward."""
+        return self._state[dynamics.MOTORS].copy()
+
+    @property
+    def roller_angles(self) -> Vector:
+        """True angles (4,) off the bottom of the rollers on the floor [rad], growing as wheels roll forward.
+
+        Zeros where the contact does not wander.
+        """
+        return dynamics.roller_angles(self._constants, self.wheel_angles)
+
+    def command_twist(self, twist: ArrayLike, time: float | None = None) -> None:
+        """Twist as the driver's cmd_vel takes it: held for ever, turned into wheel speeds by *its* geometry.
+
+        Args:
+            twist: (3,) [m/s, m/s, rad/s].
+            time: of reception [s], now if not given.
+        """
+        self._push(self._driver_base.wheel_speeds(twist), time)
+
+    def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
+        """Wheel speeds (4,) [rad/s] in the driver's signs; the part that no motion explains is lost in slip."""
+        self._push(np.asarray(wheel_speeds, dtype=float) * np.array(self.driver.command_sign), time)
+
+    def switch_motors(self, on: bool) -> None:
+        """Motors off: no torque, the base coasts to rest against its friction; on: it takes the held command."""
+        self._powered = on
+
+    def add_slip(self, event: SlipEvent) -> None:
+        """Let a wheel lose grip; what of the event lies in the past is left out."""
+        self._slips = [known for known in self._slips if known.end > self.time]
+        self._slips.append(event)
+
+    def advance(self, until: float) -> None:
+        """Simulate up to `until` [s], in steps of at most 1 ms."""
+        span = until - self.time
+        if span <= 0.0:
+            return
+        steps = max(1, ceil(span / dynamics.STEP - 1e-9))
+        dt = span / steps
+        dynamics.advance(
+            self._constants,
+            self._line.means(self.time, dt, steps) @ self._true_base.inverse_matrix.T,
+            self._sampler.random.standard_normal((steps, 4)),
+            lost_shares(self._slips, self.time, dt, steps),
+            dt,
+            self._powered,
+            self._state,
+            self._ledger,
+        )
+        self.time = until
+
+    def read(self) -> BaseReading:
+        """What the driver reports now: one pass of its 50 Hz loop."""
+        return self._sampler.wheels(self.time, self.wheel_angles, self._state[dynamics.TOLD])
+
+    def read_efforts(self) -> EffortReading:
+        """Efforts of the wheels now, for robots whose driver reports them."""
+        return self._sampler.efforts(self.time, self.wheel_torques)
+
+    def energy(self) -> BaseEnergy:
+        """Where the energy went since the start."""
+        work, wheels, floor, slip = (float(heat) for heat in self._ledger)
+        return BaseEnergy(work, wheels, floor, slip, self._stored())
+
+    def _push(self, wheel_speeds: Vector, time: float | None) -> None:
+        # Wheels of the driver's opinion roll on the true floor: that is the twist the base is really asked for.
+        asked = self._true_base.twist(counted_wheel_speeds(self.driver, wheel_speeds))
+        self._line.push(self.time if time is None else time, asked)
+
+    def _stored(self) -> float:
+        truth, (vx, vy, wz), wheels = self.truth, self.twist, self.wheel_speeds
+        body = truth.mass * (vx * vx + vy * vy) + truth.yaw_inertia * wz * wz
+        return 0.5 * float(body + truth.wheel_inertia * wheels @ wheels)

@@ -1,0 +1,203 @@
+"""What the driver's 50 Hz loop reports of the base: quantised, late, stamped with jitter, in the driver's signs.
+
+The motors of the wheels, for every plant: what their speed loops want, and what current and supply let them have.
+
+Each motor turns its wheel through 9405/364. The limit of its current is chosen as that of the arm's joints 1 and 2,
+which have the same motor and controller; youbot/youbot_applications@6ca1861, joint_configurator/config/base.cfg, sets
+3.564 A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.robot import Driver
+from youbot_dynamics.simulation.arm import limited
+from youbot_dynamics.simulation.truth import BaseTruth
+
+GEAR_RATIO = 9405.0 / 364.0  # youbot-base.cfg
+TORQUE_CONSTANT = 0.0335 * GEAR_RATIO  # [N m/A] at the wheel, also [V s/rad]: docs/robot_facts.md
+RESISTANCE = 1.03  # [Ohm] of the winding at 25 degC: docs/robot_facts.md, motor of joints 1 to 3 and the wheels
+CURRENT_LIMIT = 5.768  # [A] chosen, see above: 5 N m at the wheel
+
+
+class WheelLoop(NamedTuple):
+    """The four speed loops and their motors in numbers.
+
+    Args:
+        inertia: (4, 4) torques of the motors over accelerations of the wheels the loops reckon with [kg m2].
+        lag: time constant of the answer to a command [s].
+        torque_constants: (4,) of the true motors, at the wheels [N m/A].
+    """
+
+    inertia: Vector
+    lag: float
+    torque_constants: Vector
+
+
+def loop_of(inertia: ArrayLike, lag: float, torque_constant_factors: ArrayLike) -> WheelLoop:
+    """Loops of one robot.
+
+    Args:
+        inertia: (4, 4) [kg m2].
+        lag: [s].
+        torque_constant_factors: (4,) true torque constants over `TORQUE_CONSTANT`.
+    """
+    factors = np.asarray(torque_constant_factors, dtype=float)
+    return WheelLoop(np.ascontiguousarray(inertia, dtype=float), float(lag), TORQUE_CONSTANT * factors)
+
+
+@compiled
+def drive_wheels(
+    loop: WheelLoop,
+    command: Vector,
+    speeds: Vector,
+    dt: float,
+    reference: Vector,
+    lagging: Vector,
+    torques: Vector,
+) -> None:
+    """Advance the speed loops by one step and write the torques of the motors at the wheels.
+
+    The loops answer a command exactly to first order (time constant `lag`) and hold the answer wr against friction with
+    a PI law of the same bandwidth: torques = J (dwr/dt + (wr - w) / lag + int (wr - w) / (4 lag^2)), J the inertia;
+    as far as currents of `CURRENT_LIMIT` and 24 V against the back-EMF give them. A wheel that lacks current
+    lets its integral wait. So weak a feedback lets friction add to the delay; how much, `BaseTruth` says.
+
+    Args:
+        loop: the loops.
+        command: (4,) mean over the step [rad/s].
+        speeds: (4,) of the wheels now [rad/s].
+        dt: step [s].
+        reference: (4,) answer wr [rad/s]; changed.
+        lagging: (4,) integral of wr - w [rad]; changed.
+        torques: (4,) written, held over the step [N m].
+    """
+    decay, lag = exp(-dt / loop.lag), loop.lag
+    torques[:] = 0.0
+    for k in range(4):
+        answer = command[k] + (reference[k] - command[k]) * decay
+        pull = (answer - reference[k]) / dt + (reference[k] - speeds[k]) / lag + lagging[k] / (4.0 * lag * lag)
+        for i in range(4):
+            torques[i] += loop.inertia[i, k] * pull
+    for i in range(4):
+        constant = loop.torque_constants[i]
+        wanted = torques[i] / constant
+        current = limited(wanted, CURRENT_LIMIT, constant * speeds[i], RESISTANCE)
+        if current == wanted:
+            lagging[i] += (reference[i] - speeds[i]) * dt
+        else:
+            torques[i] = constant * current
+        reference[i] = command[i] + (reference[i] - command[i]) * decay
+
+
+EFFORT_QUANTUM = 1e-3 * TORQUE_CONSTANT  # [N m] the motor controllers count currents in mA
+
+# Stamps are drawn from a normal distribution cut here, so that they stay in order at 50 Hz.
+_WORST_JITTER = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class BaseReading:
+    """One base message of the driver, in the driver's signs.
+
+    Args:
+        stamp: when the driver says the reading was taken [s].
+        position: (4,) wheel angles FL, FR, RL, RR [rad], quantised.
+        velocity: (4,) wheel speeds [rad/s], 10 ms late and quantised to 15 motor rpm.
+        odometry: (3,) pose the driver itself reckons, with the heading after each step [m, m, rad].
+        twist: (3,) twist the driver itself reckons [m/s, m/s, rad/s].
+    """
+
+    stamp: float
+    position: Vector
+    velocity: Vector
+    odometry: Vector
+    twist: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class EffortReading:
+    """Torques of the wheels' motors, of a robot whose driver reports them; the youBot's does not.
+
+    Args:
+        stamp: [s].
+        effort: (4,) Kt N i at the wheels with the Kt of the sheets [N m], noisy and quantised to 1 mA, in the driver's
+            signs of the velocity.
+    """
+
+    stamp: float
+    effort: Vector
+
+
+class BaseSampler:
+    """The driver's view of a base of four wheels, whatever plant it is.
+
+    Args:
+        truth: the base as it is: jitter and noise.
+        driver: how its driver speaks: signs, quanta and the geometry it reckons with.
+        seed: of the noise; equal seeds and calls give equal bits.
+
+    Attributes:
+        random: stream of the noise of this base; what its plant makes noisy is drawn from it too.
+    """
+
+    def __init__(self, truth: BaseTruth, driver: Driver, seed: int) -> None:
+        self._truth, self._driver = truth, driver
+        self._base = driver.mecanum()
+        self.random = np.random.default_rng([seed, 1])
+        # Apart, so that a robot that reads efforts is the same as one that does not.
+        self._extra = np.random.default_rng([seed, 6])
+        self._last_angles = np.zeros(4)
+        self._odometry = np.zeros(3)
+
+    def wheels(self, time: float, angles: Vector, reported_speeds: Vector) -> BaseReading:
+        """One message.
+
+        Args:
+            time: of the sample [s].
+            angles: (4,) of the wheels [rad], positive forward.
+            reported_speeds: (4,) as the motor controllers filter them [rad/s], positive forward: behind the true ones
+                by the truth's `speed_lag`, to first order.
+        """
+        stamp = self._stamp(time, self.random)
+        counted = _quantised(angles, self._driver.position_quantum)
+        speeds = _quantised(reported_speeds, self._driver.velocity_quantum)
+        step = self._base.twist(counted - self._last_angles)
+        self._last_angles = counted
+        # The driver adds each step with the heading *after* it: its odometry is off by wz dt / 2 (system 28).
+        yaw = self._odometry[2] + step[2]
+        self._odometry[:2] += planar.rotation(yaw) @ step[:2]
+        self._odometry[2] = yaw
+        return BaseReading(
+            stamp=stamp,
+            position=counted * np.array(self._driver.position_sign),
+            velocity=speeds * np.array(self._driver.velocity_sign),
+            odometry=self._odometry.copy(),
+            twist=self._base.twist(speeds),
+        )
+
+    def efforts(self, time: float, torques: Vector) -> EffortReading:
+        """Efforts of motors that give torques (4,) at the wheels [N m], positive forward, with noise, at `time` [s].
+
+        A driver knows currents, and of the torque constants the nominal one.
+        """
+        stamp = self._stamp(time, self._extra)
+        noisy = torques / np.array(self._truth.wheel_torque_constant)
+        noisy += self._truth.effort_noise * self._extra.standard_normal(4)
+        return EffortReading(stamp, _quantised(noisy, EFFORT_QUANTUM) * np.array(self._driver.velocity_sign))
+
+    def _stamp(self, time: float, random: np.random.Generator) -> float:
+        return time + float(np.clip(random.normal(), -_WORST_JITTER, _WORST_JITTER)) * self._truth.stamp_jitter
+
+
+def _quantised(values: Vector, quantum: float) -> Vector:
+    return np.round(values / quantum) * quantum if quantum > 0.0 else values.copy()

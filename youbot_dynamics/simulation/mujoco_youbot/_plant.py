@@ -1,0 +1,309 @@
+"""The robot in MuJoCo in cycles of 1 ms: wheel speeds and arm currents in, motion out; no delay, no noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import cos, sin
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.dynamics.arm import ArmModel
+from youbot_dynamics.errors import InputError, ResourceError
+from youbot_dynamics.kinematics.planar import wrap, yaw_of_quaternion
+from youbot_dynamics.simulation.arm import Order, told_share, torque_of_current
+from youbot_dynamics.simulation.arm import _controller as controller
+from youbot_dynamics.simulation.base import drive_wheels
+from youbot_dynamics.simulation.mujoco_youbot._model import (
+    TIMESTEP,
+    WHEEL_GROUP,
+    ContactBase,
+    contact_model,
+    speed_loops,
+)
+from youbot_dynamics.simulation.mujoco_youbot._view import engine
+
+_AMBIENT = 4  # place of the ambient temperature among the parameters of MuJoCo's motor
+_TOGETHER = 50  # cycles after which the housings are followed up: a two-thousandth of their time constants
+
+
+class ArmJoints:
+    """n joints with MuJoCo's motors, and the housings that MuJoCo does not have.
+
+    MuJoCo's motor has one thermal node, its winding, in air of constant temperature. Here that air is the housing: it
+    takes the heat of the winding and gives it to the ambient, by `dynamics.thermal_motor.heat_step`, between the steps.
+
+    Args:
+        model: of MuJoCo, with the motors of `_bodies`.
+        data: its state.
+        arm: the arm whose joints they are.
+        cycle: moves the whole model on by `STEP`.
+        speed_lag: time constant of the speed the driver is told [s].
+
+    Raises:
+        ResourceError: a MuJoCo whose motor keeps its parameters elsewhere.
+    """
+
+    def __init__(
+        self, model: Any, data: Any, arm: ArmModel, cycle: Callable[[], None], *, speed_lag: float = 0.0
+    ) -> None:
+        self._model, self._data, self._cycle = model, data, cycle
+        names = arm.tree.joint_names
+        joints = [model.joint(name) for name in names]
+        self._positions = np.array([joint.qposadr[0] for joint in joints])
+        self._speeds = np.array([joint.dofadr[0] for joint in joints])
+        self._motors = np.array([model.actuator(name).id for name in names])
+        self._windings = np.array([model.actuator(name).actadr[0] for name in names])
+        heats = np.array([motor.motor.heat_constants for motor in arm.motors])
+        into, out, capacity = heats[:, 2], heats[:, 3], heats[:, 5]
+        self._cold, self._warming, self._ambient = heats[:, 0], heats[:, 1], heats[:, 6]
+        if not np.array_equal(model.actuator_dynprm[self._motors, _AMBIENT], self._ambient):
+            raise ResourceError(
+                "package mujoco",
+                got="a dcmotor with other parameters",
+                expected="mujoco 3.12 to 4.0",
+                remedy="pip install 'mujoco>=3.12,<4.1'",
+            )
+        self._reference = np.array([motor.motor.resistance for motor in arm.motors])
+        self._torque_of_current = torque_of_current(arm)
+        self._share = into / (into + out)  # of the winding's temperature in the one the housing tends to
+        self._keeps = np.exp(-_TOGETHER * controller.STEP * (into + out) / capacity)
+        self._told_share = controller.told_share(speed_lag)
+        self._told: Vector = np.zeros(len(names))
+        self._housing: Vector = self._ambient.copy()
+        self._cycles = 0
+
+    @property
+    def position(self) -> Vector:
+        """True positions (n,) [rad]."""
+        return np.array(self._data.qpos[self._positions])
+
+    @property
+    def speed(self) -> Vector:
+        """True speeds (n,) [rad/s]."""
+        return np.array(self._data.qvel[self._speeds])
+
+    @property
+    def told_speed(self) -> Vector:
+        """Speeds (n,) behind the lag of the motor controllers [rad/s]."""
+        return self._told.copy()
+
+    @property
+    def winding(self) -> Vector:
+        """True temperatures of the windings (n,) [degC]."""
+        return np.array(self._data.act[self._windings]) + self._housing
+
+    @property
+    def housing(self) -> Vector:
+        """True temperatures of the motor housings (n,) [degC]."""
+        return self._housing.copy()
+
+    def place(self, position: ArrayLike) -> None:
+        """Put the joints to position (n,) [rad], at rest."""
+        self._data.qpos[self._positions] = array("position of the arm", position, (len(self._positions),))
+        self._data.qvel[self._speeds] = 0.0
+
+    def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
+        """Move on by cycles of 1 ms, and with the arm all that is in the model; see `ArmPhysics.run`.
+
+        Args:
+            order: what to do.
+            controllers: (n, 7) constants of the motor controllers.
+            memory: (n, 5) of the motor controllers, changed.
+            steps: number of cycles.
+
+        Raises:
+            InputError: a motion without bounds.
+        """
+        mode, times, pieces, last, elapsed = order
+        data, back_emf = self._data, self._torque_of_current
+        for k in range(steps):
+            speed = self.speed
+            resistance = self._cold + self._warming * (self.winding - self._ambient)
+            controller.control_cycle(
+                mode,
+                times,
+                pieces,
+                last,
+                elapsed + k * controller.STEP,
+                self.position,
+                speed,
+                back_emf * speed,
+                resistance,
+                controllers,
+                memory,
+            )
+            self._drive(memory[:, controller.CURRENT], resistance)
+            self._cycle()
+            self._told += self._told_share * (data.qvel[self._speeds] - self._told)
+            self._cycles += 1
+            if self._cycles % _TOGETHER == 0:
+                self._warm_housings()
+        if not np.all(np.isfinite(self.speed)):
+            raise InputError("motion of the arm", got="numbers without bounds", expected="a truth an arm can have")
+
+    def _drive(self, current: Vector, resistance: Vector) -> None:
+        # MuJoCo's motor takes the voltage for a torque from its cold resistance: warm it would give less current.
+        self._data.ctrl[self._motors] = self._torque_of_current * current * resistance / self._reference
+
+    def _warm_housings(self) -> None:
+        """Carry the heat of the windings on, exactly while a winding keeps its temperature."""
+        winding = self.winding
+        tends_to = self._share * winding + (1.0 - self._share) * self._ambient
+        self._housing = tends_to + (self._housing - tends_to) * self._keeps
+        self._model.actuator_dynprm[self._motors, _AMBIENT] = self._housing
+        self._data.act[self._windings] = winding - self._housing
+
+
+_WHEELS = ("wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br")
+
+
+class MujocoPlant:
+    """Base and arm on a floor, at rest at the origin.
+
+    Args:
+        base: the base.
+        arm: bodies, friction and motors of the arm.
+        with_arm: whether the arm moves; else it is held as it lies, part of the base.
+        position: (n,) of the arm at the start [rad], folded to the stops by default.
+        speed_lag: time constant of the wheels' speeds that the driver is told [s].
+        arm_speed_lag: that of the arm's.
+
+    Attributes:
+        model: MuJoCo's `MjModel`.
+        data: its `MjData`.
+
+    Raises:
+        ModelError: constants no robot has.
+        ResourceError: MuJoCo is not installed.
+    """
+
+    def __init__(
+        self,
+        base: ContactBase,
+        arm: ArmModel,
+        *,
+        with_arm: bool = True,
+        position: ArrayLike | None = None,
+        speed_lag: float = 0.0,
+        arm_speed_lag: float = 0.0,
+    ) -> None:
+        self._engine = engine()
+        at = np.zeros(arm.tree.nv) if position is None else position
+        text = contact_model(base, arm, with_arm=with_arm, position=at)
+        self.model = self._engine.MjModel.from_xml_string(text)
+        self.data = self._engine.MjData(self.model)
+        self._joints: ArmJoints | None = None
+        if with_arm:
+            self._joints = ArmJoints(self.model, self.data, arm, self.cycle, speed_lag=arm_speed_lag)
+            self._joints.place(at)
+        joints = [self.model.joint(name) for name in _WHEELS]
+        self._angles = np.array([joint.qposadr[0] for joint in joints])
+        self._speeds = np.array([joint.dofadr[0] for joint in joints])
+        self._motors = np.array([self.model.actuator(name).id for name in _WHEELS])
+        self._told_share = told_share(speed_lag)
+        self._loops = speed_loops(base)
+        self._reference, self._lagging, self._torques = np.zeros(4), np.zeros(4), np.zeros(4)
+        self._told = np.zeros(4)
+        self._asked, self._cycles = np.zeros((1, 4)), 0
+        self._yaw = 0.0
+        kinds = self._engine.mjtWarning
+        wrong = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC, kinds.mjWARN_BADCTRL)
+        self._alarms = [self.data.warning[kind] for kind in wrong]
+        self._engine.mj_forward(self.model, self.data)
+
+    @property
+    def joints(self) -> ArmJoints:
+        """The joints of the arm.
+
+        Raises:
+            InputError: the arm is held.
+        """
+        if self._joints is None:
+            raise InputError("arm", got="an arm that is held", expected="one that moves", remedy="set with_arm")
+        return self._joints
+
+    @property
+    def pose(self) -> Vector:
+        """Pose (3,) in the world of the point between the wheels [m, m, rad], yaw not wrapped."""
+        self._follow_yaw()
+        return np.array([self.data.qpos[0], self.data.qpos[1], self._yaw])
+
+    @property
+    def twist(self) -> Vector:
+        """Body twist (3,) [m/s, m/s, rad/s]."""
+        vx, vy, turn = self.data.qvel[0], self.data.qvel[1], self.data.qvel[5]
+        yaw = self._heading()
+        return np.array([cos(yaw) * vx + sin(yaw) * vy, cos(yaw) * vy - sin(yaw) * vx, turn])
+
+    @property
+    def wheel_angles(self) -> Vector:
+        """Angles (4,) of FL, FR, RL, RR [rad], positive forward."""
+        return np.array(self.data.qpos[self._angles])
+
+    @property
+    def wheel_speeds(self) -> Vector:
+        """Speeds (4,) [rad/s]."""
+        return np.array(self.data.qvel[self._speeds])
+
+    @property
+    def told_wheel_speeds(self) -> Vector:
+        """Speeds (4,) behind the lag of the motor controllers [rad/s]."""
+        return self._told.copy()
+
+    @property
+    def wheel_torques(self) -> Vector:
+        """Torques (4,) of the motors at the wheels [N m]."""
+        return np.array(self.data.actuator_force[self._motors])
+
+    def switch_motors(self, on: bool) -> None:
+        """Motors of the wheels off: no torque; on again they hold what speed the wheels then have."""
+        powered = not self.model.opt.disableactuator & (1 << WHEEL_GROUP)
+        if on and not powered:
+            self.model.opt.disableactuator &= ~(1 << WHEEL_GROUP)
+            self._reference, self._lagging = self.wheel_speeds, np.zeros(4)
+        elif not on:
+            self.model.opt.disableactuator |= 1 << WHEEL_GROUP
+
+    def ask_wheels(self, wheel_speeds: ArrayLike) -> None:
+        """Take the commanded wheel speeds (k, 4) of the next k cycles [rad/s]; the last row holds after them."""
+        self._asked, self._cycles = array("wheel_speeds", wheel_speeds, (None, 4)), 0
+        if len(self._asked) == 0:
+            raise InputError("wheel_speeds", got="no row", expected="one for each cycle")
+
+    def cycle(self) -> None:
+        """Move the whole robot on by 1 ms, the wheels driven by the twin's motors (`drive_wheels`).
+
+        Raises:
+            InputError: a motion without bounds.
+        """
+        command = self._asked[min(self._cycles, len(self._asked) - 1)]
+        drive_wheels(self._loops, command, self.wheel_speeds, TIMESTEP, self._reference, self._lagging, self._torques)
+        self.data.ctrl[self._motors] = self._torques
+        self._engine.mj_step(self.model, self.data)
+        if any(alarm.number for alarm in self._alarms):
+            # MuJoCo has put the robot back to where it began, or dropped its commands.
+            raise InputError("motion in MuJoCo", got="a state without bounds", expected="a finite motion")
+        self._told += self._told_share * (self.data.qvel[self._speeds] - self._told)
+        self._cycles += 1
+        if self._cycles % _TOGETHER == 0:
+            self._follow_yaw()
+
+    def advance(self, wheel_speeds: ArrayLike) -> None:
+        """Move on by k cycles with commanded wheel speeds (k, 4) [rad/s], an arm that moves without current.
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        self.ask_wheels(wheel_speeds)
+        for _ in range(len(self._asked)):
+            self.cycle()
+
+    def _follow_yaw(self) -> None:
+        self._yaw += wrap(self._heading() - self._yaw)
+
+    def _heading(self) -> float:
+        w, x, y, z = self.data.qpos[3:7].tolist()
+        return yaw_of_quaternion(x, y, z, w)

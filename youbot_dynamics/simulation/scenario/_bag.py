@@ -1,0 +1,150 @@
+"""A lock-step drive as the bag a live run would have left: same topics, types, frames and metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from youbot_dynamics import __version__
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.recording.mcap_writer import BagWriter
+from youbot_dynamics.recording.message_types import (
+    JOINT_STATE,
+    MULTI_DOF_TRAJECTORY,
+    ODOMETRY,
+    TWIST,
+    joint_state_cdr,
+    odometry_cdr,
+    trajectory_cdr,
+    twist_cdr,
+)
+from youbot_dynamics.robot import Robot, values_of
+from youbot_dynamics.simulation.driver_reports import BASE_FRAME, ODOM_FRAME, JointReport
+from youbot_dynamics.simulation.faults import BASE
+from youbot_dynamics.simulation.scenario._drive import Drive
+
+EPOCH = 1_500_000_000  # [s] where the clock of a simulation begins in a bag, so that its stamps look like a clock's
+_AXES = ("x", "y", "yaw")
+_SLOWLY = 25  # passes of the driver's loop between two true temperatures
+_PLANAR_VARIANCE = 1e-6  # of what a planar base does not do
+
+
+def write_bag(drive: Drive, robot: Robot, folder: Path | str, feedback: bool = True) -> None:
+    """Write a drive as a rosbag2 folder; what is in it depends on the drive alone, not on the machine or the hour.
+
+    Args:
+        drive: of `scenario.drive`.
+        robot: what the controllers believed.
+        folder: new or empty.
+        feedback: whether the tracker corrected errors; the metadata say so, as those of a recording do.
+
+    Raises:
+        RecordingError: the folder holds something already, or cannot be written.
+        ResourceError: rosbags or mcap is not installed.
+
+    Example:
+        >>> yd.write_bag(run, robot, "drive_of_twin_0")  # as driven in the example of `drive`
+    """
+    notes = {
+        "youbot_dynamics": __version__,
+        "robot_id": robot.robot_id,
+        "parameters": json.dumps(values_of(robot)),
+        "feedback": json.dumps(feedback),
+    }
+    rows = [*_commands(drive, robot), *_readings(drive, robot), *_truths(drive, robot)]
+    with BagWriter(folder, notes) as bag:
+        for time, topic, type_name, cdr in sorted(rows, key=lambda row: row[0]):
+            bag.add_topic(topic, type_name)
+            bag.write(topic, cdr, _ns(time))
+
+
+_Row = tuple[float, str, str, bytes]  # time of reception [s], topic, type, message
+
+
+def _commands(drive: Drive, robot: Robot) -> Iterator[_Row]:
+    """What our nodes sent."""
+    desired, wheels = drive.desired, robot.driver.wheel_joints
+    path = trajectory_cdr(_ns(drive.start), BASE_FRAME, BASE_FRAME, desired.times, desired.poses, desired.twists)
+    yield 0.0, "/trajectory", MULTI_DOF_TRAJECTORY, path
+    for sent in drive.sent:
+        speeds = joint_state_cdr(_ns(sent.stamp), wheels, velocity=sent.wheel_speeds)
+        yield sent.stamp, "/wheel_commands", JOINT_STATE, speeds
+        yield sent.stamp, "/driver/cmd_vel", TWIST, twist_cdr(sent.driver_twist)
+    for wish in drive.wishes:
+        error = joint_state_cdr(_ns(wish.pose_stamp), _AXES, wish.state.error, wish.state.error_rate)
+        yield wish.stamp, "/trajectory_tracker/cmd_vel", TWIST, twist_cdr(wish.twist)
+        yield wish.stamp, "/trajectory_tracker/error", JOINT_STATE, error
+
+
+def _readings(drive: Drive, robot: Robot) -> Iterator[_Row]:
+    """What the driver said, and what odometry made of it."""
+    received: dict[float, float] = {}
+    for message in drive.messages:
+        report = message.report
+        if isinstance(report, JointReport):
+            if message.channel == BASE:
+                received[report.stamp] = message.received
+            yield message.received, "/driver/joint_states", JOINT_STATE, _joints(report)
+            yield message.received, "/joint_states", JOINT_STATE, _joints(_with_our_signs(report, robot))
+        else:
+            yield message.received, "/driver/odom", ODOMETRY, _odometry(report.stamp, report.pose, report.twist)
+    for state in drive.odometry:
+        covariances = _six(state.covariance), _six(state.twist_covariance)
+        odometry = _odometry(state.stamp, state.pose, state.twist, *covariances)
+        yield received[state.stamp], "/odom", ODOMETRY, odometry
+
+
+def _truths(drive: Drive, robot: Robot) -> Iterator[_Row]:
+    """What only a simulation knows."""
+    joints = robot.driver.arm_joints
+    for k, time in enumerate(drive.reading_time.tolist()):
+        stamp, arm = _ns(time), drive.arm
+        yield time, "/ground_truth", ODOMETRY, _odometry(time, drive.true_pose[k], drive.true_twist[k])
+        if arm is None:
+            continue
+        moving = joint_state_cdr(stamp, joints, arm.position[k], arm.speed[k], arm.torque[k])
+        yield time, "/ground_truth/arm", JOINT_STATE, moving
+        if k % _SLOWLY == 0:
+            for part, warm in (("winding", arm.winding), ("housing", arm.housing)):
+                temperatures = joint_state_cdr(stamp, joints, effort=warm[k])
+                yield time, f"/ground_truth/{part}_temperature", JOINT_STATE, temperatures
+
+
+def _with_our_signs(report: JointReport, robot: Robot) -> JointReport:
+    """Report in which every wheel turns positive when it rolls forward, as odometry republishes it."""
+    driver = robot.driver
+    at = {name: k for k, name in enumerate(driver.wheel_joints)}
+    position_sign = np.array([driver.position_sign[at[name]] if name in at else 1.0 for name in report.names])
+    velocity_sign = np.array([driver.velocity_sign[at[name]] if name in at else 1.0 for name in report.names])
+    effort = report.effort.copy()
+    shared = min(len(effort), len(velocity_sign))
+    effort[:shared] *= velocity_sign[:shared]
+    return replace(
+        report,
+        position=report.position * position_sign[: len(report.position)],
+        velocity=report.velocity * velocity_sign[: len(report.velocity)],
+        effort=effort,
+    )
+
+
+def _joints(report: JointReport) -> bytes:
+    return joint_state_cdr(_ns(report.stamp), report.names, report.position, report.velocity, report.effort)
+
+
+def _odometry(stamp: float, pose: Vector, twist: Vector, *covariances: Vector) -> bytes:
+    return odometry_cdr(_ns(stamp), ODOM_FRAME, BASE_FRAME, pose, twist, *covariances)
+
+
+def _six(covariance: Vector) -> Vector:
+    """Covariance (6, 6) of x, y, z, roll, pitch, yaw from that of x, y, yaw (3, 3)."""
+    full = _PLANAR_VARIANCE * np.eye(6)
+    full[np.ix_([0, 1, 5], [0, 1, 5])] = covariance
+    return full
+
+
+def _ns(time: float) -> int:
+    return EPOCH * 1_000_000_000 + round(time * 1e9)

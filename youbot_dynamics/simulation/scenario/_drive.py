@@ -1,0 +1,416 @@
+"""Lock-step drives: a plant behind its driver with our own controllers in simulated time, repeatable to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.control.tracker import TrackerSettings, TrackerState
+from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
+from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.estimation.odometry import (
+    BaseEstimator,
+    GyroSettings,
+    OdometrySettings,
+    OdometryState,
+    SlipSettings,
+)
+from youbot_dynamics.estimation.phase_guard import PhaseGuard
+from youbot_dynamics.estimation.wheel_watch import WheelWatch
+from youbot_dynamics.robot import Robot
+from youbot_dynamics.simulation.driver_reports import JointReport
+from youbot_dynamics.simulation.faults import BASE, Fault
+from youbot_dynamics.simulation.gyro import Gyro
+from youbot_dynamics.simulation.plant import ArmFace, BaseOnly, Plant
+from youbot_dynamics.simulation.robot_driver import Report, RobotDriver
+from youbot_dynamics.simulation.truth import BaseTruth
+
+INTERFACES = ("twist", "wheels")
+_REST = 0.5  # [s] of standstill after the end
+
+
+@dataclass(frozen=True)
+class ArmOrder:
+    """Something the arm is told during a drive.
+
+    Args:
+        time: when [s].
+        command: is given the arm and the time it is told, and calls one of its commands.
+    """
+
+    time: float
+    command: Callable[[ArmFace, float], None]
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of the driver.
+
+    Args:
+        received: [s] when it came.
+        channel: "odom", "base" or "arm".
+        report: its fields.
+    """
+
+    received: float
+    channel: str
+    report: Report
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """What the base controller sent.
+
+    Args:
+        stamp: [s].
+        wheel_speeds: (4,) [rad/s], positive forward, of the mean rows.
+        rolling_speeds: (4,) the same for the rollers to come, where these are known: what the driver should do.
+        driver_twist: (3,) what of them a driver is sent that takes a twist [m/s, m/s, rad/s].
+    """
+
+    stamp: float
+    wheel_speeds: Vector
+    rolling_speeds: Vector
+    driver_twist: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    """What the tracker asked the base controller for, from the trajectory's first command to its end.
+
+    Args:
+        stamp: [s].
+        pose_stamp: of the pose it corrects [s].
+        twist: (3,) within the limits [m/s, m/s, rad/s].
+        state: of the tracker.
+    """
+
+    stamp: float
+    pose_stamp: float
+    twist: Vector
+    state: TrackerState
+
+
+@dataclass(frozen=True, eq=False)
+class ArmTrace:
+    """What the arm really did, a row for each pass of the driver's loop.
+
+    Args:
+        position: (m, 5) [rad].
+        speed: (m, 5) [rad/s].
+        torque: (m, 5) of the motors at the joints [N m].
+        winding: (m, 5) [degC].
+        housing: (m, 5) [degC].
+    """
+
+    position: Vector
+    speed: Vector
+    torque: Vector
+    winding: Vector
+    housing: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """What happened, on the clock of the simulation.
+
+    Args:
+        start: time at which the trajectory began [s].
+        desired: the trajectory, in the world frame.
+        sent: wheel commands.
+        wishes: of the tracker.
+        messages: of the driver.
+        odometry: what odometry made of them.
+        reading_time: (m,) when each pass of the driver's loop really took place [s].
+        wheel_angle: (m, 4) what the wheels then really did [rad], without noise or quantum.
+        true_pose: (m, 3) in the world [m, m, rad].
+        true_twist: (m, 3) in the body frame [m/s, m/s, rad/s].
+        odometry_pose: (m, 3) as estimated then; the first row is the origin.
+        complaints: of odometry at the end, one text each.
+        given_up: why the trajectory was given up and the base stopped; "" where it was followed to its end.
+        arm: what the arm did; None on a robot without one.
+        refusals: why the plant refused a command, one text a refusal.
+    """
+
+    start: float
+    desired: Trajectory
+    sent: tuple[Sent, ...]
+    wishes: tuple[Wish, ...]
+    messages: tuple[Message, ...]
+    odometry: tuple[OdometryState, ...]
+    reading_time: Vector
+    wheel_angle: Vector
+    true_pose: Vector
+    true_twist: Vector
+    odometry_pose: Vector
+    complaints: tuple[str, ...]
+    given_up: str
+    arm: ArmTrace | None
+    refusals: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DriveSetup:
+    """What else is chosen of a drive.
+
+    Args:
+        tracker_settings: feedback and its gains.
+        commander_settings: rate and timeout.
+        odometry_settings: noise growth, defaults if not given.
+        slip_settings: of odometry, defaults if not given.
+        gyro_settings: what odometry expects of a gyro, defaults if not given.
+        gyro: on the robot, if it has one.
+        interface: what the driver takes: "twist", or "wheels" for their speeds.
+        rest: how much later the trajectory begins [s]: time in which a gyro's bias is seen.
+        arm_orders: what the arm is told, in the order of time.
+        faults: of the driver and the base.
+        listeners: called with each message of the driver, in the order of reception; such as an estimator.
+
+    Raises:
+        InputError: another interface.
+    """
+
+    tracker_settings: TrackerSettings = field(default_factory=TrackerSettings)
+    commander_settings: CommanderSettings = field(default_factory=CommanderSettings)
+    odometry_settings: OdometrySettings | None = None
+    slip_settings: SlipSettings | None = None
+    gyro_settings: GyroSettings | None = None
+    gyro: Gyro | None = None
+    interface: str = "twist"
+    rest: float = 0.0
+    arm_orders: Sequence[ArmOrder] = ()
+    faults: tuple[Fault, ...] = ()
+    listeners: Sequence[Callable[[Message], None]] = ()
+
+    def __post_init__(self) -> None:
+        if self.interface not in INTERFACES:
+            raise InputError("interface", got=self.interface, expected=" or ".join(INTERFACES))
+
+
+def drive(
+    trajectory: Trajectory,
+    robot: Robot,
+    plant: Plant,
+    seed: int,
+    tracker_settings: TrackerSettings | None = None,
+    commander_settings: CommanderSettings | None = None,
+    **setup: Any,
+) -> Drive:
+    """Drive one trajectory from rest at the origin.
+
+    Each period: the base controller sends its command; the tracker, woken by it, prepares the next one; the driver's
+    loop reads the robot, and odometry takes the reading. That is the order of the live nodes, and `TrackingRun` and
+    `BaseDriver` are what they run.
+
+    Args:
+        trajectory: poses relative to the start.
+        robot: what the controllers believe.
+        plant: what the robot is, at rest at the origin at time 0; `BaseOnly` for one without an arm.
+        seed: of the phase between the driver's loop and ours, in which it reads, and of the faults. Commands to the arm
+            wait for the arm truth's `loop_phase`, so that a base drives alike with and without an arm. The real
+            driver has one loop for both: who needs that gives the truth the phase of `reading_phase`.
+        tracker_settings: feedback and its gains, defaults if not given.
+        commander_settings: rate and timeout, defaults if not given.
+        setup: other fields of `DriveSetup` by their names: odometry_settings, slip_settings, gyro_settings, gyro,
+            interface, rest, arm_orders, faults, listeners.
+
+    Raises:
+        InputError: a plant that has been used before, or another interface.
+
+    Example:
+        >>> t = np.linspace(0.0, 20.0, 401)
+        >>> path = yd.Trajectory(t, 0.3 * (1.0 - np.cos(t[:, None] * [1.0, 0.7, 1.3])))
+        >>> robot = yd.load_robot()
+        >>> run = yd.drive(path, robot, yd.BaseOnly(yd.load_truth(0), robot.driver, seed=1), seed=1)
+        >>> bool(np.linalg.norm(run.true_pose[-1] - path.poses[-1]) < 0.1)
+        True
+    """
+    if plant.time != 0.0:
+        raise InputError("time of the plant", got=f"{plant.time:g} s", expected="0: a new one for each drive")
+    chosen = DriveSetup(tracker_settings or TrackerSettings(), commander_settings or CommanderSettings(), **setup)
+    return _LockStep(trajectory, robot, plant, seed, chosen).drive()
+
+
+class _LockStep:
+    """A drive on its way: translates between the driver and the objects that the nodes run."""
+
+    def __init__(self, trajectory: Trajectory, robot: Robot, plant: Plant, seed: int, setup: DriveSetup) -> None:
+        self._trajectory, self._robot, self._plant, self._setup = trajectory, robot, plant, setup
+        rate = setup.commander_settings.rate
+        self._period = 1.0 / rate
+        self._phase = reading_phase(seed, self._period)
+        self._has_arm = not isinstance(plant, BaseOnly)
+        self._driver = RobotDriver(plant, robot.driver, seed, arm=self._has_arm)
+        self._driver.set_faults(setup.faults)
+        self._driver_base = robot.driver.mecanum()
+        self._estimator = BaseEstimator(robot, setup.odometry_settings, setup.slip_settings, setup.gyro_settings)
+        self._base = BaseDriver(robot, setup.commander_settings, PhaseGuard(robot))
+        self._base.commander.offer("tracker", np.zeros(3), 0.0)
+        self._run = TrackingRun(robot, WheelWatch(robot), setup.tracker_settings, RunSettings(rate=rate))
+        self._run.take_odometry(0.0, 0.0, np.zeros(3))
+        self._start = self._run.earliest_start(setup.rest)
+        self._run.accept(trajectory, self._start, 0.0, relative=False)
+        self._orders = list(setup.arm_orders)
+        self._sent: list[Sent] = []
+        self._wishes: list[Wish] = []
+        self._messages: list[Message] = []
+        self._odometry: list[OdometryState] = []
+        self._trace: list[tuple[float | Vector, ...]] = []
+        self._arm_trace: list[tuple[Vector, ...]] = []
+        self._refusals: list[str] = []
+        self._given_up = ""
+
+    def drive(self) -> Drive:
+        """Drive to the end of the trajectory and a moment of rest."""
+        duration = self._start + self._trajectory.duration + self._setup.tracker_settings.settle + _REST
+        for tick in range(int(np.ceil(duration / self._period))):
+            now = tick * self._period
+            self._advance(now)
+            self._tell_arm(now)
+            self._send(now)
+            self._track(now)
+            self._advance(now + self._phase)
+            self._read()
+        times, angles, poses, twists, estimates = map(np.array, zip(*self._trace, strict=True))
+        return Drive(
+            start=self._start,
+            desired=self._trajectory,
+            sent=tuple(self._sent),
+            wishes=tuple(self._wishes),
+            messages=tuple(self._messages),
+            odometry=tuple(self._odometry),
+            reading_time=times,
+            wheel_angle=angles,
+            true_pose=poses,
+            true_twist=twists,
+            odometry_pose=estimates,
+            complaints=self._estimator.complaints(),
+            given_up=self._given_up,
+            arm=ArmTrace(*(np.array(column) for column in zip(*self._arm_trace, strict=True)))
+            if self._has_arm
+            else None,
+            refusals=tuple(self._refusals),
+        )
+
+    def _advance(self, until: float) -> None:
+        """Let the robot move, and its gyro speak, until a time [s]."""
+        gyro = self._setup.gyro
+        while gyro is not None and gyro.next_time <= until:
+            self._driver.advance(gyro.next_time)
+            self._estimator.take_rate(*gyro.read(self._plant.time, float(self._plant.base.twist[2])))
+        self._driver.advance(until)
+
+    def _tell_arm(self, now: float) -> None:
+        while self._orders and self._orders[0].time <= now:
+            self._driver.command_arm(self._orders.pop(0).command, now)
+        self._refusals += [self._driver.last_refusal] * (self._driver.refused - len(self._refusals))
+
+    def _send(self, now: float) -> None:
+        """The base controller's command, to the driver and to the tracker."""
+        command = self._base.step(now, now)
+        if command is None:
+            return
+        twist = self._driver_base.twist(command.rolling_speeds)
+        self._sent.append(Sent(now, command.wheel_speeds, command.rolling_speeds, twist))
+        if self._setup.interface == "twist":
+            self._driver.command_twist(twist, now)
+        else:
+            self._driver.command_wheels(command.rolling_speeds * np.array(self._robot.driver.command_sign), now)
+        self._ended(self._run.take_sent(now, now, command.twist, command.wheel_speeds), now)
+
+    def _track(self, now: float) -> None:
+        """The tracker's next command, to the base controller."""
+        command = self._run.step(now + self._period)
+        if command is None:
+            return
+        self._ended(command.given_up, now)
+        self._base.commander.offer("tracker", command.twist, now)
+        if command.state is not None:
+            self._wishes.append(Wish(now, command.pose_stamp, command.twist, command.state))
+
+    def _read(self) -> None:
+        """What the driver reads, to all that listen; and what is true then."""
+        plant = self._plant
+        for channel, report in self._driver.read():
+            message = Message(plant.time, channel, report)
+            self._messages.append(message)
+            if channel == BASE and isinstance(report, JointReport):
+                self._take_wheels(plant.time, report)
+            for listener in self._setup.listeners:
+                listener(message)
+        base = plant.base
+        self._trace.append((plant.time, base.wheel_angles, base.pose, base.twist, self._run.pose.copy()))
+        if self._has_arm:
+            arm = plant.arm
+            self._arm_trace.append((arm.position, arm.speed, arm.torque, arm.winding, arm.housing))
+
+    def _take_wheels(self, now: float, report: JointReport) -> None:
+        """Wheels to base controller, odometry and tracker; a report without all of them changes nothing."""
+        driver = self._robot.driver
+        if not set(driver.wheel_joints) <= set(report.names):
+            return
+        columns = [report.names.index(name) for name in driver.wheel_joints]
+        position = np.array(driver.position_sign) * report.position[columns]
+        self._base.take_wheels(report.stamp, position)
+        self._ended(self._run.take_wheels(report.stamp, position.tolist()), now)
+        estimate = self._estimator.take_wheels(
+            report.stamp, position, np.array(driver.velocity_sign) * report.velocity[columns]
+        )
+        if estimate is not None:
+            self._odometry.append(estimate)
+            self._ended(self._run.take_odometry(now, estimate.stamp, estimate.pose), now)
+
+    def _ended(self, reason: str, now: float) -> None:
+        """Ask for rest where a trajectory was given up, as the node does at once."""
+        if reason:
+            self._given_up = reason
+            self._base.commander.offer("tracker", np.zeros(3), now)
+
+
+def reading_phase(seed: int, period: float = 0.02) -> float:
+    """How long after our commands the driver's loop reads in a drive of this seed [s], within `period` [s]."""
+    return period * float(np.random.default_rng([seed, 2]).random())
+
+
+_MODEL_FLOOR_FRICTION = 0.8  # chosen: config/mock.yaml
+_MODEL_LAG = 0.005  # [s] share of the effective delay that is lag, the least the facts give
+
+
+def identified_model(robot: Robot) -> BaseTruth:
+    """What is known of a robot as a twin: geometry, inertia, delays, lag and the friction its loops feel; no noise."""
+    geometry, felt = robot.base.geometry, robot.base.response
+    lag = max(felt.lag, _MODEL_LAG)
+    dead = felt.dead_times() if felt.known else np.maximum(0.0, robot.base.delay.effective() - lag)
+    return BaseTruth(
+        dead_time_x=float(dead[0]),
+        dead_time_y=float(dead[1]),
+        dead_time_yaw=float(dead[2]),
+        lag=lag,
+        stamp_jitter=0.0,
+        wheel_radius=geometry.wheel_radius,
+        half_length=geometry.half_length,
+        half_width=geometry.half_width,
+        lateral_factor=geometry.lateral_factor,
+        mass=robot.base.mass,
+        yaw_inertia=robot.base.yaw_inertia,
+        wheel_inertia=robot.base.wheel_inertia,
+        torque_noise=0.0,
+        wheel_coulomb=felt.wheel_coulomb if felt.known else 0.0,
+        roller_coulomb=felt.roller_coulomb if felt.known else 0.0,
+        viscous_x=felt.viscous_x if felt.known else 0.0,
+        viscous_y=felt.viscous_y if felt.known else 0.0,
+        wheel_radius_error=tuple(geometry.wheel_radius_errors.tolist()),
+        speed_lag=0.0,
+        effort_noise=0.0,
+        rollers=0.0,
+        roller_depth=0.0,
+        roller_phase=(0.0, 0.0, 0.0, 0.0),
+        wheel_torque_constant=(1.0, 1.0, 1.0, 1.0),
+        floor_friction=_MODEL_FLOOR_FRICTION,
+    )
