@@ -10,6 +10,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import DONE, ROW, ArmBody, StepWork, implicit_step, plain_step
+from youbot_dynamics.estimation.arm_ekf import _process as process
 from youbot_dynamics.estimation.arm_ekf._joints import (
     ACCELERATION,
     ANNOUNCED,
@@ -47,17 +48,7 @@ from youbot_dynamics.estimation.arm_ekf._model import (
     Work,
     spread,
 )
-from youbot_dynamics.estimation.arm_ekf._process import (
-    CONVERGED,
-    ERROR,
-    ITERATIONS,
-    JOINTS,
-    begin_step,
-    friction_share,
-    is_sane,
-    move,
-    total_slopes,
-)
+from youbot_dynamics.estimation.arm_ekf._process import CONVERGED, ERROR, ITERATIONS, JOINTS
 
 # What `follow` is to do.
 WHOLE, PREDICT, READ = range(3)
@@ -173,6 +164,29 @@ def look_at_refusals(position: Vector, reading: Vector, rules: Rules, estimate: 
 
 
 @compiled
+def keep_efforts(effort: Vector, known: bool, before: Vector) -> None:
+    """Keep efforts (5,) [N m] for the next message; one that is missing counts as the one before, or 0 at a start."""
+    for i in range(JOINTS):
+        if not math.isnan(effort[i]):
+            before[i] = effort[i]
+        elif not known:
+            before[i] = 0.0
+
+
+@compiled
+def write_row(
+    known: bool, mean: Vector, joints: Vector, load_part: Vector, covariance: Vector, row: Vector, variances: Vector
+) -> None:
+    """Write the mean's rows, then friction's part of the error (5, 5), NaN where not known, and the variances (m,)."""
+    for i in range(JOINTS):
+        for k in range(4):
+            row[k, i] = mean[k, i] if known else np.nan
+        row[4, i] = process.friction_share(joints[FRICTION_ERROR, i], load_part[i]) * row[ERROR, i]
+    for i in range(len(variances)):
+        variances[i] = covariance[i, i]
+
+
+@compiled
 def follow(
     body: ArmBody,
     step: StepWork,
@@ -189,79 +203,61 @@ def follow(
     """Take in t messages, one after the other; each is judged by its stamp, predicted to, and read.
 
     The motors' torques run straight from effort to effort, so that a step is driven by the mean of both; a longer time
-    than the longest step is walked in equal parts. Arrays are taken out of their tuples once: handing tuples on costs
-    as much as the arithmetic.
+    than the longest step is walked in equal parts. Arrays are taken out of their tuples once: functions of their own
+    for prediction and reading, which tuples are handed to, cost a quarter more.
 
-    Args:
-        body: the arm.
-        step: of its steps.
-        work: of the covariance's steps.
-        rules: of the filter.
-        task: WHOLE, or PREDICT alone, or READ alone what a PREDICT before has moved to.
-        messages: t of them.
-        estimate: changed.
-        means: (t, 5, 5) written: rows of the mean, then friction's part of the error; NaN before the first message.
-            (0, 5, 5) where it is not wanted.
-        variances: (t, m) written: diagonal of the covariance; as `means`.
-        readings: (t, 18) written; see `_joints.INNOVATION`.
-        covariances: (t, k, k) written: their leading part; (0, 1, 1) where it is not wanted.
+    `task` is WHOLE, or PREDICT alone, or READ alone what a PREDICT before has moved to. `estimate` is changed; written
+    are `means` (t, 5, 5) and `variances` (t, m) as `write_row` says, `readings` (t, 18) as `_joints.INNOVATION` says,
+    and the leading part of the `covariances` (t, k, k); what has no rows is not wanted.
     """
     stamps, positions, velocities, efforts = messages
     table, numbers, derivatives, slopes = step.table, step.numbers, step.derivatives, work.slopes
     joint_constants, halfway, straight = body.joints, body.halfway, body.written_out
     first, second, shift, gain, correction = work.first, work.second, work.shift, work.gain, work.correction
-    noise, torque = work.noise, work.torque
-    joints = rules.joints
-    clock, mean, covariance, counts = estimate.clock, estimate.mean, estimate.covariance, estimate.counts
-    a, before, load_part = estimate.memory[ACCELERATION], estimate.memory[EFFORT], estimate.memory[LOAD_PART]
-    refusals = estimate.memory[REFUSALS]
-    firsts, first_stamps = estimate.memory[FIRST], estimate.memory[FIRST_STAMP]
+    noise, torque, joints = work.noise, work.torque, rules.joints
+    clock, mean, covariance, memory, counts = estimate
+    a, before, load_part, refusals = memory[ACCELERATION], memory[EFFORT], memory[LOAD_PART], memory[REFUSALS]
+    firsts, first_stamps = memory[FIRST], memory[FIRST_STAMP]
     velocity, seen = np.full(JOINTS, np.nan), np.empty(JOINTS)
     for t in range(len(stamps)):
-        position, effort, reading = positions[t], efforts[t], readings[t]
-        if len(velocities) > 0:
-            velocity = velocities[t]
-        fate = TAKEN
+        fate, stamp, effort = TAKEN, stamps[t], efforts[t]
         if task != READ:
-            reading[:] = 0.0
-            elapsed = stamps[t] - clock[LAST]
-            fate = judge(stamps[t], clock[LAST], rules.longest_gap)
-            reading[FATE] = fate
+            elapsed = stamp - clock[LAST]
+            fate = judge(stamp, clock[LAST], rules.longest_gap)
+            readings[t] = 0.0
+            readings[t, FATE] = fate
             counts[fate] += 1
-            if fate == TAKEN:
-                clock[ANNOUNCED] = stamps[t]
-                clock[LAST] = np.nan
-                if 0.0 < elapsed <= rules.longest_gap:
-                    parts = max(1, math.ceil(elapsed / rules.longest_step - 1e-9))
-                    dt = elapsed / parts
-                    left = math.exp(-dt / rules.memory)
-                    counts[NO_EFFORT] += torque_noise(parts, effort, before, joints, noise)
-                    clock[LAST] = stamps[t]
-                    for k in range(parts):
-                        torque_between((k + 0.5) / parts, effort, before, torque)
-                        solved = is_sane(mean)
-                        if solved:
-                            begin_step(mean, a, torque, table)
-                            solved = straight and DONE == plain_step(
-                                joint_constants, halfway, ITERATIONS, CONVERGED, dt, True, table, numbers, derivatives
-                            )
-                            if not solved:  # anew, with strides that are cut
-                                table[ROW.acceleration] = 0.0
-                                solved = implicit_step(body, dt, True, step) == DONE
-                        if not (solved and total_slopes(derivatives, table, dt, slopes)):
-                            counts[UNSOLVED] += 1
-                            clock[LAST] = np.nan
-                            break
-                        move(mean, a, table, dt)
-                        forget(left, joints, torque, table, mean, load_part)
-                        spread(slopes, table, rules, noise, torque, left, dt, mean, covariance, first, second)
-                known = not math.isnan(clock[LAST])
-                for i in range(JOINTS):
-                    if not math.isnan(effort[i]):
-                        before[i] = effort[i]
-                    elif not known:
-                        before[i] = 0.0
+        if task != READ and fate == TAKEN:
+            clock[ANNOUNCED], clock[LAST] = stamp, np.nan
+            if 0.0 < elapsed <= rules.longest_gap:
+                parts = max(1, math.ceil(elapsed / rules.longest_step - 1e-9))
+                dt = elapsed / parts
+                left = math.exp(-dt / rules.memory)
+                counts[NO_EFFORT] += torque_noise(parts, effort, before, joints, noise)
+                clock[LAST] = stamp
+                for k in range(parts):
+                    torque_between((k + 0.5) / parts, effort, before, torque)
+                    solved = process.is_sane(mean)
+                    if solved:
+                        process.begin_step(mean, a, torque, table)
+                        solved = straight and DONE == plain_step(
+                            joint_constants, halfway, ITERATIONS, CONVERGED, dt, True, table, numbers, derivatives
+                        )
+                        if not solved:  # anew, with strides that are cut
+                            table[ROW.acceleration] = 0.0
+                            solved = implicit_step(body, dt, True, step) == DONE
+                    if not (solved and process.total_slopes(derivatives, table, dt, slopes)):
+                        counts[UNSOLVED] += 1
+                        clock[LAST] = np.nan
+                        break
+                    process.move(mean, a, table, dt)
+                    forget(left, joints, torque, table, mean, load_part)
+                    spread(slopes, table, rules, noise, torque, left, dt, mean, covariance, first, second)
+            keep_efforts(effort, not math.isnan(clock[LAST]), before)
         if task != PREDICT and fate == TAKEN:
+            if len(velocities) > 0:
+                velocity = velocities[t]
+            position, reading = positions[t], readings[t]
             for i in range(JOINTS):
                 if math.isnan(position[i]):
                     counts[NO_POSITION] += 1
@@ -280,13 +276,7 @@ def follow(
                     set_moving_joints(position, seen, rules, estimate, reading[REFUSED : REFUSED + JOINTS])
         if len(means) > 0:
             known = not math.isnan(clock[LAST])
-            for i in range(JOINTS):
-                for row in range(4):
-                    means[t, row, i] = mean[row, i] if known else np.nan
-                means[t, 4, i] = friction_share(joints[FRICTION_ERROR, i], load_part[i]) * means[t, ERROR, i]
-            for i in range(len(first)):
-                variances[t, i] = covariance[i, i]
+            write_row(known, mean, joints, load_part, covariance, means[t], variances[t])
         if len(covariances) > 0:
-            for i in range(covariances.shape[1]):
-                for j in range(covariances.shape[2]):
-                    covariances[t, i, j] = covariance[i, j]
+            size = covariances.shape[1]
+            covariances[t] = covariance[:size, :size]
