@@ -26,7 +26,7 @@ step() {
 # Arguments may choose tests of one kind only: then none of the other kind is no failure.
 chosen() {
     local code=0
-    "$VENV/bin/python" -m pytest "$@" "${arguments[@]}" || code=$?
+    "$VENV/bin/python" -m pytest "${END_OF_A_HANG[@]}" "$@" "${arguments[@]}" || code=$?
     [[ $code -eq 5 && ${#arguments[@]} -gt 0 ]] || return "$code"
 }
 

@@ -312,7 +312,8 @@ def test_a_priority_is_taken_where_the_system_allows_it_and_told_where_not(monke
 
 
 NODE = """
-import sys
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup may have set it aside for the whole run of the tests
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from youbot_dynamics.nodes.runtime import run

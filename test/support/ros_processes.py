@@ -84,11 +84,17 @@ class Processes:
 
 
 class Observer:
-    """A node of the test's own, in its own context."""
+    """A node of the test's own, in its own context or that of another one.
 
-    def __init__(self, name: str = "observer") -> None:
-        self.context = Context()
-        rclpy.init(context=self.context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    Two contexts of a process deliver to each other within it. Where other processes are killed meanwhile, the end of a
+    publisher can then wait for ever (Fast-DDS issue 6502): there, one context serves all nodes of the test.
+    """
+
+    def __init__(self, name: str = "observer", beside: Observer | None = None) -> None:
+        self.context = Context() if beside is None else beside.context
+        self._owns_context = beside is None
+        if self._owns_context:
+            rclpy.init(context=self.context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
         self.node = Node(name, context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
@@ -100,7 +106,8 @@ class Observer:
 
     def __exit__(self, *reason: object) -> None:
         self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
+        if self._owns_context:
+            rclpy.shutdown(context=self.context)
 
     def listen(self, kind, topic: str, qos=10) -> None:
         self.received[topic], self.times[topic] = [], []
