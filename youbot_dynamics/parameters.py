@@ -96,15 +96,14 @@ class Parameter:
 
 def fact(
     description: str,
-    *,
     unit: str = "",
-    low: float | None = None,
-    high: float | None = None,
+    bounds: tuple[float | None, float | None] = (None, None),
+    *,
     source: str,
     length: int | None = None,
 ) -> Any:
     """Dataclass field of a robot fact: its value stands in a file, everything else here."""
-    metadata = {"description": description, "unit": unit, "low": low, "high": high}
+    metadata = {"description": description, "unit": unit, "low": bounds[0], "high": bounds[1]}
     return dataclasses.field(metadata={**metadata, "source": source, "length": length})
 
 

@@ -22,77 +22,30 @@ _SITE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def config_path(name: str) -> Path:
-    """Find a file of the folder config.
-
-    Args:
-        name: path below config/, for example ``youbot.yaml``.
-
-    Returns:
-        Absolute path of an existing file.
-
-    Raises:
-        ResourceError: when no place of this installation has the file.
-    """
+    """Path of a file below config/, such as ``youbot.yaml``; raises as `resource_path`."""
     return resource_path("config", name)
 
 
 def program_path(name: str) -> Path:
-    """Find one of the motion programs that come with the package.
-
-    Args:
-        name: file name below config/programs/, the ending ``.txt`` may be left out.
-
-    Returns:
-        Absolute path of an existing file.
-
-    Raises:
-        ResourceError: when no place of this installation has the program.
-    """
+    """Path of a motion program that comes with the package, with or without its ``.txt``; raises as `resource_path`."""
     return resource_path("config/programs", name if name.endswith(".txt") else f"{name}.txt")
 
 
 def urdf_path(name: str) -> Path:
-    """Find a robot description of the package.
-
-    Args:
-        name: file name below urdf/, for example ``youbot.urdf``.
-
-    Returns:
-        Absolute path of an existing file.
-
-    Raises:
-        ResourceError: when no place of this installation has the file.
-    """
+    """Path of a robot description below urdf/, such as ``youbot.urdf``; raises as `resource_path`."""
     return resource_path("urdf", name)
 
 
 def launch_path(name: str) -> Path:
-    """Find a launch file of the package.
-
-    Args:
-        name: file name below launch/, for example ``bringup.launch.py``.
-
-    Returns:
-        Absolute path of an existing file.
-
-    Raises:
-        ResourceError: when no place of this installation has the launch file.
-    """
+    """Path of a launch file, such as ``bringup.launch.py``; raises as `resource_path`."""
     return resource_path("launch", name)
 
 
 def resource_path(folder: str, name: str) -> Path:
-    """Find an installed file of the package.
-
-    Args:
-        folder: folder of the package, as it stands beside the source (``config``, ``urdf``, ``launch``).
-        name: path of the file below that folder.
-
-    Returns:
-        Absolute path of an existing file.
+    """Absolute path of an existing file of the package, `name` below `folder` as both stand beside the source.
 
     Raises:
-        ResourceError: when no place of this installation has the file; it lists the places.
+        ResourceError: no place of this installation has the file; it lists the places.
     """
     places = list(share_folders())
     for place in places:
@@ -111,11 +64,7 @@ def resource_path(folder: str, name: str) -> Path:
 
 
 def share_folders() -> Iterator[Path]:
-    """Yield the folders that hold config/, urdf/ and launch/ of the running code, best first.
-
-    Yields:
-        Existing folders: of the ament prefixes, of the Python prefix, then the source tree.
-    """
+    """Existing folders with config/, urdf/ and launch/ of the running code: of ament, the Python prefix, the source."""
     seen: set[Path] = set()
     for share in (*_ament_shares(), *_prefix_shares(), *_source_trees()):
         if share not in seen and share.is_dir() and _belongs_to_us(share):
@@ -124,7 +73,7 @@ def share_folders() -> Iterator[Path]:
 
 
 def _ament_shares() -> Iterator[Path]:
-    """Yield the share folder of the package in each prefix of ``AMENT_PREFIX_PATH`` that has one."""
+    """Share folder of the package in each prefix of ``AMENT_PREFIX_PATH`` that has one."""
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         share = Path(prefix).absolute() / "share" / PACKAGE
         if prefix and share.is_dir():
@@ -132,30 +81,27 @@ def _ament_shares() -> Iterator[Path]:
 
 
 def _prefix_shares() -> Iterator[Path]:
-    """Yield the share folders a wheel may have filled: above the module, then of the interpreter.
+    """Share folders a wheel may have filled: above the module, then of the interpreter.
 
     The prefix above the module also serves ``--user``, ``--prefix``, ``--target`` and modules reached
     through a path entry, where ``sys.prefix`` is somebody else's.
     """
     for package in _package_folders():
-        if _is_source(package.parent):
-            continue
-        inside_site = package.parent.name in _SITE_FOLDERS
-        above = package.parents[:4] if inside_site else package.parents[:1]
-        for prefix in above:
-            yield prefix / "share" / PACKAGE
+        if not _is_source(package.parent):
+            for prefix in package.parents[: 4 if package.parent.name in _SITE_FOLDERS else 1]:
+                yield prefix / "share" / PACKAGE
     yield Path(sys.prefix) / "share" / PACKAGE
 
 
 def _source_trees() -> Iterator[Path]:
-    """Yield the source tree the running module lies in, if it lies in one."""
+    """The source tree the running module lies in, if it lies in one."""
     for package in _package_folders():
         if _is_source(package.parent):
             yield package.parent
 
 
 def _belongs_to_us(share: Path) -> bool:
-    """Tell whether a share folder was installed together with the running module.
+    """Whether a share folder was installed together with the running module.
 
     So it is when the module lies in the same prefix, or, after ``colcon build --symlink-install``, when
     the share folder links to the source tree the module runs from.
@@ -172,18 +118,17 @@ def _belongs_to_us(share: Path) -> bool:
 
 
 def _package_folders() -> tuple[Path, ...]:
-    """Return the folder of the running package, as imported and with links followed."""
-    real = _HERE.resolve()
-    return (_HERE,) if real == _HERE else (_HERE, real)
+    """Folder of the running package, as imported and with links followed."""
+    return tuple(dict.fromkeys((_HERE, _HERE.resolve())))
 
 
 def _is_source(folder: Path) -> bool:
-    """Tell whether a folder is the root of the source tree of this package."""
+    """Whether a folder is the root of the source tree of this package."""
     return (folder / "setup.py").is_file() and (folder / "resource" / PACKAGE).is_file()
 
 
 def _present(places: list[Path], folder: str, name: str) -> str:
-    """Describe which files of the same kind there are, for the error text."""
+    """Which files of the same kind there are, for the error text."""
     suffix = Path(name).suffix
     names = sorted({path.name for place in places for path in (place / folder).glob(f"*{suffix}")})
     return f"one of {', '.join(names)}" if names else f"a {suffix or 'file'} file there"

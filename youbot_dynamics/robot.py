@@ -35,60 +35,44 @@ class Driver:
 
     wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", length=4, source=_WRAPPER)
     arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", length=5, source=_WRAPPER)
-    wheel_radius: float = fact("Radius the driver reckons with.", unit="m", low=0.02, high=0.2, source=_DRIVER)
-    half_length: float = fact(
-        "Half of the wheelbase the driver reckons with.", unit="m", low=0.05, high=1.0, source=_DRIVER
-    )
-    half_width: float = fact("Half of the track the driver reckons with.", unit="m", low=0.05, high=1.0, source=_DRIVER)
+    wheel_radius: float = fact("Radius the driver reckons with.", "m", (0.02, 0.2), source=_DRIVER)
+    half_length: float = fact("Half of the wheelbase the driver reckons with.", "m", (0.05, 1.0), source=_DRIVER)
+    half_width: float = fact("Half of the track the driver reckons with.", "m", (0.05, 1.0), source=_DRIVER)
     position_sign: tuple[float, ...] = fact(
         "Sign of the wheel positions: the wrapper flips FL and BL.",
-        unit="1",
-        low=-1.0,
-        high=1.0,
+        "1",
+        (-1.0, 1.0),
         length=4,
         source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     velocity_sign: tuple[float, ...] = fact(
         "Sign of the wheel velocities: not flipped by the wrapper.",
-        unit="1",
-        low=-1.0,
-        high=1.0,
+        "1",
+        (-1.0, 1.0),
         length=4,
         source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     command_sign: tuple[float, ...] = fact(
         "Sign of the wheel speed commands; the lab's controller has the negative of it (docs/deviations.md, D-003-1).",
-        unit="1",
-        low=-1.0,
-        high=1.0,
+        "1",
+        (-1.0, 1.0),
         length=4,
         source="youbot/youbot_driver@814989d FourSwedishWheelOmniBaseKinematic.cpp",
     )
     position_quantum: float = fact(
-        "Step of the wheel position: 2 pi / (4000 x 9405 / 364).",
-        unit="rad",
-        low=0.0,
-        high=0.1,
-        source=_DRIVER,
+        "Step of the wheel position: 2 pi / (4000 x 9405 / 364).", "rad", (0.0, 0.1), source=_DRIVER
     )
-    velocity_quantum: float = fact(
-        "Step of the wheel velocity: 15 motor rpm.", unit="rad/s", low=0.0, high=1.0, source=_RPM
-    )
+    velocity_quantum: float = fact("Step of the wheel velocity: 15 motor rpm.", "rad/s", (0.0, 1.0), source=_RPM)
     motor_position_quantum: float = fact(
-        "Step of a motor's position, before the gear: 2 pi / 4000.", unit="rad", low=0.0, high=1.0, source=_DRIVER
+        "Step of a motor's position, before the gear: 2 pi / 4000.", "rad", (0.0, 1.0), source=_DRIVER
     )
     motor_velocity_quantum: float = fact(
-        "Step of a motor's speed, before the gear: 15 rpm.",
-        unit="rad/s",
-        low=0.0,
-        high=10.0,
-        source=_RPM,
+        "Step of a motor's speed, before the gear: 15 rpm.", "rad/s", (0.0, 10.0), source=_RPM
     )
     stamp_jitter: float = fact(
         "Standard deviation of the stamps of the 50 Hz loop.",
-        unit="s",
-        low=0.0,
-        high=0.05,
+        "s",
+        (0.0, 0.05),
         source="chosen: within the 0.3 to 2 ms of a 50 Hz loop on Linux without real time",
     )
 
@@ -157,16 +141,10 @@ def load_robot(result_file: Path | None = None, params_file: Path | None = None)
         1.5
     """
     table = {parameter.name: parameter for parameter in robot_table()}
-    values: dict[str, Value] = {name: parameter.default for name, parameter in table.items()}
-    sources: dict[str, dict[str, Value]] = {}
-    for role, path in (("result", result_file), ("params", params_file)):
-        if path is None:
-            continue
-        sources[role] = read_checked(path, PREFIX, table)
-        values.update(sources[role])
+    result, params = (read_checked(path, PREFIX, table) if path else {} for path in (result_file, params_file))
     name = f"{PREFIX}.robot_id"
-    own_id = sources.get("params", {}).get(name, table[name].default)
-    result_id = sources.get("result", {}).get(name, own_id)
+    own_id = params.get(name, table[name].default)
+    result_id = result.get(name, own_id)
     if result_id != own_id:
         raise ParameterError(
             f"result file {result_file}",
@@ -174,4 +152,4 @@ def load_robot(result_file: Path | None = None, params_file: Path | None = None)
             expected=f"one of robot '{own_id}'",
             remedy="identify this robot, or set robot.robot_id in your params file",
         )
-    return robot_from_values(values)
+    return robot_from_values({name: parameter.default for name, parameter in table.items()} | result | params)

@@ -34,30 +34,26 @@ class JointFriction:
 
     coulomb: float = fact(
         "Coulomb torque at the joint.",
-        unit="N m",
-        low=1e-4,
-        high=20.0,
+        "N m",
+        (1e-4, 20.0),
         source=f"{_LUH}, mean of both directions (1-3); Rajagopal 2018, kinetic (4), fit of its steady torques (5)",
     )
     viscous: float = fact(
         "Viscous friction at the joint.",
-        unit="N m s/rad",
-        low=0.0,
-        high=20.0,
+        "N m s/rad",
+        (0.0, 20.0),
         source=f"{_LUH} (1-4); fit of the steady torques of Rajagopal 2018 (5)",
     )
     sigma0: float = fact(
         "Stiffness of the bristles: Coulomb torque over the travel before sliding.",
-        unit="N m/rad",
-        low=1.0,
-        high=1e6,
+        "N m/rad",
+        (1.0, 1e6),
         source="chosen: coulomb / 1 mrad; none published",
     )
     sigma1: float = fact(
         "Damping of the bristles.",
-        unit="N m s/rad",
-        low=0.0,
-        high=1e4,
+        "N m s/rad",
+        (0.0, 1e4),
         source="chosen: 2 x 0.7 sqrt(sigma0 J) - viscous, damping ratio 0.7; J = rotor + mean over all arm poses",
     )
 
@@ -77,54 +73,36 @@ class JointMotor:
     """Motor and gear of a joint. Thermal values differ by up to 35 % between editions of the sheets."""
 
     torque_constant: float = fact(
-        "Torque for each ampere, at the rotor; equal to the back-EMF constant.",
-        unit="N m/A",
-        low=1e-3,
-        high=1.0,
-        source=_DRIVER,
+        "Torque for each ampere, at the rotor; equal to the back-EMF constant.", "N m/A", (1e-3, 1.0), source=_DRIVER
     )
-    gear_ratio: float = fact("Turns of the motor for one of the joint.", unit="1", low=1.0, high=1e3, source=_DRIVER)
-    rotor_inertia: float = fact("Inertia of the rotor.", unit="kg m2", low=1e-8, high=1e-2, source=_SHEET)
+    gear_ratio: float = fact("Turns of the motor for one of the joint.", "1", (1.0, 1e3), source=_DRIVER)
+    rotor_inertia: float = fact("Inertia of the rotor.", "kg m2", (1e-8, 1e-2), source=_SHEET)
     resistance: float = fact(
-        "Winding, terminal to terminal, at the reference temperature.",
-        unit="Ohm",
-        low=1e-2,
-        high=1e2,
-        source=_SHEET,
+        "Winding, terminal to terminal, at the reference temperature.", "Ohm", (1e-2, 1e2), source=_SHEET
     )
     nominal_current: float = fact(
         "Continuous current of the data sheet, not enforced; our windings reach their limit at 1.1 to 1.2 times it.",
-        unit="A",
-        low=1e-2,
-        high=50.0,
+        "A",
+        (1e-2, 50.0),
         source=f"Rajagopal 2018, table 3.1: 0.0827 N m / 0.0335 N m/A (1-3); {_SHEET}",
     )
     current_limit: float = fact(
         "Current the motor controller cuts off at.",
-        unit="A",
-        low=1e-2,
-        high=50.0,
+        "A",
+        (1e-2, 50.0),
         source="LUHbots/luh_youbot_os@d1479e9 torque_controller.cpp, comments; set for each robot",
     )
     winding_housing_resistance: float = fact(
-        "Thermal resistance, winding to housing.", unit="K/W", low=0.1, high=1e2, source=_SHEET
+        "Thermal resistance, winding to housing.", "K/W", (0.1, 1e2), source=_SHEET
     )
     housing_ambient_resistance: float = fact(
-        "Thermal resistance, housing to ambient.", unit="K/W", low=0.1, high=1e2, source=_SHEET
+        "Thermal resistance, housing to ambient.", "K/W", (0.1, 1e2), source=_SHEET
     )
-    winding_time_constant: float = fact(
-        "Thermal time constant of the winding.", unit="s", low=0.1, high=1e3, source=_SHEET
-    )
+    winding_time_constant: float = fact("Thermal time constant of the winding.", "s", (0.1, 1e3), source=_SHEET)
     housing_time_constant: float = fact(
-        "Thermal time constant of the housing.",
-        unit="s",
-        low=1.0,
-        high=1e4,
-        source=f"{_SHEET}; of 339286, the same frame (1-3)",
+        "Thermal time constant of the housing.", "s", (1.0, 1e4), source=f"{_SHEET}; of 339286, the same frame (1-3)"
     )
-    winding_temperature_limit: float = fact(
-        "Hottest the winding may be.", unit="degC", low=50.0, high=250.0, source=_SHEET
-    )
+    winding_temperature_limit: float = fact("Hottest the winding may be.", "degC", (50.0, 250.0), source=_SHEET)
 
 
 @dataclass(frozen=True)
@@ -146,21 +124,17 @@ class Arm:
     joint_5: ArmJoint
     temperature_coefficient: float = fact(
         "Growth of the winding's resistance with its temperature.",
-        unit="1/K",
-        low=0.0,
-        high=0.01,
+        "1/K",
+        (0.0, 0.01),
         source="IEC 60028: annealed copper",
     )
     reference_temperature: float = fact(
         "Temperature at which the windings have their `resistance`.",
-        unit="degC",
-        low=0.0,
-        high=50.0,
+        "degC",
+        (0.0, 50.0),
         source="maxon sheets: values at 25 degC",
     )
-    ambient_temperature: float = fact(
-        "Air around the motors.", unit="degC", low=-20.0, high=60.0, source="chosen: a warm room"
-    )
+    ambient_temperature: float = fact("Air around the motors.", "degC", (-20.0, 60.0), source="chosen: a warm room")
 
     @property
     def joints(self) -> tuple[ArmJoint, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,26 +18,24 @@ if TYPE_CHECKING:
     from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
     from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
+_WHEELS = ("fl", "fr", "rl", "rr")
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _IDENTIFIED = "chosen: neutral until `youbot identify` has measured it"
 _CHOSEN = "chosen: no physical figure is published for this base; identify your own"
 
 
-def _radius_error(wheel: str) -> float:
+def _radius_error(wheel: str) -> Any:
     what = f"Radius of the {wheel} wheel over the common one, less 1. A Twist to the driver allows for one only."
-    error: float = fact(what, unit="1", low=-0.1, high=0.1, source=_IDENTIFIED)
-    return error
+    return fact(what, "1", (-0.1, 0.1), source=_IDENTIFIED)
 
 
-def _roller_phase(wheel: str) -> float:
+def _roller_phase(wheel: str) -> Any:
     what = f"Angle of a roller of the {wheel} wheel off the bottom at count 0, any multiple of 2 pi / rollers added."
-    phase: float = fact(what, unit="rad", low=-100.0, high=100.0, source=_IDENTIFIED)
-    return phase
+    return fact(what, "rad", (-100.0, 100.0), source=_IDENTIFIED)
 
 
-def _delay(what: str, verb: str) -> float:
-    time: float = fact(f"{what}; 0 where it has not been {verb}.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED)
-    return time
+def _delay(what: str, verb: str) -> Any:
+    return fact(f"{what}; 0 where it has not been {verb}.", "s", (0.0, 1.0), source=_IDENTIFIED)
 
 
 @dataclass(frozen=True)
@@ -48,18 +46,13 @@ class BaseGeometry:
     radius: of the four wheel speeds it drives what a motion of its equal wheels explains, and the rest is lost.
     """
 
-    wheel_radius: float = fact("Rolling radius common to the wheels.", unit="m", low=0.02, high=0.2, source=_DRIVER)
-    half_length: float = fact(
-        "Wheel axis to centre, along x.", unit="m", low=0.05, high=1.0, source=f"{_DRIVER}: 0.47 m / 2"
-    )
-    half_width: float = fact(
-        "Wheel centre to centre line, along y.", unit="m", low=0.05, high=1.0, source=f"{_DRIVER}: 0.30 m / 2"
-    )
+    wheel_radius: float = fact("Rolling radius common to the wheels.", "m", (0.02, 0.2), source=_DRIVER)
+    half_length: float = fact("Wheel axis to centre, along x.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.47 m / 2")
+    half_width: float = fact("Wheel centre to centre line, along y.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.30 m / 2")
     lateral_factor: float = fact(
         "True over kinematic sideways speed: mean of the wandering roller contact.",
-        unit="1",
-        low=0.8,
-        high=1.1,
+        "1",
+        (0.8, 1.1),
         source="chosen: sin(pi/n)/(pi/n), mean over an ideal wheel of n = 6 rollers",
     )
     wheel_radius_error_fl: float = _radius_error("front left")
@@ -67,13 +60,12 @@ class BaseGeometry:
     wheel_radius_error_rl: float = _radius_error("rear left")
     wheel_radius_error_rr: float = _radius_error("rear right")
     rollers: float = fact(
-        "Rollers of each wheel.", unit="1", low=4.0, high=100.0, source="chosen: counted in photographs of the wheel"
+        "Rollers of each wheel.", "1", (4.0, 100.0), source="chosen: counted in photographs of the wheel"
     )
     roller_depth: float = fact(
         "Axis of the roller on the floor below that of its wheel.",
-        unit="m",
-        low=0.0,
-        high=0.2,
+        "m",
+        (0.0, 0.2),
         source="chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
     )
     roller_phase_fl: float = _roller_phase("front left")
@@ -82,30 +74,22 @@ class BaseGeometry:
     roller_phase_rr: float = _roller_phase("rear right")
     roller_phase_error: float = fact(
         "Largest standard error of the four phases; 0 where they are not known. They are lost with the driver's count.",
-        unit="rad",
-        low=0.0,
-        high=1.0,
+        "rad",
+        (0.0, 1.0),
         source=_IDENTIFIED,
     )
 
     @property
     def wheel_radius_errors(self) -> NDArray[np.float64]:
         """Radii (4,) of FL, FR, RL, RR over the common one, less 1."""
-        return np.array(
-            [
-                self.wheel_radius_error_fl,
-                self.wheel_radius_error_fr,
-                self.wheel_radius_error_rl,
-                self.wheel_radius_error_rr,
-            ]
-        )
+        return np.array([getattr(self, f"wheel_radius_error_{wheel}") for wheel in _WHEELS])
 
     @property
     def roller_phases(self) -> NDArray[np.float64] | None:
         """Phases (4,) of FL, FR, RL, RR [rad]; None where they are not known."""
         if self.roller_phase_error == 0.0:
             return None
-        return np.array([self.roller_phase_fl, self.roller_phase_fr, self.roller_phase_rl, self.roller_phase_rr])
+        return np.array([getattr(self, f"roller_phase_{wheel}") for wheel in _WHEELS])
 
     def mecanum(self) -> MecanumBase:
         """Kinematics of this geometry, in the mean over the rollers."""
@@ -150,48 +134,42 @@ class BaseResponse:
     Its numbers are of one fit and belong together. While a dead time is 0, the effective delays stand in.
     """
 
-    dead_time_x: float = fact("Dead time forward.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED)
-    dead_time_y: float = fact("Dead time sideways.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED)
-    dead_time_yaw: float = fact("Dead time of the turn.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED)
-    lag: float = fact(
-        "Time constant of the wheels' answer to a command.", unit="s", low=0.0, high=1.0, source=_IDENTIFIED
-    )
+    dead_time_x: float = fact("Dead time forward.", "s", (0.0, 1.0), source=_IDENTIFIED)
+    dead_time_y: float = fact("Dead time sideways.", "s", (0.0, 1.0), source=_IDENTIFIED)
+    dead_time_yaw: float = fact("Dead time of the turn.", "s", (0.0, 1.0), source=_IDENTIFIED)
+    lag: float = fact("Time constant of the wheels' answer to a command.", "s", (0.0, 1.0), source=_IDENTIFIED)
     rate: float = fact(
         "Of the speed loops against friction, which holds the base back by a / rate^2.",
-        unit="1/s",
-        low=0.0,
-        high=1e4,
+        "1/s",
+        (0.0, 1e4),
         source=_IDENTIFIED,
     )
     wheel_coulomb: float = fact(
         "Coulomb torque F1 of a wheel as the loops feel it, for the mass of this file.",
-        unit="N m",
-        low=0.0,
-        high=5.0,
+        "N m",
+        (0.0, 5.0),
         source=_IDENTIFIED,
     )
     roller_coulomb: float = fact(
-        "F2 / r as the loops feel it, for the mass of this file.", unit="N", low=0.0, high=20.0, source=_IDENTIFIED
+        "F2 / r as the loops feel it, for the mass of this file.", "N", (0.0, 20.0), source=_IDENTIFIED
     )
     viscous_x: float = fact(
-        "xi_L as the loops feel it, for the mass of this file.", unit="N s/m", low=0.0, high=500.0, source=_IDENTIFIED
+        "xi_L as the loops feel it, for the mass of this file.", "N s/m", (0.0, 500.0), source=_IDENTIFIED
     )
     viscous_y: float = fact(
-        "xi_T as the loops feel it, for the mass of this file.", unit="N s/m", low=0.0, high=500.0, source=_IDENTIFIED
+        "xi_T as the loops feel it, for the mass of this file.", "N s/m", (0.0, 500.0), source=_IDENTIFIED
     )
     turn_factor: float = fact(
         "How much more friction turns count for than the inertia of this file says.",
-        unit="1",
-        low=0.1,
-        high=10.0,
+        "1",
+        (0.1, 10.0),
         source=_IDENTIFIED,
     )
 
     centre_x: float = fact(
         "How far ahead of the middle the centre of mass lies, as the loops feel it.",
-        unit="m",
-        low=-0.5,
-        high=0.5,
+        "m",
+        (-0.5, 0.5),
         source=_IDENTIFIED,
     )
 
@@ -209,36 +187,24 @@ class BaseResponse:
 class BaseLimits:
     """What the base may be asked to do."""
 
-    wheel_speed: float = fact(
-        "Largest wheel speed.", unit="rad/s", low=0.1, high=40.0, source="KUKA youBot specification: 0.8 m/s"
-    )
+    wheel_speed: float = fact("Largest wheel speed.", "rad/s", (0.1, 40.0), source="KUKA youBot specification: 0.8 m/s")
     acceleration: float = fact(
         "Speeding up, along the floor.",
-        unit="m/s2",
-        low=0.01,
-        high=10.0,
+        "m/s2",
+        (0.01, 10.0),
         source="chosen: an eighth of what rollers grip on a hard floor",
     )
     angular_acceleration: float = fact(
         "Speeding up the turn.",
-        unit="rad/s2",
-        low=0.01,
-        high=50.0,
+        "rad/s2",
+        (0.01, 50.0),
         source="chosen: 0.77 m/s2 at the wheels, gentler than straight on",
     )
     deceleration: float = fact(
-        "Slowing down, along the floor.",
-        unit="m/s2",
-        low=0.01,
-        high=10.0,
-        source="chosen: it must stop sooner than it starts",
+        "Slowing down, along the floor.", "m/s2", (0.01, 10.0), source="chosen: it must stop sooner than it starts"
     )
     angular_deceleration: float = fact(
-        "Slowing down the turn.",
-        unit="rad/s2",
-        low=0.01,
-        high=50.0,
-        source="chosen: it must stop sooner than it starts",
+        "Slowing down the turn.", "rad/s2", (0.01, 50.0), source="chosen: it must stop sooner than it starts"
     )
 
 
@@ -246,16 +212,12 @@ class BaseLimits:
 class BaseFriction:
     """What holds the rolling base back; for each wheel alike."""
 
-    wheel_coulomb: float = fact("Coulomb torque F1 of a wheel.", unit="N m", low=0.0, high=2.0, source=_CHOSEN)
+    wheel_coulomb: float = fact("Coulomb torque F1 of a wheel.", "N m", (0.0, 2.0), source=_CHOSEN)
     roller_coulomb: float = fact(
-        "Coulomb torque of the rollers of a wheel over their radius, F2 / r.",
-        unit="N",
-        low=0.0,
-        high=10.0,
-        source=_CHOSEN,
+        "Coulomb torque of the rollers of a wheel over their radius, F2 / r.", "N", (0.0, 10.0), source=_CHOSEN
     )
-    viscous_x: float = fact("Viscous friction xi_L, forward.", unit="N s/m", low=0.0, high=200.0, source=_CHOSEN)
-    viscous_y: float = fact("Viscous friction xi_T, sideways.", unit="N s/m", low=0.0, high=200.0, source=_CHOSEN)
+    viscous_x: float = fact("Viscous friction xi_L, forward.", "N s/m", (0.0, 200.0), source=_CHOSEN)
+    viscous_y: float = fact("Viscous friction xi_T, sideways.", "N s/m", (0.0, 200.0), source=_CHOSEN)
 
 
 @dataclass(frozen=True)
@@ -269,31 +231,27 @@ class Base:
     friction: BaseFriction
     mass: float = fact(
         "Whole robot, arm and battery included.",
-        unit="kg",
-        low=5.0,
-        high=100.0,
+        "kg",
+        (5.0, 100.0),
         source="KUKA youBot manual V6: 20 + 4.0 + 5.69 + 0.245 = 29.935 kg; urdf/youbot.urdf adds up to 29.946",
     )
     yaw_inertia: float = fact(
         "Whole robot about the vertical through its centre of mass, wheels not turning.",
-        unit="kg m2",
-        low=0.1,
-        high=10.0,
+        "kg m2",
+        (0.1, 10.0),
         source="chosen: uniform box and arm; urdf/youbot.urdf has 1.13 folded, 1.15 upright",
     )
     centre_of_mass: tuple[float, ...] = fact(
         "Whole robot, x and y from the middle of the wheels, arm folded; the arm stretched forward makes it 0.065, 0.",
-        unit="m",
-        low=-0.5,
-        high=0.5,
+        "m",
+        (-0.5, 0.5),
         length=2,
         source="urdf/youbot.urdf, rounded: 0.0349, 0.0008",
     )
     wheel_inertia: float = fact(
         "A wheel with its reflected rotor about the axle: 0.0016 + 1.35e-5 x (9405 / 364)^2.",
-        unit="kg m2",
-        low=0.0,
-        high=0.1,
+        "kg m2",
+        (0.0, 0.1),
         source=f"urdf/youbot.urdf; gear: {_DRIVER}; rotor: maxon EC 45 flat 50 W, assumed of the torque constant",
     )
 
@@ -318,15 +276,11 @@ class Base:
         """The base in motion: its kinematics, masses and friction (system 35)."""
         from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 
-        friction = self.friction
         return MecanumDynamics(
             self.geometry.mecanum(),
             self.mass,
             self.yaw_inertia,
             self.wheel_inertia,
-            wheel_coulomb=friction.wheel_coulomb,
-            roller_coulomb=friction.roller_coulomb,
-            viscous_x=friction.viscous_x,
-            viscous_y=friction.viscous_y,
             centre_of_mass=(self.centre_of_mass[0], self.centre_of_mass[1]),
+            **dataclasses.asdict(self.friction),
         )

@@ -101,8 +101,8 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Wheel:
-    radius: float = fact("Radius.", unit="m", low=0.01, high=1.0, source="ruler")
-    signs: tuple[float, ...] = fact("Signs.", unit="1", length=2, source="driver")
+    radius: float = fact("Radius.", "m", (0.01, 1.0), source="ruler")
+    signs: tuple[float, ...] = fact("Signs.", "1", length=2, source="driver")
 
 
 @dataclasses.dataclass(frozen=True)

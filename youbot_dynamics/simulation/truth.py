@@ -6,11 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from math import pi, sin
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.dynamics.arm import ArmModel, arm_tree
 from youbot_dynamics.dynamics.rigid_body import inertia_about
 from youbot_dynamics.dynamics.tree import Tree
@@ -23,10 +23,39 @@ from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_arm import Arm, ArmJoint
 from youbot_dynamics.robot_base import BaseGeometry
 
-Four = tuple[float, ...]
+Four: TypeAlias = tuple[float, ...]
+Five: TypeAlias = tuple[float, ...]
 
 _FACTS = "chosen: spread about the values of docs/robot_facts.md"
+_FILTER = "chosen: filter of a speed counted in ticks per ms"
+_EVEN = "chosen: every phase is as likely"
+_UNREPORTED = "chosen: the youBot reports none"
 _FEWEST_ROLLERS = 4  # with fewer the barrels end in a point
+# Drawn evenly in its logarithm: a stiffness nobody has measured, within powers of ten.
+_LOGARITHMIC = ("sliding_travel",)
+_DAMPING_RATIO = 0.7  # of the bristles whose sigma1 stands in config/youbot.yaml
+_MOTOR_FACTORS = (
+    "torque_constant",
+    "rotor_inertia",
+    "resistance",
+    "winding_housing_resistance",
+    "housing_ambient_resistance",
+)
+
+
+def _drawn(
+    description: str, unit: str, bounds: tuple[float, float], source: str = _FACTS, length: int | None = None
+) -> Any:
+    return fact(description, unit, bounds, source=source, length=length)
+
+
+def _factor(description: str) -> Any:
+    return _drawn(description, "1", (0.0, 2.0), length=5)
+
+
+def _offset(axis: str) -> Any:
+    what = f"Centre of mass of each link beside the nominal one, along {axis} of its joint's frame."
+    return _drawn(what, "m", (-0.05, 0.05), length=5)
 
 
 @dataclass(frozen=True)
@@ -45,98 +74,74 @@ class BaseTruth:
         ModelError: rollers no wheel has.
     """
 
-    dead_time_x: float = fact("Transport delay forward.", unit="s", low=0.0, high=1.0, source=_FACTS)
-    dead_time_y: float = fact("Transport delay sideways.", unit="s", low=0.0, high=1.0, source=_FACTS)
-    dead_time_yaw: float = fact("Transport delay of the turn.", unit="s", low=0.0, high=1.0, source=_FACTS)
-    lag: float = fact(
-        "First-order response of the motor loop, without friction.", unit="s", low=1e-3, high=1.0, source=_FACTS
-    )
-    stamp_jitter: float = fact(
-        "Standard deviation of the driver's stamps.", unit="s", low=0.0, high=0.005, source=_FACTS
-    )
-    wheel_radius: float = fact("Rolling radius common to the wheels.", unit="m", low=0.02, high=0.2, source=_FACTS)
-    half_length: float = fact("Wheel axis to centre, along x.", unit="m", low=0.05, high=1.0, source=_FACTS)
-    half_width: float = fact("Wheel centre to centre line.", unit="m", low=0.05, high=1.0, source=_FACTS)
-    lateral_factor: float = fact("True over kinematic sideways speed.", unit="1", low=0.8, high=1.1, source=_FACTS)
-    mass: float = fact("Whole robot.", unit="kg", low=5.0, high=100.0, source=_FACTS)
-    yaw_inertia: float = fact("Whole robot about the vertical.", unit="kg m2", low=0.1, high=10.0, source=_FACTS)
-    wheel_inertia: float = fact(
+    dead_time_x: float = _drawn("Transport delay forward.", "s", (0.0, 1.0))
+    dead_time_y: float = _drawn("Transport delay sideways.", "s", (0.0, 1.0))
+    dead_time_yaw: float = _drawn("Transport delay of the turn.", "s", (0.0, 1.0))
+    lag: float = _drawn("First-order response of the motor loop, without friction.", "s", (1e-3, 1.0))
+    stamp_jitter: float = _drawn("Standard deviation of the driver's stamps.", "s", (0.0, 0.005))
+    wheel_radius: float = _drawn("Rolling radius common to the wheels.", "m", (0.02, 0.2))
+    half_length: float = _drawn("Wheel axis to centre, along x.", "m", (0.05, 1.0))
+    half_width: float = _drawn("Wheel centre to centre line.", "m", (0.05, 1.0))
+    lateral_factor: float = _drawn("True over kinematic sideways speed.", "1", (0.8, 1.1))
+    mass: float = _drawn("Whole robot.", "kg", (5.0, 100.0))
+    yaw_inertia: float = _drawn("Whole robot about the vertical.", "kg m2", (0.1, 10.0))
+    wheel_inertia: float = _drawn(
         "Wheel and reflected rotor about the axle: 0.0016 + 0.0090.",
-        unit="kg m2",
-        low=0.0,
-        high=0.1,
-        source="chosen: as robot.base.wheel_inertia",
+        "kg m2",
+        (0.0, 0.1),
+        "chosen: as robot.base.wheel_inertia",
     )
-    torque_noise: float = fact(
+    torque_noise: float = _drawn(
         "Standard deviation of a torque that wanders as the wheel rolls (rollers, floor), correlated over 0.3 rad.",
-        unit="N m",
-        low=0.0,
-        high=1.0,
-        source="chosen: about a third of the Coulomb torque; none published",
+        "N m",
+        (0.0, 1.0),
+        "chosen: about a third of the Coulomb torque; none published",
     )
-    wheel_coulomb: float = fact("Coulomb torque F1 of each wheel.", unit="N m", low=0.0, high=2.0, source=_FACTS)
-    roller_coulomb: float = fact(
-        "Coulomb torque over radius of the rollers, F2 / r, of each wheel.",
-        unit="N",
-        low=0.0,
-        high=10.0,
-        source=_FACTS,
+    wheel_coulomb: float = _drawn("Coulomb torque F1 of each wheel.", "N m", (0.0, 2.0))
+    roller_coulomb: float = _drawn(
+        "Coulomb torque over radius of the rollers, F2 / r, of each wheel.", "N", (0.0, 10.0)
     )
-    viscous_x: float = fact("Viscous friction xi_L, forward.", unit="N s/m", low=0.0, high=200.0, source=_FACTS)
-    viscous_y: float = fact("Viscous friction xi_T, sideways.", unit="N s/m", low=0.0, high=200.0, source=_FACTS)
-    wheel_radius_error: Four = fact(
-        "Radius of each wheel over the common one, less 1.", unit="1", low=-0.2, high=0.2, length=4, source=_FACTS
-    )
-    speed_lag: float = fact(
-        "First-order lag of the speeds the driver is told.",
-        unit="s",
-        low=0.0,
-        high=0.1,
-        source="chosen: filter of a speed counted in ticks per ms",
-    )
-    effort_noise: float = fact(
+    viscous_x: float = _drawn("Viscous friction xi_L, forward.", "N s/m", (0.0, 200.0))
+    viscous_y: float = _drawn("Viscous friction xi_T, sideways.", "N s/m", (0.0, 200.0))
+    wheel_radius_error: Four = _drawn("Radius of each wheel over the common one, less 1.", "1", (-0.2, 0.2), length=4)
+    speed_lag: float = _drawn("First-order lag of the speeds the driver is told.", "s", (0.0, 0.1), _FILTER)
+    effort_noise: float = _drawn(
         "Standard deviation of the wheels' efforts, where a robot reports them.",
-        unit="N m",
-        low=0.0,
-        high=1.0,
-        source="chosen: as at the arm; the youBot's driver reports none",
+        "N m",
+        (0.0, 1.0),
+        "chosen: as at the arm; the youBot's driver reports none",
     )
-    rollers: float = fact(
+    rollers: float = _drawn(
         "Rollers a wheel, between which its contact wanders; 0 for smooth wheels with the mean lateral factor.",
-        unit="1",
-        low=0.0,
-        high=100.0,
-        source="chosen: 0 for smooth wheels; the youBot's have 6 by photographs",
+        "1",
+        (0.0, 100.0),
+        "chosen: 0 for smooth wheels; the youBot's have 6 by photographs",
     )
-    roller_depth: float = fact(
+    roller_depth: float = _drawn(
         "Axis of the roller on the floor below the wheel's; moves nothing on smooth wheels.",
-        unit="m",
-        low=0.0,
-        high=0.2,
-        source="chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
+        "m",
+        (0.0, 0.2),
+        "chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
     )
-    roller_phase: Four = fact(
+    roller_phase: Four = _drawn(
         "Where each wheel's roller begins: its angle off the bottom over the angle from roller to roller.",
-        unit="1",
-        low=-0.5,
-        high=0.5,
+        "1",
+        (-0.5, 0.5),
         length=4,
-        source="chosen: every phase is as likely",
+        source=_EVEN,
     )
-    wheel_torque_constant: Four = fact(
+    wheel_torque_constant: Four = _drawn(
         "Torque constant of each wheel's motor over the nominal one, by which efforts are told.",
-        unit="1",
-        low=0.5,
-        high=1.5,
+        "1",
+        (0.5, 1.5),
         length=4,
         source="chosen: tolerance of the arm's motors",
     )
-    floor_friction: float = fact(
+    floor_friction: float = _drawn(
         "Largest friction over normal force between roller and floor.",
-        unit="1",
-        low=0.05,
-        high=5.0,
-        source="chosen: rubber on a hard floor; none published",
+        "1",
+        (0.05, 5.0),
+        "chosen: rubber on a hard floor; none published",
     )
 
     def __post_init__(self) -> None:
@@ -189,44 +194,14 @@ class BaseTruth:
         return dataclasses.replace(self, stamp_jitter=0.0, torque_noise=0.0, effort_noise=0.0)
 
 
-Five = tuple[float, ...]
-
-# Drawn evenly in its logarithm: a stiffness nobody has measured, within powers of ten.
-LOGARITHMIC = ("sliding_travel",)
-
-_DAMPING_RATIO = 0.7  # of the bristles whose sigma1 stands in config/youbot.yaml
-
-
-def _factor(description: str, high: float = 2.0, source: str = _FACTS) -> Five:
-    five: Five = fact(description, unit="1", low=0.0, high=high, length=5, source=source)
-    return five
-
-
-def _offset(axis: str) -> Five:
-    five: Five = fact(
-        f"Centre of mass of each link beside the nominal one, along {axis} of its joint's frame.",
-        unit="m",
-        low=-0.05,
-        high=0.05,
-        length=5,
-        source=_FACTS,
-    )
-    return five
-
-
 @dataclass(frozen=True)
 class ArmTruth:
     """One arm as it really is; what is said of five joints, links or motors is drawn for each of them."""
 
     coulomb: Five = _factor("Coulomb torque of each joint over the nominal one.")
     viscous: Five = _factor("Viscous friction of each joint over the nominal one.")
-    sliding_travel: Five = fact(
-        "Coulomb torque over sigma0 of each joint: travel of its bristles.",
-        unit="rad",
-        low=1e-5,
-        high=0.1,
-        length=5,
-        source=_FACTS,
+    sliding_travel: Five = _drawn(
+        "Coulomb torque over sigma0 of each joint: travel of its bristles.", "rad", (1e-5, 0.1), length=5
     )
     damping_ratio: Five = _factor("Damping ratio of the bristles on each joint's inertia, which gives sigma1.")
     link_mass: Five = _factor("Mass and inertia of each link over the nominal ones.")
@@ -240,47 +215,29 @@ class ArmTruth:
     housing_ambient_resistance: Five = _factor("Thermal resistance, housing to ambient, over the nominal one.")
     winding_capacity: Five = _factor("Heat capacity of each winding over the nominal one.")
     housing_capacity: Five = _factor("Heat capacity of each housing over the nominal one.")
-    ambient_temperature: float = fact("Air around the motors.", unit="degC", low=-20.0, high=60.0, source=_FACTS)
-    command_delay: float = fact(
+    ambient_temperature: float = _drawn("Air around the motors.", "degC", (-20.0, 60.0))
+    command_delay: float = _drawn(
         "From a command's arrival in the driver's 1 kHz loop to the current that answers it; the encoder tells of it "
         "some 2 ms later.",
-        unit="s",
-        low=0.0,
-        high=0.1,
-        source="Rajagopal 2018 (MSc thesis, H-BRS), logs of torque steps: 7-16 ms to first motion, less 2 ms",
+        "s",
+        (0.0, 0.1),
+        "Rajagopal 2018 (MSc thesis, H-BRS), logs of torque steps: 7-16 ms to first motion, less 2 ms",
     )
-    loop_phase: float = fact(
+    loop_phase: float = _drawn(
         "When the driver's 50 Hz loop takes commands, all but torques wait for it; when it reads, the mock's clock and "
         "a scenario's seed say apart.",
-        unit="s",
-        low=0.0,
-        high=0.02,
-        source="chosen: every phase is as likely",
+        "s",
+        (0.0, 0.02),
+        _EVEN,
     )
-    stamp_jitter: float = fact(
-        "Standard deviation of the driver's stamps.", unit="s", low=0.0, high=0.005, source=_FACTS
+    stamp_jitter: float = _drawn("Standard deviation of the driver's stamps.", "s", (0.0, 0.005))
+    speed_lag: float = _drawn("First-order lag of the speeds the driver is told.", "s", (0.0, 0.1), _FILTER)
+    effort_noise: float = _drawn("Standard deviation of the efforts.", "N m", (0.0, 1.0))
+    voltage_noise: float = _drawn(
+        "Standard deviation of motor voltages, where a robot has them.", "V", (0.0, 1.0), _UNREPORTED
     )
-    speed_lag: float = fact(
-        "First-order lag of the speeds the driver is told.",
-        unit="s",
-        low=0.0,
-        high=0.1,
-        source="chosen: filter of a speed counted in ticks per ms",
-    )
-    effort_noise: float = fact("Standard deviation of the efforts.", unit="N m", low=0.0, high=1.0, source=_FACTS)
-    voltage_noise: float = fact(
-        "Standard deviation of motor voltages, where a robot has them.",
-        unit="V",
-        low=0.0,
-        high=1.0,
-        source="chosen: the youBot reports none",
-    )
-    temperature_noise: float = fact(
-        "Standard deviation of motor temperatures, where a robot has them.",
-        unit="K",
-        low=0.0,
-        high=10.0,
-        source="chosen: the youBot reports none",
+    temperature_noise: float = _drawn(
+        "Standard deviation of motor temperatures, where a robot has them.", "K", (0.0, 10.0), _UNREPORTED
     )
 
     def model(self, robot: Robot) -> ArmModel:
@@ -315,9 +272,9 @@ class ArmTruth:
                 )
             ]
         )
-        changed = layout._replace(masses=masses, first_moments=masses[:, None] * moved, inertias=inertias)
-        for field in (changed.masses, changed.first_moments, changed.inertias):
-            field.setflags(write=False)
+        changed = layout._replace(
+            masses=read_only(masses), first_moments=read_only(masses[:, None] * moved), inertias=read_only(inertias)
+        )
         return dataclasses.replace(tree, layout=changed)
 
     def _arm(self, nominal: Arm) -> Arm:
@@ -326,6 +283,7 @@ class ArmTruth:
 
     def _joint(self, nominal: ArmJoint, k: int) -> ArmJoint:
         friction, motor = nominal.friction, nominal.motor
+        scaled = {name: getattr(motor, name) * getattr(self, name)[k] for name in _MOTOR_FACTORS}
         coulomb, viscous = friction.coulomb * self.coulomb[k], friction.viscous * self.viscous[k]
         sigma0 = coulomb / self.sliding_travel[k]
         # sigma1 = 2 ratio sqrt(sigma0 J) - viscous, as the nominal one was made: J need not be known.
@@ -335,11 +293,7 @@ class ArmTruth:
             dataclasses.replace(friction, coulomb=coulomb, viscous=viscous, sigma0=sigma0, sigma1=sigma1),
             dataclasses.replace(
                 motor,
-                torque_constant=motor.torque_constant * self.torque_constant[k],
-                rotor_inertia=motor.rotor_inertia * self.rotor_inertia[k],
-                resistance=motor.resistance * self.resistance[k],
-                winding_housing_resistance=motor.winding_housing_resistance * self.winding_housing_resistance[k],
-                housing_ambient_resistance=motor.housing_ambient_resistance * self.housing_ambient_resistance[k],
+                **scaled,
                 # A time constant is resistance x capacity.
                 winding_time_constant=motor.winding_time_constant
                 * self.winding_housing_resistance[k]
@@ -351,8 +305,8 @@ class ArmTruth:
         )
 
 
-PREFIX = "truth"
-ARM_PREFIX = f"{PREFIX}.arm"
+_PREFIX = "truth"
+_ARM_PREFIX = f"{_PREFIX}.arm"
 
 
 def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
@@ -363,9 +317,9 @@ def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
     """
     file = config_path("mock.yaml") if path is None else path
     values = {
-        name: value for name, value in read_parameters(file, "mock_youbot").items() if name.split(".")[0] == PREFIX
+        name: value for name, value in read_parameters(file, "mock_youbot").items() if name.split(".")[0] == _PREFIX
     }
-    leaves = (*facts_of(BaseTruth, PREFIX), *facts_of(ArmTruth, ARM_PREFIX))
+    leaves = (*facts_of(BaseTruth, _PREFIX), *facts_of(ArmTruth, _ARM_PREFIX))
     check_names(values, (name for name, _, _ in leaves))
     table = []
     for name, _, metadata in leaves:
@@ -378,30 +332,22 @@ def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
 
 
 def draw_truth(values: dict[str, Value], seed: int) -> BaseTruth:
-    """Base of one seed.
+    """Base of one seed: 0 is the nominal robot; else each quantity of each wheel is even between its bounds.
 
     Args:
         values: complete `truth.*` table, each (nominal, lowest, highest).
-        seed: 0 for the nominal robot, else each quantity of each wheel evenly between its bounds, reproducibly.
+        seed: equal seeds give equal robots.
 
     Raises:
         ParameterError: a lowest value above its highest.
         ModelError: a robot that cannot be.
     """
-    return BaseTruth(**_draw(BaseTruth, PREFIX, values, seed, np.random.default_rng(seed)))
+    return BaseTruth(**_draw(BaseTruth, _PREFIX, values, seed, np.random.default_rng(seed)))
 
 
 def draw_arm_truth(values: dict[str, Value], seed: int) -> ArmTruth:
-    """Arm of one seed; its draws leave those of the base as they are.
-
-    Args:
-        values: complete `truth.*` table, each (nominal, lowest, highest).
-        seed: 0 for the nominal arm, else each quantity of each joint between its bounds, reproducibly.
-
-    Raises:
-        ParameterError: a lowest value above its highest.
-    """
-    return ArmTruth(**_draw(ArmTruth, ARM_PREFIX, values, seed, np.random.default_rng([seed, 3])))
+    """Arm of one seed, as `draw_truth`; its draws leave those of the base as they are."""
+    return ArmTruth(**_draw(ArmTruth, _ARM_PREFIX, values, seed, np.random.default_rng([seed, 3])))
 
 
 def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
@@ -434,20 +380,16 @@ def _draw(
     """Quantities of a truth in the order of its fields; lists are drawn for each of their elements."""
     drawn: dict[str, Any] = {}
     for item in dataclasses.fields(cls):
-        nominal, low, high = _spread(values, f"{prefix}.{item.name}")
+        name = f"{prefix}.{item.name}"
+        nominal, low, high = (float(number) for number in values[name])  # type: ignore[union-attr]
+        if low > high:
+            raise ParameterError(f"parameter {name}", got=f"lowest {low:g} above highest {high:g}")
         shares = generator.random(item.metadata["length"] or 1)
         if seed == 0:
             numbers = np.full(len(shares), nominal)
-        elif item.name in LOGARITHMIC:
+        elif item.name in _LOGARITHMIC:
             numbers = low * (high / low) ** shares
         else:
             numbers = low + shares * (high - low)
         drawn[item.name] = tuple(numbers.tolist()) if item.metadata["length"] else float(numbers[0])
     return drawn
-
-
-def _spread(values: dict[str, Value], name: str) -> tuple[float, float, float]:
-    nominal, low, high = (float(number) for number in values[name])  # type: ignore[union-attr]
-    if low > high:
-        raise ParameterError(f"parameter {name}", got=f"lowest {low:g} above highest {high:g}")
-    return nominal, low, high
