@@ -20,10 +20,9 @@ from stage_bags import ARM, BASE, ROBOT, WHEELS, nanoseconds, write_rows
 from youbot_dynamics.identification.excitation import ArmExcitation, base_program
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.recording.message_types import JOINT_STATE, ODOMETRY, joint_state_cdr, odometry_cdr
-from youbot_dynamics.simulation.arm import ArmPlant
-from youbot_dynamics.simulation.base import BasePlant
+from youbot_dynamics.simulation.arm import ArmDriver, ArmPlant
+from youbot_dynamics.simulation.base import BasePlant, SimulatedBase
 from youbot_dynamics.simulation.effective_delay import effective_delay
-from youbot_dynamics.simulation.plant import ArmFace, BaseFace
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth, load_arm_truth, load_truth
 
 PERIOD = 0.02
@@ -53,7 +52,7 @@ class BaseRun:
     angles: np.ndarray
 
 
-def base_run(base: BaseFace, advance: Advance, twists: np.ndarray, seed: int, told: float | None = 1.0) -> BaseRun:
+def base_run(base: SimulatedBase, advance: Advance, twists: np.ndarray, seed: int, told: float | None = 1.0) -> BaseRun:
     """Drive along twists (k, 3), read once a period at a phase of the seed's.
 
     Of the efforts the share `told` is told: 0 is a driver that fills in zeros, None one that has none.
@@ -81,7 +80,7 @@ def base_run(base: BaseFace, advance: Advance, twists: np.ndarray, seed: int, to
     return BaseRun(rows, PERIOD * np.arange(len(twists)) + phase, np.array(angles))
 
 
-def arm_rows(arm: ArmFace, advance: Advance, motion: ArmExcitation, told: float | None = 1.0) -> list[Row]:
+def arm_rows(arm: ArmDriver, advance: Advance, motion: ArmExcitation, told: float | None = 1.0) -> list[Row]:
     """Messages of an arm that follows a motion; `told` as for the base."""
     arm.command_trajectory(motion.times, motion.positions, motion.velocities, motion.accelerations)
     rows: list[Row] = []

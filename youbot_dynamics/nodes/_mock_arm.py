@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rclpy.node import Node
@@ -162,7 +162,6 @@ def serve(
 
 # The plants bring in the compiler: 0.2 s of every start.
 if TYPE_CHECKING:
-    from youbot_dynamics.simulation.arm import ArmDriver
     from youbot_dynamics.simulation.robot_driver import RobotDriver
 
 _SLOWLY = 25  # passes of the 50 Hz loop from one temperature to the next: 2 Hz
@@ -214,15 +213,12 @@ class ArmTopics:
 
     def publish(self, shift: float) -> None:
         """One pass of the loop; `shift` [s] from the plant's time to that of the stamps."""
-        from youbot_dynamics.simulation.arm import torque_of_current
-
         if self._goals is not None:
             self._goals.advance()
         plant = self._driver().plant
-        arm = cast("ArmDriver", plant.arm)  # of the twin as of MuJoCo
+        arm = plant.arm
         stamp = plant.time + shift
-        torque = torque_of_current(arm.model) * arm.current
-        self._truth.publish(joint_message(stamp, self._joints, arm.position, arm.speed, torque))
+        self._truth.publish(joint_message(stamp, self._joints, arm.position, arm.speed, arm.torque))
         if self._voltage is not None:
             reading = arm.read_voltages()
             self._voltage.publish(joint_message(reading.stamp + shift, self._joints, effort=reading.voltage))

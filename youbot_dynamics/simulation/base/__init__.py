@@ -1,7 +1,7 @@
 """The base of the digital twin: commands on their way, wheels, rollers, slip and readings."""
 
 from youbot_dynamics.simulation.base._dynamics import SlipEvent, counted_wheel_speeds
-from youbot_dynamics.simulation.base._plant import BasePlant, DelayLine
+from youbot_dynamics.simulation.base._plant import BasePlant, DelayLine, SimulatedBase
 from youbot_dynamics.simulation.base._readings import (
     BaseReading,
     BaseSampler,
@@ -17,6 +17,7 @@ __all__ = [
     "BaseSampler",
     "DelayLine",
     "EffortReading",
+    "SimulatedBase",
     "SlipEvent",
     "WheelLoop",
     "counted_wheel_speeds",

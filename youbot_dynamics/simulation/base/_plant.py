@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
@@ -10,7 +11,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Driver
@@ -20,6 +21,16 @@ from youbot_dynamics.simulation.base._readings import BaseReading, BaseSampler, 
 from youbot_dynamics.simulation.truth import BaseTruth
 
 _MEMORY = 4096  # commands there is room for at first; at 50 Hz far more than the longest dead time
+
+# Places in the state of the compiled loop.
+_PLACES = {
+    "pose": dynamics.POSE,
+    "twist": dynamics.TWIST,
+    "wheel_angles": dynamics.WHEELS,
+    "wheel_speeds": dynamics.SPEEDS,
+    "told_wheel_speeds": dynamics.TOLD,
+    "wheel_torques": dynamics.MOTORS,
+}
 
 
 @compiled
@@ -134,7 +145,98 @@ class BaseEnergy:
         return self.work - self.wheel_heat - self.floor_heat - self.slip_heat - self.stored
 
 
-class BasePlant:
+class SimulatedBase(ABC):
+    """A base behind its driver, with what only a simulation knows.
+
+    Args:
+        truth: the base as it is.
+        driver: how its driver speaks.
+        seed: of the noise; equal seeds and calls give equal bits.
+    """
+
+    def __init__(self, truth: BaseTruth, driver: Driver, seed: int) -> None:
+        self.truth = truth
+        self.driver = driver
+        self._driver_base = driver.mecanum()
+        self._sampler = BaseSampler(truth, driver, seed)
+
+    @property
+    @abstractmethod
+    def time(self) -> float:
+        """Simulated time [s]."""
+
+    @property
+    def pose(self) -> Vector:
+        """True pose (3,) in the world [m, m, rad], yaw not wrapped."""
+        return self._true("pose")
+
+    @property
+    def twist(self) -> Vector:
+        """True body twist (3,) [m/s, m/s, rad/s]."""
+        return self._true("twist")
+
+    @property
+    def wheel_angles(self) -> Vector:
+        """True wheel angles (4,) [rad], positive forward."""
+        return self._true("wheel_angles")
+
+    @property
+    def wheel_speeds(self) -> Vector:
+        """True wheel speeds (4,) [rad/s], positive forward."""
+        return self._true("wheel_speeds")
+
+    @property
+    def wheel_torques(self) -> Vector:
+        """True torques (4,) of the motors at the wheels over the last step [N m], positive forward."""
+        return self._true("wheel_torques")
+
+    def command_twist(self, twist: ArrayLike, time: float | None = None) -> None:
+        """Twist as the driver's cmd_vel takes it: held for ever, turned into wheel speeds by *its* geometry.
+
+        Args:
+            twist: (3,) [m/s, m/s, rad/s].
+            time: of reception [s], now if not given.
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        self._push(self._driver_base.wheel_speeds(array("twist", twist, (3,))), self.time if time is None else time)
+
+    def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
+        """Wheel speeds (4,) [rad/s] in the driver's signs; those that no motion explains make the wheels slip.
+
+        Raises:
+            InputError: a wrong shape or a number that is not finite.
+        """
+        speeds = array("wheel_speeds", wheel_speeds, (4,)) * np.array(self.driver.command_sign)
+        self._push(speeds, self.time if time is None else time)
+
+    @abstractmethod
+    def switch_motors(self, on: bool) -> None:
+        """Motors off: no torque, the base coasts to rest against its friction; on: it takes the held command."""
+
+    @abstractmethod
+    def advance(self, until: float) -> None:
+        """Simulate up to `until` [s], in steps of at most 1 ms."""
+
+    def read(self) -> BaseReading:
+        """What the driver reports now: one pass of its 50 Hz loop."""
+        return self._sampler.wheels(self.time, self.wheel_angles, self._true("told_wheel_speeds"))
+
+    def read_efforts(self) -> EffortReading:
+        """Efforts of the wheels now, for robots whose driver reports them."""
+        return self._sampler.efforts(self.time, self.wheel_torques)
+
+    @abstractmethod
+    def _push(self, wheel_speeds: Vector, time: float) -> None:
+        """Take a command (4,) [rad/s], positive forward, received at `time` [s]."""
+
+    @abstractmethod
+    def _true(self, quantity: str) -> Vector:
+        """A quantity of the motion, the caller's to keep: one of the properties, or the speeds the driver is told."""
+
+
+class BasePlant(SimulatedBase):
     """The base in simulated time, at rest at the origin at first.
 
     Args:
@@ -148,43 +250,20 @@ class BasePlant:
     def __init__(
         self, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0, slips: Iterable[SlipEvent] = ()
     ) -> None:
-        self.truth = truth
-        self.driver = driver
-        self.time = start
-        self._driver_base = driver.mecanum()
+        super().__init__(truth, driver, seed)
+        self._time = start
         self._true_base = truth.mecanum()
         self._constants = dynamics.constants_of(truth)
         self._line = DelayLine(truth.dead_times())
-        self._sampler = BaseSampler(truth, driver, seed)
         self._state = np.zeros(dynamics.STATE_SIZE)
         self._ledger = np.zeros(dynamics.LEDGER_SIZE)
         self._powered = True
         self._slips = list(slips)
 
     @property
-    def pose(self) -> Vector:
-        """True pose (3,) in the world [m, m, rad], yaw not wrapped."""
-        return self._state[dynamics.POSE].copy()
-
-    @property
-    def twist(self) -> Vector:
-        """True body twist (3,) [m/s, m/s, rad/s]."""
-        return self._state[dynamics.TWIST].copy()
-
-    @property
-    def wheel_angles(self) -> Vector:
-        """True wheel angles (4,) [rad], positive forward."""
-        return self._state[dynamics.WHEELS].copy()
-
-    @property
-    def wheel_speeds(self) -> Vector:
-        """True wheel speeds (4,) [rad/s], positive forward."""
-        return self._state[dynamics.SPEEDS].copy()
-
-    @property
-    def wheel_torques(self) -> Vector:
-        """True torques (4,) of the motors at the wheels over the last step [N m], positive forward."""
-        return self._state[dynamics.MOTORS].copy()
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self._time
 
     @property
     def roller_angles(self) -> Vector:
@@ -194,21 +273,8 @@ class BasePlant:
         """
         return dynamics.roller_angles(self._constants, self.wheel_angles)
 
-    def command_twist(self, twist: ArrayLike, time: float | None = None) -> None:
-        """Twist as the driver's cmd_vel takes it: held for ever, turned into wheel speeds by *its* geometry.
-
-        Args:
-            twist: (3,) [m/s, m/s, rad/s].
-            time: of reception [s], now if not given.
-        """
-        self._push(self._driver_base.wheel_speeds(twist), time)
-
-    def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
-        """Wheel speeds (4,) [rad/s] in the driver's signs; the part that no motion explains is lost in slip."""
-        self._push(np.asarray(wheel_speeds, dtype=float) * np.array(self.driver.command_sign), time)
-
     def switch_motors(self, on: bool) -> None:
-        """Motors off: no torque, the base coasts to rest against its friction; on: it takes the held command."""
+        """Motors off: the base coasts; on: it takes the held command."""
         self._powered = on
 
     def add_slip(self, event: SlipEvent) -> None:
@@ -233,27 +299,19 @@ class BasePlant:
             self._state,
             self._ledger,
         )
-        self.time = until
-
-    def read(self) -> BaseReading:
-        """What the driver reports now: one pass of its 50 Hz loop."""
-        return self._sampler.wheels(self.time, self.wheel_angles, self._state[dynamics.TOLD])
-
-    def read_efforts(self) -> EffortReading:
-        """Efforts of the wheels now, for robots whose driver reports them."""
-        return self._sampler.efforts(self.time, self.wheel_torques)
+        self._time = until
 
     def energy(self) -> BaseEnergy:
         """Where the energy went since the start."""
-        work, wheels, floor, slip = (float(heat) for heat in self._ledger)
-        return BaseEnergy(work, wheels, floor, slip, self._stored())
-
-    def _push(self, wheel_speeds: Vector, time: float | None) -> None:
-        # Wheels of the driver's opinion roll on the true floor: that is the twist the base is really asked for.
-        asked = self._true_base.twist(counted_wheel_speeds(self.driver, wheel_speeds))
-        self._line.push(self.time if time is None else time, asked)
-
-    def _stored(self) -> float:
-        truth, (vx, vy, wz), wheels = self.truth, self.twist, self.wheel_speeds
+        truth, (vx, vy, wz), speeds = self.truth, self.twist, self.wheel_speeds
         body = truth.mass * (vx * vx + vy * vy) + truth.yaw_inertia * wz * wz
-        return 0.5 * float(body + truth.wheel_inertia * wheels @ wheels)
+        stored = 0.5 * float(body + truth.wheel_inertia * speeds @ speeds)
+        work, wheels, floor, slip = self._ledger.tolist()
+        return BaseEnergy(work, wheels, floor, slip, stored)
+
+    def _push(self, wheel_speeds: Vector, time: float) -> None:
+        # Wheels of the driver's opinion roll on the true floor: that is the twist the base is really asked for.
+        self._line.push(time, self._true_base.twist(counted_wheel_speeds(self.driver, wheel_speeds)))
+
+    def _true(self, quantity: str) -> Vector:
+        return self._state[_PLACES[quantity]].copy()

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.robot import Driver, Robot
 from youbot_dynamics.simulation.arm import FOLDED, ArmDriver, reachable
-from youbot_dynamics.simulation.base import BaseReading, BaseSampler, DelayLine, EffortReading, counted_wheel_speeds
+from youbot_dynamics.simulation.base import DelayLine, SimulatedBase, counted_wheel_speeds
 from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP, ContactBase
 from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._view import open_window, picture
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
 
 
-class MujocoBase:
-    """The face of the twin's base (`BasePlant`) on the wheels of a `MujocoPlant`, whose time it keeps.
+class MujocoBase(SimulatedBase):
+    """The wheels of a `MujocoPlant` as a base behind its driver.
 
     Commands come late by the truth's dead times, in twist space as in the twin. What the wheels do on the floor is up
     to MuJoCo: the truth's lateral factor and wandering torque have no place here, they come of the rollers.
@@ -32,68 +32,16 @@ class MujocoBase:
     """
 
     def __init__(self, plant: MujocoPlant, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0) -> None:
-        self.truth = truth
-        self.driver = driver
+        super().__init__(truth, driver, seed)
         self._plant = plant
         self._start, self._cycle = start, 0
-        self._driver_base = driver.mecanum()
         # A twist, and what the wheels do beside one.
         self._line = DelayLine([*truth.dead_times(), *[truth.dead_time_x] * 4])
-        self._sampler = BaseSampler(truth, driver, seed)
 
     @property
     def time(self) -> float:
         """Simulated time [s]: at most 1 ms before the one last asked for."""
         return self._start + self._cycle * TIMESTEP
-
-    @property
-    def pose(self) -> Vector:
-        """True pose (3,) in the world [m, m, rad], yaw not wrapped."""
-        return self._plant.pose
-
-    @property
-    def twist(self) -> Vector:
-        """True body twist (3,) [m/s, m/s, rad/s]."""
-        return self._plant.twist
-
-    @property
-    def wheel_angles(self) -> Vector:
-        """True wheel angles (4,) [rad], positive forward."""
-        return self._plant.wheel_angles
-
-    @property
-    def wheel_speeds(self) -> Vector:
-        """True wheel speeds (4,) [rad/s], positive forward."""
-        return self._plant.wheel_speeds
-
-    @property
-    def wheel_torques(self) -> Vector:
-        """True torques (4,) of the motors at the wheels [N m], positive forward."""
-        return self._plant.wheel_torques
-
-    def command_twist(self, twist: ArrayLike, time: float | None = None) -> None:
-        """Twist as the driver's cmd_vel takes it: held for ever, turned into wheel speeds by *its* geometry.
-
-        Args:
-            twist: (3,) [m/s, m/s, rad/s].
-            time: of reception [s], now if not given.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
-        """
-        self._push(self._driver_base.wheel_speeds(array("twist", twist, (3,))), time)
-
-    def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
-        """Wheel speeds (4,) [rad/s] in the driver's signs; those that no motion explains make the rollers slip.
-
-        Args:
-            wheel_speeds: (4,) of FL, FR, RL, RR.
-            time: of reception [s], now if not given.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
-        """
-        self._push(array("wheel_speeds", wheel_speeds, (4,)) * np.array(self.driver.command_sign), time)
 
     def switch_motors(self, on: bool) -> None:
         """Motors of the wheels off: no torque, the base coasts to rest against its friction."""
@@ -101,36 +49,26 @@ class MujocoBase:
 
     def advance(self, until: float) -> None:
         """Simulate a robot whose arm is held up to `until` [s], in whole cycles of 1 ms."""
-        cycles = self.cycles_until(until)
-        self.ask(cycles)
-        for _ in range(cycles):
+        for _ in range(self.ask(until)):
             self._plant.cycle()
 
-    def cycles_until(self, until: float) -> int:
-        """Number of whole cycles of 1 ms up to `until` [s], 0 for the past."""
-        return max(0, int(np.floor((until - self._start) / TIMESTEP + 1e-6)) - self._cycle)
+    def ask(self, until: float) -> int:
+        """Hand the plant the delayed commands of its whole cycles up to `until` [s]; their number, counted as done."""
+        cycles = max(0, int(np.floor((until - self._start) / TIMESTEP + 1e-6)) - self._cycle)
+        if cycles > 0:
+            means = self._line.means(self.time, TIMESTEP, cycles)
+            self._plant.ask_wheels(means[:, :3] @ self._driver_base.inverse_matrix.T + means[:, 3:])
+            self._cycle += cycles
+        return cycles
 
-    def ask(self, cycles: int) -> None:
-        """Hand the plant the delayed commands of its next cycles, and count these as done."""
-        if cycles == 0:
-            return
-        means = self._line.means(self.time, TIMESTEP, cycles)
-        self._plant.ask_wheels(means[:, :3] @ self._driver_base.inverse_matrix.T + means[:, 3:])
-        self._cycle += cycles
-
-    def read(self) -> BaseReading:
-        """What the driver reports now: one pass of its 50 Hz loop."""
-        return self._sampler.wheels(self.time, self._plant.wheel_angles, self._plant.told_wheel_speeds)
-
-    def read_efforts(self) -> EffortReading:
-        """Torques of the wheels' motors now, for robots whose driver reports them."""
-        return self._sampler.efforts(self.time, self._plant.wheel_torques)
-
-    def _push(self, wheel_speeds: Vector, time: float | None) -> None:
+    def _push(self, wheel_speeds: Vector, time: float) -> None:
         counted = counted_wheel_speeds(self.driver, wheel_speeds)
         twist = self._driver_base.twist(counted)
-        beside = counted - self._driver_base.wheel_speeds(twist)
-        self._line.push(self.time if time is None else time, [*twist, *beside])
+        self._line.push(time, [*twist, *(counted - self._driver_base.wheel_speeds(twist))])
+
+    def _true(self, quantity: str) -> Vector:
+        true: Vector = getattr(self._plant, quantity)
+        return true
 
 
 class MujocoYoubot:
@@ -194,7 +132,7 @@ class MujocoYoubot:
         Raises:
             InputError: a motion without bounds.
         """
-        self.base.ask(self.base.cycles_until(until))
+        self.base.ask(until)
         self.arm.advance(until)
         if self._window is not None and self._window.is_running():
             self._window.sync()

@@ -24,10 +24,11 @@ from youbot_dynamics.estimation.odometry import (
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.robot import Robot
+from youbot_dynamics.simulation.arm import ArmDriver
 from youbot_dynamics.simulation.driver_reports import JointReport
 from youbot_dynamics.simulation.faults import BASE, Fault
 from youbot_dynamics.simulation.gyro import Gyro
-from youbot_dynamics.simulation.plant import ArmFace, BaseOnly, Plant
+from youbot_dynamics.simulation.plant import BaseOnly, Plant
 from youbot_dynamics.simulation.robot_driver import Report, RobotDriver
 from youbot_dynamics.simulation.truth import BaseTruth
 
@@ -45,7 +46,7 @@ class ArmOrder:
     """
 
     time: float
-    command: Callable[[ArmFace, float], None]
+    command: Callable[[ArmDriver, float], None]
 
 
 @dataclass(frozen=True)
