@@ -139,7 +139,7 @@ def test_a_warm_motor_still_gives_the_torque_of_its_current():
     arm = mujoco_arm(truth)
     arm.command_torques(-0.9 * np.array([limit.effort for limit in arm.model.tree.limits]))
     arm.advance(30.0)
-    model, data = arm._physics._model, arm._physics._data
+    model, data = arm._joints._model, arm._joints._data
     forces = []
     for control in (data.ctrl.copy(), np.zeros(5)):
         data.ctrl[:] = control

@@ -85,7 +85,7 @@ def swing(seed: int, truth: ArmTruth, seconds: float = 6.0, period: int = 2) -> 
     model = plant.model
     cycles = int(round(seconds / 1e-3))
     truth_rows, readings = np.empty((cycles + 1, 3, 5)), []
-    state = plant._moving.state
+    state = plant._state
     truth_rows[0] = state[:, :3].T
     for k in range(1, cycles + 1):
         plant.advance(k * 1e-3)

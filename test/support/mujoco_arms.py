@@ -12,6 +12,7 @@ from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.arm import FOLDED, STEP, ArmDriver, torque_of_current
 from youbot_dynamics.simulation.mujoco_youbot._bodies import fixed_arm_model
 from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints
+from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoArm
 from youbot_dynamics.simulation.truth import ArmTruth
 
 ROBOT = load_robot()
@@ -25,7 +26,7 @@ def mujoco_arm(truth: ArmTruth, position=FOLDED, *, steps: int = 1, seed: int = 
     data = mujoco.MjData(model)
     joints = ArmJoints(model, data, arm, partial(mujoco.mj_step, model, data, steps), speed_lag=truth.speed_lag)
     joints.place(position)
-    return ArmDriver(truth, ROBOT, arm, joints, seed)
+    return MujocoArm(joints, truth, ROBOT, arm, seed)
 
 
 # Stretched out and down, where gravity brings back what strays: a chain that stands upright, driven by torques without

@@ -1,23 +1,9 @@
 """The arm of the digital twin: its driver, controllers, motion and readings."""
 
-from youbot_dynamics.simulation.arm._controller import (
-    STEP,
-    limited,
-    told_share,
-)
-from youbot_dynamics.simulation.arm._driver import (
-    FOLDED,
-    ArmDriver,
-    Order,
-    reachable,
-    torque_of_current,
-)
+from youbot_dynamics.simulation.arm._controller import STEP, Order, limited, told_share
+from youbot_dynamics.simulation.arm._driver import FOLDED, ArmDriver, reachable, torque_of_current
 from youbot_dynamics.simulation.arm._plant import ArmPlant
-from youbot_dynamics.simulation.arm._readings import (
-    ArmReading,
-    TemperatureReading,
-    VoltageReading,
-)
+from youbot_dynamics.simulation.arm._readings import ArmReading, TemperatureReading, VoltageReading
 
 __all__ = [
     "ArmDriver",

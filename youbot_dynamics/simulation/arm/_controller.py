@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -152,15 +153,9 @@ def piece_at(times: Vector, time: float) -> int:
 
 @compiled
 def point_of(times: Vector, pieces: Vector, last: Vector, piece: int, time: float, joint: int) -> tuple[float, float]:
-    """Position [rad] and speed [rad/s] of one joint at `time` [s]; after the end it rests at the last knot.
+    """Position [rad] and speed [rad/s] of one joint at `time` [s], in the piece of `piece_at`.
 
-    Args:
-        times: (m,) [s].
-        pieces: (m - 1, n, 6).
-        last: (n,) last knot [rad].
-        piece: that of `piece_at`.
-        time: since the start [s].
-        joint: its index.
+    After the end of the times (m,) [s] and pieces (m - 1, n, 6) it rests at the last knot (n,) [rad].
     """
     if piece >= len(times) - 1:
         return last[joint], 0.0
@@ -217,15 +212,9 @@ def controllers_of(robot: Robot) -> Vector:
 def ramp_to_position(
     reference: float, speed: float, target: float, speed_limit: float, ramp: float, dt: float
 ) -> tuple[float, float]:
-    """Reference [rad] and its speed [rad/s] one step on: trapezoids of speed that end at the target without overshoot.
+    """Reference [rad] and its speed [rad/s] one step of `dt` [s] on; `ramp` is an acceleration [rad/s2].
 
-    Args:
-        reference: [rad].
-        speed: of the reference [rad/s].
-        target: [rad].
-        speed_limit: [rad/s].
-        ramp: acceleration [rad/s2].
-        dt: [s].
+    They are trapezoids of speed that end at the target [rad] without overshoot.
     """
     ahead = target - reference
     left, once = abs(ahead), ramp * dt
@@ -251,11 +240,7 @@ def ramp_to_speed(speed: float, wanted: float, ramp: float, dt: float) -> float:
 def limited(current: float, limit: float, back_emf: float, resistance: float) -> float:
     """Current [A] that a controller can give of the one it wants: within what the supply drives, then its own limit.
 
-    Args:
-        current: wanted [A].
-        limit: [A].
-        back_emf: of the motor [V].
-        resistance: of its winding, as warm as it is [Ohm].
+    Back-EMF [V] and resistance [Ohm] are those of the motor as fast and its winding as warm as they are.
     """
     lowest, highest = (-SUPPLY - back_emf) / resistance, (SUPPLY - back_emf) / resistance
     return min(max(min(max(current, lowest), highest), -limit), limit)
@@ -316,12 +301,27 @@ def control(
         memory[INTEGRAL] += constants[INTEGRAL_GAIN] * missing * dt
 
 
+class Order(NamedTuple):
+    """What the motor controllers have to do until further notice, as `_controller.control_cycle` takes it.
+
+    Args:
+        mode: one of the four.
+        times: (m,) knots of the trajectory [s]; an old one in other modes.
+        pieces: (m - 1, n, 6) of the trajectory.
+        last: (n,) its last knot [rad].
+        elapsed: time since its start [s].
+    """
+
+    mode: int
+    times: Vector
+    pieces: Vector
+    last: Vector
+    elapsed: float
+
+
 @compiled
 def control_cycle(
-    mode: int,
-    times: Vector,
-    pieces: Vector,
-    last: Vector,
+    order: Order,
     elapsed: float,
     position: Vector,
     speed: Vector,
@@ -333,11 +333,8 @@ def control_cycle(
     """Set the currents of n joints for the cycle of 1 ms that begins now.
 
     Args:
-        mode: one of the four.
-        times: (m,) knots of the trajectory [s], any in other modes.
-        pieces: (m - 1, n, 6) of the trajectory.
-        last: (n,) its last knot [rad].
-        elapsed: time since its start, when the cycle begins [s].
+        order: what to do.
+        elapsed: time since its trajectory's start, when the cycle begins [s].
         position: (n,) [rad].
         speed: (n,) [rad/s].
         back_emf: (n,) of the motors [V].
@@ -346,12 +343,13 @@ def control_cycle(
         memory: (n, 5) of the controllers; changed, its column CURRENT is what drives the cycle [A].
     """
     now = elapsed + STEP
-    piece = piece_at(times, now) if mode == TRAJECTORY else 0
+    follows = order.mode == TRAJECTORY
+    piece = piece_at(order.times, now) if follows else 0
     for i in range(len(memory)):
         ahead = 0.0
-        if mode == TRAJECTORY:
-            memory[i, REFERENCE], ahead = point_of(times, pieces, last, piece, now, i)
-        control(mode, position[i], speed[i], ahead, back_emf[i], resistance[i], STEP, constants[i], memory[i])
+        if follows:
+            memory[i, REFERENCE], ahead = point_of(order.times, order.pieces, order.last, piece, now, i)
+        control(order.mode, position[i], speed[i], ahead, back_emf[i], resistance[i], STEP, constants[i], memory[i])
 
 
 def told_share(lag: float) -> float:

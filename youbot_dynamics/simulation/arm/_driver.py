@@ -1,13 +1,14 @@
 """The arm's driver: takes commands, drives the motor controllers in cycles of 1 ms, reports at 50 Hz.
 
-It is one for every plant. What moves behind it is an `ArmPhysics`: the twin's compiled loop, or MuJoCo.
+It is one for every plant; what moves behind it is the twin's compiled loop, or MuJoCo.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import deque
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,7 @@ from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import _controller as controller
-from youbot_dynamics.simulation.arm._controller import FASTEST, JointTrajectory
+from youbot_dynamics.simulation.arm._controller import FASTEST, JointTrajectory, Order
 from youbot_dynamics.simulation.arm._readings import ArmReading, ArmSampler, TemperatureReading, VoltageReading
 from youbot_dynamics.simulation.truth import ArmTruth
 
@@ -27,65 +28,7 @@ FOLDED = (0.01007, 0.01007, -0.01571, 0.02212, 0.11062)  # [rad]
 _LOOP = 0.02  # [s] period of the driver's loop over ROS
 
 
-class Order(NamedTuple):
-    """What the motor controllers have to do until further notice, as `_controller.control_cycle` takes it.
-
-    Args:
-        mode: one of the four of `_controller`.
-        times: (m,) knots of the trajectory [s]; an old one in other modes.
-        pieces: (m - 1, n, 6) of the trajectory.
-        last: (n,) its last knot [rad].
-        elapsed: time since its start [s].
-    """
-
-    mode: int
-    times: Vector
-    pieces: Vector
-    last: Vector
-    elapsed: float
-
-
-class ArmPhysics(Protocol):
-    """An arm of n joints that moves in cycles of `_controller.STEP`; every array is (n,) and the caller's to keep.
-
-    Before each cycle it lets `_controller.control_cycle` set the currents, which it holds over the cycle.
-    """
-
-    @property
-    def position(self) -> Vector:
-        """True positions (n,) [rad]."""
-
-    @property
-    def speed(self) -> Vector:
-        """True speeds (n,) [rad/s]."""
-
-    @property
-    def told_speed(self) -> Vector:
-        """Speeds (n,) behind the lag of the motor controllers [rad/s]; see `_controller.told_share`."""
-
-    @property
-    def winding(self) -> Vector:
-        """True temperatures of the windings (n,) [degC]."""
-
-    @property
-    def housing(self) -> Vector:
-        """True temperatures of the motor housings (n,) [degC]."""
-
-    def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        """Move on.
-
-        Args:
-            order: what to do; its `elapsed` is that at the first cycle.
-            controllers: (n, 7) constants of the motor controllers.
-            memory: (n, 5) of the motor controllers, changed; its column CURRENT holds the currents [A].
-            steps: number of cycles.
-
-        Raises:
-            InputError: a motion without bounds.
-        """
-
-
-class ArmDriver:
+class ArmDriver(ABC):
     """The arm behind its driver, in simulated time; it holds its position from the start.
 
     Time runs in whole cycles of 1 ms: what happens does not depend on how `advance` is called. A command takes effect
@@ -96,17 +39,13 @@ class ArmDriver:
         truth: the arm as it is.
         robot: as its sheets describe it: gains of the controllers, constants and quanta of the driver.
         model: `truth.model(robot)`.
-        physics: what moves, at rest.
         seed: of the noise; equal seeds and calls give equal bits.
         start: simulated time [s].
     """
 
-    def __init__(
-        self, truth: ArmTruth, robot: Robot, model: ArmModel, physics: ArmPhysics, seed: int, start: float = 0.0
-    ) -> None:
+    def __init__(self, truth: ArmTruth, robot: Robot, model: ArmModel, seed: int, start: float = 0.0) -> None:
         self.truth = truth
         self.model = model
-        self._physics = physics
         self._start = start
         self._cycle = 0
         self._sampler = ArmSampler(truth, robot, seed)
@@ -118,7 +57,7 @@ class ArmDriver:
         n = model.tree.nv
         self._memory = np.zeros((n, 5))
         # It has been holding itself for long: the integral carries its weight.
-        at = physics.position
+        at = self.position
         self._memory[:, controller.CURRENT] = model.tree.gravity_forces(at) / torque_of_current(model)
         self._memory[:, controller.INTEGRAL] = self._memory[:, controller.CURRENT]
         self._pending: deque[tuple[int, int, Any]] = deque()
@@ -136,22 +75,22 @@ class ArmDriver:
     @property
     def position(self) -> Vector:
         """True positions (5,) [rad]."""
-        return self._physics.position
+        return self._true("position")
 
     @property
     def speed(self) -> Vector:
         """True speeds (5,) [rad/s]."""
-        return self._physics.speed
+        return self._true("speed")
 
     @property
     def winding(self) -> Vector:
         """True temperatures of the windings (5,) [degC]."""
-        return self._physics.winding
+        return self._true("winding")
 
     @property
     def housing(self) -> Vector:
         """True temperatures of the motor housings (5,) [degC]."""
-        return self._physics.housing
+        return self._true("housing")
 
     @property
     def current(self) -> Vector:
@@ -230,7 +169,7 @@ class ArmDriver:
         checked = JointTrajectory(times, positions, velocities, accelerations)  # type: ignore[arg-type]
         for k, row in enumerate(checked.positions):
             reachable(f"positions[{k}]", row, self.model)
-        checked.check_speeds(self._physics.position)
+        checked.check_speeds(self.position)
         self._queue(controller.TRAJECTORY, checked, time)
 
     def switch_motors(self, on: bool) -> None:
@@ -245,17 +184,13 @@ class ArmDriver:
         else:
             self._apply(controller.TORQUE, np.zeros(len(self._memory)))
 
-    def cycles_until(self, until: float) -> int:
-        """Number of whole cycles of 1 ms that `advance` would do to come up to `until` [s], 0 for the past."""
-        return max(0, math.floor((until - self._start) / controller.STEP + 1e-6) - self._cycle)
-
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in whole cycles of 1 ms: what moves is `run` between one command and the next.
+        """Simulate up to `until` [s], in whole cycles of 1 ms.
 
         Raises:
             InputError: a motion without bounds.
         """
-        goal = self._cycle + self.cycles_until(until)
+        goal = math.floor((until - self._start) / controller.STEP + 1e-6)
         while self._cycle < goal:
             while self._pending and self._pending[0][0] <= self._cycle:
                 _, mode, what = self._pending.popleft()
@@ -270,15 +205,13 @@ class ArmDriver:
                 self._trajectory.positions[-1],
                 (self._cycle - self._trajectory_cycle) * controller.STEP,
             )
-            self._physics.run(order, self._controllers, self._memory, steps)
+            self._run(order, self._controllers, self._memory, steps)
             self._cycle += steps
 
     def read(self) -> ArmReading:
         """What the driver reports now: one pass of its 50 Hz loop."""
-        physics = self._physics
-        return self._sampler.joints(
-            self.time, physics.position, physics.told_speed, self._memory[:, controller.CURRENT]
-        )
+        told_speed, current = self._true("told_speed"), self._memory[:, controller.CURRENT]
+        return self._sampler.joints(self.time, self.position, told_speed, current)
 
     def read_voltages(self) -> VoltageReading:
         """Motor voltages now, for robots that measure them."""
@@ -293,16 +226,37 @@ class ArmDriver:
         """Motor temperatures now, for robots that measure them."""
         return self._sampler.temperatures(self.time, self.winding, self.housing)
 
+    @abstractmethod
+    def _true(self, quantity: str) -> Vector:
+        """The position, speed, winding or housing (n,), or the `told_speed` behind the lag of the motor controllers.
+
+        The array is the caller's to keep.
+        """
+
+    @abstractmethod
+    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
+        """Move on by cycles of 1 ms; before each, `control_cycle` sets the currents, held over the cycle.
+
+        Args:
+            order: what to do; its `elapsed` is that at the first cycle.
+            controllers: (n, 7) constants of the motor controllers.
+            memory: (n, 5) of the motor controllers, changed; its column CURRENT holds the currents [A].
+            steps: number of cycles.
+
+        Raises:
+            InputError: a motion without bounds.
+        """
+
     def _hold(self) -> None:
         """Let the ramps begin where the joints are, and end there."""
-        at = self._physics.position
+        at = self.position
         self._memory[:, controller.COMMAND] = at
         self._memory[:, controller.REFERENCE] = at
-        self._memory[:, controller.RAMP_SPEED] = self._physics.speed
+        self._memory[:, controller.RAMP_SPEED] = self.speed
 
     def _apply(self, mode: int, what: Any) -> None:
         if mode == controller.TRAJECTORY:
-            self._trajectory = what.beginning_at(self._physics.position)
+            self._trajectory = what.beginning_at(self.position)
             self._pieces = self._trajectory.pieces()
             self._trajectory_cycle = self._cycle
         else:
@@ -332,12 +286,7 @@ def torque_of_current(model: ArmModel) -> Vector:
 
 
 def reachable(thing: str, position: ArrayLike, model: ArmModel) -> Vector:
-    """The position (n,) [rad] of an arm, checked.
-
-    Args:
-        thing: its name, for the message.
-        position: (n,) [rad].
-        model: whose limits it must keep.
+    """The position (n,) [rad], called `thing` in messages, of an arm whose limits it must keep.
 
     Raises:
         InputError: a wrong shape, a number that is not finite, or a position beyond the limits.

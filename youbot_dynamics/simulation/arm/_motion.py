@@ -19,8 +19,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import DONE, ROW, ArmBody, implicit_step, plain_step, step_work
 from youbot_dynamics.dynamics.thermal_motor import heat_rates
-from youbot_dynamics.simulation.arm._controller import CURRENT, STEP, control_cycle
-from youbot_dynamics.simulation.arm._driver import Order
+from youbot_dynamics.simulation.arm._controller import CURRENT, STEP, Order, control_cycle
 
 # Columns of the state (n, 7); the acceleration is where the next step begins to look for its own.
 POSITION, SPEED, BRISTLE, WINDING, HOUSING, ACCELERATION, TOLD_SPEED = range(7)
@@ -52,14 +51,7 @@ class Mover(NamedTuple):
 
 @compiled
 def move(dt: float, table: Vector, state: Vector, ledger: Vector) -> None:
-    """Move by a step that is solved.
-
-    Args:
-        dt: [s].
-        table: (22, n) of the step.
-        state: (n, 7), changed.
-        ledger: (n, 3), added to.
-    """
+    """Move the state (n, 7) by a step of `dt` [s] that is solved in `table` (22, n); add to the ledger (n, 3)."""
     for i in range(len(state)):
         a, v = table[ROW.acceleration, i], state[i, SPEED]
         moved = dt * (v + 0.5 * dt * a)
@@ -74,17 +66,11 @@ def move(dt: float, table: Vector, state: Vector, ledger: Vector) -> None:
 
 @compiled
 def warmer(heat: Vector, winding: float, housing: float, current: float) -> tuple[float, float]:
-    """Temperatures [degC] of winding and housing a cycle later, by the midpoint rule.
+    """Temperatures [degC] of winding and housing a cycle later, by the midpoint rule; heat (7,) is their network.
 
     A cycle is 2.4e-4 of the shortest time constant that can be drawn, of a winding of least resistance and capacity,
     1.2e-4 of the nominal one: the rule is off by less than 1e-8 of a rise, at a tenth of the cost of the exact
     `heat_step`.
-
-    Args:
-        heat: (7,) constants of the thermal network.
-        winding: [degC].
-        housing: [degC].
-        current: [A].
     """
     square = current * current
     of_winding, of_housing = heat_rates(heat, winding, housing, square, 0.0)
@@ -116,7 +102,6 @@ def advance(
     work = step_work(mover.body)
     table, numbers, derivatives = work.table, work.numbers, work.derivatives
     joints, halfway, straight = mover.body.joints, mover.body.halfway, mover.body.written_out
-    mode, times, pieces, last = order.mode, order.times, order.pieces, order.last
     position, speed = state[:, POSITION], state[:, SPEED]
     back_emf, resistance = np.zeros(n), np.zeros(n)
     for k in range(cycles):
@@ -124,7 +109,7 @@ def advance(
             back_emf[i] = torque_of_current[i] * state[i, SPEED]
             resistance[i] = heats[i, 0] + heats[i, 1] * (state[i, WINDING] - heats[i, 6])
         now = order.elapsed + k * STEP
-        control_cycle(mode, times, pieces, last, now, position, speed, back_emf, resistance, controllers, memory)
+        control_cycle(order, now, position, speed, back_emf, resistance, controllers, memory)
         left, size = _PARTS, _PARTS
         while left > 0:
             for i in range(n):

@@ -106,47 +106,36 @@ class ArmJoints:
         self._data.qvel[self._speeds] = 0.0
 
     def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        """Move on by cycles of 1 ms, and with the arm all that is in the model; see `ArmPhysics.run`.
+        """Move on by cycles of 1 ms, and with the arm all that is in the model, as `ArmDriver` wants it.
 
-        Args:
-            order: what to do.
-            controllers: (n, 7) constants of the motor controllers.
-            memory: (n, 5) of the motor controllers, changed.
-            steps: number of cycles.
+        Constants (n, 7) of the motor controllers; their memory (n, 5), changed.
 
         Raises:
             InputError: a motion without bounds.
         """
-        mode, times, pieces, last, elapsed = order
-        data, back_emf = self._data, self._torque_of_current
         for k in range(steps):
             speed = self.speed
             resistance = self._cold + self._warming * (self.winding - self._ambient)
             controller.control_cycle(
-                mode,
-                times,
-                pieces,
-                last,
-                elapsed + k * controller.STEP,
+                order,
+                order.elapsed + k * controller.STEP,
                 self.position,
                 speed,
-                back_emf * speed,
+                self._torque_of_current * speed,
                 resistance,
                 controllers,
                 memory,
             )
-            self._drive(memory[:, controller.CURRENT], resistance)
+            # MuJoCo's motor takes the voltage for a torque from its cold resistance: warm it would give less current.
+            torque = self._torque_of_current * memory[:, controller.CURRENT]
+            self._data.ctrl[self._motors] = torque * resistance / self._reference
             self._cycle()
-            self._told += self._told_share * (data.qvel[self._speeds] - self._told)
+            self._told += self._told_share * (self.speed - self._told)
             self._cycles += 1
             if self._cycles % _TOGETHER == 0:
                 self._warm_housings()
         if not np.all(np.isfinite(self.speed)):
             raise InputError("motion of the arm", got="numbers without bounds", expected="a truth an arm can have")
-
-    def _drive(self, current: Vector, resistance: Vector) -> None:
-        # MuJoCo's motor takes the voltage for a torque from its cold resistance: warm it would give less current.
-        self._data.ctrl[self._motors] = self._torque_of_current * current * resistance / self._reference
 
     def _warm_housings(self) -> None:
         """Carry the heat of the windings on, exactly while a winding keeps its temperature."""

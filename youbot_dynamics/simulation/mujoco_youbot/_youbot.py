@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.robot import Driver, Robot
-from youbot_dynamics.simulation.arm import FOLDED, ArmDriver, reachable
+from youbot_dynamics.simulation.arm import FOLDED, ArmDriver, Order, reachable
 from youbot_dynamics.simulation.base import DelayLine, SimulatedBase, counted_wheel_speeds
 from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP, ContactBase
-from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
+from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints, MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._view import open_window, picture
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
 
@@ -71,6 +72,23 @@ class MujocoBase(SimulatedBase):
         return true
 
 
+class MujocoArm(ArmDriver):
+    """Joints in MuJoCo as an arm behind its driver; arguments as there."""
+
+    def __init__(
+        self, joints: ArmJoints, truth: ArmTruth, robot: Robot, model: ArmModel, seed: int, start: float = 0.0
+    ) -> None:
+        self._joints = joints
+        super().__init__(truth, robot, model, seed, start)
+
+    def _true(self, quantity: str) -> Vector:
+        true: Vector = getattr(self._joints, quantity)
+        return true
+
+    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
+        self._joints.run(order, controllers, memory, steps)
+
+
 class MujocoYoubot:
     """Base and arm in simulated time: command them, advance them, read them.
 
@@ -118,7 +136,7 @@ class MujocoYoubot:
             arm_speed_lag=arm_truth.speed_lag,
         )
         self.base = MujocoBase(self.plant, base_truth, robot.driver, seed, start)
-        self.arm = ArmDriver(arm_truth, robot, model, self.plant.joints, seed, start)
+        self.arm = MujocoArm(self.plant.joints, arm_truth, robot, model, seed, start)
         self._window: Any = None
 
     @property
