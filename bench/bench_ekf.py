@@ -17,7 +17,7 @@ from bench.ekf_peers import NumpyArm, filterpy_filter, numpy_filter
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.estimation.arm_ekf import PROPAGATED, ArmEkf, ArmEkfTuning, ArmSensors
-from youbot_dynamics.estimation.motor_heat._heat import ArmHeat
+from youbot_dynamics.estimation.motor_heat import ArmTemperatures
 from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.robot import load_robot
 
@@ -108,13 +108,12 @@ def variants() -> Item:
     _, with_errors = log.ours(ArmEkfTuning())
     _, without_bristles = log.ours(ArmEkfTuning(friction_error=0.0, load_error=0.0, bristles=PROPAGATED))
     single, _ = log.ours(ArmEkfTuning())
-    motors = log.arm.motors
 
     def with_heat() -> object:
         without_bristles()
-        heat = ArmHeat(motors, 0.0)
-        for stamp, effort in zip(log.stamps[::5], log.efforts[::5], strict=True):
-            heat.add(stamp, effort)
+        heat = ArmTemperatures(log.robot.arm)
+        for elapsed, effort in zip(np.diff(log.stamps[::5], prepend=0.0), log.efforts[::5], strict=True):
+            heat.add(elapsed, effort)
         return heat
 
     def one_by_one() -> object:

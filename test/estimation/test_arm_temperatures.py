@@ -34,6 +34,16 @@ def test_windings_warm_as_the_motor_model_says() -> None:
         assert belief.winding_deviation > 1.0
 
 
+def test_each_motor_gets_the_mean_square_of_its_current() -> None:
+    motors = ArmTemperatures(ARM, 25.0)
+    current = np.sin(0.06 * np.arange(1, 2001))[:, None] * NOMINAL / SCALE
+    steps = sum(motors.add(0.02, i * SCALE) for i in current)
+    assert 75 <= steps <= 80
+    for k, belief in enumerate(motors.state):
+        alone = MOTORS[k].motor.heat_history(25.0, 25.0, current[:, k], 0.02)
+        assert belief.winding == pytest.approx(alone[round(belief.stamp / 0.02) - 1, 0], abs=0.05)
+
+
 def test_a_gap_of_ages_is_answered_with_steady_temperatures() -> None:
     motors = ArmTemperatures(ARM, 80.0)
     motors.add(1e12, np.zeros(5))  # in steps of a second that would never end

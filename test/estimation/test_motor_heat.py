@@ -13,7 +13,6 @@ from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.estimation.ekf import TAKEN
 from youbot_dynamics.estimation.motor_heat import HeatTuning, MotorHeat
 from youbot_dynamics.estimation.motor_heat import _model as model
-from youbot_dynamics.estimation.motor_heat._heat import ArmHeat
 from youbot_dynamics.robot import load_robot
 
 ROBOT = load_robot()
@@ -168,30 +167,6 @@ def test_the_torque_available_brings_the_winding_just_to_its_limit() -> None:
     assert heat.torque_available(LIMIT, 0.01, limit) == pytest.approx(limit * at_joint)
     assert heat.torque_available(LIMIT, 30.0, limit, deviations=2.0) < torque
     assert heat.torque_available(70.0, 30.0, limit) == pytest.approx(0.0, abs=1e-9)
-
-
-def test_the_arm_feeds_its_motors_the_mean_square_of_their_currents() -> None:
-    arm = ArmHeat(MOTORS, 0.0, AIR)
-    at_joint = np.array([motor.ratio * motor.motor.torque_constant for motor in MOTORS])
-    time = np.arange(1, 2001) * 0.02
-    current = np.sin(3.0 * time)[:, None] * np.array(NOMINAL)
-    steps = sum(arm.add(t, i * at_joint) for t, i in zip(time, current, strict=True))
-    assert 75 <= steps <= 80
-    for k, heat in enumerate(arm.motors):
-        alone = MOTORS[k].motor.heat_history(AIR, AIR, current[:, k], 0.02)
-        assert heat.state.winding == pytest.approx(alone[-1, 0], abs=0.05)
-    before = [heat.state.stamp for heat in arm.motors]
-    assert not arm.add(1.0, current[0])
-    assert [heat.state.stamp for heat in arm.motors] == before
-
-
-def test_a_current_that_is_missing_goes_on() -> None:
-    arm, other = ArmHeat(MOTORS, 0.0, AIR), ArmHeat(MOTORS, 0.0, AIR)
-    effort = np.full(5, 2.0)
-    for k in range(1, 200):
-        arm.add(0.02 * k, effort if k % 3 else np.full(5, np.nan))
-        other.add(0.02 * k, effort)
-    assert arm.motors[0].state.winding == pytest.approx(other.motors[0].state.winding, abs=1e-9)
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -77,12 +77,7 @@ class FreeBody:
     gravity: Vector
 
     def state(self, pose: ArrayLike, twist: ArrayLike) -> Vector:
-        """Coordinates x (12,) of a pose and twist of the carrier.
-
-        Args:
-            pose: (4, 4) of its frame in fixed axes.
-            twist: (6,) [linear; angular] in its own frame.
-        """
+        """Coordinates x (12,) of a pose (4, 4) of the carrier in fixed axes and its twist (6,) in its own frame."""
         carrier, speed = check_pose(pose), array("twist", twist, (6,))
         rotation, centre = carrier[:3, :3], self.load.centre_of_mass
         turn = so3.logarithm(rotation @ self.orientation.T)
@@ -104,15 +99,7 @@ class FreeBody:
         return so3.exponential(turn) @ self.orientation, jacobian @ rate, jacobian @ u[3:] + changing @ rate
 
     def wrench(self, state: ArrayLike, push: ArrayLike) -> Vector:
-        """Wrench on the load that moves it by u, at the origin of the carrier's frame and in it.
-
-        Args:
-            state: (12,) x.
-            push: (6,) u.
-
-        Returns:
-            (6,) [force; moment] in N and N m.
-        """
+        """Wrench (6,) on the load that moves it at x (12,) by u (6,), at the carrier's origin and in its frame."""
         rotation, omega, alpha = self.turning(state, push)
         force = rotation.T @ (self.load.mass * (np.asarray(push, dtype=float)[:3] - self.gravity))
         spin, turned = rotation.T @ omega, rotation.T @ alpha
@@ -146,16 +133,10 @@ class LiftWeights:
 
 
 def smooth_path(body: FreeBody, start: ArrayLike, goal: ArrayLike, duration: float) -> Callable[[float], Vector]:
-    """Desired x(t) (12,) from one pose of the carrier to another, at rest at both ends and with least jerk.
+    """Desired x(t) (12,) from one pose (4, 4) of the carrier to another, at rest at both ends and with least jerk.
 
     s(t) = 10 r^3 - 15 r^4 + 6 r^5 with r = t/duration, for the centre of mass and the rotation vector; z stacks
     positions and velocities, without which y = x has no meaning (D-002-9).
-
-    Args:
-        body: coordinates.
-        start: (4, 4) of the carrier.
-        goal: (4, 4).
-        duration: [s], above 0.
 
     Raises:
         InputError: wrong shapes or no duration.
@@ -178,14 +159,7 @@ def smooth_path(body: FreeBody, start: ArrayLike, goal: ArrayLike, duration: flo
 def optimal_lift(
     desired: Callable[[float], ArrayLike], duration: float, steps: int, weights: LiftWeights
 ) -> TrackingGains:
-    """Optimal law u = K x + p of a free body along a desired x(t): twelve states, `lq_tracking.track` (D-002-9).
-
-    Args:
-        desired: x(t), (12,).
-        duration: [s].
-        steps: of the Riccati equation.
-        weights: of the cost.
-    """
+    """Optimal law u = K x + p of a free body along a desired x(t) (12,): `lq_tracking.track` in `steps` (D-002-9)."""
     nothing, one = np.zeros((6, 6)), np.eye(6)
     rates = np.block([[nothing, one], [nothing, nothing]])
     errors = np.diag(np.repeat([weights.position, weights.speed], 6))

@@ -61,16 +61,11 @@ class LiftLaw:
     gains: TrackingGains
 
     def step(self, time: float, q: ArrayLike, v: ArrayLike) -> LiftStep:
-        """Joint torques at a time [s] of the lift.
+        """Joint torques at a time [s] since the lift began, at q (n,) of revolute and prismatic joints and v (n,).
 
         u = K x + p, F(u), tau = J'F + ID(q, v, qdd) with J qdd = rate of the carrier's twist - J' v. A chain of fewer
         joints than the load has freedoms does what it can, in least squares weighted by the load's inertia: that is
         Gauss' principle for the load, and what is left over has no share in J'F. The joints then accelerate by qdd.
-
-        Args:
-            time: since the lift began [s].
-            q: (n,) of revolute and prismatic joints.
-            v: (n,).
         """
         positions, speeds = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         jacobian = self.chain.jacobian(positions, self.carrier)
@@ -89,16 +84,10 @@ class LiftLaw:
 
 
 def with_load(tree: Tree, body: int | str, load: Load) -> Tree:
-    """Same tree with a load fixed to a body.
-
-    Args:
-        tree: of any bodies.
-        body: that carries the load, by index or name.
-        load: in the frame of that body.
+    """Same tree with a load fixed to a body, by index or name, in whose frame the load is.
 
     Raises:
         InputError: no such body.
-        ModelError: a load that no body has.
     """
     i, layout = tree.body(body), tree.layout
     masses, moments, inertias = (part.copy() for part in (layout.masses, layout.first_moments, layout.inertias))

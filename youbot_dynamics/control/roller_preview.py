@@ -88,20 +88,11 @@ def _unbalanced(
     torques: Vector,
     forces: Vector,
 ) -> None:
-    """Write the forces (3,) against the base that its motors' torques do not balance at a twist and wheel angles.
+    """Write the forces (3,) against the base that its motors' torques do not balance at a twist (3,) and angles (n,).
 
     With f the friction of the wheels and g all else that holds the body back, its inertia included, motors balance both
     in the mean, T = P f + (J^+)' g with P the projection on what moves the base. Through the rows of the rollers there
-    remains J(phi)' (f(phi) - T) + g(phi).
-
-    Args:
-        wheels: with their rollers.
-        loops: of the axes.
-        angles: (n,) [rad].
-        twist: (3,) [m/s, m/s, rad/s].
-        acceleration: (3,) its derivative [m/s2, m/s2, rad/s2].
-        torques: (n,) working memory.
-        forces: (3,) written [N, N, N m].
+    remains J(phi)' (f(phi) - T) + g(phi). `acceleration` (3,) is the derivative of the twist, `torques` (n,) is room.
     """
     n = len(angles)
     row, mean, felt = np.zeros(3), np.zeros(3), np.zeros(3)
@@ -170,17 +161,10 @@ def _follow(
     asked: Vector,
     answers: Vector,
 ) -> None:
-    """Roll along displacements (k, 3) and write what is asked for in each, and the answers at their ends.
+    """Roll along displacements (k, 3) of dt [s] each; write what is asked for in each, and the answers at their ends.
 
-    Args:
-        wheels: with their rollers.
-        loops: of the axes.
-        angles: (n,) of the wheels; changed.
-        held: (4, 3 + n) g, the integral of d - g, droop and its rate; changed.
-        steps: (k, 3) body displacements [m, m, rad].
-        dt: of each [s].
-        asked: (k, 3 + n) mean r in each step.
-        answers: (k + 1, 3 + n) r where the steps meet.
+    Changed are the wheel angles (n,) [rad] and `held` (4, 3 + n): g, the integral of d - g, droop and its rate. Written
+    are `asked` (k, 3 + n), the mean r in each step, and `answers` (k + 1, 3 + n), r where the steps meet.
     """
     n = len(angles)
     twist, middle, ripple, row, forces = np.zeros(3), np.zeros(n), np.zeros(3 + n), np.zeros(3), np.zeros(3)
@@ -296,9 +280,7 @@ class RollerPreview:
     def wheel_speeds(self, send_time: float, twist: ArrayLike) -> Vector:
         """Wheel speeds (n,) [rad/s] to be sent at `send_time` [s] for a twist (3,), which counts as sent from now on.
 
-        Args:
-            send_time: on the clock of the readings [s].
-            twist: (3,) within the limits [m/s, m/s, rad/s].
+        The time is on the clock of the readings, the twist within the limits.
         """
         wish = np.asarray(twist, dtype=float)
         mean: Vector = self._loops.mean @ wish

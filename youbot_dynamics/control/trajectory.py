@@ -282,10 +282,7 @@ class Trajectory:
         return poses
 
     def mean_twist(self, start: float, end: float) -> Vector:
-        """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have.
-
-        It is the constant twist that joins the two desired poses, so that held commands reproduce them exactly.
-        """
+        """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have."""
         return planar.mean_twist(self.pose(start), self.pose(end), end - start)
 
 
@@ -384,9 +381,7 @@ def read_program(path: Path | str, dt: float, limit: int = LARGEST) -> Program:
             row = []
         if len(row) != 3 or not np.all(np.isfinite(row)):
             raise ProgramError(
-                f"program {path}, line {number}",
-                got=repr(line.strip()[:60]),
-                expected="three numbers: Vx Vy Omega",
+                f"program {path}, line {number}", got=repr(line.strip()[:60]), expected="three numbers: Vx Vy Omega"
             )
         rows.append(row)
     if not rows:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import hypot, isfinite
 from typing import TYPE_CHECKING, Protocol
 
@@ -114,12 +114,6 @@ class WheelCommand:
     limited: bool
 
 
-@dataclass
-class _Source:
-    twist: Vector = field(default_factory=lambda: np.zeros(3))
-    received: float = -np.inf
-
-
 class WheelCommander:
     """Decides each control period what the wheels do; time is any steady clock [s].
 
@@ -138,7 +132,8 @@ class WheelCommander:
         self.timeout = timeout
         self.enabled = True
         self.refused = 0
-        self._sources = {"operator": _Source(), "tracker": _Source()}
+        # Twist and when it was received [s]; who stands first has priority.
+        self._commands = {"operator": (np.zeros(3), -np.inf), "tracker": (np.zeros(3), -np.inf)}
         self._twist: Vector = np.zeros(3)
         self._last_step: float | None = None
         self._started = False
@@ -149,29 +144,26 @@ class WheelCommander:
         if reason:
             self.refused += 1
             return reason
-        entry = self._sources[source]
-        entry.twist, entry.received = np.array(twist, dtype=float), now
+        self._commands[source] = np.array(twist, dtype=float), now
         self._started = self._started or self.enabled
         return ""
 
     def age(self, now: float) -> float:
         """Age of the youngest valid command [s]; infinite before the first."""
-        return now - max(entry.received for entry in self._sources.values())
+        return now - max(received for _, received in self._commands.values())
 
     def step(self, now: float, period: float) -> WheelCommand | None:
         """Command of this period, None before the first valid one.
 
-        Args:
-            now: steady time [s].
-            period: nominal control period [s]; after a pause no more than twice of it is made up for.
+        `now` is steady time, `period` the nominal one [s]; after a pause no more than twice of it is made up for.
         """
         if not self._started:
             return None
         wish, active = np.zeros(3), "none"
         if self.enabled:
-            for name in ("operator", "tracker"):
-                if now - self._sources[name].received < self.timeout:
-                    wish, active = self._sources[name].twist, name
+            for name, (twist, received) in self._commands.items():
+                if now - received < self.timeout:
+                    wish, active = twist, name
                     break
         elapsed = period if self._last_step is None else min(now - self._last_step, 2.0 * period)
         self._last_step = now
@@ -242,12 +234,7 @@ class BaseDriver:
         return lost
 
     def step(self, now: float, stamp: float) -> BaseCommand | None:
-        """Command of this period, None before the first valid one.
-
-        Args:
-            now: steady time [s].
-            stamp: the same moment on the clock of the readings [s].
-        """
+        """Command of this period, None before the first valid one, at steady time `now`, `stamp` of readings [s]."""
         command = self.commander.step(now, self.period)
         if command is None:
             return None

@@ -1,8 +1,7 @@
 """Readings of the arm, sorted and checked on their way in, and what is wrong with an arm or its motors.
 
-What is wrong with the arm's messages, or dangerous in its motors: each finding with its cause and what to do.
-
-Without ROS: the node hands over what it got and when, and passes the findings on to /diagnostics.
+Each finding comes with its cause and what to do. Without ROS: the node hands over what it got and when, and passes the
+findings on to /diagnostics.
 """
 
 from __future__ import annotations
@@ -92,12 +91,8 @@ class JointIntake:
     ) -> JointReading | None:
         """Reading of a message; None where it has no stamp, lacks one of the joints, or names any joint twice.
 
-        Args:
-            stamp: [s]; 0, or what is no time, counts as none.
-            names: of its joints.
-            position: of each name, or fewer.
-            velocity: of each name, or fewer.
-            effort: of each name, or fewer.
+        A stamp [s] of 0, or that is no time, counts as none. There may be fewer positions, velocities and efforts than
+        names.
         """
         places = self._find(tuple(names))
         if places is None:
@@ -177,11 +172,7 @@ _RISING = {
         "use a driver that reports effort",
     ),
     NAN_EFFORT: (WARNING, "efforts are NaN or infinite; each was left out", "check the driver's currents"),
-    NAN_POSITION: (
-        WARNING,
-        "positions are missing or NaN; each was left out",
-        "check the driver and its encoders",
-    ),
+    NAN_POSITION: (WARNING, "positions are missing or NaN; each was left out", "check the driver and its encoders"),
     "late stamps": (
         WARNING,
         "stamps go backwards; those messages were dropped",
@@ -272,24 +263,18 @@ class ArmHealth:
         self._opposed = np.zeros((len(self._joints), 2), dtype=int)
 
     def hear(self, reading: JointReading, now: float, clock: float) -> None:
-        """Look at a message of the arm.
-
-        Args:
-            reading: of the message.
-            now: steady time [s].
-            clock: that the stamps should be of [s].
-        """
+        """Look at a message of the arm at steady time `now` [s]; `clock` is that its stamps should be of [s]."""
         self._last_heard = now
         self._lag = clock - reading.stamp
         self._zeros = np.where(reading.effort == 0.0, self._zeros + 1, 0)
         self._signs.update(reading.stamp, reading.position, reading.velocity)
 
     def compare(self, effort: Vector, torque_error: Vector, speed: Vector) -> None:
-        """Look for joints whose effort has the wrong sign: the torque error then is twice its negative.
+        """Look for joints whose effort has the wrong sign: the filter's torque error then is twice its negative.
 
         Args:
             effort: (n,) as told [N m].
-            torque_error: (n,) of the filter [N m].
+            torque_error: (n,) [N m].
             speed: (n,) [rad/s].
         """
         loaded = (np.abs(effort) > 2.0 * self._coulomb) & (np.abs(speed) > _SLOWEST)
@@ -305,10 +290,10 @@ class ArmHealth:
             self._counts[name] = value
 
     def findings(self, now: float, load: Vector, names: Mapping[str, Sequence[str]]) -> tuple[Finding, ...]:
-        """What is wrong now, the worst first.
+        """What is wrong at steady time `now` [s], the worst first.
 
         Args:
-            now: steady time [s].
+            now: as above.
             load: (n,) that gravity puts on the joints [N m], NaN where unknown.
             names: count -> joints or names that it is about.
         """

@@ -135,13 +135,7 @@ _MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] root mean square of a twist tha
 
 
 def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
-    """Whether messages come, as often as the driver's loop runs.
-
-    Args:
-        item: name of the finding.
-        times: of the messages.
-        needed: whether nothing works without them.
-    """
+    """Whether messages come, as often as the driver's loop runs; `needed` tells whether nothing works without them."""
     if times.count < 2:
         verdict = ERROR if needed else NOT_TOLD
         remedy = "start the driver, its joint_states and odom remapped under driver/"
@@ -179,10 +173,6 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
 
     The offset is the median of receive time minus stamp; the jitter 1.48 times the median absolute deviation of the
     steps between stamps, over sqrt(2), as each step has the jitter of two.
-
-    Args:
-        item: name of the finding.
-        times: of the messages.
     """
     if times.count < _PAIRS:
         return DriverFinding(item, NOT_TOLD, "too few messages")
@@ -222,10 +212,6 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     Slope of the position over the velocity v between readings k and k+1, by least squares over those in motion:
     s = sum(dp/dt v) / sum(v^2); with the signs sp and sv of the map, s sp sv is 1. The youBot's driver flips the
     position of FL and BL, and not their velocity: there s = -1.
-
-    Args:
-        wheels: in the driver's signs.
-        driver: its sign map.
     """
     item = "signs of the wheels"
     if wheels.times.count < _PAIRS:
@@ -283,11 +269,6 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     """Whether the driver's odometry and its wheel velocities in our signs tell one motion.
 
     Compared per axis by least squares, with the driver's own geometry: twist told = c * twist of the wheels; c is 1.
-
-    Args:
-        wheels: in the driver's signs.
-        odometry: of the driver.
-        driver: its sign map and geometry.
     """
     item = "wheels against the driver's odometry"
     if odometry.times.count < _PAIRS or wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
@@ -346,12 +327,9 @@ def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
 
 
 def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> DriverFinding:
-    """Whether the joints of the robot's description are those the driver speaks of, each once in a message.
+    """Whether the joints of the robot's description are those in each kind of message `heard`, each once in a message.
 
-    Args:
-        driver: names that are looked for.
-        heard: the names of each kind of message on joints that was heard.
-        arm: whether the arm is looked for too.
+    `arm` tells whether the arm is looked for too.
     """
     item, seen = "names of the joints", sorted({name for names in heard for name in names})
     twice = sorted({name for names in heard for name in doubled(names)})
@@ -376,15 +354,7 @@ def _named(joints: Sequence[str], chosen: NDArray[np.bool_]) -> str:
 def judge_driver(
     wheels: JointsHeard, arm: JointsHeard, odometry: OdometryHeard, names: Sequence[Sequence[str]], driver: Driver
 ) -> tuple[DriverFinding, ...]:
-    """All findings on what a driver said.
-
-    Args:
-        wheels: their states, in the driver's signs.
-        arm: its states.
-        odometry: of the driver.
-        names: of the joints in each kind of message that was heard.
-        driver: as the robot's parameters describe it.
-    """
+    """All findings on what a driver said of its wheels, arm and odometry, and on the `names` in its messages."""
     return (
         judge_rate("states of the wheels", wheels.times),
         judge_rate("states of the arm", arm.times, needed=False),

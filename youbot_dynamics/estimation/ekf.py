@@ -1,26 +1,22 @@
-"""An extended Kalman filter over messages with stamps, and the step of a Kalman filter by itself.
-
-Extended Kalman filter for any model: exact Jacobians, one reading after the other, late messages by their stamps.
+"""Extended Kalman filter for any model: exact Jacobians, one reading after the other.
 
 The model moves the mean and gives the Jacobian of that very step, F = dx+/dx, not 1 + A dt; readings come with their
-own Jacobian. Readings of a message are made independent of each other and taken in one by one in Joseph's form, so
-that the covariance stays symmetric and positive (seed 001 names no update; system 13).
+own Jacobian and are taken in one by one in Joseph's form, so that the covariance stays symmetric and positive (seed 001
+names no update; system 13).
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array, scalar
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.errors import InputError, ModelError
 
 
 @compiled
@@ -89,7 +85,7 @@ def even_out(covariance: Vector, m: int) -> None:
 
 
 # What `Ekf.update` counts a message as.
-TAKEN, REFUSED, TOO_LATE, UNUSABLE = "taken in", "beyond the gate", "too late", "not finite"
+TAKEN, REFUSED, UNUSABLE = "taken in", "beyond the gate", "not finite"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,210 +110,94 @@ Sensor = Callable[[Vector], tuple[Vector, Vector]]
 
 
 @dataclass(frozen=True, eq=False)
-class Message:
-    """k readings of one moment.
-
-    Args:
-        value: (k,) NaN where a reading is missing.
-        sensor: what is expected of them.
-        covariance: (k, k) of their noise, or (k,) variances.
-        angles: (k,) which of them are angles, whose differences are wrapped to within -pi to pi; none by default.
-    """
-
-    value: Vector
-    sensor: Sensor
-    covariance: Vector
-    angles: NDArray[np.bool_] | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Innovation:
     """How readings differ from those expected.
 
     Args:
-        difference: (k,) reading less expectation, angles wrapped; NaN where missing.
-        covariance: (k, k) expected of it, of the readings that are not missing the rows and columns, else NaN.
+        difference: (k,) reading less expectation; NaN where missing.
         nis: difference' covariance^-1 difference, chi-squared with `count` degrees of freedom where all is right.
         count: number of readings that were not missing.
-        fate: TAKEN, REFUSED, TOO_LATE or UNUSABLE.
+        fate: TAKEN, REFUSED or UNUSABLE.
     """
 
     difference: Vector
-    covariance: Vector
     nis: float
     count: int
     fate: str
 
 
-@dataclass(frozen=True, eq=False)
-class _Moment:
-    """State after a message at a stamp, with what is needed to go over it once more."""
-
-    stamp: float
-    mean: Vector
-    covariance: Vector
-    drive: Any
-    message: Message | None = field(default=None)
-
-
 class Ekf:
-    """State of m numbers that is moved by a model and corrected by messages.
-
-    Between two stamps the input holds that was handed over with the first. A message whose stamp lies before the
-    state's, but within `memory`, is put in its place and all after it are gone over once more.
+    """State of m numbers that is moved by a model and corrected by readings.
 
     Args:
         mean: (m,) at the start.
         covariance: (m, m) at the start, positive definite.
         stamp: of the start [s].
         model: see `Model`.
-        gate: standard deviations; a message is refused whose NIS is as unlikely as a number so far off.
-        memory: how late a message may come [s].
+        gate: standard deviations; readings are refused whose NIS is as unlikely as a number so far off.
+
+    Attributes:
+        stamp: of the state [s].
+        counts: of messages, by fate.
 
     Raises:
         InputError: wrong shapes or numbers that are not finite.
-        ModelError: a covariance that is not symmetric and positive.
     """
 
     def __init__(
-        self,
-        mean: ArrayLike,
-        covariance: ArrayLike,
-        stamp: float,
-        model: Model,
-        *,
-        gate: float = math.inf,
-        memory: float = 0.0,
+        self, mean: ArrayLike, covariance: ArrayLike, stamp: float, model: Model, *, gate: float = math.inf
     ) -> None:
-        start = array("mean", mean, (None,)).copy()
-        spread = array("covariance", covariance, (len(start), len(start))).copy()
-        symmetric = np.allclose(spread, spread.T, rtol=1e-9, atol=0.0)
-        if not symmetric or np.linalg.eigvalsh(spread)[0] <= 0.0:
-            raise ModelError("covariance", got="not positive", expected="symmetric and positive definite")
-        self._model = model
-        self._gate = gate
-        self._memory = memory
-        self._moments = [_Moment(scalar("stamp", stamp), start, spread, None)]
-        self.counts = {TAKEN: 0, REFUSED: 0, TOO_LATE: 0, UNUSABLE: 0}
-
-    @property
-    def stamp(self) -> float:
-        """Of the state [s]."""
-        return self._moments[-1].stamp
+        self._mean = array("mean", mean, (None,)).copy()
+        self._covariance = array("covariance", covariance, (len(self._mean),) * 2).copy()
+        self.stamp = scalar("stamp", stamp)
+        self._model, self._gate = model, gate
+        self.counts = {TAKEN: 0, REFUSED: 0, UNUSABLE: 0}
 
     @property
     def mean(self) -> Vector:
         """The state (m,), a copy."""
-        return self._moments[-1].mean.copy()
+        return self._mean.copy()
 
     @property
     def covariance(self) -> Vector:
         """Of the state (m, m), a copy."""
-        return self._moments[-1].covariance.copy()
+        return self._covariance.copy()
 
     def predict(self, stamp: float, drive: Any = None) -> None:
-        """Move on to a stamp; `drive` is the input from the last stamp to this one.
-
-        Args:
-            stamp: [s]; one before the state's changes nothing.
-            drive: as the model takes it.
-        """
+        """Move on to a stamp [s], one before the state's changes nothing; `drive` is the model's input till then."""
         if stamp > self.stamp:
-            self._keep(self._moved(self._moments[-1], stamp, drive))
+            step = self._model(self.mean, stamp - self.stamp, drive)
+            self.stamp, self._mean = stamp, step.mean
+            self._covariance = step.jacobian @ self._covariance @ step.jacobian.T + step.noise
+            even_out(self._covariance, len(step.mean))
 
-    def update(self, message: Message, stamp: float | None = None) -> Innovation:
-        """Take in a message.
+    def update(self, readings: Vector, sensor: Sensor, variances: Vector) -> Innovation:
+        """Take in readings (k,) of this moment, NaN where missing, whose noise is independent.
 
         Args:
-            message: its readings (k,).
-            stamp: when they were taken [s], by default that of the state; one after it first moves the state there
-                with the input of the last step.
-
-        Raises:
-            InputError: readings, expectation and noise whose shapes differ.
+            readings: (k,).
+            sensor: what is expected of them.
+            variances: (k,) of their noise, above 0.
         """
-        at = self.stamp if stamp is None else float(stamp)
-        if not math.isfinite(at) or np.all(np.isnan(message.value)):
-            return self._unused(message, UNUSABLE)
-        if at > self.stamp:
-            self.predict(at, self._moments[-1].drive)
-        place = bisect_right([moment.stamp for moment in self._moments], at) - 1
-        if place < 0 or at < self.stamp - self._memory:
-            return self._unused(message, TOO_LATE)
-        later = self._moments[place + 1 :]
-        del self._moments[place + 1 :]
-        if at > self._moments[-1].stamp:  # then there is a later one, whose input held
-            self._keep(self._moved(self._moments[-1], at, later[0].drive))
-        moment, innovation = self._corrected(self._moments[-1], message)
-        self.counts[innovation.fate] += 1
-        self._moments.append(moment)
-        for after in later:
-            again = self._moved(self._moments[-1], after.stamp, after.drive)
-            if after.message is not None:
-                again, _ = self._corrected(again, after.message)
-            self._moments.append(again)
-        self._forget()
-        return innovation
-
-    def _moved(self, moment: _Moment, stamp: float, drive: Any) -> _Moment:
-        dt = stamp - moment.stamp
-        if dt <= 0.0:
-            return _Moment(stamp, moment.mean, moment.covariance, drive)
-        step = self._model(moment.mean.copy(), dt, drive)
-        covariance = step.jacobian @ moment.covariance @ step.jacobian.T + step.noise
-        even_out(covariance, len(covariance))
-        return _Moment(stamp, step.mean, covariance, drive)
-
-    def _corrected(self, moment: _Moment, message: Message) -> tuple[_Moment, Innovation]:
-        expected, jacobian = message.sensor(moment.mean.copy())
-        k = len(message.value)
-        noise = np.asarray(message.covariance, dtype=np.float64)
-        noise = np.diag(noise) if noise.ndim == 1 else noise
-        if expected.shape != (k,) or jacobian.shape != (k, len(moment.mean)) or noise.shape != (k, k):
-            raise InputError(
-                "message",
-                got=f"{k} readings, expectation {expected.shape}, Jacobian {jacobian.shape}, noise {noise.shape}",
-                expected=f"({k},), ({k}, {len(moment.mean)}) and ({k}, {k})",
-            )
-        difference = message.value - expected
-        if message.angles is not None:
-            wrapped = np.remainder(difference + np.pi, 2.0 * np.pi) - np.pi
-            difference = np.where(message.angles, wrapped, difference)
-        use = np.isfinite(difference)
-        covariance = np.full((k, k), np.nan)
-        covariance[np.ix_(use, use)] = jacobian[use] @ moment.covariance @ jacobian[use].T + noise[np.ix_(use, use)]
-        # In these coordinates the readings' noises are independent, with variance 1.
-        factor = np.linalg.cholesky(noise[np.ix_(use, use)])
-        rows = np.linalg.solve(factor, jacobian[use])
-        left = np.linalg.solve(factor, difference[use])
-        mean, spread, nis = moment.mean.copy(), moment.covariance.copy(), 0.0
-        for row, off in zip(rows, left, strict=True):
-            shift = spread @ row
-            total = float(row @ shift) + 1.0
-            surprise = float(off - row @ (mean - moment.mean))
+        expected, jacobian = sensor(self.mean)
+        difference = readings - expected
+        mean, covariance, nis = self.mean, self.covariance, 0.0
+        there = np.flatnonzero(np.isfinite(difference))
+        for k in there:
+            row, variance = jacobian[k], float(variances[k])
+            shift = covariance @ row
+            total = float(row @ shift) + variance
+            surprise = float(difference[k] - row @ (mean - self._mean))
             gain = shift / total
             mean += gain * surprise
-            correct(spread, np.ascontiguousarray(row), 1.0, shift, gain)
+            correct(covariance, row, variance, shift, gain)
             nis += surprise * surprise / total
-        fate = TAKEN if nis <= likely(self._gate, int(use.sum())) and np.all(np.isfinite(mean)) else REFUSED
-        innovation = Innovation(difference, covariance, nis, int(use.sum()), fate)
-        if fate == REFUSED:
-            return moment, innovation
-        return _Moment(moment.stamp, mean, spread, moment.drive, message), innovation
-
-    def _keep(self, moment: _Moment) -> None:
-        self._moments.append(moment)
-        self._forget()
-
-    def _forget(self) -> None:
-        oldest = self.stamp - self._memory
-        while len(self._moments) > 1 and self._moments[1].stamp <= oldest:
-            del self._moments[0]
-
-    def _unused(self, message: Message, fate: str) -> Innovation:
+        likely_enough = nis <= likely(self._gate, len(there)) and bool(np.all(np.isfinite(mean)))
+        fate = UNUSABLE if not len(there) else TAKEN if likely_enough else REFUSED
+        if fate == TAKEN:
+            self._mean, self._covariance = mean, covariance
         self.counts[fate] += 1
-        k = len(message.value)
-        return Innovation(np.full(k, np.nan), np.full((k, k), np.nan), 0.0, 0, fate)
+        return Innovation(difference, nis, len(there), fate)
 
 
 def likely(deviations: float, count: int) -> float:

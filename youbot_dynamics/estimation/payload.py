@@ -1,12 +1,4 @@
-"""What the gripper carries, from the torque errors of the arm's filter (gravity of systems 7 and 18).
-
-A payload drives the joints by a torque that is linear in its mass m and its first moment m c (`torque_rows`).
-Nothing else tells a payload from a wrong model, so what the model may have wrong is estimated along: links and rotors
-heavier by a share, Coulomb and viscous friction of each joint. The deviation therefore stays large until the arm has
-been where these differ, or until `tare` was told that an arm that has swung before is empty. The base is taken for
-level and unaccelerated.
-
-Torques that a payload, or a model that is wrong, adds at the joints of an arm (systems 7, 18, 20).
+"""What the gripper carries, from the torque errors of the arm's filter (gravity of systems 7 and 18; system 20).
 
 A body of mass m whose centre stands at c in the frame of the last link drives the joints with
 
@@ -15,6 +7,11 @@ A body of mass m whose centre stands at c in the frame of the last link drives t
 where J is the Jacobian of that link, a the acceleration of its origin less that of gravity, w and wd its angular
 velocity and acceleration: linear in m and m c. What its spread about the joint adds, c x m (wd x c) and its own
 inertia, is left out: some 1 % of its pull.
+
+Nothing else tells a payload from a wrong model, so what the model may have wrong is estimated along: links and rotors
+heavier by a share, Coulomb and viscous friction of each joint. The deviation therefore stays large until the arm has
+been where these differ, or until `tare` was told that an arm that has swung before is empty. The base is taken for
+level and unaccelerated.
 """
 
 from __future__ import annotations
@@ -30,6 +27,7 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.dynamics.tree import Layout
 from youbot_dynamics.estimation.arm_ekf import ESTIMATED, ArmBelief, ArmEkfTuning
+from youbot_dynamics.estimation.ekf import correct
 from youbot_dynamics.parameters import setting
 
 PAYLOAD = 4  # columns of its mass and its first moment
@@ -37,16 +35,11 @@ PAYLOAD = 4  # columns of its mass and its first moment
 
 @compiled
 def torque_rows(layout: Layout, poses: Vector, speed: Vector, acceleration: Vector) -> Vector:
-    """Slopes (n, 4 + 4 n) of the torques that drive the joints beside the motors, over what may cause them.
+    """Slopes (n, 4 + 4 n) of the torques that drive n revolute joints beside the motors, over what may cause them.
 
     Columns: mass and first moment (3,) of the payload; shares by which each link and each rotor is heavier than known;
-    Coulomb torque and viscous coefficient by which the friction of each joint is larger.
-
-    Args:
-        layout: chain of n revolute joints, on a base at rest.
-        poses: (n, 4, 4) of its bodies.
-        speed: (n,) [rad/s].
-        acceleration: (n,) [rad/s2].
+    Coulomb torque and viscous coefficient by which the friction of each joint is larger. `poses` (n, 4, 4) are those of
+    the bodies, `speed` and `acceleration` (n,) those of the joints.
     """
     n = len(speed)
     rows = np.zeros((n, PAYLOAD + 4 * n))
@@ -83,15 +76,9 @@ def carried(spin: Vector, spin_rate: Vector, arm: Vector) -> Vector:
 
 @compiled
 def drive(axes: Vector, places: Vector, body: int, force: Vector, moment: Vector, torques: Vector) -> None:
-    """Write the torques (n,) by which a body that needs a force (3,) and moment (3,) at its joint drives the joints.
+    """Write the torques (n,) by which a body that needs a force (3,) and moment (3,) about its joint drives joints.
 
-    Args:
-        axes: (n, 3) of the joints in the world.
-        places: (n, 3) [m].
-        body: index; joints up to its own are driven.
-        force: in the world [N].
-        moment: about the body's joint [N m].
-        torques: (n,) written [N m].
+    Only joints up to the body's own are driven; their axes (n, 3) and places (n, 3) [m] are in the world.
     """
     for j in range(body + 1):
         torques[j] = -axes[j] @ (moment + np.cross(places[body] - places[j], force))
@@ -257,8 +244,7 @@ class Payload:
     def tare(self) -> bool:
         """Take the gripper for empty: what was felt so far is the model's error, and is no payload from now on.
 
-        Returns:
-            Whether anything was felt so far.
+        Tells whether anything was felt so far.
         """
         if not self._rows:
             return False
@@ -274,13 +260,7 @@ class Payload:
     def add(self, belief: ArmBelief) -> bool:
         """Take in a belief of the filter; two for each time constant of its torque errors, which repeat till then.
 
-        What their prior takes from them, see `shown_part`, is given back.
-
-        Args:
-            belief: with torque errors; its arrays are (n,).
-
-        Returns:
-            Whether it said anything.
+        What their prior takes from them, see `shown_part`, is given back. Tells whether the belief said anything.
         """
         acceleration = self._rate.take(belief.stamp, belief.speed)
         elapsed = belief.stamp - self._stamp
@@ -321,19 +301,14 @@ class Payload:
         total = float(row @ shift) + noise
         gain = shift / total
         self._mean += gain * (value - float(row @ self._mean))
-        left = np.eye(len(row)) - np.outer(gain, row)
-        self._covariance = left @ self._covariance @ left.T + noise * np.outer(gain, gain)
+        correct(self._covariance, row, noise, shift, gain)
 
 
 def shown_part(prior: float, left: float) -> float:
     """Part of a lasting error that a filter shows which takes it for one that fades.
 
-    With x' = -x / T + noise of variance S and a measurement of noise r, the filter's variance P settles where
-    2 (S - P) / T = P^2 / r, and its mean at the part k / (k + 1 / T) of what lasts, k = P / r. Without r and T that is
-    2 (S - P) / (2 S - P).
-
-    Args:
-        prior: S, variance that the error has where nothing is measured.
-        left: P, below S.
+    With x' = -x / T + noise of variance S (`prior`) and a measurement of noise r, the filter's variance P (`left`)
+    settles where 2 (S - P) / T = P^2 / r, and its mean at the part k / (k + 1 / T) of what lasts, k = P / r. Without r
+    and T that is 2 (S - P) / (2 S - P).
     """
     return 2.0 * (prior - left) / (2.0 * prior - left)

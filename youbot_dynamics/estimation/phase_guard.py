@@ -50,13 +50,7 @@ class RollerWatch:
         return share + _SURE * error < _HOLDS
 
     def update(self, dt: float, with_phases: Vector, mean: Vector) -> None:
-        """Take the residuals of one step.
-
-        Args:
-            dt: [s].
-            with_phases: (m,) along the slip directions, of the rows with phases [rad].
-            mean: (m,) of the mean rows [rad].
-        """
+        """Take residuals (m,) [rad] of a step of dt [s] along slip directions: with phases, of the mean rows."""
         self._time += dt
         self._with += float(np.sum(with_phases))
         self._mean += float(np.sum(mean))

@@ -1,6 +1,4 @@
-"""What the wheels carry: base, arm and payload as one body, the force on each wheel, and what is wrong with it.
-
-What the wheels carry: base, arm and payload as one tree on the floor (systems 26, 47, 48, 54; D-004-4).
+"""What the wheels carry: base, arm and payload as one tree on the floor (systems 26, 47, 48, 54; D-004-4).
 
 The tree floats. Newton and Euler, handed down to its root, leave the wrench by which the floor holds it: weight, arm in
 any pose, and what the accelerations of base, wheels and arm take. Three of its numbers have to come from the normal
@@ -9,9 +7,9 @@ forces,
     sum N = F_z,   sum x N = -M_y,   sum y N = M_x     about the point on the floor below the middle of the wheels,
 
 where no force along the floor has a moment. Sums over an axle or a side follow from these alone. How the two wheels of
-a pair share theirs does not, for four wheels on a floor are one too many: springs of equal stiffness under a rigid
-base share it (`dynamics/normal_forces`). The floor is taken for level. Where a force comes out below 0, the floor
-would have to pull: that wheel has lifted.
+a pair share theirs does not, for four wheels on a floor are one too many: springs of equal stiffness under a rigid base
+share it (`dynamics/normal_forces`). The floor is taken for level. Where a force comes out below 0, the floor would have
+to pull: that wheel has lifted.
 """
 
 from __future__ import annotations
@@ -239,12 +237,9 @@ class SupportEstimator:
         self._of_base, self._of_arm = SpeedRate(lag), SpeedRate(lag)
 
     def take_wheels(self, stamp: float, angles: ArrayLike, speeds: ArrayLike) -> None:
-        """Take in a message of the wheels in our signs.
+        """Take in angles (4,) [rad] and speeds (4,) [rad/s] of the wheels in our signs at a stamp [s].
 
-        Args:
-            stamp: [s].
-            angles: (4,) [rad].
-            speeds: (4,) [rad/s]; with one that is no number the message says nothing.
+        With one that is no number the message says nothing.
         """
         told, turned = np.asarray(speeds, dtype=np.float64), np.asarray(angles, dtype=np.float64)
         if not (np.isfinite(told).all() and np.isfinite(turned).all()):
@@ -272,13 +267,7 @@ class SupportEstimator:
 
 
 def support_findings(support: Support, wheels: Sequence[str], low_share: float) -> tuple[Finding, ...]:
-    """Findings on wheels that hardly press on the floor any more.
-
-    Args:
-        support: of the robot.
-        wheels: names of the four.
-        low_share: share of the mean normal force below which a wheel counts as nearly lifted.
-    """
+    """Findings on wheels that hardly press on the floor any more: with less than `low_share` of the mean force."""
     remedy = "fold the arm or move it over the base, put the payload down, or accelerate less"
     side = int(np.argmin(support.side_loads))
     if support.side_loads[side] < 0.0:

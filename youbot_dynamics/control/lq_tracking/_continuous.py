@@ -178,31 +178,17 @@ class TrackingGains:
         return -self._value(time)[:-1, -1]
 
     def command(self, time: float, state: ArrayLike) -> Vector:
-        """Optimal input u = K x + p, (m,).
-
-        Args:
-            time: [s].
-            state: (n,) x.
-        """
+        """Optimal input u = K x + p (m,) at a time [s] and state x (n,)."""
         found: Vector = self._law(time) @ self._extended(state)
         return found
 
     def cost(self, time: float, state: ArrayLike) -> float:
-        """Least cost from a state on, x'S x - 2 g'x + c: what the document does not give and every law is judged by.
-
-        Args:
-            time: [s].
-            state: (n,) x.
-        """
+        """Least cost from a time [s] and state (n,) on, x'S x - 2 g'x + c: what every law is judged by."""
         extended = self._extended(state)
         return float(extended @ self._value(time) @ extended)
 
     def motion(self, state: ArrayLike) -> OptimalMotion:
-        """Optimal motion from a state at the first of `times`, without integrating again.
-
-        Args:
-            state: (n,) x(t0).
-        """
+        """Optimal motion from a state x(t0) (n,) at the first of `times`, without integrating again."""
         states = [self._extended(state)]
         for leg, value in enumerate(self.values[1:]):
             states.append(np.append((self._legs.closed(leg, value) @ states[-1])[:-1], 1.0))

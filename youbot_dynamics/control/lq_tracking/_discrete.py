@@ -1,6 +1,4 @@
-"""LQ tracking of a discrete linear system, and the problem both solvers share.
-
-Optimal tracking of a known reference by a linear system in discrete time, over a finite number of steps.
+"""Optimal tracking of a known reference by a linear system in discrete time, and the problem both solvers share.
 
 J = e_N' Sf e_N + sum_{k<N} e_k'Q e_k + (u_k - w_k)'R (u_k - w_k) with e = z - C x, x_{k+1} = A x_k + B u_k + d_k:
 seed 002 A.4 for commands that are held, where a transport delay is exact. As in continuous time the state is joined
@@ -22,15 +20,9 @@ _ROUNDING = 1e-12
 
 
 def weight(thing: str, value: ArrayLike, size: int, *, definite: bool = False) -> Vector:
-    """Weight matrix (size, size) of a cost, symmetric and positive semidefinite; a scalar stands for a 1 x 1 matrix.
+    """Weight matrix (n, n) of a cost, n = `size`, symmetric and positive semidefinite; a scalar is a 1 x 1 matrix.
 
-    Seed 002 A.4 asks for Q > 0; Q >= 0 is enough, R > 0 is not to be spared.
-
-    Args:
-        thing: name of the weight, for the message.
-        value: (n, n).
-        size: n.
-        definite: it must be positive definite.
+    Seed 002 A.4 asks for Q > 0; Q >= 0 is enough, R > 0, `definite`, is not to be spared.
 
     Raises:
         InputError: another shape, a number that is not finite, not symmetric, or a negative direction.
@@ -57,12 +49,9 @@ def matrix(thing: str, value: ArrayLike, shape: tuple[int | None, int | None]) -
 
 
 def with_constant(A: Vector, drift: Vector, last: float) -> Vector:
-    """Dynamics (n + 1, n + 1) of the state and a constant 1 that feeds the drift (n,) to it.
+    """Dynamics (n + 1, n + 1) of the state, A (n, n), and a constant 1 that feeds the drift (n,) to it.
 
-    Args:
-        A: (n, n).
-        drift: (n,).
-        last: what the constant becomes: 1 in discrete time, its rate 0 in continuous time.
+    `last` is what the constant becomes: 1 in discrete time, its rate 0 in continuous time.
     """
     n = len(A)
     extended = np.zeros((n + 1, n + 1))
@@ -71,12 +60,7 @@ def with_constant(A: Vector, drift: Vector, last: float) -> Vector:
 
 
 def error_output(C: Vector, reference: Vector) -> Vector:
-    """Matrix (p, n + 1) that forms the negative tracking error C x - z of the state and a constant 1.
-
-    Args:
-        C: (p, n).
-        reference: (p,) z.
-    """
+    """Matrix (p, n + 1) that forms the negative error C x - z of the state and a constant 1; C (p, n), z (p,)."""
     return np.column_stack([C, -reference])
 
 

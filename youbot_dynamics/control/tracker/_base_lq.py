@@ -1,16 +1,11 @@
-"""LQ tracking of a base with delayed commands: the held delay as states, gains with preview, and the law itself.
-
-Optimal tracking over an infinite time, with a preview of the reference (seed 002 A.4 without its end).
-
-The gains are constant; what is known of the future enters through kernels. Beyond the preview the last known values
-are taken to hold for ever, so that a reference that ends at rest needs no preview beyond its end.
-
-LQ law of the mecanum base: each axis an integrator behind a first-order lag and a transport delay.
+"""LQ tracking of a base with delayed commands: each axis an integrator behind a first-order lag and a transport delay.
 
 The error of an axis obeys eps' = v - v_desired + b, lag v' = u(t - dead_time) - v with b an unknown steady speed.
 Sampled exactly with the commands on their way as states (`delayed_system`), the cost eps^2 + (response_time (u - w))^2,
-with w a nominal command, has constant gains and a preview (`preview`): that is `AxisLaw`. `LqFeedback` is the same
-law for a tracker that has a feed-forward and a predictor of its own.
+with w a nominal command, has constant gains over an infinite time and a preview of the reference (`preview`; seed 002
+A.4 without its end): that is `AxisLaw`. What is known of the future enters through kernels. Beyond the preview the last
+known values are taken to hold for ever, so that a reference that ends at rest needs no preview beyond its end.
+`LqFeedback` is the same law for a tracker that has a feed-forward and a predictor of its own.
 """
 
 from __future__ import annotations
@@ -275,11 +270,7 @@ class LqSettings:
     )
 
     def quicker(self, factor: float) -> LqSettings:
-        """Settings that answer errors and disturbances so much sooner.
-
-        Args:
-            factor: above 0; 1 changes nothing.
-        """
+        """Settings that answer errors and disturbances sooner by a factor above 0."""
         return LqSettings(self.response / factor, self.disturbance / factor)
 
 
@@ -426,15 +417,9 @@ class LqFeedback:
         return self._disturbance.copy()
 
     def correct(self, error: ArrayLike, time: float, cut: ArrayLike) -> Vector:
-        """Twist correction for the error to come when it acts.
+        """Twist correction (3,) [m/s, m/s, rad/s] for the error to come when it acts; see `Feedback`.
 
-        Args:
-            error: (3,) predicted actual - desired in the body frame [m, m, rad], of all commands sent before.
-            time: when the command leaves [s]; periods follow each other, a time that is no new one repeats the last.
-            cut: (3,) sent minus requested twist of the last command [m/s, m/s, rad/s].
-
-        Returns:
-            (3,) correction in the body frame [m/s, m/s, rad/s].
+        Periods follow each other; a time that is no new one repeats the last correction.
         """
         ahead = array("error", error, (3,))
         if self._expected is not None and time <= self._expected[0]:

@@ -63,11 +63,7 @@ class BasePredictor:
         self._next += 1
 
     def commands(self, planned: int) -> tuple[Vector, Vector]:
-        """Times (c,) [s] and twists (c, 3) of the commands, the last rows free for those planned.
-
-        Args:
-            planned: how many rows are free; they are not remembered.
-        """
+        """Times (c,) [s] and twists (c, 3) of the commands; the last `planned` rows are free and not remembered."""
         if self._next + planned > len(self._times):
             kept, room = slice(self._first, self._next), self.kept + planned + _ROOM
             self._times = np.concatenate([self._times[kept], np.zeros(room)])
@@ -96,10 +92,8 @@ class BasePredictor:
     def poses(self, moments: ArrayLike, planned: ArrayLike, twists: ArrayLike) -> Vector:
         """Poses (k, 3) at moments (k,) [s] to come, under the commands sent and those planned.
 
-        Args:
-            moments: in any order; one before the last reading gives the pose then.
-            planned: (c,) times of the commands to come, increasing [s].
-            twists: (c, 3) of them [m/s, m/s, rad/s].
+        Moments come in any order; one before the last reading gives the pose then. `planned` (c,) [s] increase,
+        `twists` (c, 3) are theirs [m/s, m/s, rad/s].
         """
         at = np.maximum(np.asarray(moments, dtype=float), self.time)
         order = np.argsort(at)
@@ -188,13 +182,9 @@ def _correction(inverse: Inverse, time: float, axis: int) -> float:
 
 @compiled
 def feed_forward(inverse: Inverse, time: float, count: int, twists: Vector) -> None:
-    """Write the twists to be sent at `time` since the trajectory began [s] and each `hold` after it.
+    """Write twists (n, 3), n = `count`, to be sent at `time` since the trajectory began [s] and each `hold` after it.
 
-    Args:
-        inverse: what is inverted; what had to be worked out is kept there.
-        time: of the first command [s].
-        count: of commands.
-        twists: (k, 3) written, k = `count` [m/s, m/s, rad/s].
+    What had to be worked out for that is kept in `inverse`.
     """
     dead, hold = inverse.drive.dead_times, inverse.hold
     corrected = len(inverse.corrections) > 1
@@ -217,16 +207,11 @@ def feed_forward(inverse: Inverse, time: float, count: int, twists: Vector) -> N
 
 
 class FeedForward:
-    """Inverse of `DrivenBase` along a trajectory.
+    """Inverse of `DrivenBase` along a trajectory, for commands held for `hold` [s].
 
-    With V the desired body twist and e the droop under a(V), the answer must be r = V - e' and the command
-    u = r + lag r', one dead time early, each axis with its own. A command held over h is the mean of u over h: that of
-    V joins two desired poses, the rest is the change of lag r - e over the time it is held.
-
-    Args:
-        base: model of the robot.
-        trajectory: desired poses.
-        hold: how long a command is held [s].
+    With V the desired body twist and e the droop under a(V), the answer must be r = V - e' and the command u = r + lag
+    r', one dead time early, each axis with its own. A command held over h is the mean of u over h: that of V joins two
+    desired poses, the rest is the change of lag r - e over the time it is held.
 
     Attributes:
         numbers: the same for compiled loops.

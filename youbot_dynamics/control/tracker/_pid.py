@@ -76,16 +76,9 @@ class Pid:
         return np.array(self._slope)
 
     def correct(self, error: ArrayLike, time: float, cut: ArrayLike) -> Vector:
-        """Twist correction for an error at a time.
+        """Twist correction (3,) [m/s, m/s, rad/s]; see `Feedback`.
 
-        Args:
-            error: (3,) actual - desired in the body frame [m, m, rad], yaw wrapped.
-            time: of the measurement [s]; one that is not newer than the last adds nothing to the memory.
-            cut: (3,) sent minus requested twist of the last command [m/s, m/s, rad/s]; where the limits cut a
-                request, the integral does not grow further in that direction (anti-windup).
-
-        Returns:
-            (3,) correction in the body frame [m/s, m/s, rad/s].
+        Where the limits cut a request, the integral does not grow further in that direction (anti-windup).
         """
         values: list[float] = np.asarray(error, dtype=float).tolist()
         gains, previous = self.gains, self._previous

@@ -82,12 +82,7 @@ class TrackerSettings:
         source="chosen: a quarter of the gain 1 at which any delay makes the loop unstable",
     )
     derivative_time: float = setting(
-        0.1,
-        "Filter of the derivative.",
-        unit="s",
-        low=0.01,
-        high=5.0,
-        source="chosen: five periods at 50 Hz",
+        0.1, "Filter of the derivative.", unit="s", low=0.01, high=5.0, source="chosen: five periods at 50 Hz"
     )
     assumed_delay: float = setting(
         0.3,
@@ -209,15 +204,10 @@ class TrackerState:
 
 
 class _Moment(NamedTuple):
-    """What a step begins with.
+    """What a step begins with: when the command leaves, stamp of the pose, time of the predictor's state [s].
 
-    Args:
-        send_time: when the command leaves [s].
-        pose_time: stamp of the pose [s].
-        state_time: of the predictor's state [s]; -inf where nothing is predicted.
-        planned: number of commands from now on.
-        start: of the trajectory [s].
-        aside: how far the path is moved to the left [m].
+    The latter is -inf where nothing is predicted. `planned` is the number of commands from now on, `start` that of the
+    trajectory [s], `aside` how far the path is moved to the left [m].
     """
 
     send_time: float
@@ -259,16 +249,9 @@ def _look_ahead(
     """Write the feed-forward, the error, and the error that each axis will have when a command sent now takes effect.
 
     An axis with a shorter dead time gets commands in between that are not known yet: their feed-forward stands in.
-
-    Args:
-        inverse: the feed-forward.
-        moment: times.
-        pose: (3,) measured.
-        state: (12,) of the base at the moment's `state_time`.
-        sent: (c,) times of the commands [s]; the last `planned` are written.
-        twists: (c, 3) of them; the last `planned` are written.
-        order: (3,) of the axes, that with the shortest dead time first.
-        errors: (2, 3) written: now, and when a command takes effect.
+    `pose` (3,) is measured, `state` (12,) that of the base at the moment's `state_time`. Of the commands, `sent` (c,)
+    [s] and `twists` (c, 3), the last `planned` are written; `order` (3,) is that of the axes, the shortest dead time
+    first. `errors` (2, 3) are written: now, and when a command takes effect.
     """
     first, dead = len(sent) - moment.planned, inverse.drive.dead_times
     feed_forward(inverse, moment.send_time - moment.start, moment.planned, twists[first:])
@@ -395,13 +378,7 @@ class Tracker:
             self._predictor.sent(self._requested_at, sent)
 
     def step(self, send_time: float, pose_time: float, pose: ArrayLike) -> TrackerState:
-        """Command to be sent at `send_time`, from the pose measured at `pose_time`.
-
-        Args:
-            send_time: when the command leaves for the driver [s].
-            pose_time: stamp of the pose [s].
-            pose: (3,) measured pose in the odometry frame [m, m, rad].
-        """
+        """Command to be sent at `send_time` [s], from the pose (3,) in the odometry frame of `pose_time` [s]."""
         measured = np.array(pose, dtype=float)
         if not self._readings or pose_time > self._readings[-1][0]:
             self._readings.append((pose_time, measured))
@@ -426,12 +403,7 @@ class Tracker:
 
 
 def compile_tracker(base: DrivenBase, hold: float) -> None:
-    """Compile what a tracker runs on, and work out its laws: in the middle of a drive that would keep it silent.
-
-    Args:
-        base: how the robot answers its commands.
-        hold: how long a command is held [s].
-    """
+    """Compile what a tracker runs on, and work out its laws: in the middle of a drive that would keep it silent."""
     trajectory = Trajectory(np.array([0.0, 0.1]), np.array([[0.0, 0.0, 0.0], [0.01, 0.0, 0.0]]))
     for law in ("pid", "lq"):
         tracker = TrackerSettings(tracker=law).for_trajectory(trajectory, 0.2, base, hold)

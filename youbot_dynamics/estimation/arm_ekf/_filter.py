@@ -17,20 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.dynamics.arm import ArmModel, step_work
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.estimation.arm_ekf import _joints as joint
 from youbot_dynamics.estimation.arm_ekf import _loop as loop
-from youbot_dynamics.estimation.arm_ekf._joints import (
-    FATE,
-    INNOVATION,
-    LAST,
-    LOAD_PART,
-    READING_PLACES,
-    REFUSED,
-    SQUARES,
-    TAKEN,
-    USED,
-    VARIANCE,
-    nothing_known,
-)
 from youbot_dynamics.estimation.arm_ekf._model import FRICTION_ERROR, work_for
 from youbot_dynamics.estimation.arm_ekf._process import (
     BRISTLE,
@@ -55,6 +43,12 @@ _COUNTED = (
     "starts",
     "steps without an answer",
 )
+
+_SMALLEST = 1e-300
+# Arrays that stand for no readings, no log, no wish.
+_NO_READING = np.full((1, JOINTS), np.nan)
+_NOTHING = np.empty((0, JOINTS))
+_NO_MEANS, _NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 5, JOINTS)), np.empty((0, 1)), np.empty((0, 1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +162,7 @@ class ArmEkf:
         self.tuning = ArmEkfTuning() if tuning is None else tuning
         self._rules = self.tuning.rules(arm, sensors)
         self._step, self._work = step_work(arm.body), work_for(self._rules.size)
-        self._estimate = nothing_known(self._rules.size)
+        self._estimate = joint.nothing_known(self._rules.size)
         self._taken = False
 
     @property
@@ -192,13 +186,13 @@ class ArmEkf:
         estimate, rules = self._estimate, self._rules
         rows = [POSITION, SPEED] + [BRISTLE] * (rules.bristles > 0) + [ERROR] * (rules.errors > 0)
         mean = estimate.mean.copy()
-        if np.isnan(estimate.clock[LAST]):
+        if np.isnan(estimate.clock[joint.LAST]):
             mean[:] = np.nan
         own = np.square(rules.joints[FRICTION_ERROR])
-        part = mean[ERROR] * (own / np.maximum(own + estimate.memory[LOAD_PART], _SMALLEST))
+        part = mean[ERROR] * (own / np.maximum(own + estimate.memory[joint.LOAD_PART], _SMALLEST))
         friction = self._friction(mean[None, SPEED], mean[None, BRISTLE], part[None])[0]
         return ArmBelief(
-            float(estimate.clock[LAST]),
+            float(estimate.clock[joint.LAST]),
             read_only(np.concatenate([mean[row] for row in rows])),
             read_only(estimate.covariance[: rules.size, : rules.size].copy()),
             read_only(mean[POSITION]),
@@ -210,25 +204,22 @@ class ArmEkf:
 
     def reset(self) -> None:
         """Forget the state; counts stay."""
-        self._estimate.clock[LAST] = np.nan
+        self._estimate.clock[joint.LAST] = np.nan
 
     def predict(self, stamp: float, effort: ArrayLike) -> bool:
-        """Move on to a message; the motors' torques run straight from the last effort to this one.
+        """Move on to a message at a stamp [s]; the torques run straight from the last efforts to these (5,) [N m].
 
-        Args:
-            stamp: [s].
-            effort: (5,) of the motors at the joints [N m], NaN where missing.
-
-        Returns:
-            Whether the message is taken in; not so if its stamp is before or equal to the last one's.
+        An effort is NaN where missing. Tells whether the message is taken in; not so if its stamp is before or equal to
+        the last one's.
 
         Raises:
             InputError: a wrong shape.
         """
         effort = _rows("effort", effort, (JOINTS,))
-        reading = np.empty((1, READING_PLACES))
-        self._follow(loop.PREDICT, np.array([float(stamp)]), _NO_READING, _NOTHING, effort[None], reading)
-        self._taken = bool(reading[0, FATE] == TAKEN)
+        reading = np.empty((1, joint.READING_PLACES))
+        message = loop.Messages(np.array([float(stamp)]), _NO_READING, _NOTHING, effort[None])
+        self._follow(loop.PREDICT, message, reading)
+        self._taken = bool(reading[0, joint.FATE] == joint.TAKEN)
         return self._taken
 
     def update(self, position: ArrayLike, velocity: ArrayLike | None = None) -> Innovation:
@@ -243,18 +234,18 @@ class ArmEkf:
         """
         positions = _rows("position", position, (JOINTS,))
         told = _NOTHING if velocity is None else _rows("velocity", velocity, (JOINTS,))[None]
-        readings = np.full((1, READING_PLACES), np.nan)
-        readings[:, REFUSED:] = 0.0
+        readings = np.full((1, joint.READING_PLACES), np.nan)
+        readings[:, joint.REFUSED :] = 0.0
         if self._taken:
-            self._follow(loop.READ, np.zeros(1), positions[None], told, _NO_READING, readings)
+            self._follow(loop.READ, loop.Messages(np.zeros(1), positions[None], told, _NO_READING), readings)
         self._taken = False
         reading = readings[0]
         return Innovation(
-            reading[INNOVATION : INNOVATION + JOINTS],
-            reading[VARIANCE : VARIANCE + JOINTS],
-            reading[REFUSED : REFUSED + JOINTS] > 0.0,
-            float(reading[SQUARES]),
-            int(reading[USED]),
+            reading[joint.INNOVATION : joint.INNOVATION + JOINTS],
+            reading[joint.VARIANCE : joint.VARIANCE + JOINTS],
+            reading[joint.REFUSED : joint.REFUSED + JOINTS] > 0.0,
+            float(reading[joint.SQUARES]),
+            int(reading[joint.USED]),
         )
 
     def replay(
@@ -281,11 +272,16 @@ class ArmEkf:
         if stamps.ndim != 1:
             raise InputError("stamp", got=f"shape {stamps.shape}", expected="shape (t,)")
         t = len(stamps)
-        logs = [_rows("position", position, (t, JOINTS)), _rows("effort", effort, (t, JOINTS))]
+        positions, efforts = _rows("position", position, (t, JOINTS)), _rows("effort", effort, (t, JOINTS))
         told = _NOTHING if velocity is None else _rows("velocity", velocity, (t, JOINTS))
-        means, variances, readings = np.empty((t, 5, JOINTS)), np.empty((t, self.size)), np.empty((t, READING_PLACES))
+        messages = loop.Messages(stamps, positions, told, efforts)
+        means, variances, readings = (
+            np.empty((t, 5, JOINTS)),
+            np.empty((t, self.size)),
+            np.empty((t, joint.READING_PLACES)),
+        )
         wanted = _NO_COVARIANCE if covariances is None else covariances
-        self._follow(loop.WHOLE, stamps, logs[0], told, logs[1], readings, means, variances, wanted)
+        self._follow(loop.WHOLE, messages, readings, means, variances, wanted)
         return ArmTrack(
             means[:, POSITION],
             means[:, SPEED],
@@ -293,17 +289,17 @@ class ArmEkf:
             means[:, ERROR],
             self._friction(means[:, SPEED], means[:, BRISTLE], means[:, 4]),
             variances,
-            readings[:, INNOVATION : INNOVATION + JOINTS],
-            readings[:, VARIANCE : VARIANCE + JOINTS],
-            readings[:, SQUARES],
-            readings[:, USED].astype(int),
-            readings[:, REFUSED : REFUSED + JOINTS].astype(int),
-            readings[:, FATE] == TAKEN,
+            readings[:, joint.INNOVATION : joint.INNOVATION + JOINTS],
+            readings[:, joint.VARIANCE : joint.VARIANCE + JOINTS],
+            readings[:, joint.SQUARES],
+            readings[:, joint.USED].astype(int),
+            readings[:, joint.REFUSED : joint.REFUSED + JOINTS].astype(int),
+            readings[:, joint.FATE] == joint.TAKEN,
         )
 
     def friction_deviation(self) -> Vector:
         """Standard deviations (5,) of the friction torques of `state` [N m]; NaN before the first message."""
-        estimate, rules, found = self._estimate, self._rules, np.empty(JOINTS)
+        estimate, rules, deviations = self._estimate, self._rules, np.empty(JOINTS)
         friction_deviations(
             self.arm.body.joints,
             estimate.mean,
@@ -311,10 +307,10 @@ class ArmEkf:
             rules.bristles,
             rules.errors,
             rules.joints[FRICTION_ERROR],
-            estimate.memory[LOAD_PART],
-            found,
+            estimate.memory[joint.LOAD_PART],
+            deviations,
         )
-        return np.full(JOINTS, np.nan) if np.isnan(estimate.clock[LAST]) else found
+        return np.full(JOINTS, np.nan) if np.isnan(estimate.clock[joint.LAST]) else deviations
 
     def _friction(self, speeds: Vector, bristles: Vector, parts: Vector) -> Vector:
         torques = np.empty(speeds.shape)
@@ -324,40 +320,19 @@ class ArmEkf:
     def _follow(
         self,
         task: int,
-        stamps: Vector,
-        positions: Vector,
-        velocities: Vector,
-        efforts: Vector,
+        messages: loop.Messages,
         readings: Vector,
-        means: Vector | None = None,
-        variances: Vector | None = None,
-        covariances: Vector | None = None,
+        means: Vector = _NO_MEANS,
+        variances: Vector = _NO_VARIANCES,
+        covariances: Vector = _NO_COVARIANCE,
     ) -> None:
-        loop.follow(
-            self.arm.body,
-            self._step,
-            self._work,
-            self._rules,
-            task,
-            loop.Messages(stamps, positions, velocities, efforts),
-            self._estimate,
-            _NO_MEANS if means is None else means,
-            _NO_VARIANCES if variances is None else variances,
-            readings,
-            _NO_COVARIANCE if covariances is None else covariances,
-        )
-
-
-_SMALLEST = 1e-300
-# Arrays that stand for no readings, no log, no wish.
-_NO_READING = np.full((1, JOINTS), np.nan)
-_NOTHING = np.empty((0, JOINTS))
-_NO_MEANS, _NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 5, JOINTS)), np.empty((0, 1)), np.empty((0, 1, 1))
+        body, step, work, rules, estimate = self.arm.body, self._step, self._work, self._rules, self._estimate
+        loop.follow(body, step, work, rules, task, messages, estimate, means, variances, readings, covariances)
 
 
 def _rows(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Vector:
     """Numbers of one shape, NaN where they are not finite."""
-    found = np.asarray(value, dtype=np.float64)
-    if found.shape != shape:
-        raise InputError(name, got=f"shape {found.shape}", expected=f"shape {shape}")
-    return np.where(np.isfinite(found), found, np.nan)
+    numbers = np.asarray(value, dtype=np.float64)
+    if numbers.shape != shape:
+        raise InputError(name, got=f"shape {numbers.shape}", expected=f"shape {shape}")
+    return np.where(np.isfinite(numbers), numbers, np.nan)

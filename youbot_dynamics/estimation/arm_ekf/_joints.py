@@ -105,15 +105,9 @@ def begin(position: Vector, rules: Rules, estimate: Estimate) -> bool:
 def find_second(firsts: Vector, first_stamps: Vector, announced: float, position: Vector, seen: Vector) -> bool:
     """Look for joints that began with the message before this one; their readings are not for the filter as it is.
 
-    Args:
-        firsts: (5,) see FIRST; where a second reading is missing, the joint goes on without.
-        first_stamps: (5,) [s].
-        announced: stamp of this message [s].
-        position: (5,) readings [rad].
-        seen: (5,) written: the readings of all other joints.
-
-    Returns:
-        Whether there are any.
+    `firsts` (5,) and `first_stamps` (5,) [s] are of FIRST; where a second reading is missing, the joint goes on
+    without. Written into `seen` (5,) are the readings `position` (5,) [rad] of all other joints. Tells whether there
+    are any.
     """
     there = False
     for i in range(JOINTS):
@@ -138,23 +132,15 @@ def wrapped(angle: float) -> float:
 
 @compiled
 def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> bool:
-    """Take the speed of joint i, of which only its first reading was known, from the second one.
+    """Take the speed of joint i, of which only its first reading was known, from its second reading [rad].
 
     From a speed of 0 the model would step with its bristles still stuck, and be sure of the wrong speed. So
 
         v = (q2 - q1) / dt,    variances of r = READING + (jitter v)^2 in each position, and of an acceleration a:
         var(q) = r,  cov(q, v) = r / dt,  var(v) = 2 r / dt^2 + (a dt / 2)^2
 
-    and the bristle has gone along the path |q2 - q1| from anywhere within its reach.
-
-    Args:
-        i: the joint.
-        position: its second reading [rad].
-        rules: of the filter.
-        estimate: changed; its clock tells when that reading was.
-
-    Returns:
-        False where no arm is so fast: the joint begins anew with this reading.
+    and the bristle has gone along the path |q2 - q1| from anywhere within its reach. False where no arm is so fast: the
+    joint begins anew with this reading.
     """
     joints, mean, covariance = rules.joints, estimate.mean, estimate.covariance
     dt = estimate.clock[ANNOUNCED] - estimate.memory[FIRST_STAMP, i]
@@ -181,21 +167,13 @@ def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> boo
 
 
 @compiled
-def set_moving_joints(position: Vector, seen: Vector, rules: Rules, estimate: Estimate, refused: Vector) -> None:
-    """Take the speeds of the joints that `find_second` has found.
-
-    Args:
-        position: (5,) readings [rad].
-        seen: (5,) NaN for those joints.
-        rules: of the filter.
-        estimate: changed.
-        refused: (5,) number of refused readings, changed.
-    """
+def set_moving_joints(position: Vector, seen: Vector, rules: Rules, estimate: Estimate, reading: Vector) -> None:
+    """Take the speeds of joints that `find_second` found, NaN in `seen` (5,); `reading` counts who is too fast."""
     for i in range(JOINTS):
         second = math.isnan(seen[i]) and not math.isnan(position[i])
         if second and not set_moving(i, position[i], rules, estimate):
             estimate.counts[SHUT_OUT] += 1
-            refused[i] += 1.0
+            reading[REFUSED + i] += 1.0
 
 
 # Places of what is kept of a message (18,): innovations (5) [rad], their variances (5) [rad2], refused readings of each
@@ -219,20 +197,10 @@ def take_in(
 ) -> float:
     """Correct state and covariance by one reading, unless it is too far off.
 
-    Args:
-        place: of the state that is read.
-        weight: by which the reading depends on the last state as well.
-        surprise: reading less what the mean says before any of this message's corrections.
-        variance: of the reading.
-        gate: squared innovation over its variance from which a reading is refused.
-        covariance: (m, m), changed.
-        size: m.
-        correction: (m,) of the mean by this message so far, changed.
-        shift: (m,) room.
-        gain: (m,) room.
-
-    Returns:
-        Squared innovation over its variance; negative where the reading was refused.
+    Read is the state at `place`, and by `weight` the last one as well. `surprise` is the reading less what the mean
+    says before this message; `gate` the squared innovation over its variance from which a reading is refused;
+    `correction` (m,) that of the mean by this message so far. It and the covariance (m, m) are changed; `shift` and
+    `gain` (m,) are room. Returns the squared innovation over its variance, negative where the reading was refused.
     """
     last = size - 1
     innovation = surprise - correction[place] - weight * correction[last]
@@ -263,23 +231,12 @@ def read_joints(
     correction: Vector,
     reading: Vector,
 ) -> None:
-    """Correct mean and covariance by a message of readings; a NaN is a reading that is missing.
+    """Correct mean (4, 5) and covariance (m + 1, m + 1) by positions [rad] and speeds [rad/s] (5,), NaN if missing.
 
     Readings of one message share the error j of its stamp: each is its value at another moment, q + v j. So j stands in
     the spare last row of the covariance while the readings are taken in one after the other. A speed reading lags: it
-    is v less lag x acceleration of the last step.
-
-    Args:
-        rules: of the filter.
-        mean: (4, 5), changed.
-        a: (5,) accelerations over the last step [rad/s2].
-        position: (5,) readings [rad].
-        velocity: (5,) readings [rad/s].
-        covariance: (m + 1, m + 1), changed.
-        shift: (m + 1,) room.
-        gain: (m + 1,) room.
-        correction: (m + 1,) room.
-        reading: (18,) written, see INNOVATION.
+    is v less lag x acceleration `a` (5,) of the last step. `shift`, `gain` and `correction` (m + 1,) are room;
+    `reading` (18,) is written, see INNOVATION.
     """
     joints, jitter, lag, gate = rules.joints, rules.jitter, rules.lag, rules.gate
     bristles, errors, size = rules.bristles, rules.errors, len(shift) - 1
@@ -293,35 +250,22 @@ def read_joints(
         reading[INNOVATION + i] = wrapped(position[i] - mean[POSITION, i])
         reading[VARIANCE + i] = covariance[i, i] + joints[READING, i] + (jitter * mean[SPEED, i]) ** 2
         reading[REFUSED + i] = 0.0
-    for i in range(JOINTS):
-        v, surprise = mean[SPEED, i], reading[INNOVATION + i]
-        if not math.isnan(position[i]):
-            distance = take_in(i, v, surprise, joints[READING, i], gate, covariance, size + 1, correction, shift, gain)
-            if distance >= 0.0:
-                total += distance
-                count += 1
-            else:
-                reading[REFUSED + i] += 1.0
-    for i in range(JOINTS):
-        if not math.isnan(velocity[i]):
+    for place in range(2 * JOINTS):  # positions, then speeds
+        i = place % JOINTS
+        if place < JOINTS:
+            weight, surprise, variance = mean[SPEED, i], reading[INNOVATION + i], joints[READING, i]
+        else:
             late = lag * a[i]
-            distance = take_in(
-                JOINTS + i,
-                a[i],
-                velocity[i] - (mean[SPEED, i] - late),
-                joints[TOLD, i] + 0.25 * late * late,
-                gate,
-                covariance,
-                size + 1,
-                correction,
-                shift,
-                gain,
-            )
-            if distance >= 0.0:
-                total += distance
-                count += 1
-            else:
-                reading[REFUSED + i] += 1.0
+            weight, surprise = a[i], velocity[i] - (mean[SPEED, i] - late)
+            variance = joints[TOLD, i] + 0.25 * late * late
+        if math.isnan(surprise):
+            continue
+        distance = take_in(place, weight, surprise, variance, gate, covariance, size + 1, correction, shift, gain)
+        if distance >= 0.0:
+            total += distance
+            count += 1
+        else:
+            reading[REFUSED + i] += 1.0
     even_out(covariance, size)
     for i in range(JOINTS):
         mean[POSITION, i] += correction[i]

@@ -10,44 +10,11 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import DONE, ROW, ArmBody, StepWork, implicit_step, plain_step
+from youbot_dynamics.estimation.arm_ekf import _joints as joint
+from youbot_dynamics.estimation.arm_ekf import _model as model
 from youbot_dynamics.estimation.arm_ekf import _process as process
-from youbot_dynamics.estimation.arm_ekf._joints import (
-    ACCELERATION,
-    ANNOUNCED,
-    EFFORT,
-    FATE,
-    FIRST,
-    FIRST_STAMP,
-    JOINT_RESTARTS,
-    LAST,
-    LATE,
-    LOAD_PART,
-    NO_EFFORT,
-    NO_POSITION,
-    REFUSALS,
-    REFUSED,
-    REPEATED,
-    SHUT_OUT,
-    TAKEN,
-    UNSOLVED,
-    UNSTAMPED,
-    Estimate,
-    begin,
-    begin_joint,
-    find_second,
-    read_joints,
-    set_moving_joints,
-)
-from youbot_dynamics.estimation.arm_ekf._model import (
-    DRIVE,
-    FRICTION_ERROR,
-    LOAD_ERROR,
-    SWING,
-    UNSEEN,
-    Rules,
-    Work,
-    spread,
-)
+from youbot_dynamics.estimation.arm_ekf._joints import Estimate
+from youbot_dynamics.estimation.arm_ekf._model import Rules, Work
 from youbot_dynamics.estimation.arm_ekf._process import CONVERGED, ERROR, ITERATIONS, JOINTS
 
 # What `follow` is to do.
@@ -55,13 +22,13 @@ WHOLE, PREDICT, READ = range(3)
 
 
 class Messages(NamedTuple):
-    """Joint states of the arm, t of them.
+    """t joint states of the arm; NaN where a message says nothing.
 
     Args:
         stamps: (t,) [s].
-        positions: (t, 5) [rad], NaN where missing.
-        velocities: (t, 5) [rad/s], NaN where missing or not wanted; (0, 5) for none at all.
-        efforts: (t, 5) [N m], NaN where missing.
+        positions: (t, 5) [rad].
+        velocities: (t, 5) [rad/s]; (0, 5) for none at all.
+        efforts: (t, 5) [N m].
     """
 
     stamps: Vector
@@ -74,31 +41,21 @@ class Messages(NamedTuple):
 def judge(stamp: float, last: float, longest_gap: float) -> int:
     """What becomes of a message by its stamp, beside that of the last one [s]: TAKEN, LATE, REPEATED or UNSTAMPED."""
     if not math.isfinite(stamp):
-        return UNSTAMPED
+        return joint.UNSTAMPED
     elapsed = stamp - last
     if elapsed == 0.0:
-        return REPEATED
+        return joint.REPEATED
     if -longest_gap <= elapsed < 0.0:  # further back the clock was set anew
-        return LATE
-    return TAKEN
+        return joint.LATE
+    return joint.TAKEN
 
 
 @compiled
 def torque_noise(parts: int, effort: Vector, before: Vector, joints: Vector, noise: Vector) -> int:
-    """Write the variances of the torques over each part of the time between two efforts.
+    """Write the variances (5,) [N2 m2] of the torques over each part of the time between two efforts (5,) [N m].
 
     Noise of an effort reaches two steps, and what is off in a long time is so in all its parts: the parts' variances
-    are those that add up to the same impulse.
-
-    Args:
-        parts: their number.
-        effort: (5,) [N m], NaN where missing.
-        before: (5,) the last ones [N m].
-        joints: (9, 5) constants.
-        noise: (5,) written [N2 m2].
-
-    Returns:
-        Number of efforts missing.
+    are those that add up to the same impulse. `joints` (9, 5) are the constants. Returns the number of efforts missing.
     """
     missing = 0
     unseen = (1.0 - 1.0 / parts) ** 2
@@ -106,9 +63,11 @@ def torque_noise(parts: int, effort: Vector, before: Vector, joints: Vector, noi
         change = effort[i] - before[i]
         if math.isnan(change):
             missing += 1
-            noise[i] = parts * (joints[DRIVE, i] + joints[UNSEEN, i])
+            noise[i] = parts * (joints[model.DRIVE, i] + joints[model.UNSEEN, i])
         else:
-            noise[i] = parts * (joints[DRIVE, i] + joints[UNSEEN, i] * unseen + (joints[SWING, i] * change) ** 2)
+            noise[i] = parts * (
+                joints[model.DRIVE, i] + joints[model.UNSEEN, i] * unseen + (joints[model.SWING, i] * change) ** 2
+            )
     return missing
 
 
@@ -122,45 +81,31 @@ def torque_between(share: float, effort: Vector, before: Vector, torque: Vector)
 
 @compiled
 def forget(left: float, joints: Vector, torque: Vector, table: Vector, mean: Vector, load_part: Vector) -> None:
-    """Let torque errors fade, and turn the motors' torque into that on the rigid bodies.
+    """Let torque errors fade to the share `left`, and turn the motors' torque (5,) into that on the rigid bodies.
 
-    The error itself is left out of that, for it would feed its own variance.
-
-    Args:
-        left: share of an error that is left after the step.
-        joints: (9, 5) constants.
-        torque: (5,) changed [N m].
-        table: (22, 5) of the step.
-        mean: (4, 5) changed.
-        load_part: (5,) changed, see LOAD_PART.
+    The error itself is left out of that, for it would feed its own variance. Changed are `torque`, the mean (4, 5) and
+    `load_part` (5,), see `_joints.LOAD_PART`; `table` (22, 5) is the step's.
     """
     for i in range(JOINTS):
         torque[i] -= table[ROW.friction, i]
         mean[ERROR, i] *= left
-        load_error = joints[LOAD_ERROR, i] * torque[i]
+        load_error = joints[model.LOAD_ERROR, i] * torque[i]
         load_part[i] += (1.0 - left * left) * (load_error * load_error - load_part[i])
 
 
 @compiled
 def look_at_refusals(position: Vector, reading: Vector, rules: Rules, estimate: Estimate) -> None:
-    """Count refused readings; joints refused too often in a row begin anew.
-
-    Args:
-        position: (5,) [rad].
-        reading: (18,) of the message.
-        rules: of the filter.
-        estimate: changed.
-    """
+    """Count refused readings; joints at `position` (5,) [rad] that were refused too often in a row begin anew."""
     memory = estimate.memory
     for i in range(JOINTS):
-        if reading[REFUSED + i] > 0.0:
-            estimate.counts[SHUT_OUT] += 1
-            memory[REFUSALS, i] += 1.0
-            if memory[REFUSALS, i] >= rules.patience and not math.isnan(position[i]):
-                estimate.counts[JOINT_RESTARTS] += 1
-                begin_joint(i, position[i], memory[EFFORT, i], rules, estimate)
+        if reading[joint.REFUSED + i] > 0.0:
+            estimate.counts[joint.SHUT_OUT] += 1
+            memory[joint.REFUSALS, i] += 1.0
+            if memory[joint.REFUSALS, i] >= rules.patience and not math.isnan(position[i]):
+                estimate.counts[joint.JOINT_RESTARTS] += 1
+                joint.begin_joint(i, position[i], memory[joint.EFFORT, i], rules, estimate)
         else:
-            memory[REFUSALS, i] = 0.0
+            memory[joint.REFUSALS, i] = 0.0
 
 
 @compiled
@@ -181,7 +126,7 @@ def write_row(
     for i in range(JOINTS):
         for k in range(4):
             row[k, i] = mean[k, i] if known else np.nan
-        row[4, i] = process.friction_share(joints[FRICTION_ERROR, i], load_part[i]) * row[ERROR, i]
+        row[4, i] = process.friction_share(joints[model.FRICTION_ERROR, i], load_part[i]) * row[ERROR, i]
     for i in range(len(variances)):
         variances[i] = covariance[i, i]
 
@@ -216,25 +161,26 @@ def follow(
     first, second, shift, gain, correction = work.first, work.second, work.shift, work.gain, work.correction
     noise, torque, joints = work.noise, work.torque, rules.joints
     clock, mean, covariance, memory, counts = estimate
-    a, before, load_part, refusals = memory[ACCELERATION], memory[EFFORT], memory[LOAD_PART], memory[REFUSALS]
-    firsts, first_stamps = memory[FIRST], memory[FIRST_STAMP]
+    a, before = memory[joint.ACCELERATION], memory[joint.EFFORT]
+    load_part, refusals = memory[joint.LOAD_PART], memory[joint.REFUSALS]
+    firsts, first_stamps = memory[joint.FIRST], memory[joint.FIRST_STAMP]
     velocity, seen = np.full(JOINTS, np.nan), np.empty(JOINTS)
     for t in range(len(stamps)):
-        fate, stamp, effort = TAKEN, stamps[t], efforts[t]
+        fate, stamp, effort = joint.TAKEN, stamps[t], efforts[t]
         if task != READ:
-            elapsed = stamp - clock[LAST]
-            fate = judge(stamp, clock[LAST], rules.longest_gap)
+            elapsed = stamp - clock[joint.LAST]
+            fate = judge(stamp, clock[joint.LAST], rules.longest_gap)
             readings[t] = 0.0
-            readings[t, FATE] = fate
+            readings[t, joint.FATE] = fate
             counts[fate] += 1
-        if task != READ and fate == TAKEN:
-            clock[ANNOUNCED], clock[LAST] = stamp, np.nan
+        if task != READ and fate == joint.TAKEN:
+            clock[joint.ANNOUNCED], clock[joint.LAST] = stamp, np.nan
             if 0.0 < elapsed <= rules.longest_gap:
                 parts = max(1, math.ceil(elapsed / rules.longest_step - 1e-9))
                 dt = elapsed / parts
                 left = math.exp(-dt / rules.memory)
-                counts[NO_EFFORT] += torque_noise(parts, effort, before, joints, noise)
-                clock[LAST] = stamp
+                counts[joint.NO_EFFORT] += torque_noise(parts, effort, before, joints, noise)
+                clock[joint.LAST] = stamp
                 for k in range(parts):
                     torque_between((k + 0.5) / parts, effort, before, torque)
                     solved = process.is_sane(mean)
@@ -247,35 +193,35 @@ def follow(
                             table[ROW.acceleration] = 0.0
                             solved = implicit_step(body, dt, True, step) == DONE
                     if not (solved and process.total_slopes(derivatives, table, dt, slopes)):
-                        counts[UNSOLVED] += 1
-                        clock[LAST] = np.nan
+                        counts[joint.UNSOLVED] += 1
+                        clock[joint.LAST] = np.nan
                         break
                     process.move(mean, a, table, dt)
                     forget(left, joints, torque, table, mean, load_part)
-                    spread(slopes, table, rules, noise, torque, left, dt, mean, covariance, first, second)
-            keep_efforts(effort, not math.isnan(clock[LAST]), before)
-        if task != PREDICT and fate == TAKEN:
+                    model.spread(slopes, table, rules, noise, torque, left, dt, mean, covariance, first, second)
+            keep_efforts(effort, not math.isnan(clock[joint.LAST]), before)
+        if task != PREDICT and fate == joint.TAKEN:
             if len(velocities) > 0:
                 velocity = velocities[t]
             position, reading = positions[t], readings[t]
             for i in range(JOINTS):
                 if math.isnan(position[i]):
-                    counts[NO_POSITION] += 1
-            if math.isnan(clock[LAST]):
-                if begin(position, rules, estimate):
-                    clock[LAST] = clock[ANNOUNCED]
+                    counts[joint.NO_POSITION] += 1
+            if math.isnan(clock[joint.LAST]):
+                if joint.begin(position, rules, estimate):
+                    clock[joint.LAST] = clock[joint.ANNOUNCED]
             else:
-                starting = find_second(firsts, first_stamps, clock[ANNOUNCED], position, seen)
-                read_joints(rules, mean, a, seen, velocity, covariance, shift, gain, correction, reading)
+                starting = joint.find_second(firsts, first_stamps, clock[joint.ANNOUNCED], position, seen)
+                joint.read_joints(rules, mean, a, seen, velocity, covariance, shift, gain, correction, reading)
                 refused = 0.0
                 for i in range(JOINTS):
-                    refused += reading[REFUSED + i] + refusals[i]
+                    refused += reading[joint.REFUSED + i] + refusals[i]
                 if refused > 0.0:
                     look_at_refusals(seen, reading, rules, estimate)
                 if starting:
-                    set_moving_joints(position, seen, rules, estimate, reading[REFUSED : REFUSED + JOINTS])
+                    joint.set_moving_joints(position, seen, rules, estimate, reading)
         if len(means) > 0:
-            known = not math.isnan(clock[LAST])
+            known = not math.isnan(clock[joint.LAST])
             write_row(known, mean, joints, load_part, covariance, means[t], variances[t])
         if len(covariances) > 0:
             size = covariances.shape[1]

@@ -84,11 +84,8 @@ class Work(NamedTuple):
 
     Args:
         slopes: (4, 5, 5) of the acceleration after a step, see `OVER_POSITION`.
-        first: (m, m).
-        second: (m, m).
-        shift: (m + 1,).
-        gain: (m + 1,).
-        correction: (m + 1,).
+        first, second: (m, m).
+        shift, gain, correction: (m + 1,).
         noise: (5,) variances of the torque over a step [N2 m2].
         torque: (5,) [N m].
     """
@@ -130,21 +127,10 @@ def apply_step(
     upper: bool,
     y: Vector,
 ) -> None:
-    """Write Y = (F X)' for the Jacobian F of a step; see the head of this file.
+    """Write Y = (F X)' (m, m) for the Jacobian F of a step and the leading (m, m) of X; see the head of this file.
 
-    Where F X is symmetric, its blocks on and above the diagonal are enough.
-
-    Args:
-        slopes: (4, 5, 5) of the acceleration.
-        table: (22, 5) of the step.
-        bristles: first row of the bristles, 0 where they are not estimated.
-        errors: first row of the torque errors, 0 where there are none.
-        left: share of a torque error that is left after the step.
-        dt: [s].
-        x: X, its leading (m, m) are read.
-        size: m.
-        upper: whether only those blocks are wanted.
-        y: (m, m) written.
+    Where F X is symmetric, its blocks on and above the diagonal are enough: `upper`. `slopes` (4, 5, 5) are those of
+    the acceleration, `table` (22, 5) that of the step; `left` is the share of a torque error after it.
     """
     row = np.empty((2, size))
     n = JOINTS
@@ -197,23 +183,11 @@ def spread(
     first: Vector,
     second: Vector,
 ) -> None:
-    """Covariance through a step: F P F' + Q.
+    """Covariance through a step: F P F' + Q, written into the leading (m, m) of P.
 
     Q: torque noise as it reaches every block through the step; bristles that wander; torque errors that forget; and
-    floors that keep P positive.
-
-    Args:
-        slopes: (4, 5, 5) of the acceleration.
-        table: (22, 5) of the step.
-        rules: of the filter.
-        noise: (5,) variances of the mean torque over the step [N2 m2].
-        load: (5,) torques on the rigid bodies over the step [N m].
-        left: share of a torque error that is left after the step.
-        dt: [s].
-        mean: (4, 5) after the step.
-        covariance: (m + 1, m + 1), its leading m rows and columns are changed.
-        first: (m, m) room.
-        second: (m, m) room.
+    floors that keep P positive. `noise` (5,) are the variances of the mean torque over the step [N2 m2], `load` (5,)
+    the torques on the rigid bodies [N m], `mean` (4, 5) that after the step, `first` and `second` (m, m) room.
     """
     n, size = JOINTS, len(first)
     joints, bristles, errors = rules.joints, rules.bristles, rules.errors

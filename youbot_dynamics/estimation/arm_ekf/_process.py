@@ -49,16 +49,9 @@ def begin_step(mean: Vector, a: Vector, torque: Vector, table: Vector) -> None:
 
 @compiled
 def total_slopes(derivatives: Vector, table: Vector, dt: float, slopes: Vector) -> bool:
-    """Turn the slopes of the forward dynamics into those of the step's acceleration.
+    """Write the slopes (4, 5, 5) of the step's acceleration, see OVER_POSITION, from the dynamics' (3, 1, 5, 5).
 
-    Args:
-        derivatives: (3, 1, 5, 5).
-        table: (22, 5) of the step.
-        dt: [s].
-        slopes: (4, 5, 5) written, see OVER_POSITION.
-
-    Returns:
-        False where the equation at the head of this file has no single answer.
+    False where the equation at the head of this file has no single answer.
     """
     # Solve (1 - dt/2 D_v) X = [D_q, D_v, M'^-1] in place, without pivoting: the matrix is near 1.
     left = np.empty((JOINTS, JOINTS))
@@ -128,16 +121,12 @@ def friction_share(friction_error: float, load_part: float) -> float:
 
 @compiled
 def friction_rows(joints: Vector, speeds: Vector, bristles: Vector, parts: Vector, torques: Vector) -> None:
-    """Write friction torques: LuGre's (seed 001 (9)) less the part of the torque error that is friction's.
+    """Write friction torques (t, 5) [N m]: LuGre's (seed 001 (9)) less the part of the torque error that is friction's.
 
         tau_f = sigma0 z + sigma1 dz/dt + viscous v - w_f;    less, since the error drives and friction brakes
 
-    Args:
-        joints: (5, 11) of `ArmBody`.
-        speeds: (t, 5) [rad/s], NaN where unknown.
-        bristles: (t, 5) [rad].
-        parts: (t, 5) w_f [N m].
-        torques: (t, 5) written [N m].
+    `joints` (5, 11) are those of `ArmBody`; speeds v [rad/s], NaN where unknown, bristles z [rad] and parts w_f [N m]
+    are (t, 5).
     """
     for t in range(len(speeds)):
         for i in range(JOINTS):
@@ -157,20 +146,13 @@ def friction_deviations(
     load_part: Vector,
     found: Vector,
 ) -> None:
-    """Write standard deviations of the friction torques, to first order; what is not among the states counts as known.
+    """Write standard deviations (5,) of the friction torques [N m], to first order; what is no state counts as known.
 
         tau_f = sigma0 z + sigma1 dz/dt + viscous v - s w,  s the friction's share;  its slopes over v, z, w are h
         variance = h P h' + s (1 - s) var(w): how w divides is itself not known
 
-    Args:
-        joints: (5, 11) of `ArmBody`.
-        mean: (4, 5) of the filter.
-        covariance: P (m, m).
-        bristles: first row of the bristles, 0 where they are not estimated.
-        errors: first row of the torque errors, 0 where there are none.
-        friction_error: (5,) standard deviation of the friction's part of an error [N m].
-        load_part: (5,) variance of the load's part [N2 m2].
-        found: (5,) written [N m].
+    `joints` (5, 11) are those of `ArmBody`, `bristles` and `errors` as in `Rules`; of the torque error,
+    `friction_error` (5,) is the friction's deviation [N m] and `load_part` (5,) the load's variance [N2 m2].
     """
     for i in range(JOINTS):
         c = joints[i]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +10,8 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, number, read_only
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.errors import ModelError
-from youbot_dynamics.estimation.arm_ekf._model import (
-    BENDING,
-    DRIVE,
-    FRICTION_ERROR,
-    JOINT_ROWS,
-    LOAD_ERROR,
-    REACH,
-    READING,
-    SWING,
-    TOLD,
-    UNSEEN,
-    Rules,
-)
+from youbot_dynamics.estimation.arm_ekf import _model as model
+from youbot_dynamics.estimation.arm_ekf._model import Rules
 from youbot_dynamics.estimation.arm_ekf._process import JOINTS
 from youbot_dynamics.parameters import setting
 from youbot_dynamics.robot import Robot
@@ -55,7 +43,7 @@ class ArmSensors:
     def __post_init__(self) -> None:
         """Check all values."""
         for name in ("position_quantum", "velocity_quantum", "effort_noise"):
-            object.__setattr__(self, name, _each(name, getattr(self, name), above=0.0))
+            object.__setattr__(self, name, _each(name, getattr(self, name)))
         for name in ("stamp_jitter", "velocity_lag"):
             object.__setattr__(self, name, number(name, getattr(self, name), "s", low=0.0))
 
@@ -69,7 +57,7 @@ class ArmSensors:
             stamp_jitter: [s].
         """
         positions, speeds = robot.arm_quanta()
-        return cls(positions, speeds, _each("effort_noise", effort_noise, above=0.0), stamp_jitter)
+        return cls(positions, speeds, _each("effort_noise", effort_noise), stamp_jitter)
 
 
 @dataclass(frozen=True)
@@ -176,16 +164,16 @@ class ArmEkfTuning:
         """
         coulomb = np.array([friction.coulomb for friction in arm.friction])
         reach = np.array([friction.reach for friction in arm.friction])
-        joints = np.zeros((JOINT_ROWS, JOINTS))
-        joints[REACH] = reach
-        joints[READING] = sensors.position_quantum**2 / 12.0
-        joints[TOLD] = sensors.velocity_quantum**2 / 12.0
-        joints[DRIVE] = sensors.effort_noise**2
-        joints[SWING] = self.effort_swing
-        joints[BENDING] = (self.bristle_noise * reach) ** 2
-        joints[FRICTION_ERROR] = self.friction_error * coulomb
-        joints[LOAD_ERROR] = self.load_error
-        joints[UNSEEN] = (self.unseen_torque * coulomb) ** 2
+        joints = np.zeros((model.JOINT_ROWS, JOINTS))
+        joints[model.REACH] = reach
+        joints[model.READING] = sensors.position_quantum**2 / 12.0
+        joints[model.TOLD] = sensors.velocity_quantum**2 / 12.0
+        joints[model.DRIVE] = sensors.effort_noise**2
+        joints[model.SWING] = self.effort_swing
+        joints[model.BENDING] = (self.bristle_noise * reach) ** 2
+        joints[model.FRICTION_ERROR] = self.friction_error * coulomb
+        joints[model.LOAD_ERROR] = self.load_error
+        joints[model.UNSEEN] = (self.unseen_torque * coulomb) ** 2
         blocks = 2
         bristles = errors = 0
         if self.bristles == ESTIMATED:
@@ -208,11 +196,9 @@ class ArmEkfTuning:
         )
 
 
-def _each(name: str, value: ArrayLike, above: float) -> Vector:
-    """One positive number for each joint (5,), from one or five."""
-    found = array(name, np.broadcast_to(np.asarray(value, dtype=np.float64), (JOINTS,)), (JOINTS,)).copy()
-    for k, one in enumerate(found):
-        number(f"{name}[{k}]", float(one), above=above)
-        if not math.isfinite(one):
-            raise ModelError(name, got=str(one), expected="finite numbers")
-    return read_only(found)
+def _each(name: str, value: ArrayLike) -> Vector:
+    """Positive numbers of the joints (5,), from one or five."""
+    values = array(name, np.broadcast_to(np.asarray(value, dtype=np.float64), (JOINTS,)), (JOINTS,)).copy()
+    for k, noise in enumerate(values):
+        number(f"{name}[{k}]", float(noise), above=0.0)
+    return read_only(values)

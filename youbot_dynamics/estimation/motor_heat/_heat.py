@@ -13,23 +13,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, number, scalar
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, heat_step
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.estimation.ekf import Ekf, Innovation, Message, Step, positions_of
+from youbot_dynamics.estimation.ekf import Ekf, Innovation, Step, positions_of
 from youbot_dynamics.estimation.motor_heat import _model as model
-from youbot_dynamics.estimation.motor_heat._model import (
-    AMBIENT,
-    BEGUN,
-    HOUSING,
-    LAST,
-    RESISTANCE,
-    STATES,
-    WINDING,
-    gather,
-)
+from youbot_dynamics.estimation.motor_heat._model import AMBIENT, HOUSING, RESISTANCE, STATES, WINDING
 from youbot_dynamics.parameters import setting
 
 _PART = 0.1  # of the winding's time constant: longest step
@@ -161,30 +151,14 @@ class MotorHeat:
         self._filter = Ekf(mean, covariance, stamp, self._step, gate=said.gate)
 
     @property
-    def filter(self) -> Ekf:
-        """The filter itself; its states are those of `_model`."""
-        return self._filter
-
-    @property
     def state(self) -> HeatBelief:
         """What is believed at the last stamp."""
         mean, deviation = self._filter.mean, np.sqrt(np.diag(self._filter.covariance))
-        resistance = self._resistance(mean)
-        return HeatBelief(
-            self._filter.stamp,
-            float(mean[WINDING]),
-            float(deviation[WINDING]),
-            float(mean[HOUSING]),
-            float(deviation[HOUSING]),
-            resistance,
-        )
+        winding, housing = ((float(mean[k]), float(deviation[k])) for k in (WINDING, HOUSING))
+        return HeatBelief(self._filter.stamp, *winding, *housing, self._resistance(mean))
 
     def predict(self, stamp: float, mean_square_current: float) -> None:
-        """Move on to a stamp.
-
-        Args:
-            stamp: [s]; one that is not after the last changes nothing.
-            mean_square_current: mean of i^2 since the last stamp [A^2].
+        """Move on to a stamp [s] under the mean of i^2 since the last one [A^2]; one not after that changes nothing.
 
         Raises:
             InputError: a square that is negative or not finite.
@@ -195,12 +169,9 @@ class MotorHeat:
         self._filter.predict(stamp, square)
 
     def update_voltage(self, voltage: float, current: float, joint_speed: float) -> Innovation:
-        """Correct by a voltage: V = R(T) i + K N v; it says nothing without a current.
+        """Correct by a voltage [V], current [A] and joint speed v [rad/s] of one time, or by their means over a while.
 
-        Args:
-            voltage: at the motor [V], or its mean over a while.
-            current: at the same time [A].
-            joint_speed: v [rad/s].
+        V = R(T) i + K N v; it says nothing without a current.
         """
         inside, said = self.motor.motor, self.tuning
         back_emf = inside.torque_constant * self.motor.ratio * joint_speed
@@ -214,14 +185,13 @@ class MotorHeat:
             return np.array([resistance * current + back_emf]), jacobian
 
         variance = said.voltage_noise**2 + (said.torque_constant * back_emf) ** 2
-        return self._filter.update(Message(np.array([float(voltage)]), sensor, np.array([variance])))
+        return self._filter.update(np.array([float(voltage)]), sensor, np.array([variance]))
 
     def update_temperature(self, winding: float, housing: float, deviation: float) -> Innovation:
         """Correct by sensors of winding and housing [degC], NaN where there is none; deviation [K]."""
         sensor = positions_of((WINDING, HOUSING), STATES)
-        return self._filter.update(
-            Message(np.array([winding, housing], dtype=np.float64), sensor, np.full(2, float(deviation) ** 2))
-        )
+        readings = np.array([winding, housing], dtype=np.float64)
+        return self._filter.update(readings, sensor, np.full(2, float(deviation) ** 2))
 
     def seconds_to(self, limit: float, mean_square_current: float, deviations: float = 0.0) -> float:
         """Time until the winding reaches a limit under a load that goes on [s]; infinite where it never does.
@@ -293,62 +263,3 @@ class MotorHeat:
         noise[WINDING, WINDING] = noise[HOUSING, HOUSING] = self.tuning.wander**2 * dt
         noise[AMBIENT, AMBIENT] = self.tuning.drift**2 * dt
         return Step(mean, jacobian, noise)
-
-
-class ArmHeat:
-    """Filters of all motors of an arm, fed by its efforts message by message and stepped once in a period.
-
-    Args:
-        motors: [n] with their gears.
-        stamp: of the start [s].
-        temperature: see `MotorHeat`.
-        tuning: see `MotorHeat`.
-        period: of the filters' steps [s].
-    """
-
-    def __init__(
-        self,
-        motors: tuple[GearedMotor, ...],
-        stamp: float,
-        temperature: float | None = None,
-        tuning: HeatTuning | None = None,
-        period: float = 0.5,
-    ) -> None:
-        self.motors = [MotorHeat(motor, stamp, temperature, tuning) for motor in motors]
-        self._torque_of_current = np.array([motor.ratio * motor.motor.torque_constant for motor in motors])
-        self._period = number("period", period, "s", above=0.0)
-        self._clock = np.full(2, float(stamp))
-        self._current = np.zeros(len(motors))
-        self._charge = np.zeros(len(motors))  # integral of i^2 [A^2 s]
-
-    def add(self, stamp: float, effort: ArrayLike) -> bool:
-        """Take in a message.
-
-        Args:
-            stamp: [s]; one not after the last changes nothing.
-            effort: (n,) [N m]; where it is NaN, the last current goes on.
-
-        Returns:
-            Whether the filters have made a step.
-        """
-        return self.follow(np.array([float(stamp)]), np.asarray(effort, dtype=np.float64)[None])[1]
-
-    def follow(self, stamps: Vector, efforts: Vector) -> tuple[int, bool]:
-        """Take in messages until the filters have made a step.
-
-        Args:
-            stamps: (t,) [s]; one not after the last changes nothing.
-            efforts: (t, n) [N m]; where one is NaN, the last current goes on.
-
-        Returns:
-            Number of messages taken in, and whether the filters have made a step.
-        """
-        currents = efforts / self._torque_of_current
-        taken, full = gather(stamps, currents, self._period, self._clock, self._current, self._charge)
-        if full:
-            last, begun = float(self._clock[LAST]), float(self._clock[BEGUN])
-            for heat, charge in zip(self.motors, self._charge.tolist(), strict=True):
-                heat.predict(last, charge / (last - begun))
-            self._clock[BEGUN] = last
-            self._charge[:] = 0.0
-        return taken, full

@@ -1,10 +1,8 @@
-"""The heat of a motor as the filter sees it: load over its steps, network, slopes and transition.
+"""The heat of a motor as the filter sees it: load over its steps, network, and one exact step with its Jacobian.
 
-Temperatures of a motor with uncertain constants, one exact step and its Jacobian: compiled code.
-
-State (8,): winding, housing and ambient temperature [degC]; logarithms of the factors by which R_wh, R_ha, C_w, C_h
-and the winding's resistance differ from the sheet's. The temperatures move by `dynamics/thermal_motor` (system 5;
-D-000-6). With f the rates of both nodes, A their slopes and Phi(t) = exp(A t), a constant c moves them by
+State (8,): winding, housing and ambient temperature [degC]; logarithms of the factors by which R_wh, R_ha, C_w, C_h and
+the winding's resistance differ from the sheet's. The temperatures move by `dynamics/thermal_motor` (system 5; D-000-6).
+With f the rates of both nodes, A their slopes and Phi(t) = exp(A t), a constant c moves them by
 
     dT+/dc = integral of Phi(dt - s) df/dc(T(s)) ds
 
@@ -28,18 +26,11 @@ LAST, BEGUN = range(2)  # places of the clock (2,): stamp of the last message, b
 def gather(
     stamps: Vector, currents: Vector, period: float, clock: Vector, current: Vector, charge: Vector
 ) -> tuple[int, bool]:
-    """Sum up i^2 over messages until a period is full; a current runs straight from message to message.
+    """Sum up i^2 over messages until a period [s] is full; a current runs straight from message to message.
 
-    Args:
-        stamps: (t,) [s]; one not after the last changes nothing.
-        currents: (t, n) [A]; where one is NaN, the last goes on.
-        period: [s].
-        clock: (2,) changed, see LAST.
-        current: (n,) of the last message [A], changed.
-        charge: (n,) integral of i^2 [A^2 s], changed.
-
-    Returns:
-        Number of messages taken, and whether the period is full.
+    Stamps (t,) not after the last change nothing; of currents (t, n) [A] that are NaN the last goes on. Changed are the
+    clock (2,), see LAST, the last current (n,) [A] and the charge (n,), the integral of i^2 [A^2 s]. Returns the number
+    of messages taken, and whether the period is full.
     """
     for t in range(len(stamps)):
         elapsed = stamps[t] - clock[LAST]
@@ -61,12 +52,8 @@ def gather(
 def average(elapsed: Vector, currents: Vector, time_constant: float, squares: Vector, weights: Vector) -> None:
     """Let an average of i^2 forget and learn over messages; a NaN changes nothing.
 
-    Args:
-        elapsed: (t,) since the message before [s].
-        currents: (t, n) [A].
-        time_constant: of forgetting [s].
-        squares: (n,) changed; over weights it is the average [A^2].
-        weights: (n,) changed [1].
+    `elapsed` (t,) is the time since the message before [s], `currents` (t, n) are in A, `time_constant` is of
+    forgetting [s]. `squares` over `weights` (n,), both changed, is the average [A^2].
     """
     for t in range(len(elapsed)):
         fading = -math.expm1(-elapsed[t] / time_constant)
@@ -94,12 +81,7 @@ STATES = 8
 
 @compiled
 def network(sheet: Vector, mean: Vector) -> Vector:
-    """Constants (7,) as `heat_step` takes them, of the motor that the state describes.
-
-    Args:
-        sheet: (7,) constants.
-        mean: (8,) state.
-    """
+    """Constants (7,) as `heat_step` takes them, of a motor's sheet (7,) and the filter's state (8,)."""
     out = np.empty(7)
     resistance = sheet[REFERENCE_RESISTANCE] * math.exp(mean[RESISTANCE])
     out[0] = resistance * (1.0 + sheet[COEFFICIENT] * (mean[AMBIENT] - sheet[REFERENCE_TEMPERATURE]))
@@ -114,14 +96,9 @@ def network(sheet: Vector, mean: Vector) -> Vector:
 
 @compiled
 def rate_slopes(constants: Vector, winding: float, housing: float, square: float, out: Vector) -> None:
-    """Slopes of both rates over ambient and the five logarithms, written into out (2, 6).
+    """Write the slopes (2, 6) of both rates over ambient [1/s] and the five logarithms [K/s].
 
-    Args:
-        constants: (7,) from `network`.
-        winding: [degC].
-        housing: [degC].
-        square: mean square current [A^2].
-        out: (2, 6) [1/s, then K/s].
+    `constants` (7,) are from `network`, `winding` and `housing` in degC, `square` is the mean square current [A^2].
     """
     of_winding, of_housing = heat_rates(constants, winding, housing, square, 0.0)
     flow = (winding - housing) * constants[2]
@@ -149,14 +126,9 @@ def transition(constants: Vector, square: float, dt: float, out: Vector) -> None
 
 @compiled
 def warm(sheet: Vector, mean: Vector, square: float, dt: float, jacobian: Vector) -> None:
-    """Move the state on by dt under a mean square current, and multiply the Jacobian of what was before by the step's.
+    """Move the mean (8,) on by dt under a mean square current [A^2], multiply the Jacobian (8, 8) so far by the step's.
 
-    Args:
-        sheet: (7,) constants.
-        mean: (8,) changed.
-        square: [A^2], constant over the step.
-        dt: [s], short beside the winding's time constant.
-        jacobian: (8, 8), changed: that of the whole way so far.
+    dt [s] is short beside the winding's time constant; `sheet` are the constants (7,).
     """
     constants = network(sheet, mean)
     winding, housing = mean[WINDING], mean[HOUSING]

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.estimation.ekf import REFUSED
-from youbot_dynamics.estimation.motor_heat._heat import ArmHeat, HeatBelief, HeatTuning, MotorHeat
-from youbot_dynamics.estimation.motor_heat._model import average
+from youbot_dynamics.estimation.motor_heat._heat import HeatBelief, HeatTuning, MotorHeat
+from youbot_dynamics.estimation.motor_heat._model import BEGUN, LAST, average, gather
 from youbot_dynamics.robot_arm import Arm
 
 PERIOD = 0.5  # [s] of the filters' steps, and of what they publish
@@ -63,13 +63,14 @@ class ArmTemperatures:
         sensor_deviation: float = 1.0,
     ) -> None:
         self._tuning, self._sensor, self._deviation = tuning, sensor, sensor_deviation
-        self._heat = ArmHeat(arm.motors(), 0.0, start, tuning, PERIOD)
-        self._time = 0.0
+        self._heats = [MotorHeat(motor, 0.0, start, tuning) for motor in arm.motors()]
+        self._time, self._clock = 0.0, np.zeros(2)  # [s]; the clock is that of `gather`
         motors = [joint.motor for joint in arm.joints]
         self._torque_of_current = np.array([motor.torque_constant * motor.gear_ratio for motor in motors])
         self._current_limits = np.array([motor.current_limit for motor in motors])
         self._limits = tuple(motor.winding_temperature_limit for motor in motors)
         n = len(motors)
+        self._current, self._charge = np.zeros(n), np.zeros(n)  # the last [A], and the integral of i^2 [A^2 s]
         self._squares, self._weights = np.zeros(n), np.zeros(n)  # i^2 [A^2] and 1, both fading
         self._sums = np.zeros((4, n))  # of i^2, i V, i v and of their number, since the last step
         self._refusals = np.zeros(n, dtype=int)
@@ -79,7 +80,7 @@ class ArmTemperatures:
     @property
     def state(self) -> tuple[HeatBelief, ...]:
         """What is believed of each motor; stamps are of this object's own time [s]."""
-        return tuple(motor.state for motor in self._heat.motors)
+        return tuple(heat.state for heat in self._heats)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -87,14 +88,9 @@ class ArmTemperatures:
         return {"motor sensor readings beyond the gate": self._refused, "motors begun anew": self._believed}
 
     def add(self, elapsed: float, effort: ArrayLike) -> bool:
-        """Take in the efforts of a message.
+        """Take in the efforts (n,) of a message [N m], NaN where missing, that came `elapsed` [s] after the last.
 
-        Args:
-            elapsed: since the last message [s]; what is not above 0 changes nothing.
-            effort: (n,) at the joints [N m], NaN where missing.
-
-        Returns:
-            Whether the filters made a step, every 0.5 s.
+        Times not above 0 change nothing. Tells whether the filters made a step, every 0.5 s.
         """
         return self.follow(np.array([float(elapsed)]), np.asarray(effort, dtype=np.float64)[None])[1]
 
@@ -110,11 +106,15 @@ class ArmTemperatures:
         """
         passed = np.where((elapsed > 0.0) & (elapsed < np.inf), np.minimum(elapsed, _LONGEST), 0.0)
         stamps = self._time + np.cumsum(passed)
-        taken, stepped = self._heat.follow(stamps, effort)
+        currents = effort / self._torque_of_current
+        taken, stepped = gather(stamps, currents, PERIOD, self._clock, self._current, self._charge)
         self._time = float(stamps[taken - 1]) if taken else self._time
-        currents = effort[:taken] / self._torque_of_current
-        average(passed[:taken], currents, _LOAD_TIME, self._squares, self._weights)
+        average(passed[:taken], currents[:taken], _LOAD_TIME, self._squares, self._weights)
         if stepped:
+            last, begun = float(self._clock[LAST]), float(self._clock[BEGUN])
+            for heat, charge in zip(self._heats, self._charge.tolist(), strict=True):
+                heat.predict(last, charge / (last - begun))
+            self._clock[BEGUN], self._charge[:] = last, 0.0
             self._use_voltages()
         return taken, stepped
 
@@ -156,13 +156,13 @@ class ArmTemperatures:
         for k, value in enumerate(told.tolist()):
             if not math.isfinite(value):
                 continue
-            motor = self._heat.motors[k]
+            heat = self._heats[k]
             winding, housing = (value, math.nan) if self._sensor == "winding" else (math.nan, value)
-            fate = motor.update_temperature(winding, housing, self._deviation).fate
+            fate = heat.update_temperature(winding, housing, self._deviation).fate
             self._refusals[k] = self._refusals[k] + 1 if fate == REFUSED else 0
             self._refused += fate == REFUSED
             if self._refusals[k] >= _PATIENCE:
-                self._heat.motors[k] = MotorHeat(motor.motor, motor.state.stamp, value, self._tuning)
+                self._heats[k] = MotorHeat(heat.motor, heat.state.stamp, value, self._tuning)
                 self._refusals[k] = 0
                 self._believed += 1
 
@@ -176,18 +176,11 @@ class ArmTemperatures:
         load = np.divide(self._squares, self._weights, out=np.zeros_like(self._squares), where=self._weights > 0.0)
         return tuple(
             MotorLimits(
-                motor.seconds_to(limit, float(square), deviations),
-                motor.torque_available(limit, hold_time, float(most), deviations),
-                math.sqrt(square) * float(scale),
+                heat.seconds_to(self._limits[k], float(load[k]), deviations),
+                heat.torque_available(self._limits[k], hold_time, float(self._current_limits[k]), deviations),
+                math.sqrt(load[k]) * float(self._torque_of_current[k]),
             )
-            for motor, limit, square, most, scale in zip(
-                self._heat.motors,
-                self._limits,
-                load,
-                self._current_limits,
-                self._torque_of_current,
-                strict=True,
-            )
+            for k, heat in enumerate(self._heats)
         )
 
     def _use_voltages(self) -> None:
@@ -195,6 +188,6 @@ class ArmTemperatures:
             effective = math.sqrt(squares / count) if count > 0.0 else 0.0
             if effective > _LEAST_CURRENT * self._current_limits[k]:
                 scale = 1.0 / (count * effective)
-                fate = self._heat.motors[k].update_voltage(volts * scale, effective, speeds * scale).fate
+                fate = self._heats[k].update_voltage(volts * scale, effective, speeds * scale).fate
                 self._refused += fate == REFUSED
         self._sums[:] = 0.0

@@ -2,12 +2,7 @@
 
 from youbot_dynamics.estimation.odometry._estimator import BaseEstimator
 from youbot_dynamics.estimation.odometry._gyro import GyroSettings
-from youbot_dynamics.estimation.odometry._odometry import (
-    Odometry,
-    OdometrySettings,
-    OdometryState,
-    SignCheck,
-)
+from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
 
 __all__ = [

@@ -166,12 +166,9 @@ class BaseEstimator:
         self._speeds = SpeedChannelCheck(self._joints)
 
     def take_wheels(self, stamp: float, position: ArrayLike, velocity: ArrayLike | None = None) -> OdometryState | None:
-        """Take one reading of the wheels; None where it makes no step (see `Odometry.update`).
+        """Take a reading of the wheels in our signs at a stamp [s]; None where it makes no step, see `Odometry.update`.
 
-        Args:
-            stamp: [s].
-            position: (n,) angles in our signs [rad].
-            velocity: (n,) speeds in our signs [rad/s], where the driver tells them; only checked.
+        Position (n,) is in rad; velocity (n,) [rad/s], where the driver tells it, is only checked.
         """
         if velocity is not None:
             self._signs.update(stamp, position, velocity)

@@ -119,12 +119,12 @@ class GyroYaw:
         return self._bias, sqrt(self._bias_variance)
 
     def update(self, stamp: float, rate: float, standing: bool) -> None:
-        """Take one reading.
+        """Take a rate about the vertical [rad/s], positive to the left; one that is no number is dropped.
 
         Args:
             stamp: on the clock of the wheel readings [s]; late ones are dropped and counted, ten in a row are another
                 clock, on which it starts anew with the bias it has.
-            rate: about the vertical [rad/s], positive to the left; one that is no number is dropped.
+            rate: as above.
             standing: whether the wheels stand.
         """
         if not (isfinite(rate) and isfinite(stamp)):

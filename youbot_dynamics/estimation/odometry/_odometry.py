@@ -14,7 +14,7 @@ from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipReport, SlipSettings, SlipTest
 from youbot_dynamics.estimation.phase_guard import RollerWatch
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.roller_phase import Rolled, RollingWheels
+from youbot_dynamics.kinematics.roller_phase import RollingWheels
 from youbot_dynamics.parameters import setting
 from youbot_dynamics.robot import Robot
 
@@ -240,12 +240,19 @@ class Odometry:
         before = angles - step
         known_turn = None if turn is None else turn.angle
         rolled = self.wheels.roll(before, angles, known_turn, self._weights)
-        slipped, self.slip = self.slip.alarm, self._tested(dt, before, step, rolled, turn)
+        if self.wheels.phases is not None:
+            self._watch.update(dt, self.base.slip(rolled.residual), self.base.slip(step))
+        slipped = self.slip.alarm
+        self.slip = self._test.update(dt, before, step, rolled.displacement, rolled.residual, turn)
         self.slips += self.slip.alarm and not slipped
         if slipped and not self.slip.alarm:
             self._coherent.close(slice(0, -_OF_GYRO))
             self._left_out = None
-        displacement = self._without_one(before, angles, rolled.displacement, known_turn)
+        displacement = rolled.displacement
+        if self._left_out is not None and turn is not None:
+            weights = self._weights.copy()
+            weights[self._left_out] = 0.0
+            displacement = self.wheels.roll(before, angles, known_turn, weights).displacement
         spread = self._spread if turn is None else self._plane_spread
         errors = np.zeros((len(step) + _OF_GYRO, 3))
         if self._left_out is None or turn is None:
@@ -254,19 +261,6 @@ class Odometry:
             errors[-_OF_GYRO:, 2] = turn.bias_error, turn.scale_error
         self._grow(displacement, turn, errors)
         return displacement
-
-    def _tested(self, dt: float, before: Vector, step: Vector, rolled: Rolled, turn: GyroTurn | None) -> SlipReport:
-        if self.wheels.phases is not None:
-            self._watch.update(dt, self.base.slip(rolled.residual), self.base.slip(step))
-        return self._test.update(dt, before, step, rolled.displacement, rolled.residual, turn)
-
-    def _without_one(self, before: Vector, angles: Vector, displacement: Vector, turn: float | None) -> Vector:
-        """Displacement (3,) without the wheel that is left out; the one of all wheels where there is no gyro."""
-        if self._left_out is None or turn is None:
-            return displacement
-        weights = self._weights.copy()
-        weights[self._left_out] = 0.0
-        return self.wheels.roll(before, angles, turn, weights).displacement
 
     def _put_right(self, wheel: int, pose: Vector) -> Vector:
         """Pose (3,) without what a wheel has done to it since the window began; the wheel is left out from now on."""

@@ -147,22 +147,11 @@ def _sum_up(
     directions: Vector,
     total: Vector,
 ) -> float:
-    """Write the row that follows the last one, and judge the window that ends with it.
+    """Write the row (w,) that follows the last one (w,), and judge the window from the `oldest` row (w,) to it.
 
-    Args:
-        supposed: wheels whose rollers might stand `offsets` (k,) [rad] off.
-        used: rows in use.
-        offsets: (k,) [rad].
-        told: the step.
-        limits: what bounds are made of.
-        last: (w,) row before.
-        row: (w,) written.
-        oldest: (w,) row with which the window begins.
-        directions: (m, n) of the residual space; one beyond n - 3 is that of a turn.
-        total: (m,) written: residual sums along them [rad].
-
-    Returns:
-        Largest residual sum over its bound.
+    `supposed` are wheels whose rollers might stand `offsets` (k,) [rad] off, `used` the rows in use, `told` the step,
+    `limits` what bounds are made of. `directions` (m, n) are of the residual space; one beyond n - 3 is that of a turn.
+    Written into `total` (m,) are residual sums along them [rad]. Returns the largest of these over its bound.
     """
     dt, before, step, move, residual, variance, bias = told
     places, radii, slants, depths, pitch, phases = supposed
@@ -327,9 +316,6 @@ class CoherentErrors:
     Not a random walk: each is one vector in the body frame that travels with the base, e <- A e + B d, and the
     covariance they leave is the sum of e e'. So a truth that is off by any one of them stays within one deviation. What
     is new in each step, and errors that have ended, are a covariance beside them, P <- A P A' + B Q B'.
-
-    Args:
-        count: of errors, m.
     """
 
     def __init__(self, count: int) -> None:
@@ -337,13 +323,9 @@ class CoherentErrors:
         self._closed: NDArray[np.float64] = np.zeros((3, 3))
 
     def move(self, a: Vector, b: Vector, added: Vector, noise: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        """Take the errors along a displacement in which they grow by (m, 3) in the body frame.
+        """Take the m errors along a displacement of Jacobians `a`, `b` (3, 3), see `planar.displacement_jacobians`.
 
-        Args:
-            a: (3, 3) and
-            b: (3, 3), of the displacement by `planar.displacement_jacobians`.
-            added: (m, 3) [m, m, rad].
-            noise: (3,) variances of what is new in each step [m2, m2, rad2].
+        In it they grow by `added` (m, 3) in the body frame [m, m, rad]; `noise` (3,) are the variances of what is new.
         """
         self.errors = self.errors @ a.T + added @ b.T
         self._closed = a @ self._closed @ a.T + (b * np.asarray(noise)) @ b.T

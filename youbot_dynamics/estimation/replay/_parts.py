@@ -67,12 +67,7 @@ class ArmLog:
         t = len(self.stamp)
         if t == 0:
             raise InputError("log of the arm", got="no messages", expected="at least one")
-        for name, shape in (
-            ("received", (t,)),
-            ("position", (t, 5)),
-            ("velocity", (t, 5)),
-            ("effort", (t, 5)),
-        ):
+        for name, shape in (("received", (t,)), ("position", (t, 5)), ("velocity", (t, 5)), ("effort", (t, 5))):
             if getattr(self, name).shape != shape:
                 raise InputError(f"log of the arm, {name}", got=f"{getattr(self, name).shape}", expected=f"{shape}")
 
@@ -121,14 +116,9 @@ class HeatTrack:
 
 
 def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: float, deviations: float) -> HeatTrack:
-    """Follow the heat; messages whose stamps are out of order count for nothing.
+    """Follow the heat, which is changed; messages of the log's t whose stamps are out of order count for nothing.
 
-    Args:
-        log: of the arm.
-        track: of its joints, t messages as the log's (t,).
-        heat: of the motors at the begin, changed.
-        hold_time: see `ArmTemperatures.limits`.
-        deviations: see `ArmTemperatures.limits`.
+    `hold_time` and `deviations` are those of `ArmTemperatures.limits`.
     """
     rows = np.flatnonzero(track.taken)
     stamp, effort = log.stamp[rows], log.effort[rows]
@@ -137,9 +127,9 @@ def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: 
     volts, unpaired = paired(log.voltage, stamp)
     sensors = log.temperature
     next_volt, next_sensor = 0, 0
-    records, told = [_record(float(stamp[0]), heat)] if len(rows) else [], []
-    limits = [heat.limits(hold_time, deviations)]
-    times = [float(stamp[0])] if len(rows) else [float(log.stamp[0])]
+    start = float(stamp[0]) if len(rows) else float(log.stamp[0])
+    times, records = [start], [_temperatures(heat)]
+    limit_times, limits = [start], [heat.limits(hold_time, deviations)]
     begun, first = 0.0, 0
     while first < len(rows):
         # Up to the message that fills the period; where rounding lets it miss by a hair, one more at a time.
@@ -152,34 +142,34 @@ def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: 
         first += taken
         if not stepped:
             continue
-        now = float(stamp[first - 1])
-        begun = float(passing[first - 1])
+        now, begun = float(stamp[first - 1]), float(passing[first - 1])
         while sensors is not None and next_sensor < len(sensors.stamp) and sensors.stamp[next_sensor] <= now:
             heat.add_temperature(sensors.value[next_sensor])
             next_sensor += 1
-        records.append(_record(now, heat))
-        told.append(now)
-        if len(told) % _BETWEEN_LIMITS == 0:
+        times.append(now)
+        records.append(_temperatures(heat))
+        if (len(times) - 1) % _BETWEEN_LIMITS == 0:
+            limit_times.append(now)
             limits.append(heat.limits(hold_time, deviations))
-            times.append(now)
-    if len(told) % _BETWEEN_LIMITS:
+    if (len(times) - 1) % _BETWEEN_LIMITS:
+        limit_times.append(times[-1])
         limits.append(heat.limits(hold_time, deviations))
-        times.append(told[-1])
-    if not records:
-        records.append(_record(times[0], heat))
-    table = np.array(records)
-    counts = {**heat.counts, "voltages without an effort": unpaired}
+    winding, winding_deviation, housing, housing_deviation = np.moveaxis(np.array(records), 2, 0)
     return HeatTrack(
-        table[:, 0, 0],
-        table[:, 1],
-        table[:, 2],
-        table[:, 3],
-        table[:, 4],
         np.array(times),
-        np.array([[one.seconds for one in motors] for motors in limits]),
-        np.array([[one.torque for one in motors] for motors in limits]),
-        counts,
+        winding,
+        winding_deviation,
+        housing,
+        housing_deviation,
+        np.array(limit_times),
+        np.array([[motor.seconds for motor in motors] for motors in limits]),
+        np.array([[motor.torque for motor in motors] for motors in limits]),
+        {**heat.counts, "voltages without an effort": unpaired},
     )
+
+
+def _temperatures(heat: ArmTemperatures) -> list[tuple[float, float, float, float]]:
+    return [(b.winding, b.winding_deviation, b.housing, b.housing_deviation) for b in heat.state]
 
 
 def passed(stamp: Vector, received: Vector) -> Vector:
@@ -202,17 +192,6 @@ def paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[int
     return sorted(found, key=lambda pair: pair[0]), int(np.count_nonzero(~near))
 
 
-def _record(stamp: float, heat: ArmTemperatures) -> list[list[float]]:
-    beliefs = heat.state
-    return [
-        [stamp] * len(beliefs),
-        [belief.winding for belief in beliefs],
-        [belief.winding_deviation for belief in beliefs],
-        [belief.housing for belief in beliefs],
-        [belief.housing_deviation for belief in beliefs],
-    ]
-
-
 RATE = 50.0  # [Hz] at which messages are looked at: that of the driver the thresholds are for
 _LOOK = 1.0  # [s] between looks for findings
 _OF_SIGNS = ("sign trap", "effort sign")
@@ -221,15 +200,9 @@ _OF_SIGNS = ("sign trap", "effort sign")
 def findings_of_log(
     log: ArmLog, track: ArmTrack, heat: HeatTrack, robot: Robot, counts: Mapping[str, int], margin: float
 ) -> tuple[Finding, ...]:
-    """All that the live node would have said, the worst first.
+    """All that the live node would have said, the worst first; `counts` tell what became of messages and readings.
 
-    Args:
-        log: t messages, its times (t,).
-        track: of its joints.
-        heat: of its motors.
-        robot: facts of the arm.
-        counts: what became of messages and readings.
-        margin: see `heat_findings`.
+    `margin` is that of `heat_findings`.
     """
     arm = robot.arm.model()
     coulomb = np.array([friction.coulomb for friction in arm.friction])
@@ -248,17 +221,17 @@ def findings_of_log(
         if not 0.0 <= now - last_look < _LOOK:
             last_look = now
             load = arm.tree.gravity_forces(track.position[row])
-            found |= {one.name: one for one in health.findings(now, load, {})}
+            found |= {finding.name: finding for finding in health.findings(now, load, {})}
     if np.isfinite(last_heard):
         health.count(counts, last_heard)
         latest = health.findings(last_heard, np.full(len(log.joints), np.nan), {})
         # What a sign is, is better known at the end.
-        found = {name: one for name, one in found.items() if name not in _OF_SIGNS}
-        found |= {one.name: one for one in latest}
+        found = {name: finding for name, finding in found.items() if name not in _OF_SIGNS}
+        found |= {finding.name: finding for finding in latest}
     if "effort sign" in found:
         remedy = "replay the log with those efforts inverted, and invert them in the driver"
         found["effort sign"] = dataclasses.replace(found["effort sign"], remedy=remedy)
-    told = sorted([*found.values(), *_of_heat(log, heat, robot, margin)], key=lambda one: one.level != ERROR)
+    told = sorted([*found.values(), *_of_heat(log, heat, robot, margin)], key=lambda finding: finding.level != ERROR)
     return tuple(told)
 
 
@@ -266,11 +239,9 @@ def _of_heat(log: ArmLog, heat: HeatTrack, robot: Robot, margin: float) -> tuple
     """Findings on the motors where they were hottest."""
     beliefs, seconds = [], []
     for k, row in enumerate(np.argmax(heat.winding, axis=0).tolist()):
-        winding, winding_deviation = float(heat.winding[row, k]), float(heat.winding_deviation[row, k])
-        housing, housing_deviation = float(heat.housing[row, k]), float(heat.housing_deviation[row, k])
-        beliefs.append(
-            HeatBelief(float(heat.time[row]), winding, winding_deviation, housing, housing_deviation, math.nan)
-        )
+        winding = float(heat.winding[row, k]), float(heat.winding_deviation[row, k])
+        housing = float(heat.housing[row, k]), float(heat.housing_deviation[row, k])
+        beliefs.append(HeatBelief(float(heat.time[row]), *winding, *housing, math.nan))
         near = int(np.argmin(np.abs(heat.limit_time - heat.time[row])))
         seconds.append(float(heat.seconds[near, k]))
     limits = [joint.motor.winding_temperature_limit for joint in robot.arm.joints]
@@ -301,15 +272,7 @@ class SupportTrack:
 
 
 def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload, lag: float) -> SupportTrack:
-    """Weigh the payload and follow what the wheels carry.
-
-    Args:
-        log: of the arm, t messages.
-        track: of its joints.
-        robot: whose masses and wheels these are.
-        payload: nothing felt yet, changed.
-        lag: see `SupportEstimator`.
-    """
+    """Weigh the payload, of which nothing is felt yet, and follow what the wheels carry, as `SupportEstimator`."""
     support, rows, last, looked = SupportEstimator(robot, lag), [], -np.inf, 0
     for row in np.flatnonzero(track.taken & np.isfinite(track.speed).all(axis=1)).tolist():
         stamp = float(log.stamp[row])
