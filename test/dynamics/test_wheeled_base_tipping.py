@@ -126,7 +126,8 @@ def test_springs_that_only_push_share_any_load_with_the_least_energy(n: int) -> 
     for _ in range(60):
         points, springs = random.normal(size=(n, 2)), random.uniform(0.5, 3.0, n)
         load = 100.0 * np.array([1.0, *random.normal(size=2)])
-        l0, lx, ly = plate_with_lifted_wheels(*load, springs, *points.T.copy(), np.zeros(n))
+        wheels = np.rec.fromarrays([springs, *points.T, np.zeros(n)], names="stiffness, point_x, point_y, carries")
+        l0, lx, ly = plate_with_lifted_wheels(*load, wheels)
         heights = springs * (l0 + points @ [lx, ly])
         found = np.maximum(heights, 0.0)
         np.testing.assert_allclose(found, least_energy(points, springs, load), atol=2e-3)

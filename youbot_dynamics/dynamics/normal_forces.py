@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Flags, Vector, array
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
-
-Numbers = MutableSequence[float] | NDArray[np.float64]
 
 _FLATTEST = 1e-9  # smallest singular value over the largest of a layout that still carries moments
 FELT = 1e-12  # force or moment, relative to those of the weight, below which it is rounding
@@ -149,15 +147,7 @@ def plate_of(contacts: ArrayLike, stiffness: ArrayLike, pole: ArrayLike) -> Plat
 
 
 @compiled
-def plate_with_lifted_wheels(
-    weight: float,
-    load_x: float,
-    load_y: float,
-    stiffness: Numbers,
-    point_x: Numbers,
-    point_y: Numbers,
-    carries: Numbers,
-) -> tuple[float, float, float]:
+def plate_with_lifted_wheels(weight: float, load_x: float, load_y: float, wheels: Any) -> tuple[float, float, float]:
     """Height l0 at the pole and slopes lx, ly of the plate on springs that only push: N_i = max(0, k_i height_i).
 
     The scalar twin of `Plate`, for hot loops and a load that is known: there is one set of carrying wheels, and
@@ -168,28 +158,30 @@ def plate_with_lifted_wheels(
         weight: positive [N].
         load_x: first moments of the load about the pole [N m].
         load_y: see load_x.
-        stiffness: (n,) positive.
-        point_x: (n,) contact points from the pole [m].
-        point_y: (n,) see point_x.
-        carries: (n,) work space.
+        wheels: (n,) records: stiffness, positive; point_x and point_y, the contact from the pole [m]; carries, work
+            space.
     """
-    n = len(stiffness)
+    n = len(wheels)
     for i in range(n):
-        carries[i] = 1.0
+        wheels[i].carries = 1.0
     l0 = lx = ly = 0.0
     for _ in range(2 ** min(n, 16)):
         total = centre_x = centre_y = reach = 0.0
         for i in range(n):
-            spring = carries[i] * stiffness[i]
+            spring = wheels[i].carries * wheels[i].stiffness
             total += spring
-            centre_x += spring * point_x[i]
-            centre_y += spring * point_y[i]
-            reach = max(reach, abs(point_x[i]), abs(point_y[i]))
+            centre_x += spring * wheels[i].point_x
+            centre_y += spring * wheels[i].point_y
+            reach = max(reach, abs(wheels[i].point_x), abs(wheels[i].point_y))
         centre_x /= total
         centre_y /= total
         xx = xy = yy = 0.0
         for i in range(n):
-            spring, x, y = carries[i] * stiffness[i], point_x[i] - centre_x, point_y[i] - centre_y
+            spring, x, y = (
+                wheels[i].carries * wheels[i].stiffness,
+                wheels[i].point_x - centre_x,
+                wheels[i].point_y - centre_y,
+            )
             xx += spring * x * x
             xy += spring * x * y
             yy += spring * y * y
@@ -211,9 +203,9 @@ def plate_with_lifted_wheels(
         l0 = weight / total
         wrong, steep = -1, 0.0
         for i in range(n):
-            x, y = point_x[i] - centre_x, point_y[i] - centre_y
+            x, y = wheels[i].point_x - centre_x, wheels[i].point_y - centre_y
             height, fall = l0 + lx * x + ly * y, fall_x * x + fall_y * y
-            if carries[i] != 0.0:
+            if wheels[i].carries != 0.0:
                 misplaced = height < -FELT * l0
             elif abs(fall) > FELT * weight * reach * reach:
                 misplaced = fall > 0.0
@@ -227,5 +219,5 @@ def plate_with_lifted_wheels(
             lx += steep * fall_x
             ly += steep * fall_y
             break
-        carries[wrong] = 1.0 - carries[wrong]
+        wheels[wrong].carries = 1.0 - wheels[wrong].carries
     return l0 - lx * centre_x - ly * centre_y, lx, ly

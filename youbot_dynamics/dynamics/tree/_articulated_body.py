@@ -19,7 +19,7 @@ body.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -138,53 +138,79 @@ def carried_sizes(layout: Layout, positions: Any, masses: Any, moments: Any) -> 
             moments[parent] += reach * reach
 
 
+class Space(NamedTuple):
+    """Work space for n bodies and nv joint speeds.
+
+    Args:
+        rotations: (n, 3, 3) from `place`.
+        positions: (n, 3) from `place`.
+        inertia: (n, 6, 6) Delta of each body.
+        bias: (n, 6) delta of each body.
+        product: (n, 6) c = v x S qd of each body.
+        gain: (nv, 6) Delta S of each joint.
+        pivot: (n, 6, 6) S' Delta S + rotor inertia of each joint, factored.
+        rest: (nv,) tau - S' delta of each joint.
+    """
+
+    rotations: Any
+    positions: Any
+    inertia: Any
+    bias: Any
+    product: Any
+    gain: Any
+    pivot: Any
+    rest: Any
+
+
 @compiled
-def articulate(
-    layout: Layout,
-    rotors: Vector,
-    rotations: Vector,
-    positions: Vector,
-    v: Vector,
-    tau: Vector,
-    external: Vector,
-    inertia: Vector,
-    bias: Vector,
-    product: Vector,
-    gain: Vector,
-    pivot: Vector,
-    rest: Vector,
-) -> int:
+def new_space(n: int, nv: int) -> Space:
+    """Work space for n bodies and nv joint speeds."""
+    return Space(
+        np.zeros((n, 3, 3)),
+        np.zeros((n, 3)),
+        np.zeros((n, 6, 6)),
+        np.zeros((n, 6)),
+        np.zeros((n, 6)),
+        np.zeros((nv, 6)),
+        np.zeros((n, 6, 6)),
+        np.zeros(nv),
+    )
+
+
+@compiled
+def project(inertia: Any, gain: Any, pivot: Any, start: int, count: int, scaled: Any, local: Any) -> None:
+    """Write to local (6, 6) what of an articulated inertia is felt through its joint: Delta - Delta S S' Delta / D."""
+    local[:, :] = inertia
+    for column in range(6):
+        for s in range(count):
+            scaled[s] = gain[start + s, column]
+        solve(pivot, count, scaled)
+        for row in range(6):
+            for s in range(count):
+                local[row, column] -= gain[start + s, row] * scaled[s]
+
+
+@compiled
+def articulate(layout: Layout, rotors: Vector, v: Vector, tau: Vector, external: Vector, space: Space) -> int:
     """Sweep out for velocities and in for articulated inertias Delta and biases delta (A.21, A.22).
 
     Args:
         layout: the tree of n bodies, nv speeds.
         rotors: (nv,) rotor inertias, or whatever else resists accelerations of single joints.
-        rotations: (n, 3, 3) from `place`.
-        positions: (n, 3) from `place`.
         v: (nv,) joint speeds.
         tau: (nv,) joint torques and forces.
         external: (n, 6) wrench on each body, in its frame.
-        inertia: (n, 6, 6) written: Delta of each body.
-        bias: (n, 6) written: delta of each body.
-        product: (n, 6) written: c = v x S qd of each body.
-        gain: (nv, 6) written: Delta S of each joint.
-        pivot: (n, 6, 6) written: S' Delta S + rotor inertia of each joint, factored.
-        rest: (nv,) written: tau - S' delta of each joint.
+        space: with the places of the bodies; the rest is written.
 
     Returns:
         -1, or the body whose joint has nothing to accelerate: its S' Delta S is not positive, or no more than the
         rounding of the differences it comes from.
     """
+    rotations, positions, inertia, bias, product, gain, pivot, rest = space
     n = layout.parents.shape[0]
-    masses, moments = np.zeros(n), np.zeros(n)
-    carried_sizes(layout, positions, masses, moments)
     velocity = np.zeros((n, 6))
     motion = np.zeros(6)
     momentum = np.zeros(6)
-    local = np.zeros((6, 6))
-    turned = np.zeros((6, 6))
-    through = np.zeros((n, 6))
-    scaled = np.zeros(6)
     for k in range(n):
         i = layout.order[k]
         if layout.parents[i] >= 0:
@@ -204,6 +230,12 @@ def articulate(
                 momentum[row] += inertia[i, row, column] * velocity[i, column]
             bias[i, row] = -external[i, row]
         add_force_cross(velocity[i], momentum, bias[i])
+    masses, moments = np.zeros(n), np.zeros(n)
+    carried_sizes(layout, positions, masses, moments)
+    local = np.zeros((6, 6))
+    turned = np.zeros((6, 6))
+    through = np.zeros((n, 6))
+    scaled = np.zeros(6)
     for k in range(n - 1, -1, -1):
         i = layout.order[k]
         start, count = layout.v_start[i], layout.v_count[i]
@@ -231,14 +263,7 @@ def articulate(
         parent = layout.parents[i]
         if parent < 0:
             continue
-        local[:, :] = inertia[i]
-        for column in range(6):
-            for s in range(count):
-                scaled[s] = gain[start + s, column]
-            solve(pivot[i], count, scaled)
-            for row in range(6):
-                for s in range(count):
-                    local[row, column] -= gain[start + s, row] * scaled[s]
+        project(inertia[i], gain, pivot[i], start, count, scaled, local)
         for s in range(count):
             scaled[s] = rest[start + s]
         solve(pivot[i], count, scaled)
@@ -259,12 +284,7 @@ def articulate(
 @compiled
 def accelerate(
     layout: Layout,
-    rotations: Vector,
-    positions: Vector,
-    product: Vector,
-    gain: Vector,
-    pivot: Vector,
-    rest: Vector,
+    space: Space,
     acceleration: Vector,
 ) -> None:
     """Sweep out with the articulated inertias at hand: qdd = D^-1 (u - S' Delta a) joint by joint (A.20).
@@ -273,14 +293,10 @@ def accelerate(
 
     Args:
         layout: the tree of n bodies, nv speeds.
-        rotations: (n, 3, 3) from `place`.
-        positions: (n, 3) from `place`.
-        product: (n, 6) from `articulate`.
-        gain: (nv, 6) from `articulate`.
-        pivot: (n, 6, 6) from `articulate`.
-        rest: (nv,) from `articulate`.
+        space: from `sweep_in`.
         acceleration: (nv,) written.
     """
+    rotations, positions, _, _, product, gain, pivot, rest = space
     n = layout.parents.shape[0]
     bodies = np.zeros((n, 6))
     wanted = np.zeros(6)

@@ -8,7 +8,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.dynamics.tree._articulated_body import articulate
+from youbot_dynamics.dynamics.tree._articulated_body import articulate, new_space
 from youbot_dynamics.dynamics.tree._derivatives import inertias_in_world, place_in_world
 from youbot_dynamics.dynamics.tree._layout import FLOATING, PRISMATIC, REVOLUTE, Layout
 from youbot_dynamics.dynamics.tree._rows import places
@@ -156,27 +156,10 @@ def articulation_of(layout: Layout, q: Vector, v: Vector, tau: Vector, external:
     Returns:
         Both, and -1 or the body whose joint has nothing to accelerate.
     """
-    n, nv = len(layout.parents), len(v)
-    rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
-    places(layout, q, rotations, positions)
-    inertia, bias, product = np.zeros((n, 6, 6)), np.zeros((n, 6)), np.zeros((n, 6))
-    gain, pivot, rest = np.zeros((nv, 6)), np.zeros((n, 6, 6)), np.zeros(nv)
-    stuck = articulate(
-        layout,
-        layout.rotor_inertias.copy(),
-        rotations,
-        positions,
-        v,
-        tau,
-        external,
-        inertia,
-        bias,
-        product,
-        gain,
-        pivot,
-        rest,
-    )
-    return inertia, bias, int(stuck)
+    space = new_space(len(layout.parents), len(v))
+    places(layout, q, space.rotations, space.positions)
+    stuck = articulate(layout, layout.rotor_inertias.copy(), v, tau, external, space)
+    return space.inertia, space.bias, int(stuck)
 
 
 def neutral_positions(layout: Layout, nq: int) -> Vector:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.dynamics.tree._articulated_body import accelerate, articulate
+from youbot_dynamics.dynamics.tree import _articulated_body as articulated_body
 from youbot_dynamics.dynamics.tree._derivatives import new_space, solve_derivatives, sweep_in, sweep_out
 from youbot_dynamics.dynamics.tree._layout import FLOATING, Layout
 from youbot_dynamics.dynamics.tree._recursion import (
@@ -199,19 +199,13 @@ def forward_dynamics_rows(
     Returns:
         -1, or the body whose joint has nothing to accelerate.
     """
-    n, nv = layout.parents.shape[0], v.shape[1]
-    rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
-    inertia, bias, product = np.zeros((n, 6, 6)), np.zeros((n, 6)), np.zeros((n, 6))
-    gain, pivot, rest = np.zeros((nv, 6)), np.zeros((n, 6, 6)), np.zeros(nv)
+    space = articulated_body.new_space(layout.parents.shape[0], v.shape[1])
     for t in range(q.shape[0]):
-        places(layout, q[t], rotations, positions)
-        wrenches = external[t % external.shape[0]]
-        stuck = articulate(
-            layout, rotors, rotations, positions, v[t], tau[t], wrenches, inertia, bias, product, gain, pivot, rest
-        )
+        places(layout, q[t], space.rotations, space.positions)
+        stuck = articulated_body.articulate(layout, rotors, v[t], tau[t], external[t % external.shape[0]], space)
         if stuck >= 0:
             return stuck
-        accelerate(layout, rotations, positions, product, gain, pivot, rest, out[t])
+        articulated_body.accelerate(layout, space, out[t])
     return -1
 
 

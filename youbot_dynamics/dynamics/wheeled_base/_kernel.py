@@ -1,9 +1,19 @@
-"""Inner loop of the simulation of a wheeled base: every unknown but three eliminated by hand (systems 42-56)."""
+"""Inner loop of the simulation of a wheeled base: every unknown but three eliminated by hand (systems 42-56).
+
+Of a wheel only its friction along the first direction (n; f of a mecanum wheel) and the second (t) matter. Both are
+affine in the acceleration of the steering axis along that direction, because Omega' answers to the first alone and
+alpha'' to the second: T = -(k a + b), k = kappa dt/(1 + kappa dt R^2/J_W), kappa = mu N/sqrt(..), and with e^2/J_C for
+the second. What is left is 3 x 3 for the body and 3 x 3 for the plate that shares the weight.
+
+Under numba the wheels are records of an array, which cost nothing to hand on (named tuples of arrays made a step two
+and a half times as long), and without it objects in a list; all other arrays are flat, or lists of floats.
+"""
 
 from __future__ import annotations
 
 from collections.abc import MutableSequence
 from math import cos, inf, sin, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +22,82 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.normal_forces import plate_with_lifted_wheels
 
 Numbers = MutableSequence[float] | NDArray[np.float64]
+Symmetric = tuple[float, float, float, float, float, float]  # upper triangle of a 3 x 3 matrix, by rows
 
 # Kinetic energy, over all that was put in, from which a run is no coarse solution but none.
 _GAIN = 4.0
 
 
+class Run(NamedTuple):
+    """How to step which body.
+
+    Args:
+        dt: step [s].
+        slip_square: square of the slip speed [m2/s2].
+        mass: m [kg].
+        yaw_inertia: about the vertical through the centre of the base, with the wheels that do not steer [kg m2].
+        cx: of the centre of mass, with cy and height [m].
+        cy: see cx.
+        height: see cx.
+        product_xz: [kg m2].
+        product_yz: [kg m2].
+        gravity: [m/s2].
+        swings: whether contact points move under the body.
+    """
+
+    dt: float
+    slip_square: float
+    mass: float
+    yaw_inertia: float
+    cx: float
+    cy: float
+    height: float
+    product_xz: float
+    product_yz: float
+    gravity: float
+    swings: bool
+
+
+# Fields of a wheel: its constants,
+_CONSTANTS = (
+    "spin_inertia",  # J_W [kg m2]
+    "steering_inertia",  # J_C; 1 where there is no steering [kg m2]
+    "axis_x",  # what turns with the yaw rate alone: the steering axis, or the contact of a wheel that has none [m]
+    "axis_y",
+    "trail",  # e; 0 where there is no steering [m]
+    "trail_per_inertia",  # e / J_C
+    "rolled",  # R times the cosine of the roller angle [m]
+    "rolled_per_inertia",  # the same over J_W
+    "stiffness",  # of the spring under the plate
+    "grip",  # mu stiffness dt: times the height of the plate it is mu N dt
+    "mount",  # angle of the rolling direction at steering angle 0 [rad]
+    "lateral",  # 0 for a mecanum wheel, which pushes along its first direction alone; else 1
+    "steers",  # 1 where it steers, else 0
+)
+# and what each step changes.
+_VARIABLES = (
+    "spin",  # Omega [rad/s]
+    "angle",  # of the steering [rad]
+    "rate",  # of the steering [rad/s]
+    "drive",  # torque over J_W [rad/s2]
+    "steer",  # steering torque over J_C [rad/s2]
+    "head_x",  # rolling direction n
+    "head_y",
+    "dir_x",  # first direction
+    "dir_y",
+    "point_x",  # contact from the centre of mass [m]
+    "point_y",
+    "gain_1",  # k and b of the friction T = -(k a + b), along the first direction
+    "bias_1",
+    "gain_2",  # and along the second
+    "bias_2",
+    "carries",  # work space of the plate
+)
+WHEEL = np.dtype([(name, np.float64) for name in (*_CONSTANTS, *_VARIABLES)])
+
+
 @compiled
-def _inverse(
-    a: float, b: float, c: float, d: float, e: float, f: float
-) -> tuple[float, float, float, float, float, float]:
+def _inverse(a: float, b: float, c: float, d: float, e: float, f: float) -> Symmetric:
     """Inverse of the symmetric matrix [[a, b, c], [b, d, e], [c, e, f]], in the same order."""
     u, v, w = d * f - e * e, c * e - b * f, b * e - c * d
     scale = 1.0 / (a * u + b * v + c * w)
@@ -35,173 +112,183 @@ def _inverse(
 
 
 @compiled
+def _compliance(run: Run, wheels: Any) -> Symmetric:
+    """Height and slopes of the plate on springs for a unit of each part of the load; writes the contact points."""
+    s00 = s01 = s02 = s11 = s12 = s22 = 0.0
+    for i in range(len(wheels)):
+        wheel = wheels[i]
+        dx = wheel.axis_x - wheel.trail * wheel.head_x - run.cx
+        dy = wheel.axis_y - wheel.trail * wheel.head_y - run.cy
+        wheel.point_x, wheel.point_y = dx, dy
+        spring = wheel.stiffness
+        s00 += spring
+        s01 += spring * dx
+        s02 += spring * dy
+        s11 += spring * dx * dx
+        s12 += spring * dx * dy
+        s22 += spring * dy * dy
+    return _inverse(s00, s01, s02, s11, s12, s22)
+
+
+@compiled
+def _accelerate_body(
+    run: Run, wheels: Any, twist: tuple[float, float, float], plate: tuple[float, float, float], reaction: float
+) -> tuple[float, float, float]:
+    """Derivative of the twist in the body's axes under the friction of the wheels, whose gains and biases it writes."""
+    vx, vy, yaw_rate = twist
+    l0, lx, ly = plate
+    square, per_step, slip_square = yaw_rate * yaw_rate, 1.0 / run.dt, run.slip_square
+    mass, cx, cy = run.mass, run.cx, run.cy
+    a00, a01, a02, a11, a12, a22 = mass, 0.0, -mass * cy, mass, mass * cx, run.yaw_inertia
+    b0, b1, b2 = mass * square * cx, mass * square * cy, -reaction
+    for i in range(len(wheels)):
+        wheel = wheels[i]
+        load = l0 + lx * wheel.point_x + ly * wheel.point_y
+        if load <= 0.0:
+            wheel.gain_1 = wheel.gain_2 = wheel.bias_1 = wheel.bias_2 = 0.0
+            continue
+        x, y, r = wheel.axis_x, wheel.axis_y, wheel.rolled
+        c, s, spin = wheel.dir_x, wheel.dir_y, wheel.spin
+        ux, uy = vx - yaw_rate * y, vy + yaw_rate * x
+        v = ux * c + uy * s - r * spin
+        if wheel.lateral == 0.0:
+            kappa = wheel.grip * load / sqrt(v * v + slip_square)
+            drift = yaw_rate * (vy * c - vx * s)
+            g2 = f2 = 0.0
+        else:
+            w = uy * c - ux * s
+            drift = -square * (x * c + y * s)
+            if wheel.steers == 0.0:
+                kappa = wheel.grip * load / sqrt(v * v + w * w + slip_square)
+                g2 = kappa
+                f2 = kappa * (w * per_step + square * (x * s - y * c) - r * spin * yaw_rate)
+            else:
+                e, rate = wheel.trail, yaw_rate + wheel.rate
+                w -= e * rate
+                kappa = wheel.grip * load / sqrt(v * v + w * w + slip_square)
+                g2 = kappa / (1.0 + kappa * e * wheel.trail_per_inertia)
+                f2 = g2 * (w * per_step + square * (x * s - y * c) - r * spin * rate - e * wheel.steer)
+                drift += e * rate * rate
+        g1 = kappa / (1.0 + kappa * r * wheel.rolled_per_inertia)
+        f1 = g1 * (v * per_step + drift - r * wheel.drive)
+        wheel.gain_1, wheel.bias_1 = g1, f1
+        wheel.gain_2, wheel.bias_2 = g2, f2
+        # Resistance of the contact in body axes, [[xx, xy], [xy, yy]], and its levers about the centre.
+        c_more = (g1 - g2) * c
+        xx, xy = g2 + c_more * c, c_more * s
+        yy = g1 + g2 - xx
+        lever_x, lever_y = x * xy - y * xx, x * yy - y * xy
+        a00 += xx
+        a01 += xy
+        a11 += yy
+        a02 += lever_x
+        a12 += lever_y
+        a22 += x * lever_y - y * lever_x
+        fx, fy = f1 * c - f2 * s, f1 * s + f2 * c
+        b0 -= fx
+        b1 -= fy
+        b2 -= x * fy - y * fx
+    i00, i01, i02, i11, i12, i22 = _inverse(a00, a01, a02, a11, a12, a22)
+    return i00 * b0 + i01 * b1 + i02 * b2, i01 * b0 + i11 * b1 + i12 * b2, i02 * b0 + i12 * b1 + i22 * b2
+
+
+@compiled
+def _advance_wheels(
+    run: Run, wheels: Any, yaw_rate: float, acceleration: tuple[float, float, float]
+) -> tuple[float, float]:
+    """Advance spins, angles and rates by a step; return the rate of the horizontal momentum of body and wheels."""
+    ax, ay, az = acceleration
+    dt, square = run.dt, yaw_rate * yaw_rate
+    momentum_x = run.product_xz * az - run.product_yz * square
+    momentum_y = run.product_yz * az + run.product_xz * square
+    for i in range(len(wheels)):
+        wheel = wheels[i]
+        c, s, spin, rate = wheel.dir_x, wheel.dir_y, wheel.spin, yaw_rate
+        axle_x, axle_y = ax - az * wheel.axis_y, ay + az * wheel.axis_x
+        push = wheel.gain_1 * (axle_x * c + axle_y * s) + wheel.bias_1
+        answer = wheel.drive + wheel.rolled_per_inertia * push
+        wheel.spin = spin + dt * answer
+        if wheel.steers != 0.0:
+            swinging = wheel.rate
+            rate += swinging
+            push = wheel.gain_2 * (axle_y * c - axle_x * s) + wheel.bias_2
+            later = swinging + dt * (wheel.steer + wheel.trail_per_inertia * push - az)
+            wheel.angle += 0.5 * dt * (swinging + later)
+            wheel.rate = later
+        inertia, wobble = wheel.spin_inertia, spin * rate
+        momentum_x -= inertia * (answer * wheel.head_y + wobble * wheel.head_x)
+        momentum_y += inertia * (answer * wheel.head_x - wobble * wheel.head_y)
+    return momentum_x, momentum_y
+
+
+@compiled
 def advance(
     record: Numbers,
     plate: Numbers,
     steps: int,
-    n: int,
-    dt: float,
-    slip_square: float,
     drive: Numbers,
     steer: Numbers,
     reaction: Numbers,
-    body: Numbers,
-    spin_inertia: Numbers,
-    steering_inertia: Numbers,
-    axis_x: Numbers,
-    axis_y: Numbers,
-    trail: Numbers,
-    trail_per_inertia: Numbers,
-    rolled: Numbers,
-    rolled_per_inertia: Numbers,
-    stiffness: Numbers,
-    grip: Numbers,
-    mount: Numbers,
-    lateral: Numbers,
-    steers: Numbers,
-    head_x: Numbers,
-    head_y: Numbers,
-    dir_x: Numbers,
-    dir_y: Numbers,
-    point_x: Numbers,
-    point_y: Numbers,
-    gain_1: Numbers,
-    gain_2: Numbers,
-    bias_1: Numbers,
-    bias_2: Numbers,
-    carries: Numbers,
+    run: Run,
+    wheels: Any,
 ) -> None:
     """Fill rows 1 to `steps` of the record from row 0; equations as in `WheeledBase.equations`.
 
-    Of a wheel only its friction along the first direction (n; f of a mecanum wheel) and the second (t) matter. Both
-    are affine in the acceleration of the steering axis along that direction, because Omega' answers to the first
-    alone and alpha'' to the second: T = -(k a + b), k = kappa dt/(1 + kappa dt R^2/J_W), kappa = mu N/sqrt(..), and
-    with e^2/J_C for the second. What is left is 3 x 3 for the body and 3 x 3 for the plate that shares the weight.
-    Runs on 1-D arrays under numba, on lists of floats without it. The last seven are work space.
+    Args:
+        record: (steps + 1 rows) pose (3), twist (3), moments of the load about the centre of mass (2), wheel speeds
+            (n), steering angles (n), steering rates (n).
+        plate: (steps + 1 rows) written: height at the centre of mass and slopes of the plate that shares the weight.
+        steps: their number.
+        drive: (steps rows of n) torques over J_W [rad/s2].
+        steer: (steps rows of n) steering torques over J_C [rad/s2].
+        reaction: (steps,) sum of the steering torques [N m].
+        run: how to step which body.
+        wheels: (n,) of `WHEEL`, with the directions of the start; changed.
     """
-    mass, yaw_inertia, cx, cy, height = body[0], body[1], body[2], body[3], body[4]
-    product_xz, product_yz, gravity, swings = body[5], body[6], body[7], body[8]
-    lean, weight, per_step = height * mass, mass * gravity, 1.0 / dt
+    dt, cx, cy, n = run.dt, run.cx, run.cy, len(wheels)
+    lean, weight = run.height * run.mass, run.mass * run.gravity
     p00 = p01 = p02 = p11 = p12 = p22 = 0.0
-    cos_yaw, sin_yaw = cos(record[2]), sin(record[2])
     size = 8 + 3 * n
+    for i in range(n):
+        wheels[i].spin, wheels[i].angle, wheels[i].rate = record[8 + i], record[8 + n + i], record[8 + 2 * n + i]
+    cos_yaw, sin_yaw = cos(record[2]), sin(record[2])
     for k in range(steps + 1):
-        now, command = k * size, k * n
-        new, spins, angles, rates = now + size, now + 8, now + 8 + n, now + 8 + 2 * n
+        now, new = k * size, (k + 1) * size
         vx, vy, yaw_rate = record[now + 3], record[now + 4], record[now + 5]
         square = yaw_rate * yaw_rate
 
         # Directions of the wheels that steer; the plate on springs that shares the weight.
         for i in range(n):
-            if steers[i] != 0.0:
-                angle = mount[i] + record[angles + i]
+            wheel = wheels[i]
+            if wheel.steers != 0.0:
+                angle = wheel.mount + wheel.angle
                 c, s = cos(angle), sin(angle)
-                head_x[i] = dir_x[i] = c
-                head_y[i] = dir_y[i] = s
-        if k == 0 or swings != 0.0:
-            s00 = s01 = s02 = s11 = s12 = s22 = 0.0
-            for i in range(n):
-                dx, dy = axis_x[i] - trail[i] * head_x[i] - cx, axis_y[i] - trail[i] * head_y[i] - cy
-                point_x[i], point_y[i] = dx, dy
-                spring = stiffness[i]
-                s00 += spring
-                s01 += spring * dx
-                s02 += spring * dy
-                s11 += spring * dx * dx
-                s12 += spring * dx * dy
-                s22 += spring * dy * dy
-            p00, p01, p02, p11, p12, p22 = _inverse(s00, s01, s02, s11, s12, s22)
+                wheel.head_x = wheel.dir_x = c
+                wheel.head_y = wheel.dir_y = s
+        if k == 0 or run.swings:
+            p00, p01, p02, p11, p12, p22 = _compliance(run, wheels)
         load_x, load_y = record[now + 6], record[now + 7]
         l0 = p00 * weight + p01 * load_x + p02 * load_y
         lx = p01 * weight + p11 * load_x + p12 * load_y
         ly = p02 * weight + p12 * load_x + p22 * load_y
         lowest = l0
         for i in range(n):
-            lowest = min(lowest, l0 + lx * point_x[i] + ly * point_y[i])
+            lowest = min(lowest, l0 + lx * wheels[i].point_x + ly * wheels[i].point_y)
         if lowest < 0.0:
-            l0, lx, ly = plate_with_lifted_wheels(weight, load_x, load_y, stiffness, point_x, point_y, carries)
+            l0, lx, ly = plate_with_lifted_wheels(weight, load_x, load_y, wheels)
         plate[3 * k] = l0
         plate[3 * k + 1] = lx
         plate[3 * k + 2] = ly
         if k == steps:
             break
 
-        # Body with what the wheels leave of their friction.
-        a00, a01, a02, a11, a12, a22 = mass, 0.0, -mass * cy, mass, mass * cx, yaw_inertia
-        b0, b1, b2 = mass * square * cx, mass * square * cy, -reaction[k]
         for i in range(n):
-            load = l0 + lx * point_x[i] + ly * point_y[i]
-            if load <= 0.0:
-                gain_1[i] = gain_2[i] = bias_1[i] = bias_2[i] = 0.0
-                continue
-            x, y, r = axis_x[i], axis_y[i], rolled[i]
-            c, s, spin = dir_x[i], dir_y[i], record[spins + i]
-            ux, uy = vx - yaw_rate * y, vy + yaw_rate * x
-            v = ux * c + uy * s - r * spin
-            if lateral[i] == 0.0:
-                kappa = grip[i] * load / sqrt(v * v + slip_square)
-                drift = yaw_rate * (vy * c - vx * s)
-                g2 = f2 = 0.0
-            else:
-                w = uy * c - ux * s
-                drift = -square * (x * c + y * s)
-                if steers[i] == 0.0:
-                    kappa = grip[i] * load / sqrt(v * v + w * w + slip_square)
-                    g2 = kappa
-                    f2 = kappa * (w * per_step + square * (x * s - y * c) - r * spin * yaw_rate)
-                else:
-                    e, rate = trail[i], yaw_rate + record[rates + i]
-                    w -= e * rate
-                    kappa = grip[i] * load / sqrt(v * v + w * w + slip_square)
-                    g2 = kappa / (1.0 + kappa * e * trail_per_inertia[i])
-                    f2 = g2 * (w * per_step + square * (x * s - y * c) - r * spin * rate - e * steer[command + i])
-                    drift += e * rate * rate
-            g1 = kappa / (1.0 + kappa * r * rolled_per_inertia[i])
-            f1 = g1 * (v * per_step + drift - r * drive[command + i])
-            gain_1[i] = g1
-            bias_1[i] = f1
-            gain_2[i] = g2
-            bias_2[i] = f2
-            # Resistance of the contact in body axes, [[xx, xy], [xy, yy]], and its levers about the centre.
-            c_more = (g1 - g2) * c
-            xx, xy = g2 + c_more * c, c_more * s
-            yy = g1 + g2 - xx
-            lever_x, lever_y = x * xy - y * xx, x * yy - y * xy
-            a00 += xx
-            a01 += xy
-            a11 += yy
-            a02 += lever_x
-            a12 += lever_y
-            a22 += x * lever_y - y * lever_x
-            fx, fy = f1 * c - f2 * s, f1 * s + f2 * c
-            b0 -= fx
-            b1 -= fy
-            b2 -= x * fy - y * fx
-        i00, i01, i02, i11, i12, i22 = _inverse(a00, a01, a02, a11, a12, a22)
-        ax = i00 * b0 + i01 * b1 + i02 * b2
-        ay = i01 * b0 + i11 * b1 + i12 * b2
-        az = i02 * b0 + i12 * b1 + i22 * b2
-
-        # Wheels, and the horizontal angular momentum they take up.
-        momentum_x = product_xz * az - product_yz * square
-        momentum_y = product_yz * az + product_xz * square
+            wheels[i].drive, wheels[i].steer = drive[k * n + i], steer[k * n + i]
+        ax, ay, az = _accelerate_body(run, wheels, (vx, vy, yaw_rate), (l0, lx, ly), reaction[k])
+        momentum_x, momentum_y = _advance_wheels(run, wheels, yaw_rate, (ax, ay, az))
         for i in range(n):
-            c, s, spin = dir_x[i], dir_y[i], record[spins + i]
-            rate = yaw_rate
-            axle_x, axle_y = ax - az * axis_y[i], ay + az * axis_x[i]
-            push = gain_1[i] * (axle_x * c + axle_y * s) + bias_1[i]
-            answer = drive[command + i] + rolled_per_inertia[i] * push
-            record[spins + size + i] = spin + dt * answer
-            if steers[i] != 0.0:
-                swinging = record[rates + i]
-                rate += swinging
-                push = gain_2[i] * (axle_y * c - axle_x * s) + bias_2[i]
-                later = swinging + dt * (steer[command + i] + trail_per_inertia[i] * push - az)
-                record[angles + size + i] = record[angles + i] + 0.5 * dt * (swinging + later)
-                record[rates + size + i] = later
-            inertia, wobble = spin_inertia[i], spin * rate
-            momentum_x -= inertia * (answer * head_y[i] + wobble * head_x[i])
-            momentum_y += inertia * (answer * head_x[i] - wobble * head_y[i])
+            wheel, at = wheels[i], new + 8 + i
+            record[at], record[at + n], record[at + 2 * n] = wheel.spin, wheel.angle, wheel.rate
         record[new + 6] = lean * (square * cx - ax + az * cy) - momentum_y
         record[new + 7] = lean * (square * cy - ay - az * cx) + momentum_x
 
@@ -219,23 +306,13 @@ def advance(
 
 
 @compiled
-def has_gained(
-    record: Numbers,
-    steps: int,
-    n: int,
-    dt: float,
-    drive: Numbers,
-    steer: Numbers,
-    body: Numbers,
-    spin_inertia: Numbers,
-    steering_inertia: Numbers,
-    steers: Numbers,
-) -> bool:
+def has_gained(record: Numbers, steps: int, drive: Numbers, steer: Numbers, run: Run, wheels: Any) -> bool:
     """True if a row has over four times the kinetic energy of the start and the work put in, or no finite one.
 
     Friction only takes energy, so this tells a run that `advance` took in steps too long; arguments as there.
     """
-    mass, yaw_inertia, cx, cy = body[0], body[1], body[2], body[3]
+    n, dt = len(wheels), run.dt
+    mass, yaw_inertia, cx, cy = run.mass, run.yaw_inertia, run.cx, run.cy
     put_in = 0.0
     for k in range(steps + 1):
         now = k * (8 + 3 * n)
@@ -243,12 +320,12 @@ def has_gained(
         vx, vy, yaw_rate = record[now + 3], record[now + 4], record[now + 5]
         doubled = mass * (vx * vx + vy * vy + 2.0 * yaw_rate * (vy * cx - vx * cy)) + yaw_inertia * yaw_rate * yaw_rate
         for i in range(n):
-            spin, turn = record[spins + i], yaw_rate + record[rates + i]
-            doubled += spin_inertia[i] * spin * spin + steers[i] * steering_inertia[i] * turn * turn
+            wheel, spin, turn = wheels[i], record[spins + i], yaw_rate + record[rates + i]
+            doubled += wheel.spin_inertia * spin * spin + wheel.steers * wheel.steering_inertia * turn * turn
             if k > 0:
                 command = (k - 1) * n + i
-                work = abs(drive[command] * spin_inertia[i] * spin)
-                work += abs(steer[command] * steering_inertia[i] * record[rates + i])
+                work = abs(drive[command] * wheel.spin_inertia * spin)
+                work += abs(steer[command] * wheel.steering_inertia * record[rates + i])
                 put_in += 2.0 * dt * work
         if k == 0:
             put_in = doubled

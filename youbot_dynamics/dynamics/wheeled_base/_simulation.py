@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import Flags, Vector, array, excerpt, number, read_only
 from youbot_dynamics.compiled import HAVE_NUMBA
 from youbot_dynamics.dynamics.normal_forces import FELT
 from youbot_dynamics.dynamics.wheeled_base._base import WheeledBase
 from youbot_dynamics.dynamics.wheeled_base._contact import BaseState, contacts
-from youbot_dynamics.dynamics.wheeled_base._kernel import advance, has_gained
+from youbot_dynamics.dynamics.wheeled_base._kernel import WHEEL, Run, advance, has_gained
 from youbot_dynamics.dynamics.wheeled_base._regimes import (
     BaseEquations,
     ContactAnswer,
@@ -218,27 +219,21 @@ def simulate(
     record = np.zeros((steps + 1, len(first)))
     record[0] = first
 
-    wheels = _wheels(base, contact.headings, dt)
-    spin_inertia, steering_inertia = wheels[0], wheels[1]
-    inputs = [
-        (drive / spin_inertia).reshape(-1),
-        (steer / steering_inertia).reshape(-1),
-        steer.sum(axis=1),
-        _body(base),
-    ]
-    energies = [inputs[0], inputs[1], inputs[3], wheels[0], wheels[1], wheels[12]]
-    work = np.zeros((7, n))
+    wheels, run = _wheels(base, contact.headings, dt), _run(base, dt, slip_speed)
+    drive, steer, reaction = drive / wheels["spin_inertia"], steer / wheels["steering_inertia"], steer.sum(axis=1)
     plate = np.zeros((steps + 1, 3))
     try:
         if HAVE_NUMBA:
-            advance(record.reshape(-1), plate.reshape(-1), steps, n, dt, slip_speed**2, *inputs, *wheels, *work)
-            unbounded = has_gained(record.reshape(-1), steps, n, dt, *energies)
+            rows, torques = record.reshape(-1), (drive.reshape(-1), steer.reshape(-1))
+            advance(rows, plate.reshape(-1), steps, *torques, reaction, run, wheels)
+            unbounded = has_gained(rows, steps, *torques, run, wheels)
         else:
-            numbers, levels, *lists = [v.reshape(-1).tolist() for v in (record, plate, *inputs, *wheels, *work)]
-            advance(numbers, levels, steps, n, dt, slip_speed**2, *lists)
-            unbounded = has_gained(numbers, steps, n, dt, *[v.tolist() for v in energies])
-            record.reshape(-1)[:] = numbers
-            plate.reshape(-1)[:] = levels
+            arrays = (record, plate, drive, steer, reaction)
+            numbers, heights, drives, steers, reactions = (v.reshape(-1).tolist() for v in arrays)
+            items = [SimpleNamespace(**dict(zip(WHEEL.names or (), wheel, strict=True))) for wheel in wheels.tolist()]
+            advance(numbers, heights, steps, drives, steers, reactions, run, items)
+            unbounded = has_gained(numbers, steps, drives, steers, run, items)
+            record.reshape(-1)[:], plate.reshape(-1)[:] = numbers, heights
     except (ArithmeticError, ValueError):  # divisions by what overflowed, angles that are infinite
         unbounded = True
     if unbounded:
@@ -277,51 +272,51 @@ def _springs(base: WheeledBase, plate: Vector, steering_angles: Vector) -> Vecto
     return forces
 
 
-def _swings(base: WheeledBase) -> bool:
-    """True if contact points move under the body."""
-    return any(wheel.steerable and wheel.offset != 0.0 for wheel in base.wheels)
-
-
-def _body(base: WheeledBase) -> Vector:
-    cx, cy, height = base.centre_of_mass
+def _run(base: WheeledBase, dt: float, slip_speed: float) -> Run:
+    cx, cy, height = base.centre_of_mass.tolist()
     carried = sum(wheel.steering_inertia for wheel in base.wheels if not wheel.steerable)
-    yaw = base.yaw_inertia + carried + base.mass * (cx**2 + cy**2)
-    products = [base.product_xz, base.product_yz]
-    return np.array([base.mass, yaw, cx, cy, height, *products, base.gravity, float(_swings(base))])
-
-
-def _wheels(base: WheeledBase, headings: Vector, dt: float) -> list[Vector]:
-    """Constants of the wheels, (n,) each, as `advance` takes them; headings (n, 2) are those of the start."""
-    wheels = base.wheels
-    steers = np.array([float(wheel.steerable) for wheel in wheels])
-    trail = np.array([wheel.offset for wheel in wheels])
-    axes = np.array([wheel.position for wheel in wheels]) - ((1.0 - steers) * trail)[:, None] * headings
-    trail *= steers
-    roller = np.array([wheel.roller_angle for wheel in wheels])
-    radius = np.array([wheel.radius for wheel in wheels])
-    spin_inertia = np.array([wheel.spin_inertia for wheel in wheels])
-    steering_inertia = np.array([wheel.steering_inertia if wheel.steerable else 1.0 for wheel in wheels])
-    stiffness = np.array([wheel.stiffness for wheel in wheels])
-    friction = np.array([wheel.friction_coefficient for wheel in wheels])
-    first = np.cos(roller)[:, None] * headings + np.sin(roller)[:, None] * np.column_stack(
-        [-headings[:, 1], headings[:, 0]]
+    return Run(
+        dt,
+        slip_speed**2,
+        base.mass,
+        base.yaw_inertia + carried + base.mass * (cx**2 + cy**2),
+        cx,
+        cy,
+        height,
+        base.product_xz,
+        base.product_yz,
+        base.gravity,
+        swings=any(wheel.steerable and wheel.offset != 0.0 for wheel in base.wheels),
     )
-    return [
-        spin_inertia,
-        steering_inertia,
-        axes[:, 0].copy(),
-        axes[:, 1].copy(),
-        trail,
-        trail / steering_inertia,
-        radius * np.cos(roller),
-        radius * np.cos(roller) / spin_inertia,
-        stiffness,
-        friction * stiffness * dt,
-        np.array([wheel.mount_angle for wheel in wheels]),
-        np.array([0.0 if wheel.kind == "mecanum" else 1.0 for wheel in wheels]),
-        steers,
-        headings[:, 0].copy(),
-        headings[:, 1].copy(),
-        first[:, 0].copy(),
-        first[:, 1].copy(),
-    ]
+
+
+def _wheels(base: WheeledBase, headings: Vector, dt: float) -> NDArray[np.void]:
+    """Wheels (n,) as `advance` takes them; headings (n, 2) are those of the start."""
+    wheels = np.zeros(len(base.wheels), WHEEL)
+    for record, wheel, (nx, ny) in zip(wheels, base.wheels, headings.tolist(), strict=True):
+        x, y = wheel.position.tolist()
+        fixed, trail = (0.0, wheel.offset) if wheel.steerable else (wheel.offset, 0.0)
+        steering_inertia = wheel.steering_inertia if wheel.steerable else 1.0
+        c, s = np.cos(wheel.roller_angle), np.sin(wheel.roller_angle)
+        values = {
+            "spin_inertia": wheel.spin_inertia,
+            "steering_inertia": steering_inertia,
+            "axis_x": x - fixed * nx,
+            "axis_y": y - fixed * ny,
+            "trail": trail,
+            "trail_per_inertia": trail / steering_inertia,
+            "rolled": wheel.radius * c,
+            "rolled_per_inertia": wheel.radius * c / wheel.spin_inertia,
+            "stiffness": wheel.stiffness,
+            "grip": wheel.friction_coefficient * wheel.stiffness * dt,
+            "mount": wheel.mount_angle,
+            "lateral": wheel.kind != "mecanum",
+            "steers": wheel.steerable,
+            "head_x": nx,
+            "head_y": ny,
+            "dir_x": c * nx - s * ny,
+            "dir_y": c * ny + s * nx,
+        }
+        for name, value in values.items():
+            record[name] = value
+    return wheels
