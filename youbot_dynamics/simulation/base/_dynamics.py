@@ -150,6 +150,11 @@ STATE_SIZE = 34
 MOTOR_WORK, WHEEL_HEAT, FLOOR_HEAT, SLIP_HEAT = range(4)
 LEDGER_SIZE = 4
 
+# Rows of what a step finds at the wheels, (7, 4): torque of friction f [N m], creep per torque e [rad/(s N m)], torque
+# on the floor per torque of a wheel that does not creep, torque without the floor M - f and what holds the speed [N m],
+# angle turned [rad], torque of a wheel that slides, 0 where it has grip, and the largest G [N m].
+RUB, CREEP, GRIP, FREE, TURNED, SLIDES, LIMIT = range(7)
+
 _BUMP_ANGLE = 0.3  # correlation of the wandering torque over the turn of the wheel [rad]: a third of a roller pitch
 _LEAST_LOAD = 0.02  # [N m] chosen: keeps a contact from losing all its grip where the base rolls without a load
 _PASSES = 2  # over a step, where rows depend on how far the wheels turn in it
@@ -267,6 +272,92 @@ def solve3(a: Vector, b: Vector, x: Vector) -> None:
 
 
 @compiled
+def change_twist(
+    mass: float,
+    yaw_inertia: float,
+    stiffness: float,
+    dt: float,
+    state: Vector,
+    ground: Vector,
+    middle: Vector,
+    after: Vector,
+    wheels: Vector,
+    matrix: Vector,
+    right: Vector,
+    gain: Vector,
+) -> None:
+    """Solve a step for the change of the twist, and for which wheels slide in it.
+
+    Args:
+        mass: m [kg].
+        yaw_inertia: I [kg m2].
+        stiffness: Jw / dt [N m s].
+        dt: step [s].
+        state: (34,).
+        ground: (3,) friction on the floor [N, N, N m].
+        middle: (4, 3) rows of the middle of the step [rad/m, rad/m, 1].
+        after: (4, 3) rows of its end.
+        wheels: (7, 4) rows as above: turned and slides are written.
+        matrix: (3, 3) work space.
+        right: (3,) work space.
+        gain: (3,) written: change of the twist [m/s, m/s, rad/s].
+    """
+    vx, vy, wz = state[3], state[4], state[5]
+    # m Omega (V_T, -V_L) of the middle does no work over the step.
+    spin = mass * dt * wz
+    for _ in range(_TRIES):
+        matrix[:] = 0.0
+        matrix[0, 0] = matrix[1, 1] = mass
+        matrix[2, 2] = yaw_inertia
+        matrix[0, 1], matrix[1, 0] = -0.5 * spin, 0.5 * spin
+        right[0] = spin * vy - dt * ground[0]
+        right[1] = -spin * vx - dt * ground[1]
+        right[2] = -dt * ground[2]
+        for i in range(4):
+            if wheels[SLIDES, i] != 0.0:
+                for axis in range(3):
+                    right[axis] += middle[i, axis] * dt * wheels[SLIDES, i]
+                continue
+            grip = wheels[GRIP, i]
+            rolling = after[i, 0] * vx + after[i, 1] * vy + after[i, 2] * wz
+            push = dt * grip * (wheels[FREE, i] - stiffness * rolling)
+            for axis in range(3):
+                right[axis] += middle[i, axis] * push
+                for column in range(3):
+                    matrix[axis, column] += dt * grip * stiffness * middle[i, axis] * after[i, column]
+        solve3(matrix, right, gain)
+        settled = True
+        for i in range(4):
+            rolling = after[i, 0] * (vx + gain[0]) + after[i, 1] * (vy + gain[1]) + after[i, 2] * (wz + gain[2])
+            slides, creep = wheels[SLIDES, i], wheels[CREEP, i]
+            if slides != 0.0:
+                end = (wheels[FREE, i] - slides) / stiffness
+                if (end - rolling) * slides < creep * slides * slides:
+                    wheels[SLIDES, i], settled = 0.0, False
+            else:
+                traction = wheels[GRIP, i] * (wheels[FREE, i] - stiffness * rolling)
+                end = rolling + creep * traction
+                if abs(traction) > wheels[LIMIT, i]:
+                    wheels[SLIDES, i], settled = copysign(wheels[LIMIT, i], traction), False
+            wheels[TURNED, i] = 0.5 * dt * (state[30 + i] + end)
+        if settled:
+            break
+
+
+@compiled
+def move(state: Vector, gain: Vector, dt: float) -> None:
+    """Change the twist by a gain (3,), and the pose by the mean twist, so that it lags by nothing: an arc on SE(2)."""
+    mx, my, mw = state[3] + 0.5 * gain[0], state[4] + 0.5 * gain[1], state[5] + 0.5 * gain[2]
+    for axis in range(3):
+        state[3 + axis] += gain[axis]
+    heading = state[2] + 0.5 * mw * dt
+    chord = 1.0 - (mw * dt) ** 2 / 24.0
+    state[0] += dt * chord * (mx * cos(heading) - my * sin(heading))
+    state[1] += dt * chord * (mx * sin(heading) + my * cos(heading))
+    state[2] += dt * mw
+
+
+@compiled
 def advance(
     base: BaseConstants,
     commands: Vector,
@@ -296,123 +387,70 @@ def advance(
         ledger: (4,) work of the motors, heat in the wheels, on the floor and of slip and blows [J]; added to.
     """
     told = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
-    mass, yaw_inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
+    mass, inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
     wanders = base.rows.pitch > 0.0
     before, after, middle = base.mean_rows.copy(), base.mean_rows.copy(), base.mean_rows.copy()
     rollers, others = np.zeros(4), np.zeros(4)
-    reference, lagging, wheels, bumps = state[6:10], state[10:14], state[14:18], state[18:22]
+    reference, lagging, angles, bumps = state[6:10], state[10:14], state[14:18], state[18:22]
     filtered, motors, speeds = state[22:26], state[26:30], state[30:34]
-    angles, turned, slides = wheels.copy(), np.zeros(4), np.zeros(4)
-    rub, creep, grip, free = np.zeros(4), np.zeros(4), np.ones(4), np.zeros(4)
+    wheels, reached = np.zeros((7, 4)), angles.copy()
+    wheels[LIMIT] = base.grips
     ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
     no_wheels, smooth, roller_gains = np.zeros((4, 3)), np.zeros(4), np.full(4, sqrt(2.0))
+    places, rollers_rub, viscous = base.rows.positions, base.roller_coulomb, base.viscous
     if wanders:
-        write_rows(base, angles, before, rollers)
+        write_rows(base, reached, before, rollers)
     for k in range(commands.shape[0]):
         vx, vy, wz = state[3], state[4], state[5]
         if powered:
             drive_wheels(base.loop, commands[k], speeds, dt, reference, lagging, motors)
         else:
             motors[:] = 0.0
-        friction_forces(
-            vx,
-            vy,
-            wz,
-            no_wheels,
-            base.rows.positions,
-            roller_gains,
-            0.0,
-            base.roller_coulomb,
-            base.viscous,
-            smooth,
-            ground,
-        )
+        friction_forces(vx, vy, wz, no_wheels, places, roller_gains, 0.0, rollers_rub, viscous, smooth, ground)
         for i in range(4):
             memory = exp(-abs(speeds[i]) * dt / _BUMP_ANGLE)
             bumps[i] = memory * bumps[i] + base.torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
             rolling = tanh(speeds[i] / WHEEL_SPEED_SCALE)
             bump = min(max(bumps[i], -base.wheel_coulomb), base.wheel_coulomb)
-            rub[i] = base.wheel_coulomb * rolling + bump * abs(rolling)
-            pull = motors[i] - rub[i]
+            wheels[RUB, i] = base.wheel_coulomb * rolling + bump * abs(rolling)
+            pull = motors[i] - wheels[RUB, i]
             load = _LEAST_LOAD
             if slips[k, i] > 0.0:
                 part = 0.0
                 for axis in range(3):
                     part += base.twist_of_wheels[axis, i] * ground[axis]
                 load = max(abs(part), load)
-            creep[i] = slips[k, i] * abs(speeds[i]) / load
-            grip[i] = 1.0 / (1.0 + creep[i] * stiffness)
-            free[i] = pull + stiffness * speeds[i]
-            turned[i] = dt * speeds[i]
+            wheels[CREEP, i] = slips[k, i] * abs(speeds[i]) / load
+            wheels[GRIP, i] = 1.0 / (1.0 + wheels[CREEP, i] * stiffness)
+            wheels[FREE, i] = pull + stiffness * speeds[i]
+            wheels[TURNED, i] = dt * speeds[i]
         for _ in range(_PASSES if wanders else 1):
             if wanders:
                 for i in range(4):
-                    angles[i] = wheels[i] + turned[i]
-                write_rows(base, angles, after, others)
+                    reached[i] = angles[i] + wheels[TURNED, i]
+                write_rows(base, reached, after, others)
                 for i in range(4):
                     share = 0.5 if rollers[i] == others[i] else 1.0
                     for axis in range(3):
                         middle[i, axis] = (1.0 - share) * before[i, axis] + share * after[i, axis]
-            # m Omega (V_T, -V_L) of the middle does no work over the step.
-            spin = mass * dt * wz
-            for _ in range(_TRIES):
-                matrix[:] = 0.0
-                matrix[0, 0] = matrix[1, 1] = mass
-                matrix[2, 2] = yaw_inertia
-                matrix[0, 1], matrix[1, 0] = -0.5 * spin, 0.5 * spin
-                right[0] = spin * vy - dt * ground[0]
-                right[1] = -spin * vx - dt * ground[1]
-                right[2] = -dt * ground[2]
-                for i in range(4):
-                    if slides[i] != 0.0:
-                        for axis in range(3):
-                            right[axis] += middle[i, axis] * dt * slides[i]
-                        continue
-                    rolling = after[i, 0] * vx + after[i, 1] * vy + after[i, 2] * wz
-                    push = dt * grip[i] * (free[i] - stiffness * rolling)
-                    for axis in range(3):
-                        right[axis] += middle[i, axis] * push
-                        for column in range(3):
-                            matrix[axis, column] += dt * grip[i] * stiffness * middle[i, axis] * after[i, column]
-                solve3(matrix, right, gain)
-                settled = True
-                for i in range(4):
-                    rolling = after[i, 0] * (vx + gain[0]) + after[i, 1] * (vy + gain[1]) + after[i, 2] * (wz + gain[2])
-                    if slides[i] != 0.0:
-                        end = (free[i] - slides[i]) / stiffness
-                        if (end - rolling) * slides[i] < creep[i] * slides[i] * slides[i]:
-                            slides[i], settled = 0.0, False
-                    else:
-                        traction = grip[i] * (free[i] - stiffness * rolling)
-                        end = rolling + creep[i] * traction
-                        if abs(traction) > base.grips[i]:
-                            slides[i], settled = copysign(base.grips[i], traction), False
-                    turned[i] = 0.5 * dt * (speeds[i] + end)
-                if settled:
-                    break
+            change_twist(mass, inertia, stiffness, dt, state, ground, middle, after, wheels, matrix, right, gain)
         mx, my, mw = vx + 0.5 * gain[0], vy + 0.5 * gain[1], wz + 0.5 * gain[2]
         ledger[FLOOR_HEAT] += dt * (ground[0] * mx + ground[1] * my + ground[2] * mw)
         for i in range(4):
             rolled = dt * (middle[i, 0] * mx + middle[i, 1] * my + middle[i, 2] * mw)
-            end = 2.0 * turned[i] / dt - speeds[i]
-            traction = free[i] - stiffness * end
-            ledger[MOTOR_WORK] += motors[i] * turned[i]
-            ledger[WHEEL_HEAT] += rub[i] * turned[i]
-            ledger[SLIP_HEAT] += traction * (turned[i] - rolled)
-            wheels[i] += turned[i]
+            turned = wheels[TURNED, i]
+            end = 2.0 * turned / dt - speeds[i]
+            traction = wheels[FREE, i] - stiffness * end
+            ledger[MOTOR_WORK] += motors[i] * turned
+            ledger[WHEEL_HEAT] += wheels[RUB, i] * turned
+            ledger[SLIP_HEAT] += traction * (turned - rolled)
+            angles[i] += turned
             filtered[i] += told * (end - filtered[i])
             speeds[i] = end
             rollers[i] = others[i]
         if wanders:
             before[:] = after
-        for axis in range(3):
-            state[3 + axis] += gain[axis]
         if not powered:
             reference[:] = speeds
             lagging[:] = 0.0
-        # Mean twist over the step, so that a position lags its speed by nothing, then the exact arc on SE(2).
-        heading = state[2] + 0.5 * mw * dt
-        chord = 1.0 - (mw * dt) ** 2 / 24.0
-        state[0] += dt * chord * (mx * cos(heading) - my * sin(heading))
-        state[1] += dt * chord * (mx * sin(heading) + my * cos(heading))
-        state[2] += dt * mw
+        move(state, gain, dt)
