@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 import time
 from types import SimpleNamespace
@@ -130,10 +129,10 @@ def test_the_arm_of_the_mock_follows_and_stops_when_told(monkeypatch):
     rclpy.init()
     try:
         player = arm_player.ArmPlayer()
-        monkeypatch.setattr(arm_player, "_LOOK", 0.5)
+        monkeypatch.setattr(arm_player, "LOOK", 0.5)
         with pytest.raises(TrajectoryError, match="no states of the arm"):
             player.play(swing(), Flag())
-        monkeypatch.setattr(arm_player, "_LOOK", 30.0)
+        monkeypatch.setattr(arm_player, "LOOK", 30.0)
         with Processes() as processes:
             processes.node("mock_youbot", "-p", "seed:=1")
             assert player.play(swing(), Flag())
@@ -173,30 +172,41 @@ def test_youbot_play_drives_the_recommended_excitations(tmp_path):
             assert "followed to its end" in output
 
 
-@pytest.mark.parametrize("name", ["program_player", "arm_player"])
-def test_a_player_that_fails_leaves_no_robot_on_its_way(name, monkeypatch):
+def test_a_player_that_fails_leaves_no_robot_on_its_way(monkeypatch):
     """Also by an error of ours: it is shown, after the robot was stopped."""
     pytest.importorskip("rclpy")
-    module = importlib.import_module(f"youbot_dynamics.nodes.{name}")
+    from youbot_dynamics.nodes import _player
+
     done: list[str] = []
 
-    class Player:
-        robot = ROBOT
-        config = SimpleNamespace(robot=lambda: ROBOT)
+    def play(*arguments: object) -> bool:
+        raise ZeroDivisionError
 
-        def play(self, *arguments: object) -> bool:
-            raise ZeroDivisionError
-
-        def cancel(self) -> None:
-            done.append("cancelled")
-
-    monkeypatch.setattr(module, "init", lambda: None)
-    monkeypatch.setattr(module, "ProgramPlayer" if name == "program_player" else "ArmPlayer", Player)
-    monkeypatch.setattr(module, "arm_motion", lambda *arguments: None, raising=False)
-    monkeypatch.setattr(module, "leave_imports_out_of_collection", lambda: None, raising=False)
+    player = SimpleNamespace(motion=lambda given: None, play=play, cancel=lambda: done.append("cancelled"))
+    monkeypatch.setattr(_player, "init", lambda: None)
+    monkeypatch.setattr(_player, "leave_imports_out_of_collection", lambda: None)
     with pytest.raises(ZeroDivisionError):
-        module.main(["translation"] if name == "program_player" else [])
+        _player.play_once(lambda: player, SimpleNamespace())
     assert done == ["cancelled"]
+
+
+@pytest.mark.ros
+def test_a_program_that_is_refused_stops_nobody_elses_trajectory():
+    rclpy = pytest.importorskip("rclpy")
+    from youbot_dynamics.nodes.program_player import ProgramPlayer
+
+    rclpy.init()
+    try:
+        player = ProgramPlayer()
+        sent: list[object] = []
+        player._trajectory = SimpleNamespace(publish=sent.append)
+        with pytest.raises(ProgramError, match="--duration"):
+            player.motion(SimpleNamespace(program="excitation", duration=5.0, room=1.0, dt=0.02, time_scale=1.0))
+        player.cancel()
+        assert sent == []
+        player.destroy_node()
+    finally:
+        rclpy.try_shutdown()
 
 
 def test_a_fit_whose_log_has_vanished_is_told_of(tmp_path):

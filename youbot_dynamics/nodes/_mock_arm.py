@@ -7,7 +7,7 @@ without them the arm is commanded by our own topics alone.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,17 +21,25 @@ from youbot_dynamics.nodes.driver_messages import trajectory_knots, values_of
 from youbot_dynamics.nodes.messages import joint_message
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS
 
+# The plants bring in the compiler: 0.2 s of every start.
+if TYPE_CHECKING:
+    from youbot_dynamics.simulation.robot_driver import RobotDriver
+
 Command = Callable[[Callable[[Any, float], None]], None]
 
-POSITION_UNIT, VELOCITY_UNIT = "rad", "s^-1 rad"  # as boost writes them; the driver skips every other
+_SLOWLY = 25  # passes of the 50 Hz loop from one temperature to the next: 2 Hz
+_POSITION_UNIT, _VELOCITY_UNIT = "rad", "s^-1 rad"  # as boost writes them; the driver skips every other
+_COMMANDS = {  # kind in the topic's name -> field of the message, method of the arm
+    "position": ("position", "command_positions"),
+    "velocity": ("velocity", "command_velocities"),
+    "torque": ("effort", "command_torques"),
+}
 
 
 class BricsCommands:
     """Positions and velocities for any of the joints; the others go on with what they do.
 
-    Args:
-        joints: names of the arm's joints.
-        command: takes a command for the arm of the moment, and does not `forget`.
+    `command` takes a command for the arm of the moment, and does not `forget`.
     """
 
     def __init__(self, joints: tuple[str, ...], command: Command) -> None:
@@ -40,17 +48,20 @@ class BricsCommands:
 
     def on_positions(self, message: Any) -> None:
         """A brics_actuator/JointPositions."""
-        self._pass_on("command_positions", named_values(message.positions, POSITION_UNIT))
+        self._pass_on("command_positions", message.positions, _POSITION_UNIT)
 
     def on_velocities(self, message: Any) -> None:
         """A brics_actuator/JointVelocities."""
-        self._pass_on("command_velocities", named_values(message.velocities, VELOCITY_UNIT))
+        self._pass_on("command_velocities", message.velocities, _VELOCITY_UNIT)
 
     def forget(self) -> None:
         """Something else has moved the arm: joints that are not named hold from now on what they then have."""
         self._last = None
 
-    def _pass_on(self, call: str, named: Mapping[str, float]) -> None:
+    def _pass_on(self, call: str, values: Iterable[Any], unit: str) -> None:
+        """Values in another unit are skipped, as the driver does."""
+        named = {value.joint_uri: value.value for value in values if value.unit == unit}
+
         def send(arm: Any, time: float) -> None:
             if self._last is not None and self._last[0] == call:
                 values = self._last[1].copy()
@@ -69,18 +80,10 @@ class BricsCommands:
             self._command(send)
 
 
-def named_values(values: Iterable[Any], unit: str) -> dict[str, float]:
-    """Values by the names of their joints; those in another unit are skipped, as the driver does."""
-    return {value.joint_uri: value.value for value in values if value.unit == unit}
-
-
 class TrajectoryGoals:
     """Goals of FollowJointTrajectory as the driver takes them: refused if incomplete, reached when their time is over.
 
-    Args:
-        joints: names of the arm's joints.
-        command: takes a command for the arm of the moment.
-        now: time of the plant [s].
+    `command` takes a command for the arm of the moment; `now` tells the time of the plant [s].
     """
 
     def __init__(self, joints: tuple[str, ...], command: Command, now: Callable[[], float]) -> None:
@@ -109,12 +112,17 @@ class TrajectoryGoals:
         now, left = self._now(), []
         for end, goal in self._running:
             if goal.is_cancel_requested:
-                self._command(lambda arm, time: arm.command_velocities(np.zeros(len(self._joints)), time))
+                self._command(rest)
             if goal.is_cancel_requested or now >= end:
                 goal.execute()
             else:
                 left.append((end, goal))
         self._running = left
+
+
+def rest(arm: Any, time: float) -> None:
+    """Command the arm to stop."""
+    arm.command_velocities(np.zeros(len(arm.position)), time)
 
 
 def serve(
@@ -129,11 +137,9 @@ def serve(
     if "brics_actuator" not in missing:
         from brics_actuator.msg import JointPositions, JointVelocities
 
-        for kind, name, take in (
-            (JointPositions, "position", brics.on_positions),
-            (JointVelocities, "velocity", brics.on_velocities),
-        ):
-            node.create_subscription(kind, f"arm_1/arm_controller/{name}_command", take, COMMAND_QOS)
+        topic = "arm_1/arm_controller/{}_command"
+        node.create_subscription(JointPositions, topic.format("position"), brics.on_positions, COMMAND_QOS)
+        node.create_subscription(JointVelocities, topic.format("velocity"), brics.on_velocities, COMMAND_QOS)
     if "control_msgs" in missing:
         return None
     from control_msgs.action import FollowJointTrajectory
@@ -160,22 +166,11 @@ def serve(
     return goals
 
 
-# The plants bring in the compiler: 0.2 s of every start.
-if TYPE_CHECKING:
-    from youbot_dynamics.simulation.robot_driver import RobotDriver
-
-_SLOWLY = 25  # passes of the 50 Hz loop from one temperature to the next: 2 Hz
-
-
 class ArmTopics:
     """Topics under arm_1/ and ground_truth/.
 
-    Args:
-        node: that has them.
-        joints: names of the arm's joints.
-        driver: the simulated driver of the moment.
-        now: time of the plant [s].
-        motor_sensors: whether voltages and temperatures go out, which the youBot does not have.
+    `driver` is the simulated driver of the moment, `now` tells the time of the plant [s]; `motor_sensors`: whether
+    voltages and temperatures go out, which the youBot does not have.
     """
 
     def __init__(
@@ -189,7 +184,7 @@ class ArmTopics:
         self._joints, self._driver, self._now = joints, driver, now
         self._passes = 0
         self._brics = BricsCommands(joints, self._send)
-        for kind in ("position", "velocity", "torque"):
+        for kind in _COMMANDS:
             node.create_subscription(
                 JointState, f"arm_1/joint_{kind}_command", lambda m, kind=kind: self._on_command(kind, m), COMMAND_QOS
             )
@@ -201,7 +196,7 @@ class ArmTopics:
         self._truth = node.create_publisher(JointState, "ground_truth/arm", STATE_QOS)
         self._true_winding = node.create_publisher(JointState, "ground_truth/winding_temperature", STATE_QOS)
         self._true_housing = node.create_publisher(JointState, "ground_truth/housing_temperature", STATE_QOS)
-        self._voltage = self._winding = self._housing = None
+        self._motor_sensors = motor_sensors
         if motor_sensors:
             self._voltage = node.create_publisher(JointState, "arm_1/motor_voltage", DRIVER_QOS)
             self._winding = node.create_publisher(JointState, "arm_1/motor_temperature", DRIVER_QOS)
@@ -219,37 +214,35 @@ class ArmTopics:
         arm = plant.arm
         stamp = plant.time + shift
         self._truth.publish(joint_message(stamp, self._joints, arm.position, arm.speed, arm.torque))
-        if self._voltage is not None:
+        if self._motor_sensors:
             reading = arm.read_voltages()
             self._voltage.publish(joint_message(reading.stamp + shift, self._joints, effort=reading.voltage))
         if self._passes % _SLOWLY == 0:
             self._true_winding.publish(joint_message(stamp, self._joints, effort=arm.winding))
             self._true_housing.publish(joint_message(stamp, self._joints, effort=arm.housing))
-            if self._winding is not None and self._housing is not None:
+            if self._motor_sensors:
                 warm = arm.read_temperatures()
                 self._winding.publish(joint_message(warm.stamp + shift, self._joints, effort=warm.winding))
                 self._housing.publish(joint_message(warm.stamp + shift, self._joints, effort=warm.housing))
         self._passes += 1
 
     def _on_command(self, kind: str, message: JointState) -> None:
-        values = {"position": message.position, "velocity": message.velocity, "torque": message.effort}[kind]
-        found = values_of(message, values, self._joints)
-        if found is None:
+        field, call = _COMMANDS[kind]
+        values = values_of(message, getattr(message, field), self._joints)
+        if values is None:
             self._driver().skip(f"arm_1/joint_{kind}_command lacks joints or values")
-            return
-        call = {"position": "command_positions", "velocity": "command_velocities", "torque": "command_torques"}[kind]
-        self._command(lambda arm, time: getattr(arm, call)(found, time))
+        else:
+            self._command(lambda arm, time: getattr(arm, call)(values, time))
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         if not message.points:
-            # As ros2_control's controllers take it: stop.
-            self._command(lambda arm, time: arm.command_velocities(np.zeros(len(self._joints)), time))
+            self._command(rest)  # as ros2_control's controllers take it
             return
         knots = trajectory_knots(message, self._joints)
         if knots is None:
             self._driver().skip("arm_1/arm_controller/joint_trajectory lacks joints, or its points are not alike")
-            return
-        self._command(lambda arm, time: arm.command_trajectory(*knots, time))
+        else:
+            self._command(lambda arm, time: arm.command_trajectory(*knots, time))
 
     def _command(self, command: Callable[[Any, float], None]) -> None:
         def carry_out(arm: Any, time: float) -> None:

@@ -9,12 +9,12 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from geometry_msgs.msg import InertiaStamped, PointStamped
+from geometry_msgs.msg import InertiaStamped, Point, PointStamped
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState, Temperature
-from std_msgs.msg import Float64
+from std_msgs.msg import Float64, Header
 from std_srvs.srv import Trigger
 
 from youbot_dynamics.arrays import Vector
@@ -28,56 +28,34 @@ from youbot_dynamics.estimation.payload import Payload, PayloadBelief
 from youbot_dynamics.estimation.support import SIDES, Support, SupportEstimator, support_findings
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.listening import listen_joints
-from youbot_dynamics.nodes.messages import to_time
+from youbot_dynamics.nodes.messages import answer, to_time
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.rate_limiter import RateLimiter
-from youbot_dynamics.nodes.runtime import DRIVER_QOS, STATE_QOS, run
+from youbot_dynamics.nodes.runtime import DRIVER_QOS, STATE_QOS, node_time, run
 from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.warm_up import first_use, use_filters
 
 
 class _JointPublisher:
-    """A topic of joint states whose joints stay the same: one message serves for all.
-
-    Args:
-        publisher: of JointState.
-        names: of the joints, n.
-    """
+    """A topic of joint states whose joints stay the same: one message serves for all."""
 
     def __init__(self, publisher: Publisher, names: Sequence[str]) -> None:
         self._publisher = publisher
         self._message = JointState(name=list(names))
 
-    def publish(
-        self, stamp: float, position: Vector | None = None, velocity: Vector | None = None, effort: Vector | None = None
-    ) -> None:
-        """Publish the fields that are given, each (n,), at a stamp [s]; a topic has the same ones each time."""
-        message = self._message
-        message.header.stamp = to_time(stamp)
-        if position is not None:
-            message.position = _numbers(position)
-        if velocity is not None:
-            message.velocity = _numbers(velocity)
-        if effort is not None:
-            message.effort = _numbers(effort)
-        self._publisher.publish(message)
+    def publish(self, stamp: float, **fields: Vector) -> None:
+        """Publish fields, each (n,), at a stamp [s]; a topic has the same ones each time."""
+        self._message.header.stamp = to_time(stamp)
+        for name, values in fields.items():
+            # As arrays: anything else messages copy one by one.
+            numbers = array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
+            setattr(self._message, name, numbers)
+        self._publisher.publish(self._message)
 
 
 class _ArmPublishers:
-    """The topics of the node.
-
-    Args:
-        node: that has them.
-        robot: whose joints and wheels they tell of.
-        frame_prefix: before the names of all frames.
-        base_frame: on the floor below the middle of the wheels.
-
-    Attributes:
-        estimated: positions, speeds and efforts of the arm.
-        friction: efforts.
-        feedforward: efforts.
-    """
+    """The topics of the node; `base_frame` is on the floor below the middle of the wheels."""
 
     def __init__(self, node: Node, robot: Robot, frame_prefix: str, base_frame: str) -> None:
         self._node = node
@@ -107,55 +85,44 @@ class _ArmPublishers:
     def _joints(self, topic: str, names: Sequence[str]) -> _JointPublisher:
         return _JointPublisher(self._publisher(JointState, topic), names)
 
-    def publish_payload(self, stamp: float, found: PayloadBelief) -> None:
+    def publish_payload(self, stamp: float, belief: PayloadBelief) -> None:
         """Publish mass and place in the last link's frame, at a stamp [s]."""
-        message = InertiaStamped()
-        message.header.stamp, message.header.frame_id = to_time(stamp), self._frames[-1]
-        message.inertia.m = max(0.0, found.mass)
-        com = message.inertia.com
-        com.x, com.y, com.z = found.centre.tolist()
+        message = InertiaStamped(header=_header(stamp, self._frames[-1]))
+        message.inertia.m = max(0.0, belief.mass)
+        centre = message.inertia.com
+        centre.x, centre.y, centre.z = belief.centre.tolist()
         self._payload.publish(message)
 
-    def publish_support(self, stamp: float, found: Support) -> None:
+    def publish_support(self, stamp: float, support: Support) -> None:
         """Publish margin, normal forces and centre of mass, at a stamp [s]."""
-        self._margin.publish(Float64(data=found.margin))
-        self._normals.publish(stamp, effort=found.normal_forces)
-        message = PointStamped()
-        message.header.stamp, message.header.frame_id = to_time(stamp), self._base_frame
-        message.point.x, message.point.y, message.point.z = found.centre_of_mass.tolist()
-        self._centre.publish(message)
+        self._margin.publish(Float64(data=support.margin))
+        self._normals.publish(stamp, effort=support.normal_forces)
+        x, y, z = support.centre_of_mass.tolist()
+        self._centre.publish(PointStamped(header=_header(stamp, self._base_frame), point=Point(x=x, y=y, z=z)))
 
     def publish_heat(self, stamp: float, beliefs: Sequence[HeatBelief], limits: Sequence[MotorLimits]) -> None:
         """Publish the temperatures and torques available of all motors, at a stamp [s]."""
         for publishers, belief, frame in zip(self._warmth, beliefs, self._frames, strict=True):
             told = ((belief.winding, belief.winding_deviation), (belief.housing, belief.housing_deviation))
             for publisher, (temperature, deviation) in zip(publishers, told, strict=True):
-                message = Temperature(temperature=temperature, variance=deviation**2)
-                message.header.stamp, message.header.frame_id = to_time(stamp), frame
-                publisher.publish(message)
-        self._available.publish(stamp, effort=np.array([one.torque for one in limits]))
+                header = _header(stamp, frame)
+                publisher.publish(Temperature(header=header, temperature=temperature, variance=deviation**2))
+        self._available.publish(stamp, effort=np.array([limit.torque for limit in limits]))
 
 
-def _numbers(values: Vector) -> array[float]:
-    """Numbers (n,) as messages keep them: anything else they copy one by one."""
-    return array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
+def _header(stamp: float, frame: str) -> Header:
+    return Header(stamp=to_time(stamp), frame_id=frame)
 
 
 _LEVELS = {arm_health.WARNING: WARN, arm_health.ERROR: ERROR}
 
 
 class _ArmReport:
-    """Makes statuses of findings, and logs each finding once when it appears.
+    """Makes statuses of findings, and logs each finding once when it appears."""
 
-    Args:
-        logger: of the node.
-        joints: names of the arm's joints.
-        robot: whose limits are shown.
-    """
-
-    def __init__(self, logger, joints: Sequence[str], robot: Robot) -> None:
+    def __init__(self, logger, robot: Robot) -> None:
         self._logger = logger
-        self._joints = tuple(joints)
+        self._joints = robot.driver.arm_joints
         self._limits = tuple(joint.motor.winding_temperature_limit for joint in robot.arm.joints)
         self._wheels = robot.driver.wheel_joints
         self._told: dict[str, set[str]] = {}
@@ -177,14 +144,14 @@ class _ArmReport:
     def temperatures(self, beliefs: Sequence[HeatBelief], limits: Sequence[MotorLimits], margin: float) -> Status:
         """Status of the motors: temperatures, seconds to the limit at the present load, torque available."""
         values = {}
-        for name, belief, one in zip(self._joints, beliefs, limits, strict=True):
+        for name, belief, limit in zip(self._joints, beliefs, limits, strict=True):
             values[f"{name}.winding_degC"] = f"{belief.winding:.1f} +- {belief.winding_deviation:.1f}"
             values[f"{name}.housing_degC"] = f"{belief.housing:.1f} +- {belief.housing_deviation:.1f}"
-            values[f"{name}.seconds_to_limit"] = f"{one.seconds:.0f}" if math.isfinite(one.seconds) else "inf"
-            values[f"{name}.torque_available_Nm"] = f"{one.torque:.2f}"
-            values[f"{name}.load_Nm"] = f"{one.load:.2f}"
-        found = heat_findings(self._joints, beliefs, self._limits, [one.seconds for one in limits], margin)
-        return self._status("temperatures", found, "all windings below their limits", values)
+            values[f"{name}.seconds_to_limit"] = f"{limit.seconds:.0f}"
+            values[f"{name}.torque_available_Nm"] = f"{limit.torque:.2f}"
+            values[f"{name}.load_Nm"] = f"{limit.load:.2f}"
+        findings = heat_findings(self._joints, beliefs, self._limits, [limit.seconds for limit in limits], margin)
+        return self._status("temperatures", findings, "all windings below their limits", values)
 
     def payload(self, belief: PayloadBelief) -> Status:
         """Status of the payload: what it weighs, how surely, or why that is not known."""
@@ -205,16 +172,15 @@ class _ArmReport:
         values = {f"{name}_N": f"{load:.1f}" for name, load in loads}
         values["centre_of_mass_m"] = ", ".join(f"{value:.3f}" for value in lowest.centre_of_mass)
         values["mass_kg"] = f"{lowest.mass:.2f}"
-        found = support_findings(lowest, self._wheels, low_share)
-        return self._status("support", found, f"each wheel carries {lowest.margin:.0f} N or more", values)
+        findings = support_findings(lowest, self._wheels, low_share)
+        return self._status("support", findings, f"each wheel carries {lowest.margin:.0f} N or more", values)
 
     def _status(self, item: str, findings: Sequence[Finding], fine: str, values: Mapping[str, str]) -> Status:
-        names = {finding.name for finding in findings}
         before = self._told.get(item, set())
         for finding in findings:
             if finding.name not in before:
                 self._logger.warning(str(finding))
-        self._told[item] = names
+        self._told[item] = {finding.name for finding in findings}
         if not findings:
             return Status(OK, fine, values)
         return Status(_LEVELS[findings[0].level], "; ".join(str(finding) for finding in findings), values)
@@ -225,9 +191,9 @@ TABLE = (
     *(parameter for parameter in FRAME_TABLE if parameter.name in ("base_frame", "frame_prefix")),
 )
 
-FRICTION_RATE = 50.0  # [Hz]
-SUPPORT_RATE = 10.0  # [Hz]
-PAYLOAD_RATE = 1.0  # [Hz] while the arm moves
+_FRICTION_RATE = 50.0  # [Hz]
+_SUPPORT_RATE = 10.0  # [Hz]
+_PAYLOAD_RATE = 1.0  # [Hz] while the arm moves
 _LONGEST_GAP = 1.0  # [s] between stamps; what is longer is a jump of the clock and measured by the machine's
 _WAITING = DRIVER_QOS.depth  # voltages at most that wait for their efforts: all that came before the first of these
 _SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
@@ -245,17 +211,11 @@ class ArmEkfNode(Node):
         self._settings = self._config.settings(ArmSettings)
         with first_use(self.get_logger().info):
             use_filters(self._make_filter(), self._make_payload(), self._make_temperatures(), self._make_support())
-        self._support = self._make_support()
         self._lowest: Support | None = None  # since the last report
-        self._ekf, self._payload, self._temperatures = (
-            self._make_filter(),
-            self._make_payload(),
-            self._make_temperatures(),
-        )
-        self._feedforward = self._make_feedforward()
-        self._counts_before: Counter[str] = Counter()
+        self._counts_before: Counter[str] = Counter()  # of filters that have begun anew
         self._intended_starts = 1
-        self._belief, self._nis = self._ekf.state, np.nan
+        self._temperatures, self._feedforward = self._make_temperatures(), self._make_feedforward()
+        self._begin()
         self._intake = JointIntake(self._joints, self._robot.driver.wheel_joints)
         self._of_motors = JointIntake(self._joints, self._robot.driver.wheel_joints)
         self._of_wheels = JointIntake(self._robot.driver.wheel_joints, self._joints)
@@ -267,21 +227,19 @@ class ArmEkfNode(Node):
         self._unpaired = 0
         coulomb = np.array([friction.coulomb for friction in self._arm.friction])
         self._health = ArmHealth(self._joints, coulomb, self.resolve_topic_name("driver/joint_states"))
-        self._friction_limiter, self._support_limiter = RateLimiter(FRICTION_RATE), RateLimiter(SUPPORT_RATE)
-        self._payload_limiter = RateLimiter(PAYLOAD_RATE)
+        rates = _FRICTION_RATE, _SUPPORT_RATE, _PAYLOAD_RATE
+        self._friction_limiter, self._support_limiter, self._payload_limiter = map(RateLimiter, rates)
         self._effort = np.zeros(len(self._joints))
         self._last_stamp, self._last_taken = np.nan, 0.0
         self._limits = self._limits_now()
         self._config.on_change(self._retune)
-        self._out = _ArmPublishers(
-            self, self._robot, str(self._config["frame_prefix"]), str(self._config["base_frame"])
-        )
+        self._out = _ArmPublishers(self, self._robot, self._config["frame_prefix"], self._config["base_frame"])
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/tare", self._on_tare)
         listen_joints(self, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
         listen_joints(self, "arm_1/motor_voltage", self._on_voltage, DRIVER_QOS)
         listen_joints(self, "arm_1/motor_temperature", self._on_temperature, DRIVER_QOS)
-        self._reporter = _ArmReport(self.get_logger(), self._joints, self._robot)
+        self._reporter = _ArmReport(self.get_logger(), self._robot)
         Diagnostics(self, self._report)
         self.get_logger().info("ready")
 
@@ -300,22 +258,20 @@ class ArmEkfNode(Node):
         return FrictionFeedforward(self._arm, self._settings.smoothing_speed, self._settings.feedforward_share)
 
     def _make_temperatures(self) -> ArmTemperatures:
-        settings = self._settings
-        return ArmTemperatures(
-            self._robot.arm,
-            settings.first_temperature,
-            settings.heat,
-            settings.temperature_sensor,
-            settings.temperature_noise,
-        )
+        told = self._settings
+        sensor = told.temperature_sensor, told.temperature_noise
+        return ArmTemperatures(self._robot.arm, told.first_temperature, told.heat, *sensor)
+
+    def _begin(self) -> None:
+        """Filters of joints, payload and support that know nothing yet."""
+        self._ekf, self._payload, self._support = self._make_filter(), self._make_payload(), self._make_support()
+        self._belief, self._nis = self._ekf.state, np.nan
 
     def _begin_anew(self) -> None:
-        """Filters of joints and payload that know nothing yet; what was counted stays."""
+        """As `_begin`; what was counted stays."""
         self._counts_before.update(self._ekf.counts)
         self._intended_starts += self._ekf.counts["starts"] > 0
-        self._ekf, self._payload = self._make_filter(), self._make_payload()
-        self._support = self._make_support()
-        self._belief, self._nis = self._ekf.state, np.nan
+        self._begin()
 
     def _retune(self) -> None:
         before, self._settings = self._settings, self._config.settings(ArmSettings)
@@ -330,20 +286,15 @@ class ArmEkfNode(Node):
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._begin_anew()
         self._health.forget_signs()
-        response.success = True
-        response.message = (
-            "joints, payload and checks of signs begin anew; temperatures stay, for motors do not cool by it"
-        )
-        return response
+        text = "joints, payload and checks of signs begin anew; temperatures stay, for motors do not cool by it"
+        return answer(response, True, text)
 
     def _on_tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success = self._payload.tare()
-        response.message = (
-            "the gripper counts as empty now: what was felt so far is taken for errors of the model"
-            if response.success
-            else "nothing was felt yet: swing the empty arm both ways with its forearm level, then call again"
-        )
-        return response
+        if self._payload.tare():
+            text = "the gripper counts as empty now: what was felt so far is taken for errors of the model"
+            return answer(response, True, text)
+        text = "nothing was felt yet: swing the empty arm both ways with its forearm level, then call again"
+        return answer(response, False, text)
 
     def _on_joint_states(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
         now = time.monotonic()
@@ -353,11 +304,9 @@ class ArmEkfNode(Node):
             angles, speeds = self._wheel_signs[0] * wheels.position, self._wheel_signs[1] * wheels.velocity
             self._support.take_wheels(stamp, angles, speeds)
         reading = self._intake.take(stamp, names, position, velocity, effort)
-        if reading is None:
+        if reading is None or not self._ekf.predict(stamp, reading.effort):
             return
-        if not self._ekf.predict(stamp, reading.effort):
-            return
-        self._health.hear(reading, now, 1e-9 * self.get_clock().now().nanoseconds)
+        self._health.hear(reading, now, node_time(self))
         innovation = self._ekf.update(reading.position)
         if innovation.count:
             share = innovation.nis / innovation.count
@@ -411,7 +360,7 @@ class ArmEkfNode(Node):
 
     def _publish(self, belief: ArmBelief) -> None:
         stamp = belief.stamp
-        self._out.estimated.publish(stamp, belief.position, belief.speed, self._effort)
+        self._out.estimated.publish(stamp, position=belief.position, velocity=belief.speed, effort=self._effort)
         if self._friction_limiter.due(stamp):
             self._out.friction.publish(stamp, effort=belief.friction_torque)
             self._out.feedforward.publish(stamp, effort=self._feedforward.torque(belief.speed))
@@ -420,10 +369,10 @@ class ArmEkfNode(Node):
         self._support.take_arm(stamp, belief.speed)
         if self._support_limiter.due(stamp):
             self._support.carry(self._payload.state)
-            found = self._support.support(stamp, belief.position, belief.speed)
-            if self._lowest is None or found.margin < self._lowest.margin:
-                self._lowest = found
-            self._out.publish_support(stamp, found)
+            support = self._support.support(stamp, belief.position, belief.speed)
+            if self._lowest is None or support.margin < self._lowest.margin:
+                self._lowest = support
+            self._out.publish_support(stamp, support)
 
     def _report(self) -> dict[str, Status]:
         now = time.monotonic()
@@ -440,13 +389,12 @@ class ArmEkfNode(Node):
         load = self._arm.tree.gravity_forces(belief.position) if known else np.full(len(self._joints), np.nan)
         findings = self._health.findings(now, load, self._intake.names)
         lowest, self._lowest = self._lowest, None
+        report, temperatures = self._reporter, self._temperatures.state
         return {
-            "joints": self._reporter.joints(findings, counts, belief, self._nis),
-            "temperatures": self._reporter.temperatures(
-                self._temperatures.state, self._limits, self._settings.hot_margin
-            ),
-            "payload": self._reporter.payload(self._payload.state),
-            "support": self._reporter.support(lowest, self._settings.low_support),
+            "joints": report.joints(findings, counts, belief, self._nis),
+            "temperatures": report.temperatures(temperatures, self._limits, self._settings.hot_margin),
+            "payload": report.payload(self._payload.state),
+            "support": report.support(lowest, self._settings.low_support),
         }
 
 

@@ -11,8 +11,8 @@ import argparse
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -22,12 +22,13 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import TrajectoryError, YoubotDynamicsError
+from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion, from_here
+from youbot_dynamics.nodes._player import LOOK, Player, play_once
 from youbot_dynamics.nodes.driver_messages import values_of
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, acknowledged, init, parse
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, acknowledged, parse
 from youbot_dynamics.nodes.stop_flag import StopFlag
 
 TOPIC = "arm_1/arm_controller/joint_trajectory"
@@ -35,80 +36,52 @@ ACTION = "arm_1/arm_controller/follow_joint_trajectory"
 _ANSWER = 1.0  # [s] a server has to answer when the arm is stopped
 
 
-class _ArmInterface(Protocol):
-    """How a trajectory gets to the arm."""
-
-    name: str
-
-    def ready(self) -> bool:
-        """Whether somebody takes trajectories."""
-
-    def send(self, trajectory: JointTrajectory) -> None:
-        """Send the arm off."""
-
-    def problem(self) -> str:
-        """Why it was not carried out; empty while nothing is wrong."""
-
-    def stop(self) -> str:
-        """Stop the arm; what went wrong with that, or nothing."""
-
-
-class _TopicInterface:
-    """By a message; an empty one stops the arm.
-
-    Args:
-        node: that publishes.
-    """
+class TopicInterface:
+    """To the arm by a message; an empty one stops it."""
 
     def __init__(self, node: Node) -> None:
         self._publisher = node.create_publisher(JointTrajectory, TOPIC, COMMAND_QOS)
         self.name = f"topic {self._publisher.topic_name}"
 
     def ready(self) -> bool:
-        """Whether somebody subscribes."""
+        """Whether somebody takes trajectories."""
         return self._publisher.get_subscription_count() > 0
 
     def send(self, trajectory: JointTrajectory) -> None:
-        """Publish it."""
+        """Send the arm off."""
         self._publisher.publish(trajectory)
 
     def problem(self) -> str:
-        """Nothing: a topic has no answer."""
+        """Why it was not carried out: a topic has no answer."""
         return ""
 
     def stop(self) -> str:
-        """Publish an empty trajectory and wait until it has arrived."""
+        """Stop the arm, and wait until that has arrived; what went wrong with it, or nothing."""
         self._publisher.publish(JointTrajectory())
-        return "" if acknowledged([self._publisher]) else "nobody confirmed the trajectory that stops the arm"
+        return "" if acknowledged(self._publisher) else "nobody confirmed the trajectory that stops the arm"
 
 
 class ActionInterface:
-    """By a goal of FollowJointTrajectory; cancelling it stops the arm.
+    """To the arm by a `client` of FollowJointTrajectory; cancelling its goal, which `make_goal` makes, stops it."""
 
-    Args:
-        node: that calls.
-        client: of the action.
-        goal: makes an empty goal.
-    """
-
-    def __init__(self, node: Node, client: Any, goal: Any) -> None:
-        self._node, self._client, self._make_goal = node, client, goal
+    def __init__(self, node: Node, client: Any, make_goal: Any) -> None:
+        self._node, self._client, self._make_goal = node, client, make_goal
         self._sent: Any = None
         self._result: Any = None
         self.name = f"action {node.resolve_topic_name(ACTION)}"
 
     def ready(self) -> bool:
-        """Whether there is a server."""
+        """Whether somebody takes trajectories."""
         return bool(self._client.server_is_ready())
 
     def send(self, trajectory: JointTrajectory) -> None:
-        """Send it as a goal; the answer is awaited by `problem`."""
+        """Send the arm off; the answer is awaited by `problem`."""
         goal = self._make_goal()
         goal.trajectory = trajectory
         self._sent, self._result = self._client.send_goal_async(goal), None
 
     def problem(self) -> str:
-        """Whether the goal was rejected, or ended without success."""
+        """Why it was not carried out; empty while nothing is wrong."""
         if self._sent is None or not self._sent.done():
             return ""
         handle = self._sent.result()
@@ -125,7 +98,7 @@ class ActionInterface:
         return f"the goal ended with error {result.error_code}{f': {told}' if told else ''}"
 
     def stop(self) -> str:
-        """Cancel the goal, and wait for the answer; not for the end: the youBot's driver never tells that."""
+        """Stop the arm, and wait for the answer, not for the end: the youBot's driver never tells that."""
         if self._sent is None:
             return ""
         deadline = time.monotonic() + _ANSWER
@@ -144,9 +117,9 @@ class ActionInterface:
             rclpy.spin_once(self._node, timeout_sec=0.02)
 
 
-def _interfaces_of(node: Node) -> tuple[_ArmInterface, ...]:
+def _interfaces_of(node: Node) -> tuple[ActionInterface | TopicInterface, ...]:
     """Ways this machine has the packages for, the better one first."""
-    topic = _TopicInterface(node)
+    topic = TopicInterface(node)
     if importlib.util.find_spec("control_msgs") is None:
         return (topic,)
     from control_msgs.action import FollowJointTrajectory
@@ -156,14 +129,13 @@ def _interfaces_of(node: Node) -> tuple[_ArmInterface, ...]:
     return ActionInterface(node, client, FollowJointTrajectory.Goal), topic
 
 
-_LOOK = 10.0  # [s] to find the arm and who takes trajectories
 _GRACE = 1.0  # [s] for an action server beside a topic: it is found later, and answers
 _ASTRAY = 0.3  # [rad] from where it should be
 _TOO_LONG = 1.0  # [s] astray before it is stopped
 _SETTLE = 0.5  # [s] after the end
 
 
-class ArmPlayer(Node):
+class ArmPlayer(Player):
     """Plays one trajectory of the arm, and stops it where the arm does not follow."""
 
     def __init__(self) -> None:
@@ -171,12 +143,17 @@ class ArmPlayer(Node):
         self.robot = NodeParameters(self, ()).robot()
         self.position: Vector | None = None
         self._interfaces = _interfaces_of(self)
-        self._used: _ArmInterface | None = None
+        self._used: ActionInterface | TopicInterface | None = None
         listen(self, JointState, "driver/joint_states", self._on_states, DRIVER_QOS)
 
     def _on_states(self, message: JointState) -> None:
         found = values_of(message, message.position, self.robot.driver.arm_joints)
         self.position = self.position if found is None else found
+
+    def motion(self, given: argparse.Namespace) -> ArmExcitation:
+        """The recommended excitation."""
+        print("choosing the motion", file=sys.stderr)
+        return arm_motion(self.robot, given.duration)
 
     def play(self, motion: ArmExcitation, flag: StopFlag) -> bool:
         """Go to its start slowly, then along it; False if a signal came first.
@@ -184,14 +161,14 @@ class ArmPlayer(Node):
         Raises:
             TrajectoryError: no arm, nobody who takes trajectories, a refusal, or an arm that does not follow.
         """
-        if not self._wait(lambda: self.position is not None, _LOOK, flag) and not flag.set:
+        if not self.wait(lambda: self.position is not None, LOOK, flag) and not flag.set:
             raise TrajectoryError(
                 f"topic {self.resolve_topic_name('driver/joint_states')}",
                 got="no states of the arm",
                 remedy="start the robot first: youbot bringup --robot mock",
             )
         interface = self._find_interface(flag)
-        if flag.set or self.position is None or interface is None:
+        if self.position is None or interface is None:
             return False
         fastest = [limit.velocity for limit in self.robot.arm.model().tree.limits]
         whole = from_here(motion, self.position, fastest)
@@ -215,18 +192,14 @@ class ArmPlayer(Node):
                 )
         return not flag.set
 
-    def _wait(self, condition: Callable[[], bool], timeout: float, flag: StopFlag) -> bool:
-        deadline = time.monotonic() + timeout
-        while not condition() and time.monotonic() < deadline and not flag.set:
-            rclpy.spin_once(self, timeout_sec=0.05)
-        return condition()
-
-    def _find_interface(self, flag: StopFlag) -> _ArmInterface | None:
+    def _find_interface(self, flag: StopFlag) -> ActionInterface | TopicInterface | None:
         """Best interface that somebody takes trajectories by; None after a signal."""
-        self._wait(lambda: any(interface.ready() for interface in self._interfaces), _LOOK, flag)
-        self._wait(self._interfaces[0].ready, _GRACE, flag)
+        self.wait(lambda: any(interface.ready() for interface in self._interfaces), LOOK, flag)
+        self.wait(self._interfaces[0].ready, _GRACE, flag)
+        if flag.set:
+            return None
         interface = next((interface for interface in self._interfaces if interface.ready()), None)
-        if interface is None and not flag.set:
+        if interface is None:
             lacks = "" if len(self._interfaces) > 1 else "control_msgs is not installed, so the action was not tried; "
             raise TrajectoryError(
                 f"action {self.resolve_topic_name(ACTION)}, topic {self.resolve_topic_name(TOPIC)}",
@@ -258,26 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Move the arm once; exit code 0 when it went to the end."""
     parser = argparse.ArgumentParser(prog="arm_player", description="Move the arm along the recommended excitation.")
     parser.add_argument("--duration", type=float, default=60.0, help="of the excitation [s]")
-    given = parse(parser, arguments)
-    done = False
-    player: ArmPlayer | None = None
-    try:
-        flag = init()
-        player = ArmPlayer()
-        print("choosing the motion", file=sys.stderr)
-        done = player.play(arm_motion(player.robot, given.duration), flag)
-        print("followed to its end" if done else "stopped", file=sys.stderr)
-    except YoubotDynamicsError as problem:
-        print(f"error: {problem}", file=sys.stderr)
-    finally:
-        if player is not None and not done:
-            # Whatever went wrong here, the arm must not move on unwatched.
-            player.cancel()
-    if player is not None:
-        player.destroy_node()
-    if rclpy.ok():
-        rclpy.try_shutdown()
-    sys.exit(0 if done else 1)
+    play_once(ArmPlayer, parse(parser, arguments))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
@@ -19,10 +18,10 @@ from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes.driver_graph import COMMANDS, EVIDENCE, driver_on_cmd_vel, unheard_commands
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.local_socket import ControllerEnd, claim
-from youbot_dynamics.nodes.messages import joint_message, joint_positions, seconds, twist_vector
+from youbot_dynamics.nodes.messages import answer, joint_message, joint_positions, seconds, twist_vector
 from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes.rivals import LOOK, refuse_rivals
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, run
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, node_time, run, steady_timer
 from youbot_dynamics.nodes.topic_graph import EndsWatch
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.warm_up import first_use
@@ -82,9 +81,8 @@ class BaseController(Node):
         self.create_subscription(Twist, "trajectory_tracker/cmd_vel", self._on_tracker, COMMAND_QOS)
         self.create_service(SetBool, "~/enable", self._on_enable)
         self._diagnostics = Diagnostics(self, self._report)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(self._base.period, self._on_timer, clock=steady)
-        self.create_timer(_LOOK, self._look_around, clock=steady)
+        steady_timer(self, self._base.period, self._on_timer)
+        steady_timer(self, _LOOK, self._look_around)
 
     def _look_around(self) -> None:
         """Look for who was here first, for the guard, and for what `_judge` judges."""
@@ -132,7 +130,7 @@ class BaseController(Node):
     def _on_timer(self) -> None:
         self._line.beat(self._sent > 0)
         self._judge(self._unheard)
-        stamp = self._stamp()
+        stamp = node_time(self)
         command = self._base.step(time.monotonic(), stamp)
         if command is None:
             return
@@ -154,9 +152,6 @@ class BaseController(Node):
             self.get_logger().warning(f"roller phases are lost: {lost}; mean rows from now on")
             self._phases_lost = time.monotonic()
 
-    def _stamp(self) -> float:
-        return 1e-9 * self.get_clock().now().nanoseconds
-
     def _send(self, stamp: float, wheel_speeds: np.ndarray, rolling_speeds: np.ndarray) -> None:
         """Send wheel speeds (n,): to the driver for the rollers to come; wheel_commands are the mean ones."""
         self._output.send(rolling_speeds, stamp)
@@ -166,11 +161,9 @@ class BaseController(Node):
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self._wanted = request.data
         self._commander.enabled = self._wanted and not self._hindrance
-        response.success = self._commander.enabled == request.data
-        response.message = "commands are obeyed" if request.data else "braking, then holding zero"
-        if not response.success:
-            response.message = self._hindrance
-        return response
+        if self._commander.enabled != request.data:
+            return answer(response, False, self._hindrance)
+        return answer(response, True, "commands are obeyed" if request.data else "braking, then holding zero")
 
     def _report(self) -> dict[str, Status]:
         now = time.monotonic()
@@ -211,8 +204,8 @@ class BaseController(Node):
         if self._sent == 0:
             return
         rest = np.zeros(len(self._robot.driver.wheel_joints))
-        self._send(self._stamp(), rest, rest)
-        if not acknowledged([self._output.publisher]):
+        self._send(node_time(self), rest, rest)
+        if not acknowledged(self._output.publisher):
             self.get_logger().error("nobody confirmed the last zero command: is the driver still alive?")
         else:
             self._line.part()

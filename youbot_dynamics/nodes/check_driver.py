@@ -31,7 +31,7 @@ from youbot_dynamics.nodes.driver_graph import WATCHED, judge_graph
 from youbot_dynamics.nodes.listening import listen, listen_joints
 from youbot_dynamics.nodes.messages import stamped_twist
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import DRIVER_QOS, init, make_executor, run
+from youbot_dynamics.nodes.runtime import DRIVER_QOS, init, make_executor, node_time, run
 from youbot_dynamics.nodes.topic_graph import EndsWatch, TopicEnds
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import doubled
@@ -86,7 +86,7 @@ class CheckDriver(Node):
         Diagnostics(self, self._report)
 
     def _times(self, stamp: float) -> tuple[float, float, float]:
-        return stamp, 1e-9 * self.get_clock().now().nanoseconds, time.monotonic()
+        return stamp, node_time(self), time.monotonic()
 
     def _on_joints(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
         times = self._times(stamp)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+
+from youbot_dynamics.nodes.runtime import steady_timer
 
 OK = DiagnosticStatus.OK
 WARN = DiagnosticStatus.WARN
@@ -61,7 +62,7 @@ class Diagnostics:
         self._report = report
         # Global on purpose: aggregators listen there whatever the namespace.
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        node.create_timer(_PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, _PERIOD, self.publish)
 
     def publish(self) -> None:
         """Publish now."""

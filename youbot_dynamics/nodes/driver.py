@@ -54,4 +54,4 @@ class DriverOutput:
     def stop(self, stamp: float) -> bool:
         """Send zero and wait until it has arrived; False where nobody confirms it."""
         self.send(np.zeros(4), stamp)
-        return acknowledged([self.publisher])
+        return acknowledged(self.publisher)

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
@@ -18,9 +17,10 @@ from youbot_dynamics.errors import RecordingError, YoubotDynamicsError, printabl
 from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes.messages import answer
 from youbot_dynamics.nodes.parameters import NodeParameters
 from youbot_dynamics.nodes.processes import start, stop
-from youbot_dynamics.nodes.runtime import LATCHED_QOS, run
+from youbot_dynamics.nodes.runtime import LATCHED_QOS, run, steady_timer
 from youbot_dynamics.nodes.topic_recorder import TopicRecorder
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Parameter
@@ -91,9 +91,8 @@ class IdentificationNode(Node):
         for name, callback in (("start", self._on_start), ("stop", self._on_stop), ("fit", self._on_fit)):
             self.create_service(Trigger, f"~/{name}", callback)
         Diagnostics(self, lambda: {"identification": self._status})
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(_LOOK, self._watch, clock=steady)
-        self.create_timer(1.0, self._flush, clock=steady)
+        steady_timer(self, _LOOK, self._watch)
+        steady_timer(self, 1.0, self._flush)
 
     def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
         if self._writer is None:
@@ -127,12 +126,9 @@ class IdentificationNode(Node):
         if self._writer.size >= 1e6 * self._config["max_bag_size"]:
             self._end_early(WARN, f"max_bag_size of {self._config['max_bag_size']:g} MB reached")
 
-    def _robot_values(self) -> dict:
-        return {n: v for n, v in self._config.values.items() if n.split(".")[0] == PREFIX}
-
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._writer is not None:
-            return _answer(response, False, f"recording into {self._bag} already: call ~/stop first")
+            return answer(response, False, f"recording into {self._bag} already: call ~/stop first")
         folder = Path(self._config["output_folder"]).expanduser().absolute()
         name = time.strftime("recording_%Y%m%d_%H%M%S")
         # Twice within a second is no reason to refuse.
@@ -140,16 +136,16 @@ class IdentificationNode(Node):
         metadata = {
             "robot_id": str(self._config[f"{PREFIX}.robot_id"]),
             "youbot_dynamics": __version__,
-            "parameters": json.dumps(self._robot_values()),
+            "parameters": json.dumps(self._config.below(PREFIX)),
         }
         try:
             self._writer = BagWriter(bag, metadata)
         except YoubotDynamicsError as problem:
-            return _answer(response, False, str(problem))
+            return answer(response, False, str(problem))
         self._bag, self._count = bag, 0
         self._listen()
         self._status = Status(OK, f"recording into {bag}")
-        return _answer(response, True, f"recording into {bag}")
+        return answer(response, True, f"recording into {bag}")
 
     def _listen(self) -> None:
         """Subscribe anew, and wait until publishers know of it; what they send meanwhile is not kept."""
@@ -162,10 +158,10 @@ class IdentificationNode(Node):
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._writer is None:
-            return _answer(response, False, "not recording: call ~/start first")
+            return answer(response, False, "not recording: call ~/start first")
         problem, text = self._close(), f"recorded {self._count} messages into {self._bag}"
         self._status = Status(ERROR if problem else OK, f"{problem or text}: call ~/fit")
-        return _answer(response, not problem, problem or text)
+        return answer(response, not problem, problem or text)
 
     def _close(self) -> str:
         """Finish the bag, if there is one; what the disk has against it."""
@@ -180,21 +176,21 @@ class IdentificationNode(Node):
 
     def _on_fit(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._child is not None:
-            return _answer(response, False, "a fit is running already: wait for ~/result")
+            return answer(response, False, "a fit is running already: wait for ~/result")
         if self._writer is not None or self._bag is None:
             remedy = "call ~/stop first" if self._writer is not None else "call ~/start, drive, ~/stop first"
-            return _answer(response, False, f"nothing recorded to the end: {remedy}")
+            return answer(response, False, f"nothing recorded to the end: {remedy}")
         out = self._fit_folder = self._bag.with_name(self._bag.name.replace("recording", "fit"))
         try:
             out.mkdir(parents=True, exist_ok=True)
             robot = out / "robot.yaml"
-            write_parameters(robot, "/**", self._robot_values(), ["The robot as it was when this was fitted."])
+            write_parameters(robot, "/**", self._config.below(PREFIX), ["The robot as it was when this was fitted."])
             with place_to_write(out / "fit.log").open("wb") as log:
                 self._child = start(self._command(robot, out), output=log.fileno())
         except (OSError, YoubotDynamicsError) as problem:
-            return _answer(response, False, f"{out}: {getattr(problem, 'strerror', problem)}")
+            return answer(response, False, f"{out}: {getattr(problem, 'strerror', problem)}")
         self._status = Status(OK, f"fitting {self._bag}")
-        return _answer(response, True, f"fitting; the result goes to {out} and to ~/result")
+        return answer(response, True, f"fitting; the result goes to {out} and to ~/result")
 
     def _command(self, robot: Path, out: Path) -> list[str]:
         words = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify", str(self._bag)]
@@ -254,11 +250,6 @@ class IdentificationNode(Node):
         self._close()
         if self._child is not None:
             stop(self._child)
-
-
-def _answer(response: Trigger.Response, success: bool, message: str) -> Trigger.Response:
-    response.success, response.message = success, message
-    return response
 
 
 def main() -> None:

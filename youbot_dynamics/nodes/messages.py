@@ -6,6 +6,7 @@ import struct
 from array import array
 from collections.abc import Iterable, Sequence
 from math import cos, isfinite, nan, sin
+from typing import TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -17,10 +18,18 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.kinematics.planar import yaw_of_quaternion
 from youbot_dynamics.robot import doubled
 
+Answer = TypeVar("Answer")  # of a service: Trigger.Response, SetBool.Response
+
 # Variance of what a planar base does not do: z, roll, pitch.
 _PLANAR_COVARIANCE = 1e-6 * np.eye(6).ravel()
 _SHORTEST_ODOMETRY = 4 + 8 + 2 * 8 + 8 * (7 + 36 + 6 + 36)  # [bytes], its frames without names
 _PLANAR_PLACES = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
+
+
+def answer(response: Answer, success: bool, message: str) -> Answer:
+    """Fill in the answer of a service."""
+    response.success, response.message = success, message  # type: ignore[attr-defined]
+    return response
 
 
 def seconds(stamp: Time) -> float:
@@ -115,16 +124,9 @@ def odometry_message(
     pose_covariance: Vector | None = None,
     twist_covariance: Vector | None = None,
 ) -> Odometry:
-    """Odometry of a planar base.
+    """Odometry of a planar base: pose (3,) x, y, yaw in `frame`, twist (3,) in `child`, at a stamp [s].
 
-    Args:
-        stamp: [s].
-        frame: of the pose.
-        child: of the twist.
-        pose: (3,) x, y, yaw.
-        twist: (3,) in the child frame.
-        pose_covariance: (3, 3) of x, y, yaw; None leaves the message's zeros ("unknown").
-        twist_covariance: (3, 3) of vx, vy, wz; None as above.
+    Covariances (3, 3) are of these; None leaves the message's zeros ("unknown").
     """
     message = Odometry()
     message.header.stamp = to_time(stamp)

@@ -21,10 +21,10 @@ from youbot_dynamics.nodes._mock_arm import ArmTopics
 from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.driver_messages import report_message, values_of
 from youbot_dynamics.nodes.local_socket import claim
-from youbot_dynamics.nodes.messages import odometry_message, to_time, twist_vector
+from youbot_dynamics.nodes.messages import answer, odometry_message, to_time, twist_vector
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.rivals import LOOK, refuse_rivals
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, run
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, node_time, run, steady_timer
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.faults import ARM, BASE, KINDS, ODOMETRY, parse_faults
@@ -47,16 +47,13 @@ class _MachineTime:
 
     def shift(self) -> float:
         """From the plant's time to that of the stamps [s]."""
-        return 1e-9 * self._node.get_clock().now().nanoseconds - time.monotonic()
+        return node_time(self._node) - time.monotonic()
 
 
 class _OwnTime:
     """The plant is the clock: whole periods of its loop, as many a second as asked for, or as it can.
 
-    Args:
-        node: that publishes /clock.
-        period: of the loop, in simulated time [s].
-        factor: simulated time over real time.
+    `period` is that of the loop in simulated time [s], `factor` simulated over real time.
     """
 
     def __init__(self, node: Node, period: float, factor: float) -> None:
@@ -85,11 +82,7 @@ class _OwnTime:
 
 
 class Bursts:
-    """Tells when a count begins to grow after a pause: one line in the terminal for each burst.
-
-    Args:
-        pause: without growth, between two bursts [s].
-    """
+    """Tells when a count begins to grow after a pause [s] without growth: one line in the terminal for each burst."""
 
     def __init__(self, pause: float) -> None:
         self._pause = pause
@@ -109,7 +102,7 @@ if TYPE_CHECKING:
     from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
     from youbot_dynamics.simulation.robot_driver import RobotDriver
 
-TRUTH = "truth"  # prefix of the plant's hidden parameters
+_TRUTH = "truth"  # prefix of the plant's hidden parameters
 TABLE = (
     Parameter(
         "seed",
@@ -215,15 +208,12 @@ class MockYoubot(Node):
         if factor != 1.0 and not self._config["publish_clock"]:
             raise ParameterError("parameter real_time_factor", got=f"{factor:g}", remedy="set publish_clock too")
         if self._config["viewer"] and self._config["plant"] != "mujoco":
-            raise ParameterError(
-                "parameter viewer", got="true", expected="plant mujoco", remedy="the twin has no window"
-            )
+            remedy = "the twin has no window"
+            raise ParameterError("parameter viewer", got="true", expected="plant mujoco", remedy=remedy)
         with first_use(self.get_logger().info):
             use_driver(self._make_driver(0.0))
-        if self._config["publish_clock"]:
-            self._time: _MachineTime | _OwnTime = _OwnTime(self, 1.0 / RATE, factor)
-        else:
-            self._time = _MachineTime(self)
+        own_time = self._config["publish_clock"]
+        self._time = _OwnTime(self, 1.0 / RATE, factor) if own_time else _MachineTime(self)
         self._driver = self._make_driver(self._time.now())
         self._show()
         refuse_rivals(self, "driver/joint_states", ("driver/odom",), until=look_until)
@@ -244,7 +234,7 @@ class MockYoubot(Node):
         self.create_service(Empty, "base/switchOnMotors", lambda q, a: self._switch(True, a))
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._diagnostics = Diagnostics(self, self._report)
-        self.create_timer(1.0 / (RATE * factor), self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, 1.0 / (RATE * factor), self._on_timer)
         self.get_logger().info("ready")
 
     def _make_driver(self, start: float) -> RobotDriver:
@@ -261,7 +251,7 @@ class MockYoubot(Node):
         from youbot_dynamics.simulation.youbot import Youbot
 
         seed = self._config["seed"]
-        spreads = {n: v for n, v in self._config.values.items() if n.split(".")[0] == TRUTH}
+        spreads = self._config.below(_TRUTH)
         # Of its sheets, not as identified: what is found out about a robot must not change it.
         sheets = load_robot()
         base, arm = draw_truth(spreads, seed), draw_arm_truth(spreads, seed)
@@ -301,8 +291,8 @@ class MockYoubot(Node):
         speeds = values_of(message, message.velocity, self._robot.driver.wheel_joints)
         if speeds is None:
             self._driver.skip("driver/wheel_velocity_command lacks joints or values")
-            return
-        self._driver.command_wheels(speeds, self._time.now())
+        else:
+            self._driver.command_wheels(speeds, self._time.now())
 
     def _switch(self, on: bool, response: Empty.Response) -> Empty.Response:
         self._driver.switch_base(on)
@@ -313,9 +303,7 @@ class MockYoubot(Node):
         if self._arm is not None:
             self._arm.begin_anew()
         self._show()
-        response.success = True
-        response.message = "the robot stands at the origin, its arm folded; its faults begin anew"
-        return response
+        return answer(response, True, "the robot stands at the origin, its arm folded; its faults begin anew")
 
     def _on_timer(self) -> None:
         self._driver.advance(self._time.next())

@@ -22,7 +22,7 @@ from youbot_dynamics.estimation.odometry import (
 )
 from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.listening import listen
-from youbot_dynamics.nodes.messages import joint_positions, odometry_message, seconds, twice
+from youbot_dynamics.nodes.messages import answer, joint_positions, odometry_message, seconds, twice
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import DRIVER_QOS, STATE_QOS, TF_QOS, run
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
@@ -137,15 +137,8 @@ class OdometryNode(Node):
                         channel[k] *= self._velocity_sign[wheel]
 
     def _publish(self, state: OdometryState) -> None:
-        message = odometry_message(
-            state.stamp,
-            self._frame,
-            self._child,
-            state.pose,
-            state.twist,
-            state.covariance,
-            state.twist_covariance,
-        )
+        known = state.pose, state.twist, state.covariance, state.twist_covariance
+        message = odometry_message(state.stamp, self._frame, self._child, *known)
         self._odom.publish(message)
         if self._tf is not None:
             transform = TransformStamped(header=message.header, child_frame_id=self._child)
@@ -156,13 +149,10 @@ class OdometryNode(Node):
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if time.monotonic() - self._last_tracking < _SILENCE:
-            response.success = False
-            response.message = "a trajectory is being followed: cancel it first (trajectory_tracker/cancel)"
-            return response
+            text = "a trajectory is being followed: cancel it first (trajectory_tracker/cancel)"
+            return answer(response, False, text)
         self._estimator.odometry.reset()
-        response.success = True
-        response.message = f"the base is at the origin of {self._frame}"
-        return response
+        return answer(response, True, f"the base is at the origin of {self._frame}")
 
     def _report(self) -> dict[str, Status]:
         return {"wheels": self._wheels_status(), "pattern": self._pattern_status()}

@@ -38,11 +38,7 @@ STAMPED_CMD_VEL = Parameter(
 
 
 class NodeParameters:
-    """Parameters of one node, always valid and at hand as plain values.
-
-    Args:
-        node: the node that owns them.
-        table: its own parameters; the robot's facts are added.
+    """Parameters of one node, its own `table` and the robot's facts: always valid and at hand as plain values.
 
     Raises:
         ParameterError: an override outside the table, of the wrong type or out of range.
@@ -57,7 +53,8 @@ class NodeParameters:
         for name, parameter in self._table.items():
             value = overrides[name].value if name in overrides else parameter.default
             self.values[name] = parameter.check(value)
-            node.declare_parameter(name, _plain(parameter.default), _descriptor(parameter))
+            default: Any = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
+            node.declare_parameter(name, default, _descriptor(parameter))
         self._simulated = node.get_parameter("use_sim_time").value
         self._changed: list[Callable[[], None]] = []
         node.add_on_set_parameters_callback(self._check)
@@ -67,9 +64,13 @@ class NodeParameters:
         """Value of a parameter by its dotted name."""
         return self.values[name]
 
+    def below(self, prefix: str) -> dict[str, Value]:
+        """Values of the parameters whose names begin with a prefix and a dot."""
+        return {name: value for name, value in self.values.items() if name.startswith(f"{prefix}.")}
+
     def robot(self) -> Robot:
         """The robot these parameters describe."""
-        return robot_from_values({name: value for name, value in self.values.items() if name.split(".")[0] == PREFIX})
+        return robot_from_values(self.below(PREFIX))
 
     def settings(self, kind: type) -> Any:
         """Dataclass of settings filled from the parameters of the same names."""
@@ -104,10 +105,6 @@ class NodeParameters:
             rebuild()
 
 
-def _plain(value: Value) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:
     unit = f" [{parameter.unit}]" if parameter.unit else ""
     choices = f" One of {', '.join(parameter.choices)}." if parameter.choices else ""
@@ -120,7 +117,6 @@ def _descriptor(parameter: Parameter) -> ParameterDescriptor:
         if isinstance(parameter.default, float):
             descriptor.floating_point_range = [FloatingPointRange(from_value=parameter.low, to_value=parameter.high)]
         elif isinstance(parameter.default, int):
-            descriptor.integer_range = [
-                IntegerRange(from_value=int(parameter.low), to_value=int(parameter.high), step=1)
-            ]
+            low, high = int(parameter.low), int(parameter.high)
+            descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=1)]
     return descriptor

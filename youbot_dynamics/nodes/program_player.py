@@ -13,22 +13,15 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Transform
 from rclpy.duration import Duration
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
 from youbot_dynamics.control.trajectory import Program, TrajectoryLimits, read_program
-from youbot_dynamics.errors import ProgramError, TrajectoryError, YoubotDynamicsError
+from youbot_dynamics.errors import ProgramError, TrajectoryError
 from youbot_dynamics.identification.excitation import BASE, base_program
+from youbot_dynamics.nodes._player import LOOK, Player, play_once
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.runtime import (
-    LATCHED_QOS,
-    STATE_QOS,
-    acknowledged,
-    init,
-    leave_imports_out_of_collection,
-    parse,
-)
+from youbot_dynamics.nodes.runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
 from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.nodes.trajectory_message import REFUSED_STAMP
 from youbot_dynamics.parameters import settings_table
@@ -36,21 +29,19 @@ from youbot_dynamics.resources import program_path
 
 _SLOWEST = 1000.0  # times slower than written
 _LISTEN = 0.4  # [s] to hear whether a trajectory is being followed
-_LOOK = 10.0  # [s] to find a tracker
 _LEAD = 1.2  # [s] between sending and start: longer than any delay that can be previewed
 _ACCEPT = 2.0  # [s] for it to begin
 _QUIET = 1.0  # [s] without a tracking error after which it has ended
 
 
-class ProgramPlayer(Node):
+class ProgramPlayer(Player):
     """Plays one program on the trajectory tracker."""
 
     def __init__(self) -> None:
         super().__init__("program_player")
         self.config = NodeParameters(self, (*FRAME_TABLE, *settings_table(TrajectoryLimits)))
         self._last_error = float("-inf")
-        self._sent = self._refused = ""
-        self._followed_by_other = False
+        self._sent = self._refused = ""  # stamp of what was sent, and why it was refused
         # Latched, so that a recorder which DDS connects late still gets it.
         self._trajectory = self.create_publisher(MultiDOFJointTrajectory, "trajectory", LATCHED_QOS)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_error, STATE_QOS)
@@ -66,6 +57,27 @@ class ProgramPlayer(Node):
     def _on_error(self, message: JointState) -> None:
         self._last_error = time.monotonic()
 
+    def motion(self, given: argparse.Namespace) -> Program:
+        """Program of a file, one that comes with the package, or the recommended excitation.
+
+        Raises:
+            ProgramError: no such program, a malformed or too fast one, or a time scale that is not positive.
+        """
+        robot = self.config.robot()
+        if given.program == BASE:
+            print("choosing the motion", file=sys.stderr)
+            program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
+        elif not 0.0 < given.time_scale <= _SLOWEST:
+            expected = f"more than 0, at most {_SLOWEST:g}"
+            raise ProgramError("--time-scale", got=f"{given.time_scale:g}", expected=expected)
+        else:
+            path = Path(given.program)
+            if not path.suffix and not path.exists() and path.name == given.program:
+                path = program_path(given.program)
+            program = read_program(path, given.dt).scaled(given.time_scale)
+        program.check(robot.base)
+        return program
+
     def play(self, program: Program, flag: StopFlag) -> bool:
         """Send the program and wait for its end; False if a signal came first.
 
@@ -75,7 +87,7 @@ class ProgramPlayer(Node):
         limits = self.config.settings(TrajectoryLimits)
         limits.check(points=len(program.twists) + 1, duration=program.duration)
         topic = self.resolve_topic_name("trajectory")
-        if not self._wait(self._connected, _LOOK, flag) and not flag.set:
+        if not self.wait(self._connected, LOOK, flag) and not flag.set:
             raise TrajectoryError(
                 f"topic {topic}",
                 got="no trajectory_tracker that listens and reaches a base_controller",
@@ -83,8 +95,7 @@ class ProgramPlayer(Node):
             )
         if flag.set:
             return False
-        if self._wait(lambda: self._last_error > 0.0, _LISTEN, flag):
-            self._followed_by_other = True
+        if self.wait(lambda: self._last_error > 0.0, _LISTEN, flag):
             raise TrajectoryError(
                 f"program {program.name}",
                 got="a trajectory that is being followed already",
@@ -95,7 +106,7 @@ class ProgramPlayer(Node):
         self._sent = f"{message.header.stamp.sec}.{message.header.stamp.nanosec:09d}"
         sent = time.monotonic()
         self._trajectory.publish(message)
-        self._wait(lambda: self._last_error > sent or bool(self._refused), _LEAD + _ACCEPT, flag)
+        self.wait(lambda: self._last_error > sent or bool(self._refused), _LEAD + _ACCEPT, flag)
         if self._refused:
             raise TrajectoryError(f"program {program.name}", got=self._refused)
         if self._last_error <= sent and not flag.set:
@@ -134,18 +145,11 @@ class ProgramPlayer(Node):
             and self.count_subscribers("trajectory_tracker/cmd_vel") > 0
         )
 
-    def _wait(self, condition, timeout: float, flag: StopFlag) -> bool:
-        deadline = time.monotonic() + timeout
-        while not condition() and time.monotonic() < deadline and not flag.set:
-            rclpy.spin_once(self, timeout_sec=0.05)
-        return condition()
-
     def cancel(self) -> None:
-        """Stop the tracker with an empty trajectory, unless it follows somebody else's."""
-        if self._followed_by_other:
-            return
-        self._trajectory.publish(MultiDOFJointTrajectory())
-        acknowledged([self._trajectory])
+        """Stop the tracker with an empty trajectory, if it was sent ours: it may follow somebody else's."""
+        if self._sent:
+            self._trajectory.publish(MultiDOFJointTrajectory())
+            acknowledged(self._trajectory)
 
     def _message(self, program: Program) -> MultiDOFJointTrajectory:
         _, base = self.config.frames()
@@ -165,20 +169,6 @@ class ProgramPlayer(Node):
         return message
 
 
-def find_program(name: str, dt: float, time_scale: float) -> Program:
-    """Program of a file, or one that comes with the package.
-
-    Raises:
-        ProgramError: no such program, a malformed one, or a time scale that is not positive.
-    """
-    if not 0.0 < time_scale <= _SLOWEST:
-        raise ProgramError("--time-scale", got=f"{time_scale:g}", expected=f"more than 0, at most {_SLOWEST:g}")
-    path = Path(name)
-    if not path.suffix and not path.exists() and path.name == name:
-        path = program_path(name)
-    return read_program(path, dt).scaled(time_scale)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Play one program; exit code 0 when it was followed to its end."""
     parser = argparse.ArgumentParser(prog="program_player", description=__doc__)
@@ -190,34 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower")
     parser.add_argument("--duration", type=float, default=60.0, help="of the excitation [s]")
     parser.add_argument("--room", type=float, default=1.0, help="farthest the excitation goes from the start [m]")
-    given = parse(parser, arguments)
-    done = False
-    player: ProgramPlayer | None = None
-    try:
-        program = None
-        if given.program != BASE:
-            program = find_program(given.program, given.dt, given.time_scale)
-        flag = init()
-        player = ProgramPlayer()
-        robot = player.config.robot()
-        if program is None:
-            print("choosing the motion", file=sys.stderr)
-            program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
-        leave_imports_out_of_collection()
-        program.check(robot.base)
-        done = player.play(program, flag)
-        print("followed to its end" if done else "stopped", file=sys.stderr)
-    except YoubotDynamicsError as problem:
-        print(f"error: {problem}", file=sys.stderr)
-    finally:
-        if player is not None and not done:
-            # Whatever went wrong here, the base must not drive on unwatched.
-            player.cancel()
-    if player is not None:
-        player.destroy_node()
-    if rclpy.ok():
-        rclpy.try_shutdown()
-    sys.exit(0 if done else 1)
+    play_once(ProgramPlayer, parse(parser, arguments))
 
 
 if __name__ == "__main__":

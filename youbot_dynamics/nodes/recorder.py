@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
@@ -18,7 +17,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from youbot_dynamics import __version__
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.nodes.local_socket import LOST, tell
-from youbot_dynamics.nodes.runtime import parse, run
+from youbot_dynamics.nodes.runtime import parse, run, steady_timer
 from youbot_dynamics.nodes.topic_recorder import TopicRecorder
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
@@ -46,7 +45,7 @@ class _RemoteParameters:
         self._client: AsyncParameterClient | None = None
         self._asked = "", ""
         self._foreign: set[tuple[str, str]] = set()
-        self._timer = node.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(node, _LOOK, self._look)
 
     def _look(self) -> None:
         if self._client is None:
@@ -98,7 +97,7 @@ class Recorder(Node):
         self._recorder = TopicRecorder(self, self._is_wanted, self._take)
         _RemoteParameters(self, ("base_controller", "odometry"), PREFIX, self._describe_robot)
         _RemoteParameters(self, ("trajectory_tracker",), "feedback", self._describe_tracker)
-        self.create_timer(1.0, self._flush, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, 1.0, lambda: self._write(self._writer.flush))
 
     def _is_wanted(self, topic: str) -> bool:
         if self._wanted:
@@ -108,12 +107,10 @@ class Recorder(Node):
 
     def _describe_robot(self, values: dict[str, object]) -> None:
         robot_id = str(values.get(f"{PREFIX}.robot_id", ""))
-        entries = {"robot_id": robot_id, "parameters": json.dumps(values)}
-        self._write(self._writer.describe, entries)
+        self._write(self._writer.describe, {"robot_id": robot_id, "parameters": json.dumps(values)})
 
     def _describe_tracker(self, values: dict[str, object]) -> None:
-        entries = {"feedback": json.dumps(values.get("feedback"))}
-        self._write(self._writer.describe, entries)
+        self._write(self._writer.describe, {"feedback": json.dumps(values.get("feedback"))})
 
     def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
         received = time.time_ns()
@@ -124,9 +121,6 @@ class Recorder(Node):
         self.counts[topic] += 1
         self._write(self._writer.write, topic, data, received)
 
-    def _flush(self) -> None:
-        self._write(self._writer.flush)
-
     def _write(self, write: Callable[..., None], *arguments: object) -> None:
         """Write something; where the disk refuses, `stop` says so: the executor calls errors faults of the program."""
         try:
@@ -134,10 +128,6 @@ class Recorder(Node):
         except RecordingError as problem:
             self._problem = problem
             signal.raise_signal(signal.SIGTERM)
-
-    def missing(self) -> list[str]:
-        """Named topics from which nothing came."""
-        return sorted(name for name in self._wanted if not self.counts.get(name))
 
     def stop(self) -> None:
         """Finish the bag and say what is in it.
@@ -152,9 +142,8 @@ class Recorder(Node):
         except RecordingError as problem:
             tell(self.get_namespace(), "recording", LOST, f"has ended: {problem}")
             raise
-        total = sum(self.counts.values())
-        self.get_logger().info(f"recorded {total} messages of {len(self.counts)} topics")
-        for name in self.missing():
+        self.get_logger().info(f"recorded {sum(self.counts.values())} messages of {len(self.counts)} topics")
+        for name in sorted(self._wanted - self.counts.keys()):
             self.get_logger().warning(f"nothing came on {name}: is it published, in this namespace and domain?")
 
 

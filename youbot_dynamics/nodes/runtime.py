@@ -12,17 +12,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import rclpy
+from rclpy import exceptions
+from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
-from rclpy.exceptions import (
-    InvalidParameterTypeException,
-    InvalidParameterValueException,
-    ParameterUninitializedException,
-)
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
 from rclpy.utilities import remove_ros_args
 
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError
@@ -33,7 +31,7 @@ try:
 except AttributeError:  # an rclpy without it
     EventsExecutor = None  # type: ignore[assignment,misc]
 
-ACKNOWLEDGE_TIME = 0.2  # [s] a last message may take
+_ACKNOWLEDGE = 0.2  # [s] a last message may take
 EXECUTOR = "YOUBOT_EXECUTOR"  # environment variable: events, the default, or single_threaded
 PRIORITY = "YOUBOT_PRIORITY"  # environment variable: real-time priority of the nodes that move the base
 _HELP = """
@@ -81,9 +79,10 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
         make_nodes: builds the nodes; called after rclpy is up.
         driving: these nodes move the base: they get the priority that YOUBOT_PRIORITY asks for.
     """
-    code = 0
     nodes: Sequence[Node] = ()
-    try:
+
+    def spin() -> None:
+        nonlocal nodes
         flag = init()
         with flag.at_once():
             nodes = make_nodes()
@@ -93,36 +92,35 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
         with make_executor(*nodes) as executor:
             while not flag.set:
                 executor.spin_once(timeout_sec=_WAKE)
-    except YoubotDynamicsError as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        code = 1
-    except (
-        InvalidParameterTypeException,
-        InvalidParameterValueException,
-        ParameterUninitializedException,
-    ) as problem:
-        print(f"error: {' '.join(str(problem).split())}", file=sys.stderr)
-        code = 1
-    except Exception:
-        traceback.print_exc()
-        code = 1
-    for node in nodes:
-        try:
-            if hasattr(node, "stop"):
-                node.stop()
-        except YoubotDynamicsError as problem:
-            print(f"error: {problem}", file=sys.stderr)
-            code = 1
-        except Exception:
-            traceback.print_exc()
-            code = 1
+
+    well = [_ends_well(spin)]
+    well += [_ends_well(node.stop) for node in nodes if hasattr(node, "stop")]
     # Fast DDS was seen to wait for ever in the end of a participant: what matters has been sent and written by now.
     faulthandler.dump_traceback_later(_END, exit=True, file=Path(os.devnull).open("w"))
     for node in nodes:
         node.destroy_node()
     rclpy.try_shutdown()
     ignore_signals()
-    sys.exit(code)
+    sys.exit(0 if all(well) else 1)
+
+
+def _ends_well(step: Callable[[], None]) -> bool:
+    """Take a step; where it fails say why, in one line for an error of the user's, by a traceback for ours."""
+    try:
+        step()
+    except YoubotDynamicsError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+    except (
+        exceptions.InvalidParameterTypeException,
+        exceptions.InvalidParameterValueException,
+        exceptions.ParameterUninitializedException,
+    ) as problem:
+        print(f"error: {' '.join(str(problem).split())}", file=sys.stderr)
+    except Exception:
+        traceback.print_exc()
+    else:
+        return True
+    return False
 
 
 def make_executor(*nodes: Node) -> EventsExecutor | SingleThreadedExecutor:
@@ -184,7 +182,16 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> a
     return given
 
 
-def acknowledged(publishers: Sequence[Publisher], timeout: float = ACKNOWLEDGE_TIME) -> bool:
-    """Wait until the last messages have arrived, `timeout` [s] at most for all; False where one has not."""
-    share = Duration(seconds=timeout / max(1, len(publishers)))
-    return all([publisher.wait_for_all_acked(share) for publisher in publishers])
+def acknowledged(publisher: Publisher) -> bool:
+    """Wait until the last message has arrived, 0.2 s at most; False where it has not."""
+    return publisher.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE))
+
+
+def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> Timer:
+    """Timer of a period [s] on the steady clock, which neither jumps nor stands still with a simulation."""
+    return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
+def node_time(node: Node) -> float:
+    """Time of a node's own clock [s], which stamps are compared with."""
+    return 1e-9 * node.get_clock().now().nanoseconds

@@ -18,7 +18,7 @@ from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Stat
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes.local_socket import LOST, GuardEnd
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection, make_executor
+from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection, make_executor, node_time
 from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
 from youbot_dynamics.parameters import Parameter
 
@@ -139,9 +139,8 @@ class StopBase(Node):
             time.sleep(_PAUSE)
         stopped = False
         for _ in range(_REPEATS):
-            stamp = 1e-9 * self.get_clock().now().nanoseconds
             listening = self._listening()
-            stopped = all([output.stop(stamp) for output in listening]) and bool(listening)
+            stopped = all([output.stop(node_time(self)) for output in listening]) and bool(listening)
             time.sleep(_PAUSE)
         return stopped
 

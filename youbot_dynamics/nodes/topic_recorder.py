@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
+from youbot_dynamics.nodes.runtime import steady_timer
 from youbot_dynamics.recording.mcap_writer import TopicQos
 from youbot_dynamics.recording.message_types import is_known
 
@@ -43,7 +43,7 @@ class TopicRecorder:
         self._counts: dict[str, int] = {}
         self._looks = 0
         self._discover()
-        self._timer = node.create_timer(_DISCOVERY, self._discover, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(node, _DISCOVERY, self._discover)
 
     def skip(self) -> None:
         """Drop what has come and was not passed on yet."""

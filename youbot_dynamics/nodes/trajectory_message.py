@@ -12,9 +12,7 @@ from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.kinematics.planar import yaws_of_quaternions
 
-# In the diagnostics of the tracker, for who sent a trajectory that was refused.
-REFUSED = "refused: "
-REFUSED_STAMP = "header_stamp"
+REFUSED_STAMP = "header_stamp"  # in the diagnostics of the tracker, for who sent a trajectory that was refused
 
 _LITTLE_ENDIAN = b"\x00\x01"  # plain CDR, as every ROS 2 middleware writes it on today's machines
 _PARTS = ("transforms", "velocities", "accelerations")

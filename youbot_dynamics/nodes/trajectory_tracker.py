@@ -7,7 +7,6 @@ import time
 import numpy as np
 from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -21,6 +20,7 @@ from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import (
+    answer,
     joint_message,
     joint_positions,
     pose_vector,
@@ -29,14 +29,8 @@ from youbot_dynamics.nodes.messages import (
     twist_vector,
 )
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, STAMPED_CMD_VEL, NodeParameters
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, run
-from youbot_dynamics.nodes.trajectory_message import (
-    REFUSED,
-    REFUSED_STAMP,
-    TrajectoryMessage,
-    read_trajectory,
-    stamp_text,
-)
+from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, node_time, run, steady_timer
+from youbot_dynamics.nodes.trajectory_message import REFUSED_STAMP, TrajectoryMessage, read_trajectory, stamp_text
 from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.warm_up import first_use, use_tracker
 
@@ -88,16 +82,13 @@ class TrajectoryTracker(Node):
         stamped = self._config["enable_stamped_cmd_vel"]
         listen(self, TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
         self._diagnostics = Diagnostics(self, lambda: {"trajectory": self._status.faded()})
-        self.create_timer(self._run.period, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, self._run.period, self._on_timer)
 
     def _settings(self) -> tuple[TrackerSettings, RunSettings]:
         return self._config.settings(TrackerSettings), self._config.settings(RunSettings)
 
     def _retune(self) -> None:
         self._run.tracker_settings, self._run.settings = self._settings()
-
-    def _now(self) -> float:
-        return 1e-9 * self.get_clock().now().nanoseconds
 
     def _on_odom(self, message: Odometry) -> None:
         stamp, pose = seconds(message.header.stamp), pose_vector(message.pose.pose)
@@ -121,9 +112,8 @@ class TrajectoryTracker(Node):
 
     def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         ended = self._run.end("cancelled")
-        response.success, response.message = True, ended or "nothing to cancel"
         self._ended(ended)
-        return response
+        return answer(response, True, ended or "nothing to cancel")
 
     def _on_trajectory(self, data: bytes) -> None:
         try:
@@ -133,7 +123,7 @@ class TrajectoryTracker(Node):
             else:
                 self._ended(self._run.end("an empty trajectory stopped it"))
         except TrajectoryError as problem:
-            self._status = Status(WARN, f"{REFUSED}{problem}", {REFUSED_STAMP: stamp_text(data)})
+            self._status = Status(WARN, f"refused: {problem}", {REFUSED_STAMP: stamp_text(data)})
             self.get_logger().error(self._status.message)
             self._diagnostics.publish()
 
@@ -153,7 +143,7 @@ class TrajectoryTracker(Node):
                 got=repr(message.frame),
                 expected=f"{self._child} (relative) or {self._frame} (absolute)",
             )
-        now = self._now()
+        now = node_time(self)
         start = message.stamp if message.stamp > 0.0 else self._run.earliest_start(now)
         self._config.settings(TrajectoryLimits).check(delay=start - now)
         self._run.accept(trajectory, start, now, relative=message.frame == self._child)
@@ -169,7 +159,7 @@ class TrajectoryTracker(Node):
         self._step(stamp + self._run.period)
 
     def _on_timer(self) -> None:
-        steady, now = time.monotonic(), self._now()
+        steady, now = time.monotonic(), node_time(self)
         self._ended(self._run.take_clock(steady, now))
         if steady - self._woken > 1.5 * self._run.period:
             self._step(now + self._run.period)
@@ -203,7 +193,7 @@ class TrajectoryTracker(Node):
         """Send zero if a trajectory was being followed."""
         if self._run.active:
             self._commands.publish(Twist())
-            acknowledged([self._commands])
+            acknowledged(self._commands)
 
 
 def main() -> None:

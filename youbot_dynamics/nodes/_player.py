@@ -1,0 +1,70 @@
+"""What the nodes share that play one motion and end: the base's by a tracker, the arm's by its driver."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import rclpy
+from rclpy.node import Node
+
+from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection
+from youbot_dynamics.nodes.stop_flag import StopFlag
+
+LOOK = 10.0  # [s] to find who takes the motion
+
+
+class Player(Node, ABC):
+    """Plays one motion."""
+
+    @abstractmethod
+    def motion(self, given: argparse.Namespace) -> Any:
+        """The motion that the options of the command line ask for."""
+
+    @abstractmethod
+    def play(self, motion: Any, flag: StopFlag) -> bool:
+        """Send the robot off and wait for the end; False if a signal came first.
+
+        Raises:
+            TrajectoryError: nobody who takes the motion, a refusal, or a motion that was not followed.
+        """
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Stop the robot, if it was sent off."""
+
+    def wait(self, condition: Callable[[], bool], timeout: float, flag: StopFlag) -> bool:
+        """Spin until a condition holds, for `timeout` [s] at most or to a signal; whether it holds."""
+        deadline = time.monotonic() + timeout
+        while not condition() and time.monotonic() < deadline and not flag.set:
+            rclpy.spin_once(self, timeout_sec=0.05)
+        return condition()
+
+
+def play_once(make: Callable[[], Player], given: argparse.Namespace) -> None:
+    """Play one motion and exit: with code 0 when it was followed to its end."""
+    done = False
+    player: Player | None = None
+    try:
+        flag = init()
+        player = make()
+        motion = player.motion(given)
+        leave_imports_out_of_collection()
+        done = player.play(motion, flag)
+        print("followed to its end" if done else "stopped", file=sys.stderr)
+    except YoubotDynamicsError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+    finally:
+        if player is not None and not done:
+            # Whatever went wrong here, the robot must not move on unwatched.
+            player.cancel()
+    if player is not None:
+        player.destroy_node()
+    if rclpy.ok():
+        rclpy.try_shutdown()
+    sys.exit(0 if done else 1)
