@@ -53,15 +53,7 @@ PATIENCE_LAST = "4.0"
 
 def generate_launch_description():
     """Declare the arguments and build the rest when their values are known."""
-    declared = [
-        DeclareLaunchArgument(
-            argument.name,
-            default_value=argument.default,
-            description=argument.description,
-            choices=list(argument.choices) or None,
-        )
-        for argument in ARGUMENTS
-    ]
+    declared = [DeclareLaunchArgument(**argument.declaration()) for argument in ARGUMENTS]
     return LaunchDescription([*declared, OpaqueFunction(function=start)])
 
 

@@ -14,6 +14,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 from launch_ros.utilities import prefix_namespace
 
+from youbot_dynamics.bringup_plan import TRUTH_VALUES, Argument
 from youbot_dynamics.gazebo_description import gazebo_urdf
 from youbot_dynamics.resources import config_path
 
@@ -28,7 +29,27 @@ NEEDED = {
     "joint_trajectory_controller": "ros-jazzy-joint-trajectory-controller",
     "robot_state_publisher": "ros-jazzy-robot-state-publisher",
 }
-TRUTH = ["true", "false"]
+ARGUMENTS = (
+    Argument("namespace", "", "Namespace of the robot; empty for none."),
+    Argument(
+        "headless", "false", "Whether Gazebo runs without its window, as on a machine without a screen.", TRUTH_VALUES
+    ),
+    Argument("use_sim_time", "true", "Whether the nodes started here take their time from /clock.", TRUTH_VALUES),
+    Argument(
+        "world",
+        str(config_path("gazebo/youbot.sdf")),
+        "World file. One of your own needs the systems Physics, UserCommands, SceneBroadcaster and Imu.",
+    ),
+    Argument(
+        "server",
+        "true",
+        "Whether Gazebo itself and /clock are started; false puts the robot into a running one.",
+        TRUTH_VALUES,
+    ),
+    Argument("x", "0.0", "Place of the robot in the world [m]."),
+    Argument("y", "0.0", "Place of the robot in the world [m]."),
+    Argument("yaw", "0.0", "Heading of the robot in the world [rad]."),
+)
 # An action has five names, and each is remapped by itself.
 ACTION = ("_action/send_goal", "_action/cancel_goal", "_action/get_result", "_action/feedback", "_action/status")
 ARM = ("joint_trajectory", "controller_state", *(f"follow_joint_trajectory/{part}" for part in ACTION))
@@ -40,39 +61,8 @@ TOPICS |= {f"arm_controller/{name}": f"arm_1/arm_controller/{name}" for name in 
 
 def generate_launch_description():
     """Declare the arguments and build the rest when their values are known."""
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument("namespace", default_value="", description="Namespace of the robot; empty for none."),
-            DeclareLaunchArgument(
-                "headless",
-                default_value="false",
-                description="Whether Gazebo runs without its window, as on a machine without a screen.",
-                choices=TRUTH,
-            ),
-            DeclareLaunchArgument(
-                "use_sim_time",
-                default_value="true",
-                description="Whether the nodes started here take their time from /clock.",
-                choices=TRUTH,
-            ),
-            DeclareLaunchArgument(
-                "world",
-                default_value=str(config_path("gazebo/youbot.sdf")),
-                description="World file. One of your own needs the systems Physics, UserCommands, SceneBroadcaster "
-                "and Imu.",
-            ),
-            DeclareLaunchArgument(
-                "server",
-                default_value="true",
-                description="Whether Gazebo itself and /clock are started; false puts the robot into a running one.",
-                choices=TRUTH,
-            ),
-            DeclareLaunchArgument("x", default_value="0.0", description="Place of the robot in the world [m]."),
-            DeclareLaunchArgument("y", default_value="0.0", description="Place of the robot in the world [m]."),
-            DeclareLaunchArgument("yaw", default_value="0.0", description="Heading of the robot in the world [rad]."),
-            OpaqueFunction(function=start),
-        ]
-    )
+    declared = [DeclareLaunchArgument(**argument.declaration()) for argument in ARGUMENTS]
+    return LaunchDescription([*declared, OpaqueFunction(function=start)])
 
 
 def start(context):

@@ -31,15 +31,7 @@ DONE = {0: "done", 3: "done, but not everything is identifiable: see the report"
 
 def generate_launch_description():
     """Declare the arguments and build the rest when their values are known."""
-    declared = [
-        DeclareLaunchArgument(
-            argument.name,
-            default_value=argument.default,
-            description=argument.description,
-            choices=list(argument.choices) or None,
-        )
-        for argument in IDENTIFY_ARGUMENTS
-    ]
+    declared = [DeclareLaunchArgument(**argument.declaration()) for argument in IDENTIFY_ARGUMENTS]
     return LaunchDescription([*declared, OpaqueFunction(function=start)])
 
 

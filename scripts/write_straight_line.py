@@ -8,6 +8,7 @@ urdf/youbot.urdf; a test compares what is shipped with what it writes.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -207,27 +208,82 @@ GEOMETRY = (
 '''
 
 
-def unpacked(n: int, last: str, row: str = "") -> list[str]:
-    """Return the arguments of a core: sines and cosines, speeds, torques, read from arrays."""
-    index = f"{row}, " if row else ""
-    lines = [f"sin(q[{index}{k}]), cos(q[{index}{k}])" for k in range(n)]
-    lines.append(", ".join(f"v[{index}{k}]" for k in range(n)))
-    lines.append(", ".join(f"{last}[{index}{k}]" for k in range(n)))
-    return [*lines, "p"]
+def around(
+    core_name: str, n: int, last: str, writes: Iterable[str], title: str, about: str, row: str = ""
+) -> list[str]:
+    """Return a function of arrays around a core.
+
+    Args:
+        core_name: of the core.
+        n: joints.
+        last: array behind q and v; "" where the core takes angles alone.
+        writes: where the last results of the core go.
+        title: name and arguments.
+        about: docstring.
+        row: "" for one configuration; "i" for many, row by row; ":" for many as whole columns, which needs no compiler.
+    """
+    index, of = f"{row}, " if row else "", "np." if row == ":" else ""
+    space = "        " if row == "i" else "    "
+    arguments = [f"{of}sin(q[{index}{k}]), {of}cos(q[{index}{k}])" for k in range(n)]
+    arguments += [", ".join(f"{array}[{index}{k}]" for k in range(n)) for array in (("v", last) if last else ())]
+    places = list(writes)
+    results = n + 3 * n * n if core_name == "_derivatives" else len(places)
+    lines = [] if row == ":" else ["@compiled"]
+    lines += [f"def {title}:", f'    """{about}"""', *(["    for i in range(q.shape[0]):"] if row == "i" else [])]
+    lines += [f"{space}r = {core_name}(", *(f"{space}    {argument}," for argument in (*arguments, "p")), f"{space})"]
+    lines += [f"{space}{place} = r[{results - len(places) + k}]" for k, place in enumerate(places)]
+    if not row:
+        checked = len(places) if core_name == "_mass_matrix" else n
+        lines.append(f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(checked))})")
+    return [*lines, "", ""]
 
 
-def columns(n: int, last: str) -> list[str]:
-    """Return the arguments of a core as whole columns, for use without a compiler."""
-    lines = [f"np.sin(q[:, {k}]), np.cos(q[:, {k}])" for k in range(n)]
-    lines.append(", ".join(f"v[:, {k}]" for k in range(n)))
-    lines.append(", ".join(f"{last}[:, {k}]" for k in range(n)))
-    return [*lines, "p"]
+def functions(n: int) -> list[str]:
+    """Return the functions of arrays: of one configuration, of many row by row, of many as whole columns."""
+    entries = [f"{i}, {j}" for i in range(n) for j in range(n)]
 
+    def vector(array: str, row: str = "") -> list[str]:
+        return [f"{array}[{row}{k}]" for k in range(n)]
 
-def call(core_name: str, arguments: list[str], indent: int) -> list[str]:
-    """Return a call of a core over several lines."""
-    space = " " * indent
-    return [f"{space}r = {core_name}(", *(f"{space}    {argument}," for argument in arguments), f"{space})"]
+    def matrix(row: str = "") -> list[str]:
+        return [f"matrix[{row}{entry}]" for entry in entries]
+
+    def slopes(row: str = "") -> list[str]:
+        return [f"slopes[{k}, {row}{entry}]" for k in range(3) for entry in entries]
+
+    lines: list[str] = []
+    typed = "forward_dynamics(q: Any, v: Any, tau: Any, p: Any, out: Any) -> bool"
+    for core_name, last, writes, title, about in (
+        ("_accelerations", "tau", vector("out"), typed, f"accelerations ({n},) of q, v, tau ({n},)"),
+        (
+            "_derivatives",
+            "tau",
+            slopes(),
+            "derivatives(q, v, tau, p, slopes)",
+            f"slopes (3, {n}, {n}) by q, v, tau ({n},)",
+        ),
+        ("_torques", "a", vector("tau"), "inverse_dynamics(q, v, a, p, tau)", f"torques ({n},) of q, v, a ({n},)"),
+        ("_mass_matrix", "", matrix(), "mass_matrix(q, p, matrix)", f"the mass matrix ({n}, {n}) of q ({n},)"),
+    ):
+        lines += around(core_name, n, last, writes, title, f"Write {about}; False where a number is not finite.")
+    of_rows = {
+        "mass_matrix": f"Write mass matrices (t, {n}, {n}) of q (t, {n}).",
+        "forward_dynamics": f"Write accelerations (t, {n}) of q, v, tau (t, {n}).",
+        "inverse_dynamics": f"Write torques (t, {n}) of q, v, a (t, {n}).",
+        "derivative": f"Write accelerations (t, {n}) and their slopes (3, t, {n}, {n}) of q, v, tau (t, {n}).",
+    }
+    of_columns = {name: f"Do what {name}_rows does, by whole columns." for name in of_rows}
+    of_columns["mass_matrix"] = "Do what mass_matrix_rows does, by whole columns: the way without a compiler."
+    for row, ending, about in (("i", "rows", of_rows), (":", "columns", of_columns)):
+        at = f"{row}, "
+        for name, core_name, last, writes, arguments_of in (
+            ("mass_matrix", "_mass_matrix", "", matrix(at), "q, p, matrix"),
+            ("forward_dynamics", "_accelerations", "tau", vector("out", at), "q, v, tau, p, out"),
+            ("inverse_dynamics", "_torques", "a", vector("tau", at), "q, v, a, p, tau"),
+            ("derivative", "_derivatives", "tau", [*vector("a", at), *slopes(at)], "q, v, tau, p, a, slopes"),
+        ):
+            lines += around(core_name, n, last, writes, f"{name}_{ending}({arguments_of})", about[name], row)
+    return lines
 
 
 def text_of(layout: Layout) -> str:
@@ -270,100 +326,9 @@ def text_of(layout: Layout) -> str:
     geometry = "\n".join(f"    {tuple(float(x) for x in row)!r}," for row in structure[1])
     direction = tuple(float(x) for x in layout.gravity / np.linalg.norm(layout.gravity))
     lines = [*forward_lines, *inverse_lines, *slope_lines, *matrix_lines]
-    entries = [f"{i}, {j}" for i in range(n) for j in range(n)]
-    writes = [f"slopes[{k}, {i}, {j}]" for k in range(3) for i in range(n) for j in range(n)]
-    lines += [
-        "@compiled",
-        "def forward_dynamics(q: Any, v: Any, tau: Any, p: Any, out: Any) -> bool:",
-        f'    """Write accelerations ({n},) of q, v, tau ({n},); False where a number is not finite."""',
-        *call("_accelerations", unpacked(n, "tau"), 4),
-        *(f"    out[{k}] = r[{k}]" for k in range(n)),
-        f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(n))})",
-        "",
-        "",
-        "@compiled",
-        "def derivatives(q, v, tau, p, slopes):",
-        f'    """Write slopes (3, {n}, {n}) by q, v, tau ({n},); False where a number is not finite."""',
-        *call("_derivatives", unpacked(n, "tau"), 4),
-        *(f"    {write} = r[{n + k}]" for k, write in enumerate(writes)),
-        f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(n))})",
-        "",
-        "",
-        "@compiled",
-        "def inverse_dynamics(q, v, a, p, tau):",
-        f'    """Write torques ({n},) of q, v, a ({n},); False where a number is not finite."""',
-        *call("_torques", unpacked(n, "a"), 4),
-        *(f"    tau[{k}] = r[{k}]" for k in range(n)),
-        f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(n))})",
-        "",
-        "",
-        "@compiled",
-        "def mass_matrix(q, p, matrix):",
-        f'    """Write the mass matrix ({n}, {n}) of q ({n},); False where a number is not finite."""',
-        *call("_mass_matrix", [*unpacked(n, "a")[:n], "p"], 4),
-        *(f"    matrix[{entry}] = r[{k}]" for k, entry in enumerate(entries)),
-        f"    return isfinite(q[0] + {' + '.join(f'r[{k}]' for k in range(n * n))})",
-        "",
-        "",
-        "@compiled",
-        "def mass_matrix_rows(q, p, matrix):",
-        f'    """Write mass matrices (t, {n}, {n}) of q (t, {n})."""',
-        "    for i in range(q.shape[0]):",
-        *call("_mass_matrix", [*unpacked(n, "a", "i")[:n], "p"], 8),
-        *(f"        matrix[i, {entry}] = r[{k}]" for k, entry in enumerate(entries)),
-        "",
-        "",
-        "@compiled",
-        "def forward_dynamics_rows(q, v, tau, p, out):",
-        f'    """Write accelerations (t, {n}) of q, v, tau (t, {n})."""',
-        "    for i in range(q.shape[0]):",
-        *call("_accelerations", unpacked(n, "tau", "i"), 8),
-        *(f"        out[i, {k}] = r[{k}]" for k in range(n)),
-        "",
-        "",
-        "@compiled",
-        "def inverse_dynamics_rows(q, v, a, p, tau):",
-        f'    """Write torques (t, {n}) of q, v, a (t, {n})."""',
-        "    for i in range(q.shape[0]):",
-        *call("_torques", unpacked(n, "a", "i"), 8),
-        *(f"        tau[i, {k}] = r[{k}]" for k in range(n)),
-        "",
-        "",
-        "@compiled",
-        "def derivative_rows(q, v, tau, p, a, slopes):",
-        f'    """Write accelerations (t, {n}) and their slopes (3, t, {n}, {n}) of q, v, tau (t, {n})."""',
-        "    for i in range(q.shape[0]):",
-        *call("_derivatives", unpacked(n, "tau", "i"), 8),
-        *(f"        a[i, {k}] = r[{k}]" for k in range(n)),
-        *(f"        {write.replace(', ', ', i, ', 1)} = r[{n + k}]" for k, write in enumerate(writes)),
-        "",
-        "",
-        "def mass_matrix_columns(q, p, matrix):",
-        '    """Do what mass_matrix_rows does, by whole columns: the way without a compiler."""',
-        *call("_mass_matrix", [*columns(n, "a")[:n], "p"], 4),
-        *(f"    matrix[:, {entry}] = r[{k}]" for k, entry in enumerate(entries)),
-        "",
-        "",
-        "def forward_dynamics_columns(q, v, tau, p, out):",
-        '    """Do what forward_dynamics_rows does, by whole columns."""',
-        *call("_accelerations", columns(n, "tau"), 4),
-        *(f"    out[:, {k}] = r[{k}]" for k in range(n)),
-        "",
-        "",
-        "def inverse_dynamics_columns(q, v, a, p, tau):",
-        '    """Do what inverse_dynamics_rows does, by whole columns."""',
-        *call("_torques", columns(n, "a"), 4),
-        *(f"    tau[:, {k}] = r[{k}]" for k in range(n)),
-        "",
-        "",
-        "def derivative_columns(q, v, tau, p, a, slopes):",
-        '    """Do what derivative_rows does, by whole columns."""',
-        *call("_derivatives", columns(n, "tau"), 4),
-        *(f"    a[:, {k}] = r[{k}]" for k in range(n)),
-        *(f"    {write.replace(', ', ', :, ', 1)} = r[{n + k}]" for k, write in enumerate(writes)),
-    ]
+    lines += functions(n)
     header = HEADER.format(operations=operations, parents=structure[0], direction=direction, geometry=geometry)
-    return header + "\n".join(lines) + "\n"
+    return header + "\n".join(lines).rstrip() + "\n"
 
 
 def main() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import re
 import xml.etree.ElementTree as ElementTree
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import Twist
+from launch_files import loaded
 from nav_msgs.msg import Odometry
 from ros_processes import Observer, Processes
 from sensor_msgs.msg import Imu, JointState
@@ -27,7 +27,7 @@ from youbot_dynamics.nodes.base_controller import TABLE
 from youbot_dynamics.nodes.driver import _TYPES
 from youbot_dynamics.nodes.messages import pose_vector
 from youbot_dynamics.parameter_file import read_parameters
-from youbot_dynamics.resources import config_path, launch_path, urdf_path
+from youbot_dynamics.resources import config_path, urdf_path
 from youbot_dynamics.robot import load_robot
 
 CONTROLLERS = config_path("gazebo/controllers.yaml")
@@ -169,26 +169,17 @@ def controllers() -> dict[str, dict]:
     return {key.removeprefix("/**/"): value["ros__parameters"] for key, value in sections}
 
 
-def launch_constants() -> dict[str, object]:
-    """Top-level constants of the launch file, without importing launch."""
-    found: dict[str, object] = {}
-    for node in ast.parse(launch_path("gazebo.launch.py").read_text()).body:
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            exec(compile(ast.Module([node], []), "gazebo.launch.py", "exec"), {}, found)
-    return found
-
-
 def test_controllers_know_the_drivers_joints_in_its_order():
     sections = controllers()
     assert sections["wheel_velocity_controller"]["joints"] == list(DRIVER.wheel_joints)
     assert sections["arm_controller"]["joints"] == list(DRIVER.arm_joints)
     types = {name: value["type"] for name, value in sections["controller_manager"].items() if name != "update_rate"}
     assert types["wheel_velocity_controller"] == "velocity_controllers/JointGroupVelocityController"
-    assert sorted(types) == sorted(launch_constants()["CONTROLLERS"])
+    assert sorted(types) == sorted(loaded("gazebo.launch.py").CONTROLLERS)
 
 
 def test_topics_are_those_of_the_contract():
-    topics = launch_constants()["TOPICS"]
+    topics = loaded("gazebo.launch.py").TOPICS
     assert topics["joint_states"] == "driver/joint_states"
     assert topics["arm_controller/joint_trajectory"] == "arm_1/arm_controller/joint_trajectory"
     # gz_ros2_control's controller is called so that its own topic is already the one base_controller sends on.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from repository import ROOT
 
-from youbot_dynamics.bringup_plan import PACKAGE
+from youbot_dynamics.bringup_plan import DRIVER
 from youbot_dynamics.bringup_plan._processes import DRIVER_REMAPPINGS
 from youbot_dynamics.commands.main import parser
 from youbot_dynamics.estimation.driver_check import joints_heard, judge_driver, odometry_heard
@@ -36,7 +36,7 @@ def test_the_program_takes_its_commands(words):
 
 
 def test_the_driver_is_started_with_the_remaps_of_the_bringup():
-    started = next(words for words in OF_ROS if PACKAGE in words)
+    started = next(words for words in OF_ROS if DRIVER in words)
     rules = [word for flag, word in zip(started, started[1:], strict=False) if flag == "-r"]
     assert {rule.partition(":=")[0] for rule in rules} >= {"cmd_vel", "odom", "base/joint_states", "/tf"}
     assert all(DRIVER_REMAPPINGS[name] == target for name, _, target in (rule.partition(":=") for rule in rules))

@@ -10,16 +10,11 @@ from youbot_dynamics.bringup_plan._arguments import (
     new_folder,
     truth,
 )
-from youbot_dynamics.bringup_plan._identify import (
-    IDENTIFY_ARGUMENTS,
-    NO_BRINGUP,
-    PASSED_ON,
-    identify_command,
-)
+from youbot_dynamics.bringup_plan._identify import IDENTIFY_ARGUMENTS, NO_BRINGUP, PASSED_ON, identify_command
 from youbot_dynamics.bringup_plan._plan import left_out, plan
 from youbot_dynamics.bringup_plan._processes import (
+    DRIVER,
     OUR_PACKAGE,
-    PACKAGE,
     RESTART_PAUSE,
     Process,
     namespace_arguments,
@@ -32,10 +27,10 @@ __all__ = [
     "ARGUMENTS",
     "Argument",
     "BringupOptions",
+    "DRIVER",
     "IDENTIFY_ARGUMENTS",
     "NO_BRINGUP",
     "OUR_PACKAGE",
-    "PACKAGE",
     "PASSED_ON",
     "Process",
     "RESTART_PAUSE",

@@ -19,19 +19,17 @@ _OF_LAUNCH = ("launch-prefix", "launch-prefix-filter", "sigterm_timeout", "sigki
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a bringup.
-
-    Args:
-        name: name, the same in the launch file and on the command line.
-        default: value where none is given.
-        description: what it does, for ``--show-args`` and ``--help``.
-        choices: the allowed values; empty where any text is allowed.
-    """
+    """An argument of a launch file and of the command line; without `choices` any text is allowed."""
 
     name: str
     default: str
     description: str
     choices: tuple[str, ...] = ()
+
+    def declaration(self) -> dict[str, Any]:
+        """What `DeclareLaunchArgument` of launch takes."""
+        choices = list(self.choices) or None
+        return {"name": self.name, "default_value": self.default, "description": self.description, "choices": choices}
 
 
 def _option(default: str | bool, description: str, choices: tuple[str, ...] = ()) -> Any:
@@ -65,11 +63,7 @@ class BringupOptions:
         "Whether the nodes take their time from /clock, which a simulated robot then publishes; with Gazebo they "
         "always do.",
     )
-    log_level: str = _option(
-        "info",
-        "Log level of all nodes.",
-        choices=("debug", "info", "warn", "error", "fatal"),
-    )
+    log_level: str = _option("info", "Log level of all nodes.", choices=("debug", "info", "warn", "error", "fatal"))
     stabilize: bool = _option(True, "Whether the trajectory_tracker (PID stabilisation) runs beside the odometry.")
     estimate_arm: bool = _option(
         True,
@@ -123,14 +117,20 @@ class BringupOptions:
         for argument in ARGUMENTS:
             if argument.choices:
                 check_choice(argument.name, getattr(self, argument.name))
-        _check_together(self)
+        if self.viewer and self.robot not in _WITH_VIEWER:
+            raise _excluded("viewer", f"robot {self.robot}", "robot mujoco or gazebo")
+        if self.driver == "start" and self.robot != "real":
+            raise _excluded("driver", f"start with robot {self.robot}", "robot real")
+        if self.driver == "start" and self.passive:
+            raise _excluded("driver", "start with passive", "somebody else's driver", "leave driver or passive out")
+        if self.robot == "gazebo" and self.frame_prefix:
+            raise _excluded("frame_prefix", "robot gazebo", "real, mock or mujoco", "give a namespace instead")
+        if self.robot == "gazebo" and self.passive:
+            raise _excluded("passive", "robot gazebo", "real, mock or mujoco")
 
     @classmethod
     def read(cls, values: Mapping[str, str | bool]) -> BringupOptions:
-        """Options out of what launch, the command line or YAML give.
-
-        Args:
-            values: of the options by name; truth values also as texts. What is missing keeps its default.
+        """Options by name as launch, the command line or YAML give them: truth values also as texts.
 
         Raises:
             ParameterError: as the class; a text that is no truth value.
@@ -151,23 +151,8 @@ def _argument(item: Field[Any]) -> Argument:
 ARGUMENTS = tuple(_argument(item) for item in fields(BringupOptions))
 
 
-def _check_together(options: BringupOptions) -> None:
-    """Refuse options that exclude each other."""
-    robot, starts_driver = options.robot, options.driver == "start"
-    of_gazebo = {"got": "robot gazebo", "expected": "real, mock or mujoco"}
-    if options.viewer and robot not in _WITH_VIEWER:
-        remedy = "leave viewer out"
-        raise ParameterError("viewer", got=f"robot {robot}", expected="robot mujoco or gazebo", remedy=remedy)
-    if starts_driver and robot != "real":
-        remedy = "leave driver out"
-        raise ParameterError("driver", got=f"start with robot {robot}", expected="robot real", remedy=remedy)
-    if starts_driver and options.passive:
-        remedy = "leave driver or passive out"
-        raise ParameterError("driver", got="start with passive", expected="somebody else's driver", remedy=remedy)
-    if robot == "gazebo" and options.frame_prefix:
-        raise ParameterError("frame_prefix", **of_gazebo, remedy="give a namespace instead")
-    if robot == "gazebo" and options.passive:
-        raise ParameterError("passive", **of_gazebo, remedy="leave passive out")
+def _excluded(name: str, got: str, expected: str, remedy: str = "") -> ParameterError:
+    return ParameterError(name, got=got, expected=expected, remedy=remedy or f"leave {name} out")
 
 
 def check_words(words: Iterable[str], known: Iterable[str]) -> None:
@@ -190,17 +175,10 @@ def check_words(words: Iterable[str], known: Iterable[str]) -> None:
 
 
 def truth(name: str, value: str | bool) -> bool:
-    """Read a truth value as launch and YAML write it.
-
-    Args:
-        name: the argument's name, for the error text.
-        value: ``true`` or ``false`` in any case, or the truth value itself.
-
-    Returns:
-        The truth value.
+    """Read a truth value as launch and YAML write it: ``true`` or ``false`` in any case, or the truth value itself.
 
     Raises:
-        ParameterError: when the value is neither.
+        ParameterError: the value of the argument `name` is neither.
     """
     text = str(value).lower()
     if text not in TRUTH_VALUES:
@@ -209,14 +187,10 @@ def truth(name: str, value: str | bool) -> bool:
 
 
 def check_choice(name: str, value: str) -> None:
-    """Refuse a value that is none of the choices of an argument.
-
-    Args:
-        name: name of an argument in ``ARGUMENTS``.
-        value: what the user gave.
+    """Refuse a value that is none of the choices of an argument of a bringup.
 
     Raises:
-        ParameterError: when the value is none of the choices.
+        ParameterError: it is none of them.
     """
     argument = next(argument for argument in ARGUMENTS if argument.name == name)
     if value not in argument.choices:
@@ -229,17 +203,10 @@ def check_choice(name: str, value: str) -> None:
 
 
 def existing_file(name: str, value: str) -> Path | None:
-    """Return the absolute path of a parameter file the user named, or nothing for an empty name.
-
-    Args:
-        name: the argument's name, for the error text.
-        value: path of the file, ``~`` allowed; empty for none.
-
-    Returns:
-        Absolute path of the file, or None.
+    """Absolute path of the parameter file that the argument `name` names, ``~`` allowed; None where it is empty.
 
     Raises:
-        ResourceError: when there is no such file.
+        ResourceError: there is no such file.
     """
     if not value:
         return None
@@ -255,17 +222,10 @@ def existing_file(name: str, value: str) -> Path | None:
 
 
 def new_folder(name: str, value: str) -> Path | None:
-    """Return the absolute path of a folder that is to be made, or nothing for an empty name.
-
-    Args:
-        name: the argument's name, for the error text.
-        value: path of the folder, ``~`` allowed; empty for none.
-
-    Returns:
-        Absolute path of the folder, or None.
+    """Absolute path of the folder that is to be made by the argument `name`, ``~`` allowed; None where it is empty.
 
     Raises:
-        ResourceError: when something is there already, or no folder can be made there.
+        ResourceError: something is there already, or no folder can be made there.
     """
     if not value:
         return None

@@ -10,7 +10,7 @@ from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.stages import STAGES, chosen_stages
 from youbot_dynamics.resources import config_path
 
-SIMULATED = ("mock", "mujoco", "gazebo")  # they tell the true pose of the base
+_SIMULATED = ("mock", "mujoco", "gazebo")  # they tell the true pose of the base
 NO_BRINGUP = "none"
 
 # Handed on to the bringup as they are.
@@ -21,7 +21,7 @@ IDENTIFY_ARGUMENTS = (
         "robot",
         "mock",
         "What is identified: a robot that bringup.launch.py starts here, or `none`: one whose bringup runs already.",
-        ("real", *SIMULATED, NO_BRINGUP),
+        ("real", *_SIMULATED, NO_BRINGUP),
     ),
     *(argument for argument in ARGUMENTS if argument.name in PASSED_ON),
     Argument("out", "", "Folder for the bag, result.yaml, result.json and report.html; new or empty. Required."),
@@ -47,13 +47,10 @@ IDENTIFY_ARGUMENTS = (
 
 
 def identify_command(values: Mapping[str, str]) -> list[str]:
-    """Build the words behind ``python -m youbot_dynamics.commands.identify``.
+    """Words behind ``python -m youbot_dynamics.commands.identify``, ROS arguments at the end.
 
     Args:
         values: value of each of ``IDENTIFY_ARGUMENTS``; the namespace complete.
-
-    Returns:
-        Words of the command line, ROS arguments at the end.
 
     Raises:
         IdentificationError: an unknown stage.
@@ -66,7 +63,7 @@ def identify_command(values: Mapping[str, str]) -> list[str]:
     if out is None:
         raise ResourceError("out", got="no folder", expected="where to write the result", remedy="write out:=found")
     own, result = (existing_file(name, values[name]) for name in ("params_file", "result_file"))
-    pose = values["pose_topic"] or ("ground_truth" if values["robot"] in SIMULATED else "")
+    pose = values["pose_topic"] or ("ground_truth" if values["robot"] in _SIMULATED else "")
     words = ["--out", str(out), "--duration", values["duration"], "--room", values["room"], "--wait", values["wait"]]
     words += ["--namespace", values["namespace"]] if values["namespace"] else []
     words += ["--frame-prefix", values["frame_prefix"]] if values["frame_prefix"] else []

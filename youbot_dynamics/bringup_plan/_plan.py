@@ -8,7 +8,7 @@ was identified is knowledge about the robot and must not change the robot.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan._arguments import BringupOptions, existing_file, new_folder
@@ -27,7 +27,7 @@ from youbot_dynamics.bringup_plan._processes import (
 )
 from youbot_dynamics.resources import config_path
 
-PLANTS = {"mock": "twin", "mujoco": "mujoco"}  # the robots that mock_youbot simulates, and by which plant
+_PLANTS = {"mock": "twin", "mujoco": "mujoco"}  # the robots that mock_youbot simulates, and by which plant
 _OF_MOCK = ("cmd_vel", "odom", "joint_states")  # what a driver that nobody has remapped calls its topics
 # Not by names that end like the other stack's: a bag with both would have two of a kind.
 _PASSIVE_OUTPUT = {"odom": "passive_odom", "joint_states": "passive_joint_states"}
@@ -35,18 +35,11 @@ _PASSIVE_OUTPUT = {"odom": "passive_odom", "joint_states": "passive_joint_states
 
 @dataclass(frozen=True)
 class _Nodes:
-    """What the nodes of one bringup are started with.
+    """What the nodes of one bringup are started with."""
 
-    Args:
-        common: ROS arguments of every node: namespace, time, log level.
-        files: parameter files of our nodes, the later one winning.
-        own_file: the user's file alone, or None.
-        frame_prefix: put before the names of all frames.
-    """
-
-    common: tuple[str, ...]
-    files: tuple[Path | None, ...]
-    own_file: Path | None
+    common: tuple[str, ...]  # ROS arguments of every node: namespace, time, log level
+    files: tuple[Path | None, ...]  # parameter files of our nodes, the later one winning
+    own_file: Path | None  # the user's file alone
     frame_prefix: str
 
     def of(self, *more: str, frames: bool = False) -> tuple[str, ...]:
@@ -56,21 +49,15 @@ class _Nodes:
 
 
 def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
-    """List the processes of a bringup.
+    """Processes of a bringup in the order of their start; by the default options where none are given.
 
-    Gazebo itself is none of them: its launch file is included beside them.
-
-    Args:
-        options: what is started, and how; not given, the defaults.
-
-    Returns:
-        The processes in the order of their start; the end of a vital one ends the bringup. ``stop_base``
-        stands by from the start: it sends zero when ``base_controller`` falls silent, killed or hung.
+    Gazebo itself is none of them: its launch file is included beside them. The end of a vital one ends the bringup.
+    ``stop_base`` stands by from the start: it sends zero when ``base_controller`` falls silent, killed or hung.
 
     Raises:
         ParameterError: a malformed namespace.
-        ResourceError: when a parameter file does not exist, the bag's folder does, or a package that was asked for
-            is not installed.
+        ResourceError: a parameter file does not exist, the bag's folder does, or a package that was asked for is not
+            installed.
     """
     given = BringupOptions() if options is None else options
     sim_time = given.use_sim_time or given.robot == "gazebo"
@@ -82,7 +69,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     nodes = _Nodes(common, (config_path("youbot.yaml"), gazebo, result, own), own, given.frame_prefix)
 
     processes = []
-    if given.robot in PLANTS:
+    if given.robot in _PLANTS:
         processes.append(_mock(nodes, given, sim_time))
     if given.driver == "start":
         processes.append(driver_process(common, given.estimate_arm, own))
@@ -106,15 +93,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
 
 
 def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
-    """Say what of a bringup is left out since it is not installed.
-
-    Args:
-        processes: the plan.
-        options: it was made of.
-
-    Returns:
-        One line to tell the user once; empty where nothing is left out.
-    """
+    """What the plan of a bringup leaves out since it is not installed, in one line; empty where it is nothing."""
     if not _describes(options) or any(process.executable == STATE_PUBLISHER for process in processes):
         return ""
     return (
@@ -132,26 +111,25 @@ def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
     """The simulated robot; beside passive nodes it is a driver that nobody has remapped."""
     own_names = {DRIVER_REMAPPINGS[name]: name for name in _OF_MOCK}
     more = remap_arguments(own_names) if given.passive else ()
-    more += parameter_arguments(plant=PLANTS[given.robot])
+    more += parameter_arguments(plant=_PLANTS[given.robot])
     more += parameter_arguments(publish_clock=True) if sim_time else ()
     more += parameter_arguments(viewer=True) if given.viewer else ()
     files = (config_path("youbot.yaml"), config_path("mock.yaml"), nodes.own_file)
-    of_mock = _Nodes(nodes.common, files, nodes.own_file, nodes.frame_prefix).of(*more, frames=True)
+    of_mock = replace(nodes, files=files).of(*more, frames=True)
     return Process("mock_youbot", ("mock_youbot",), of_mock)
 
 
 def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
     """The processes that command the robot and know its state."""
     standby = parameter_arguments(standby=True) + (parameter_arguments(motors_off=True) if given.motors_off else ())
+    # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
+    alone = () if given.stabilize else parameter_arguments(stabilize=False)
+    in_odometry = ("odometry", "trajectory_tracker") if given.stabilize else ("odometry",)
     processes = [
         Process("stop_base", ("stop_base",), nodes.of(*standby), last=True),
         Process("base_controller", ("base_controller",), nodes.of()),
-        Process("odometry", ("odometry", "trajectory_tracker"), nodes.of(frames=True)),
+        Process("odometry", in_odometry, nodes.of(*alone, frames=True)),
     ]
-    if not given.stabilize:
-        # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
-        alone = nodes.of(*parameter_arguments(stabilize=False), frames=True)
-        processes[-1] = Process("odometry", ("odometry",), alone)
     if given.estimate_arm:
         processes.append(_optional("arm_ekf", nodes.of(frames=True)))
     return processes

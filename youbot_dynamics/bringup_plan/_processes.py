@@ -1,9 +1,8 @@
 """The processes a bringup may start: ours, the driver, what shows the robot, and how far they are heard.
 
-The ROS 2 driver of the real youBot as a process of the bringup.
-
-Names, parameters and topics are those of a2s-institute/youbot_driver_ros_interface, branch foxy-devel. It listens on
-cmd_vel, publishes odom, base/joint_states and arm_1/joint_states and broadcasts odom -> base_footprint on /tf.
+Names, parameters and topics of the driver are those of a2s-institute/youbot_driver_ros_interface, branch foxy-devel.
+It listens on cmd_vel, publishes odom, base/joint_states and arm_1/joint_states and broadcasts odom -> base_footprint
+on /tf.
 """
 
 from __future__ import annotations
@@ -41,34 +40,21 @@ OUR_PACKAGE = "youbot_dynamics"
 # rcl takes no two underscores in a row.
 _PART = r"(?!\w*__)[A-Za-z_][A-Za-z0-9_]*"
 _NAMESPACE = re.compile(rf"{_PART}(/{_PART})*")
-_TF_REMAPPINGS = ("/tf:=tf", "/tf_static:=tf_static")
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a bringup.
-
-    Args:
-        executable: console script of the package.
-        node_names: nodes the process contains.
-        ros_arguments: what follows ``--ros-args`` on its command line.
-        last: whether it ends after all others: it has the last word to the robot.
-        words: arguments of its own, before ``--ros-args``.
-        package: the package it belongs to.
-        vital: whether its end ends the bringup: the base moves by it, or is watched by it.
-        restarts: how often it is started again, where it is not vital.
-        missed: whether its end is told, where it is not vital.
-    """
+    """One process of a bringup."""
 
     executable: str
-    node_names: tuple[str, ...]
-    ros_arguments: tuple[str, ...]
-    last: bool = False
-    words: tuple[str, ...] = ()
+    node_names: tuple[str, ...]  # it contains
+    ros_arguments: tuple[str, ...]  # behind --ros-args
+    last: bool = False  # it ends after all others: it has the last word to the robot
+    words: tuple[str, ...] = ()  # arguments of its own, before --ros-args
     package: str = OUR_PACKAGE
-    vital: bool = True
-    restarts: int = 0
-    missed: bool = True
+    vital: bool = True  # its end ends the bringup: the base moves by it, or is watched by it
+    restarts: int = 0  # how often it is started again, where it is not vital
+    missed: bool = True  # its end is told, where it is not vital
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -76,14 +62,9 @@ class Process:
         return (*self.words, "--ros-args", *self.ros_arguments)
 
     def loss(self, code: int | None, restarted: int) -> tuple[str, bool]:
-        """Say what the end of a process means that is not vital.
+        """What is told of its end with an exit code, and whether it is started again after `RESTART_PAUSE`.
 
-        Args:
-            code: its exit code.
-            restarted: how often it has been started again.
-
-        Returns:
-            What is told, and whether it is started again, after `RESTART_PAUSE`.
+        It is not vital, and has been started again `restarted` times.
         """
         again = restarted < self.restarts
         text = f"started again, time {restarted + 1} of {self.restarts}" if again else "its log may say why"
@@ -91,32 +72,26 @@ class Process:
 
 
 def file_arguments(*files: Path | None) -> tuple[str, ...]:
-    """Return the tokens that load parameter files, the later one winning."""
+    """Tokens that load parameter files, the later one winning."""
     return tuple(token for file in files if file is not None for token in ("--params-file", str(file)))
 
 
 def parameter_arguments(**values: str | bool | float) -> tuple[str, ...]:
-    """Return the tokens that set parameters."""
+    """Tokens that set parameters."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
     return tuple(token for name, text in texts.items() for token in ("-p", f"{name}:={text}"))
 
 
 def remap_arguments(rules: dict[str, str]) -> tuple[str, ...]:
-    """Return the tokens that remap names; of several rules for one name the first wins."""
+    """Tokens that remap names; of several rules for one name the first wins."""
     return tuple(token for name, other in rules.items() for token in ("-r", f"{name}:={other}"))
 
 
 def namespace_arguments(namespace: str) -> tuple[str, ...]:
-    """Return the tokens that put a process and its tf into a namespace.
-
-    Args:
-        namespace: with or without a leading slash; empty for none.
-
-    Returns:
-        Tokens for ``--ros-args``.
+    """Tokens that put a process and its tf into a namespace, with or without a leading slash; empty for none.
 
     Raises:
-        ParameterError: when the namespace is malformed.
+        ParameterError: the namespace is malformed.
     """
     name = namespace.strip("/")
     if not name:
@@ -128,42 +103,22 @@ def namespace_arguments(namespace: str) -> tuple[str, ...]:
             expected="letters, digits and single underscores, parts joined by /",
             remedy="write for example namespace:=youbot_1",
         )
-    remappings = (f"__ns:=/{name}", *_TF_REMAPPINGS)
-    return tuple(token for rule in remappings for token in ("-r", rule))
+    return remap_arguments({"__ns": f"/{name}", "/tf": "tf", "/tf_static": "tf_static"})
 
 
-def program(package: str, name: str) -> Path | None:
-    """Find a program of an installed package.
-
-    Args:
-        package: name of the package.
-        name: name of the program.
-
-    Returns:
-        Absolute path of the program, or None where the package or its program is not installed.
-    """
-    for prefix in _prefixes():
-        path = prefix / "lib" / package / name
-        if os.access(path, os.X_OK) and path.is_file():
-            return path
-    return None
+def _program(package: str, name: str) -> Path | None:
+    """Program of a package; None where it is not installed."""
+    paths = (prefix / "lib" / package / name for prefix in _prefixes())
+    return next((path for path in paths if os.access(path, os.X_OK) and path.is_file()), None)
 
 
 def needed_program(package: str, name: str, remedy: str) -> Path:
-    """Find a program that the user has asked for.
-
-    Args:
-        package: name of the package.
-        name: name of the program.
-        remedy: what to do where it is not installed.
-
-    Returns:
-        Absolute path of the program.
+    """Program of a package that the user has asked for.
 
     Raises:
-        ResourceError: when it is not installed.
+        ResourceError: it is not installed; tells the remedy.
     """
-    path = program(package, name)
+    path = _program(package, name)
     if path is None:
         raise ResourceError(
             f"package {package}",
@@ -174,23 +129,14 @@ def needed_program(package: str, name: str, remedy: str) -> Path:
     return path
 
 
-def share_folder(package: str) -> Path | None:
-    """Find the folder with the data of an installed package; None where it is not installed."""
-    for prefix in _prefixes():
-        path = prefix / "share" / package
-        if path.is_dir():
-            return path
-    return None
-
-
 def _prefixes() -> Iterator[Path]:
-    """Yield the folders that a sourced ROS 2 and its workspaces announce."""
+    """Folders that a sourced ROS 2 and its workspaces announce."""
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         if prefix:
             yield Path(prefix).absolute()
 
 
-PACKAGE = "youbot_driver_ros_interface"
+DRIVER = "youbot_driver_ros_interface"  # package and program
 
 # Its topics become those that the design gives a driver; both JointState topics become one.
 DRIVER_REMAPPINGS = {
@@ -209,33 +155,25 @@ _REMEDY = (
 
 
 def driver_process(common: tuple[str, ...], arm: bool, params_file: Path | None) -> Process:
-    """Describe the process of the driver.
-
-    Args:
-        common: ROS arguments of every node: namespace, log level, time.
-        arm: whether the robot has an arm.
-        params_file: the user's file; what it says for ``/**/youbot_oodl_driver`` wins.
-
-    Returns:
-        The process.
+    """The driver of a robot with or without arm; what the user's file says for ``/**/youbot_oodl_driver`` wins.
 
     Raises:
-        ResourceError: when the driver is not installed.
+        ResourceError: it is not installed.
     """
-    needed_program(PACKAGE, PACKAGE, _REMEDY)
+    needed_program(DRIVER, DRIVER, _REMEDY)
     values: dict[str, str | bool | float] = {"youBotHasBase": True, "youBotHasArms": arm}
     values |= {"youBotBaseName": "youbot-base"} | ({"youBotArmName1": "youbot-manipulator"} if arm else {})
     # Reading the gripper blocks the driver's loop: seldom.
     values |= {"youBotDriverCycleFrequencyInHz": 50.0, "youBotDriverGripperReadingsCycleFrequencyInHz": 1.0}
-    configuration = share_folder(_CONFIGURATION)
-    if configuration is not None:
-        values["youBotConfigurationFilePath"] = str(configuration / "config")
+    shares = (prefix / "share" / _CONFIGURATION for prefix in _prefixes())
+    if (share := next((path for path in shares if path.is_dir()), None)) is not None:
+        values["youBotConfigurationFilePath"] = str(share / "config")
     return Process(
-        PACKAGE,
+        DRIVER,
         ("youbot_oodl_driver",),
         # Of two rules for /tf the first wins: the driver's own, before that of a namespace.
         (*remap_arguments(DRIVER_REMAPPINGS), *parameter_arguments(**values), *file_arguments(params_file), *common),
-        package=PACKAGE,
+        package=DRIVER,
     )
 
 
@@ -243,39 +181,22 @@ STATE_PUBLISHER = "robot_state_publisher"
 
 
 def description_process(common: tuple[str, ...], frame_prefix: str) -> Process | None:
-    """Describe robot_state_publisher: it reads joint_states and publishes robot_description and the tf of the links.
-
-    Args:
-        common: ROS arguments of every node: namespace, log level, time.
-        frame_prefix: put before the names of the links.
-
-    Returns:
-        The process, or None where robot_state_publisher is not installed.
-    """
-    if program(STATE_PUBLISHER, STATE_PUBLISHER) is None:
+    """What reads joint_states and publishes robot_description and the tf of the links; None where not installed."""
+    if _program(STATE_PUBLISHER, STATE_PUBLISHER) is None:
         return None
     # A value is read as YAML: quoted as in JSON it stays one text, whatever the URDF contains.
     text = json.dumps(urdf_path("youbot.urdf").read_text(encoding="utf-8"))
     values = parameter_arguments(robot_description=text)
     values += parameter_arguments(frame_prefix=json.dumps(frame_prefix)) if frame_prefix else ()
-    arguments = (*common, *values)
-    return Process(
-        STATE_PUBLISHER, (STATE_PUBLISHER,), arguments, package=STATE_PUBLISHER, vital=False, restarts=RESTARTS
-    )
+    name = STATE_PUBLISHER
+    return Process(name, (name,), (*common, *values), package=name, vital=False, restarts=RESTARTS)
 
 
 def rviz_process(common: tuple[str, ...], frame_prefix: str) -> Process:
-    """Describe RViz; closing its window ends nothing else.
-
-    Args:
-        common: ROS arguments of every node: namespace, log level, time.
-        frame_prefix: put before the names of the frames.
-
-    Returns:
-        The process.
+    """RViz; closing its window ends nothing else.
 
     Raises:
-        ResourceError: when RViz or its layout is not installed.
+        ResourceError: RViz or its layout is not installed.
     """
     needed_program("rviz2", "rviz2", "sudo apt install ros-jazzy-rviz2, or leave rviz out")
     fixed_frame = ("-f", f"{frame_prefix}odom") if frame_prefix else ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
 import time
@@ -11,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan import (
+    DRIVER,
     OUR_PACKAGE,
     RESTART_PAUSE,
     BringupOptions,
@@ -21,9 +21,9 @@ from youbot_dynamics.bringup_plan import (
     plan,
     reach,
 )
-from youbot_dynamics.bringup_plan import PACKAGE as DRIVER
+from youbot_dynamics.commands._words import need_ros
 from youbot_dynamics.commands.terminal import announce
-from youbot_dynamics.errors import ParameterError, ResourceError
+from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
 from youbot_dynamics.nodes.processes import node_command, start, stop_all
 from youbot_dynamics.nodes.stop_flag import StopFlag
@@ -34,13 +34,7 @@ _LOOK = 0.05  # [s] between looks at the processes
 
 
 def bringup(options: BringupOptions) -> int:
-    """Run until Ctrl-C, or until a vital process ends.
-
-    Args:
-        options: what is started, and how.
-
-    Returns:
-        Exit code: 0 after Ctrl-C, 1 where a vital process ended by itself.
+    """Run until Ctrl-C, which returns 0, or until a vital process ends by itself, which returns 1.
 
     Raises:
         YoubotDynamicsError: an argument or a file that cannot be used; nothing has been started then.
@@ -49,20 +43,12 @@ def bringup(options: BringupOptions) -> int:
         remedy = "ros2 launch youbot_dynamics bringup.launch.py robot:=gazebo"
         raise ParameterError("robot", got="gazebo", expected="real, mock or mujoco here", remedy=remedy)
     processes = plan(options)
-    check_files(options)
-    if importlib.util.find_spec("rclpy") is None:
-        raise ResourceError(
-            "rclpy",
-            got="not installed",
-            expected="ROS 2 Jazzy",
-            remedy="source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'",
-        )
+    # The parameter files as the nodes will read them, so that a mistake is said once, before anything starts.
+    load_robot(*(Path(name).expanduser() if name else None for name in (options.result_file, options.params_file)))
+    need_ros()
     if options.robot == "mujoco":
         engine()  # found, new enough, and with the OpenGL it looks for
-    for remark in (
-        left_out(processes, options),
-        reach(options.robot, os.environ),
-    ):
+    for remark in (left_out(processes, options), reach(options.robot, os.environ)):
         if remark:
             announce(remark)
     environment = {**os.environ, **network(options.robot, os.environ)}
@@ -83,13 +69,7 @@ def bringup(options: BringupOptions) -> int:
 
 
 class _Fleet:
-    """The processes of a bringup; those that are not vital are started again some times when they end.
-
-    Args:
-        processes: of the plan; all are started.
-        environment: of each.
-        namespace: of the bringup.
-    """
+    """The processes of a bringup; those that are not vital are started again some times when they end."""
 
     def __init__(self, processes: Sequence[Process], environment: Mapping[str, str], namespace: str) -> None:
         self._processes = processes
@@ -137,15 +117,4 @@ def _command(process: Process) -> list[str]:
     """Command line of a process, of this installation or of another package."""
     if process.package == OUR_PACKAGE:
         return node_command(process.executable, process.arguments)
-    found = needed_program(process.package, process.executable, "install it")
-    return [str(found), *process.arguments]
-
-
-def check_files(options: BringupOptions) -> None:
-    """Read the parameter files as the nodes will, so that a mistake is said once, before anything starts.
-
-    Raises:
-        ParameterError: a file that rcl would refuse, an unknown robot parameter, a result of another robot.
-    """
-    result, own = (Path(name).expanduser() if name else None for name in (options.result_file, options.params_file))
-    load_robot(result, own)
+    return [str(needed_program(process.package, process.executable, "install it")), *process.arguments]

@@ -5,29 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
-from youbot_dynamics.commands.terminal import announce
+from youbot_dynamics.commands.terminal import announce, table_console
 from youbot_dynamics.errors import ParameterError, printable
 from youbot_dynamics.estimation.driver_check import ERROR, NOT_TOLD, OK, WARNING, DriverFinding, worst
 
 SHORTEST, LONGEST = 4.0, 120.0  # [s]; DDS may need 3 s to find everybody
 _COLOURS = {OK: "green", WARNING: "yellow", ERROR: "red", NOT_TOLD: "cyan"}
 _CODES = {OK: 0, WARNING: 0, ERROR: 1, NOT_TOLD: 3}
-_PIPED = 160  # columns where the output is no terminal
 
 
 def check_driver_command(duration: float, as_json: bool, ros_arguments: Sequence[str]) -> int:
-    """Check, print and judge.
+    """Listen for a duration [s], print what was found and return the exit code.
 
-    Args:
-        duration: how long to listen [s].
-        as_json: whether JSON is printed instead of a table.
-        ros_arguments: words behind `--ros-args`, that included.
-
-    Returns:
-        Exit code: 0 nothing wrong, 1 an error or interrupted, 3 something could not be told.
+    It is 0 where nothing is wrong, 1 after an error or an interruption, 3 where something could not be told.
 
     Raises:
         ParameterError: a duration or ROS arguments that cannot be used.
@@ -40,27 +32,18 @@ def check_driver_command(duration: float, as_json: bool, ros_arguments: Sequence
     if not findings:
         return 1
     if as_json:
-        print(json.dumps(as_document(findings), indent=2))
+        told = [
+            {"item": f.item, "verdict": f.verdict, "text": f.text, "remedy": f.remedy, "values": dict(f.values)}
+            for f in findings
+        ]
+        print(json.dumps({"verdict": worst(findings), "findings": told}, indent=2))
     else:
         _print_table(findings)
     return _CODES[worst(findings)]
 
 
-def as_document(findings: Sequence[DriverFinding]) -> dict[str, object]:
-    """Findings as what `--json` prints."""
-    return {
-        "verdict": worst(findings),
-        "findings": [
-            {"item": f.item, "verdict": f.verdict, "text": f.text, "remedy": f.remedy, "values": dict(f.values)}
-            for f in findings
-        ],
-    }
-
-
 def _print_table(findings: Sequence[DriverFinding]) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PIPED)
+    console = table_console(soft_wrap=False)
     table = Table(title="the driver", show_lines=True)
     for column in ("item", "verdict", "seen", "what to do"):
         table.add_column(column)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan import new_folder
+from youbot_dynamics.commands._words import named_topics
 from youbot_dynamics.commands.terminal import announce, print_findings, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.files import read_text
@@ -30,8 +31,6 @@ from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 from youbot_dynamics.report import write_outputs
 from youbot_dynamics.robot import load_robot
 
-_DONE, _NOT_IDENTIFIABLE = 0, 3
-
 
 def identify_command(given: argparse.Namespace) -> int:
     """Run the verb; 3 where something asked for is not identifiable.
@@ -41,7 +40,7 @@ def identify_command(given: argparse.Namespace) -> int:
     """
     only = chosen_stages("--only", given.only)
     _check_out(given.out)
-    options = Options(_topics(given.topic), given.columns, given.pose_topic, _spans(given.motors_off))
+    options = Options(named_topics(given.topic, ROLES), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file)
     with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler, step.count) as worker:
         found = identify(given.bags, robot, options, step, only=only, worker=worker)
@@ -61,7 +60,7 @@ def identify_command(given: argparse.Namespace) -> int:
         for note in found.notes:
             announce(f"note: {note}")
         announce(f"wrote {given.out / 'result.yaml'}, result.json and report.html")
-    return _DONE if found.result.complete else _NOT_IDENTIFIABLE
+    return 0 if found.result.complete else 3
 
 
 def _check_out(folder: Path) -> None:
@@ -75,22 +74,8 @@ def _check_out(folder: Path) -> None:
         got = "a file" if there == folder else f"a file, {there}, in place of a folder above it"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder", remedy="name another one")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise RecordingError(
-            f"--out {folder}",
-            got=f"a folder that must not be written: {there}",
-            expected="a folder to write into",
-            remedy="change its permissions, or name another one",
-        )
-
-
-def _topics(given: Sequence[str]) -> dict[str, str]:
-    chosen = {}
-    for text in given:
-        role, _, name = text.partition("=")
-        if role not in ROLES or not name:
-            raise ParameterError(f"--topic {text}", expected=f"ROLE=NAME, ROLE one of {', '.join(ROLES)}")
-        chosen[role] = name
-    return chosen
+        got, remedy = f"a folder that must not be written: {there}", "change its permissions, or name another one"
+        raise RecordingError(f"--out {folder}", got=got, expected="a folder to write into", remedy=remedy)
 
 
 def _spans(given: Sequence[str]) -> tuple[tuple[float, float], ...]:
@@ -103,49 +88,46 @@ def _spans(given: Sequence[str]) -> tuple[tuple[float, float], ...]:
         except ValueError:
             span = math.nan, math.nan
         if not 0.0 <= span[0] < span[1] < math.inf:
-            raise ParameterError(
-                f"--motors-off {text}", expected="BEGIN,END in seconds after the first wheel state, BEGIN before END"
-            )
+            expected = "BEGIN,END in seconds after the first wheel state, BEGIN before END"
+            raise ParameterError(f"--motors-off {text}", expected=expected)
         spans.append(span)
     return tuple(spans)
 
 
-BAG = "recording"
-TOPICS = ("wheel_commands", "driver/cmd_vel", "driver/joint_states", "odom", "trajectory")
-OF_ARM = ("arm_1/arm_controller/joint_trajectory",)
+_TOPICS = ("wheel_commands", "driver/cmd_vel", "driver/joint_states", "odom", "trajectory")
+_OF_ARM = ("arm_1/arm_controller/joint_trajectory",)
 
 _NEEDED = ("driver/joint_states", "odom")  # come from a robot at rest too
 _LOOK = 0.1  # [s] between looks at a process or the bag
 
 
-class Session:
+class _Session:
     """One identification from the first message to the written result.
 
-    Args:
-        given: options of the command line.
-        ros_arguments: tokens from ``--ros-args`` on, for the recorder and the players.
+    Recorder and players get `ros_arguments`, the tokens from ``--ros-args`` on.
     """
 
     def __init__(self, given: argparse.Namespace, ros_arguments: Sequence[str]) -> None:
         self._given = given
         self._ros = list(ros_arguments)
         self._flag = StopFlag()
-        self._bag: Path = given.out / BAG
+        self._bag: Path = given.out / "recording"
 
     def run(self) -> int:
-        """Record, drive, fit.
-
-        Returns:
-            Exit code of ``youbot identify``, or 1 where a signal came first.
+        """Record, drive, fit; exit code of ``youbot identify``, or 1 where a signal came first.
 
         Raises:
             YoubotDynamicsError: no robot, a motion that was given up, a folder that is not new, or an option that
                 could not be used after the drive.
         """
         given = self._given
-        check_options(given)
+        # What else would come to light only after minutes of driving.
+        chosen_stages("--only", given.only)
+        for name in ("duration", "room", "wait"):
+            if not 0.0 < (value := getattr(given, name)) < math.inf:
+                raise ParameterError(f"--{name}", got=f"{value:g}", expected="a finite number above 0")
         new_folder("--out", str(given.out))
-        moved = (*TOPICS, *(OF_ARM if given.arm else ()))
+        moved = (*_TOPICS, *(_OF_ARM if given.arm else ()))
         topics = [self._resolved(name) for name in (*moved, *given.topics, *filter(None, [given.pose_topic]))]
         recorder = start(node_command("recorder", ["--out", str(self._bag), *topics, *self._ros]))
         try:
@@ -187,9 +169,8 @@ class Session:
             return
         code = self._wait(start(node_command(player, [*words, *self._ros, *more])), signal.SIGTERM)
         if code != 0 and not self._flag.set:
-            raise TrajectoryError(
-                player, got=f"exit code {code}", expected="a motion followed to its end", remedy="see its message above"
-            )
+            expected, remedy = "a motion followed to its end", "see its message above"
+            raise TrajectoryError(player, got=f"exit code {code}", expected=expected, remedy=remedy)
 
     def _fit(self) -> int:
         given = self._given
@@ -204,20 +185,6 @@ class Session:
         while process.poll() is None and not self._flag.set:
             time.sleep(_LOOK)
         return stop(process, number)
-
-
-def check_options(given: argparse.Namespace) -> None:
-    """Refuse what else would come to light only after minutes of driving.
-
-    Raises:
-        IdentificationError: an unknown stage.
-        ParameterError: a time or a room that is none.
-    """
-    chosen_stages("--only", given.only)
-    for name in ("duration", "room", "wait"):
-        value = getattr(given, name)
-        if not 0.0 < value < math.inf:
-            raise ParameterError(f"--{name}", got=f"{value:g}", expected="a finite number above 0")
 
 
 def recorded(bag: Path) -> dict[str, int]:
@@ -259,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cut = words.index("--ros-args") if "--ros-args" in words else len(words)
     given = _parser().parse_args(words[:cut])
     try:
-        code = Session(given, words[cut:]).run()
+        code = _Session(given, words[cut:]).run()
     except YoubotDynamicsError as problem:
         announce(f"error: {problem}")
         code = 1

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics import __version__
-from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions
-from youbot_dynamics.errors import ResourceError, YoubotDynamicsError
+from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, existing_file, namespace_arguments
+from youbot_dynamics.commands._words import need_ros
+from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.identification.stages import STAGES
-
-DONE, FAILED, NOT_IDENTIFIABLE = 0, 1, 3
 
 _EPILOG = """\
 examples:
@@ -271,17 +270,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _run(given)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
-        code = FAILED
+        code = 1
     except BrokenPipeError:
         # The reader of our output has gone: as `head` does.
         sys.stderr.close()
-        code = FAILED
+        code = 1
     except OSError as problem:
         print(f"error: {problem.filename or 'output'}: {problem.strerror}", file=sys.stderr)
-        code = FAILED
+        code = 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        code = FAILED
+        code = 1
     sys.exit(code)
 
 
@@ -313,7 +312,7 @@ def _run(given: argparse.Namespace) -> int:
         if given.write is not None:
             return write_excitation(given)
     ros = _ros_arguments(given)
-    _need_ros()
+    need_ros()
     if given.verb == "check-driver":
         from youbot_dynamics.commands.check_driver import check_driver_command
 
@@ -331,34 +330,15 @@ def _run(given: argparse.Namespace) -> int:
 
         numbers = {"dt": given.dt, "time-scale": given.time_scale, "duration": given.duration, "room": given.room}
         play([given.program, *(word for n, v in numbers.items() for word in (f"--{n}", str(v))), *ros])
-    return DONE
+    return 0
 
 
 def _ros_arguments(given: argparse.Namespace) -> list[str]:
-    from youbot_dynamics.bringup_plan import existing_file, namespace_arguments
-
     tokens = list(namespace_arguments(given.namespace))
     file = getattr(given, "params_file", None)
     if file is not None:
         tokens += ["--params-file", str(existing_file("params_file", str(file)))]
     return ["--ros-args", *tokens] if tokens else []
-
-
-def _need_ros() -> None:
-    """Say how to get ROS where it is missing.
-
-    Raises:
-        ResourceError: rclpy cannot be imported.
-    """
-    try:
-        import rclpy  # noqa: F401
-    except ImportError:
-        raise ResourceError(
-            "rclpy",
-            got="not installed",
-            expected="ROS 2 Jazzy",
-            remedy="source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'",
-        ) from None
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from youbot_dynamics import __version__
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.commands.terminal import announce, steps
+from youbot_dynamics.commands._words import named_topics
+from youbot_dynamics.commands.terminal import announce, steps, table_console
 from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
@@ -42,8 +42,8 @@ from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.report import JOINT_COLUMNS, joint_cells, replay_page
 from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
 
-TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
-COLUMN_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
+_TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
+_COLUMN_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
 LEFT_OUT = "messages left out while reading: a stamp that goes back or is missing, or a field of the wrong length"
 
 _NO_RADIANS = 6.5  # [rad] beyond a limit: more than a turn, which no zero is set wrong by
@@ -52,19 +52,12 @@ _MANY = 0.05  # share of the messages
 
 @dataclass(frozen=True, eq=False)
 class OpenedLog:
-    """A log that was read.
-
-    Args:
-        arm: its messages.
-        origin: time 0 of them [ns since 1970]; 0 where the log does not say.
-        provenance: where they come from.
-        warnings: what could not be read.
-    """
+    """A log that was read."""
 
     arm: ArmLog
-    origin: int
+    origin: int  # time 0 of its messages [ns since 1970]; 0 where the log does not say
     provenance: Mapping[str, str]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # what could not be read
 
 
 def open_log(
@@ -76,7 +69,7 @@ def open_log(
         path: rosbag2 folder, .mcap, .db3, .bag, or a text file with `columns`.
         robot: whose joints are looked for.
         columns: of a text log, such as ``time:ms,position.arm_joint_1:deg,effort.arm_joint_1``; "" for a bag.
-        topics: role of TOPIC_ROLES -> name, where the user overrides.
+        topics: role of _TOPIC_ROLES -> name, where the user overrides.
         inverted: joints whose efforts are turned round.
 
     Raises:
@@ -100,7 +93,7 @@ def open_log(
 
 def _of_bag(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, str]) -> OpenedLog:
     states = recording.joint_states(find_arm_states(recording, joints, topics), joints)
-    names = {role: find_topic(recording, role, topics) for role in TOPIC_ROLES[1:]}
+    names = {role: find_topic(recording, role, topics) for role in _TOPIC_ROLES[1:]}
     motors = {role: _motor_readings(recording, name, joints) for role, name in names.items() if name is not None}
     stamped = bool(np.all(np.isfinite(states.stamp)))
     arm = ArmLog(
@@ -138,7 +131,7 @@ def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -
 
 
 def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) -> OpenedLog:
-    tables = {role: _table(log, role, joints) for role in COLUMN_ROLES}
+    tables = {role: _table(log, role, joints) for role in _COLUMN_ROLES}
     if not np.isfinite(tables["position"]).any(axis=0).all():
         missing = [name for name in joints if f"position.{name}" not in log.measured]
         raise RecordingError(
@@ -149,7 +142,7 @@ def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) ->
         )
     motors = {
         role: MotorReadings(log.time, tables[role]) if np.isfinite(tables[role]).any() else None
-        for role in COLUMN_ROLES[3:]
+        for role in _COLUMN_ROLES[3:]
     }
     arm = ArmLog(
         joints,
@@ -175,11 +168,11 @@ def _as_measured(columns: str, joints: tuple[str, ...]) -> str:
             parts.append(part.strip())
             continue
         role, _, joint = name.partition(".")
-        if role not in COLUMN_ROLES or joint not in joints:
+        if role not in _COLUMN_ROLES or joint not in joints:
             raise RecordingError(
                 f"column {place + 1} of --columns",
                 got=repr(name),
-                expected=f"time, _ or ROLE.JOINT, ROLE of {', '.join(COLUMN_ROLES)}, JOINT of {', '.join(joints)}",
+                expected=f"time, _ or ROLE.JOINT, ROLE of {', '.join(_COLUMN_ROLES)}, JOINT of {', '.join(joints)}",
                 remedy="give each column of the file one of these names, in file order; _ skips one",
             )
         parts.append(f"measured.{name}{colon}{unit}")
@@ -280,7 +273,8 @@ def _heat(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
         for part, temperature, deviation in parts:
             for k, joint in enumerate(joints):
                 variance = float(deviation[row, k]) ** 2
-                cdr = temperature_cdr(_ns(time, origin), frames[k], float(temperature[row, k]), variance)
+                header = _header(_ns(time, origin), frames[k])
+                cdr = _cdr(TEMPERATURE, header, float(temperature[row, k]), variance)
                 yield time, f"/arm_1/{joint}/{part}_temperature", TEMPERATURE, cdr
     for time, torque in zip(heat.limit_time.tolist(), heat.torque, strict=True):
         cdr = joint_state_cdr(_ns(time, origin), joints, effort=torque)
@@ -318,20 +312,6 @@ def _cdr(type_name: str, *fields: object) -> bytes:
     return bytes(jazzy_types().serialize_cdr(_made(type_name, *fields), type_name))
 
 
-def temperature_cdr(stamp_ns: int, frame_id: str, temperature: float, variance: float) -> bytes:
-    """Serialise a sensor_msgs/msg/Temperature.
-
-    Args:
-        stamp_ns: header stamp [ns].
-        frame_id: frame of the header.
-        temperature: [degC].
-        variance: [K2].
-    """
-    return _cdr(TEMPERATURE, _header(stamp_ns, frame_id), temperature, variance)
-
-
-_DONE = 0
-_PIPED = 160  # columns where the output is no terminal
 _BAG = "estimates"
 _NODE = "arm_ekf"
 # Of the node and of no concern to a log: frames, and what ROS gives to every node.
@@ -344,7 +324,7 @@ def replay_command(given: argparse.Namespace) -> int:
     Raises:
         YoubotDynamicsError: a log, option or folder that cannot be used; nothing is written then.
     """
-    topics = _topics(given.topic)
+    topics = named_topics(given.topic, _TOPIC_ROLES)
     if given.out is not None:
         _check_folder(given.out)
     robot, settings = read_node(given.result_file, given.params_file)
@@ -366,7 +346,7 @@ def replay_command(given: argparse.Namespace) -> int:
         _print(replay, opened)
         if given.out is not None:
             announce(f"wrote {given.out / 'report.html'} and {given.out / _BAG}, a bag")
-    return _DONE
+    return 0
 
 
 def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot, ArmSettings]:
@@ -381,8 +361,7 @@ def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot
             that it refuses.
     """
     robot = load_robot(result_file, params_file)
-    facts = {one.name: one for one in robot_table()}
-    table = {one.name: one for one in settings_table(ArmSettings)}
+    table = {parameter.name: parameter for parameter in (*robot_table(), *settings_table(ArmSettings))}
     told: dict[str, Value] = {}
     for path in (result_file, params_file):
         if path is None:
@@ -391,8 +370,8 @@ def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot
             if name in _ELSEWHERE or name.startswith("qos_overrides."):
                 continue
             try:
-                check_names([name], [*facts, *table])
-                told[name] = {**facts, **table}[name].check(value)
+                check_names([name], list(table))
+                told[name] = table[name].check(value)
             except ParameterError as refused:
                 place = f"parameter file {path}, node {_NODE}: {refused.thing}"
                 raise ParameterError(place, got=refused.got, expected=refused.expected, remedy=refused.remedy) from None
@@ -402,33 +381,19 @@ def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot
 
 def as_json(replay: ArmReplay, opened: OpenedLog) -> str:
     """Summary, findings and counts; a number that is not finite is null."""
-    joints = [
-        {key: value if isinstance(value, str) else _number(value) for key, value in dataclasses.asdict(one).items()}
-        for one in replay.summary
-    ]
-    findings = [dataclasses.asdict(one) for one in replay.findings]
-    found = {
+
+    def number(value: float | str) -> float | str | None:
+        return value if isinstance(value, str) or math.isfinite(value) else None
+
+    joints = [{key: number(v) for key, v in dataclasses.asdict(joint).items()} for joint in replay.summary]
+    summary = {
         "joints": joints,
-        "findings": findings,
+        "findings": [dataclasses.asdict(finding) for finding in replay.findings],
         "warnings": list(opened.warnings),
         "counts": dict(replay.counts),
         "provenance": dict(opened.provenance),
     }
-    return json.dumps(found, indent=2) + "\n"
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _topics(given: Sequence[str]) -> Mapping[str, str]:
-    chosen = {}
-    for words in given:
-        role, _, name = words.partition("=")
-        if role not in TOPIC_ROLES or not name:
-            raise ParameterError(f"--topic {words}", expected=f"ROLE=NAME, ROLE one of {', '.join(TOPIC_ROLES)}")
-        chosen[role] = name
-    return chosen
+    return json.dumps(summary, indent=2) + "\n"
 
 
 def _check_folder(out: Path) -> None:
@@ -453,16 +418,13 @@ def _files(given: argparse.Namespace) -> dict[str, str]:
 
 
 def _print(replay: ArmReplay, opened: OpenedLog) -> None:
-    console = Console(soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(soft_wrap=True, width=_PIPED)
     table = Table(title="the arm by its filter")
     table.add_column("joint", no_wrap=True)
     for name in JOINT_COLUMNS:
         table.add_column(name, justify="right")
-    for one in replay.summary:
-        table.add_row(one.joint, *("-" if "nan" in cell else cell for cell in joint_cells(one)))
-    console.print(table)
+    for joint in replay.summary:
+        table.add_row(joint.joint, *("-" if "nan" in cell else cell for cell in joint_cells(joint)))
+    table_console().print(table)
     for name, count in replay.counts.items():
         if count:
             announce(f"{name}: {count}")

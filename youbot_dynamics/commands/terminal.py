@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
@@ -20,38 +20,29 @@ CONSOLE = Console(stderr=True)
 
 
 class Steps:
-    """Tells what a command is doing, with a bar while recordings are counted.
+    """Tells what a command is doing, with a bar while recordings are counted."""
 
-    Args:
-        title: of the command.
-        progress: rich's, None where nobody watches.
-    """
-
-    def __init__(self, title: str, progress: Progress | None) -> None:
+    def __init__(self, title: str, progress: Progress) -> None:
         self._title = title
         self._progress = progress
-        self._row = None if progress is None else progress.add_task(title, total=None, counted="")
+        self._row = progress.add_task(title, total=None, counted="")
 
     def __call__(self, message: str) -> None:
         """Name the step."""
-        if self._progress is not None and self._row is not None:
-            self._progress.update(self._row, description=printable(f"{self._title}: {message}"))
+        self._progress.update(self._row, description=printable(f"{self._title}: {message}"))
 
     def count(self, finished: int, total: int) -> None:
         """Move the bar."""
-        if self._progress is not None and self._row is not None:
-            self._progress.update(self._row, completed=finished, total=total, counted=f"{finished} of {total}")
+        self._progress.update(self._row, completed=finished, total=total, counted=f"{finished} of {total}")
 
 
 @contextmanager
 def steps(title: str) -> Iterator[Steps]:
-    """Show what is being done; yields what names the step and moves the bar."""
-    if not CONSOLE.is_terminal:
-        yield Steps(title, None)
-        return
+    """Show what is being done, where somebody watches; yields what names the step and moves the bar."""
     texts = [TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[counted]}")]
     columns = (SpinnerColumn(), texts[0], BarColumn(20), texts[1])
-    with Progress(*columns, console=CONSOLE, transient=True) as progress:
+    progress = Progress(*columns, console=CONSOLE, transient=True)
+    with progress if CONSOLE.is_terminal else nullcontext():
         yield Steps(title, progress)
 
 
@@ -61,7 +52,10 @@ def announce(message: str) -> None:
         CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)
 
 
-_PIPED = 160  # columns where the output is no terminal
+def table_console(soft_wrap: bool = True) -> Console:
+    """Console for a table on the output: 160 columns wide where that is no terminal."""
+    console = Console(soft_wrap=soft_wrap)
+    return console if console.is_terminal else Console(soft_wrap=soft_wrap, width=160)
 
 
 def print_findings(result: Result) -> None:
@@ -69,15 +63,15 @@ def print_findings(result: Result) -> None:
 
     Of a stage with parameters of the robot only these are shown: the rest stands in the report and in result.json.
     """
-    console = Console(soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(soft_wrap=True, width=_PIPED)
+    console = table_console()
     for stage in dict.fromkeys(result.stage_of.values()):
         if stage in result.missing:
             continue
-        found = result.of_stage(stage)
-        asked = [finding for finding in found if finding.is_parameter] or list(found)
-        table = Table(title=STAGES[stage].title, caption=_caption(stage, len(found) - len(asked)))
+        findings = result.of_stage(stage)
+        asked = [finding for finding in findings if finding.is_parameter] or list(findings)
+        more = len(findings) - len(asked)
+        remarks = [STAGES[stage].remark, f"{more} more findings: see the report" if more else ""]
+        table = Table(title=STAGES[stage].title, caption="; ".join(filter(None, remarks)) or None)
         for column in ("parameter", "value", "95 % interval", "unit"):
             numeric = column in ("value", "95 % interval")
             table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
@@ -88,12 +82,6 @@ def print_findings(result: Result) -> None:
     for stage, reason in result.missing.items():
         text = printable(f"{STAGES[stage].title}: nothing to work with: {reason}")
         console.print(text, highlight=False, markup=False)
-
-
-def _caption(stage: str, more: int) -> str | None:
-    words = [STAGES[stage].remark] if STAGES[stage].remark else []
-    words += [f"{more} more findings: see the report"] if more else []
-    return "; ".join(words) or None
 
 
 def _row(finding: Finding) -> tuple[str, str, str, str, str]:

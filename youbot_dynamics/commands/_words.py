@@ -1,0 +1,26 @@
+"""What several verbs ask of their words and of the machine."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Collection, Sequence
+
+from youbot_dynamics.errors import ParameterError, ResourceError
+
+
+def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
+    """Role -> topic out of the words ROLE=NAME of --topic."""
+    topics = {}
+    for word in words:
+        role, _, name = word.partition("=")
+        if role not in roles or not name:
+            raise ParameterError(f"--topic {word}", expected=f"ROLE=NAME, ROLE one of {', '.join(roles)}")
+        topics[role] = name
+    return topics
+
+
+def need_ros() -> None:
+    """Refuse to go on without ROS, and say how to get it."""
+    if importlib.util.find_spec("rclpy") is None:
+        remedy = "source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'"
+        raise ResourceError("rclpy", got="not installed", expected="ROS 2 Jazzy", remedy=remedy)
