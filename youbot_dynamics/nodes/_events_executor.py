@@ -41,9 +41,6 @@ class EventsExecutor:
     It keeps one event for each message, also for those that a newer one has replaced. Where messages come faster than
     they can be taken, timers wait behind all of them, and memory grows [seen: 4 s behind after 6 s of 80,000 messages a
     second]. Where timers are overdue all the time a SingleThreadedExecutor takes over for good, which is fair.
-
-    Args:
-        nodes: to spin, one at least.
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:

@@ -179,20 +179,24 @@ class BaseController(Node):
             "command_age_s": f"{self._commander.age(now):.2f}",
             "roller_phases": self._guard.lost or "used",
         }
-        if self._hindrance or self._unheard:
-            return {"commands": Status(ERROR, self._hindrance or self._unheard, values)}
+        return {"commands": Status(*self._judged(now, refusal_age), values)}
+
+    def _judged(self, now: float, refusal_age: float) -> tuple[bytes, str]:
+        """Level and text of the status, the worst that there is."""
+        if wrong := self._hindrance or self._unheard:
+            return ERROR, wrong
         if self._sent and self._output.publisher.get_subscription_count() == 0:
-            return {"commands": Status(ERROR, f"no driver listens on {self._output.publisher.topic_name}", values)}
+            return ERROR, f"no driver listens on {self._output.publisher.topic_name}"
         if silence := self._line.silence():
-            return {"commands": Status(WARN, silence, values)}
+            return WARN, silence
         if refusal_age < MEMORY:
-            return {"commands": Status(WARN, self._last_refusal[0], values)}
+            return WARN, self._last_refusal[0]
         if self._guard.lost and self._robot.base.geometry.roller_phases is not None:
             since = f"so for {now - self._phases_lost:.0f} s"
-            text = f"roller phases are lost: {self._guard.lost}; identify them again; {since}"
-            return {"commands": Status(WARN, text, values)}
-        state = "waiting for a first command" if self._sent == 0 else "sending"
-        return {"commands": Status(OK, state if self._commander.enabled else "disabled", values)}
+            return WARN, f"roller phases are lost: {self._guard.lost}; identify them again; {since}"
+        if not self._commander.enabled:
+            return OK, "disabled"
+        return OK, "sending" if self._sent else "waiting for a first command"
 
     def destroy_node(self) -> None:
         """Let another one of this kind take the place."""

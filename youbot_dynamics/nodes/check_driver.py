@@ -15,18 +15,9 @@ import rclpy
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
-from youbot_dynamics.estimation.driver_check import (
-    ERROR,
-    NOT_TOLD,
-    WARNING,
-    DriverFinding,
-    joints_heard,
-    judge_driver,
-    odometry_heard,
-)
-from youbot_dynamics.estimation.driver_check import OK as FINE
-from youbot_dynamics.nodes.diagnostics import ERROR as LEVEL_ERROR
-from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Status
+from youbot_dynamics.estimation import driver_check
+from youbot_dynamics.estimation.driver_check import NOT_TOLD, DriverFinding, joints_heard, odometry_heard
+from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.driver_graph import WATCHED, judge_graph
 from youbot_dynamics.nodes.listening import listen, listen_joints
 from youbot_dynamics.nodes.messages import stamped_twist
@@ -52,7 +43,7 @@ TABLE = (
 _SETTLE = 3.0  # [s] that DDS may take to find everybody: nothing is judged before
 _AGAIN = 2.0  # [s] between judgements: they rest on what was heard for five times as long
 _RATE = 250.0  # [Hz] of messages at most that are kept
-_LEVELS = {FINE: OK, NOT_TOLD: OK, WARNING: WARN, ERROR: LEVEL_ERROR}
+_LEVELS = {driver_check.OK: OK, NOT_TOLD: OK, driver_check.WARNING: WARN, driver_check.ERROR: ERROR}
 _MOTORS_OFF = "base/switchOffMotors"
 _KINDS = 16  # of messages by their names that are remembered
 
@@ -118,7 +109,7 @@ class CheckDriver(Node):
             while rows and rows[0][2] < oldest:
                 rows.popleft()
         driver, kinds = self._driver, [names for names, last in self._heard.items() if last >= oldest]
-        heard = judge_driver(
+        heard = driver_check.judge_driver(
             joints_heard(driver.wheel_joints, list(self._wheels)),
             joints_heard(driver.arm_joints, list(self._arm)),
             odometry_heard(list(self._odometry)),
@@ -162,9 +153,9 @@ class CheckDriver(Node):
             text = "; ".join(part for part in (shown.text, shown.remedy) if part)
             if (shown.item, shown.verdict) not in self._logged:
                 self._logged.add((shown.item, shown.verdict))
-                if shown.verdict == ERROR:
+                if _LEVELS[shown.verdict] == ERROR:
                     self.get_logger().error(f"{shown.item}: {text}")
-                elif shown.verdict == WARNING:
+                elif _LEVELS[shown.verdict] == WARN:
                     self.get_logger().warning(f"{shown.item}: {text}")
             values = {name: f"{value:.6g}" for name, value in shown.values.items()}
             values |= {"window_s": f"{self._window:g}", "age_s": f"{now - since:.0f}"}
@@ -179,12 +170,7 @@ def _watching() -> list[Node]:
 
 
 def check_once(duration: float, ros_arguments: list[str], tell: Callable[[str], None]) -> tuple[DriverFinding, ...]:
-    """Listen for some seconds, then judge; no findings where a signal came first.
-
-    Args:
-        duration: how long to listen [s].
-        ros_arguments: words behind `--ros-args`, that included.
-        tell: takes what is being done.
+    """Listen for a duration [s], then judge; no findings where a signal came first. `tell` takes what is being done.
 
     Raises:
         ParameterError: ROS arguments or parameters that cannot be used.

@@ -50,12 +50,7 @@ class Recent:
 
 
 class Diagnostics:
-    """Publishes what `report` returns, under the node's full name.
-
-    Args:
-        node: whose status it is.
-        report: returns name of each item -> status; called once a second.
-    """
+    """Publishes what `report` returns once a second, name of each item -> status, under the node's full name."""
 
     def __init__(self, node: Node, report: Callable[[], Mapping[str, Status]]) -> None:
         self._node = node
@@ -70,9 +65,7 @@ class Diagnostics:
         message.header.stamp = self._node.get_clock().now().to_msg()
         name = self._node.get_fully_qualified_name()
         for item, status in self._report().items():
-            entry = DiagnosticStatus(
-                level=status.level, name=f"{name}: {item}", message=status.message, hardware_id="youbot"
-            )
-            entry.values = [KeyValue(key=key, value=value) for key, value in status.values.items()]
-            message.status.append(entry)
+            values = [KeyValue(key=key, value=value) for key, value in status.values.items()]
+            told = {"level": status.level, "message": status.message, "values": values}
+            message.status.append(DiagnosticStatus(name=f"{name}: {item}", hardware_id="youbot", **told))
         self._publisher.publish(message)

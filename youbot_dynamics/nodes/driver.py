@@ -14,23 +14,19 @@ from youbot_dynamics.nodes.messages import joint_message, twist_message
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, acknowledged
 from youbot_dynamics.robot import Robot
 
-INTERFACES = ("twist", "joint_state", "float64_multi_array")
-
 _TYPES = {
     "twist": (Twist, "driver/cmd_vel"),
     "joint_state": (JointState, "driver/wheel_velocity_command"),
     "float64_multi_array": (Float64MultiArray, "wheel_velocity_controller/commands"),
 }
+INTERFACES = tuple(_TYPES)
 
 
 class DriverOutput:
-    """Sends wheel speeds to a driver.
+    """Sends wheel speeds to a driver, by one of INTERFACES.
 
-    Args:
-        node: that publishes.
-        robot: its geometry and the driver's.
-        interface: one of INTERFACES. `twist` folds the wheel speeds of our calibrated geometry back with the
-            driver's own, so that calibration reaches a driver that takes nothing but a Twist.
+    `twist` folds the wheel speeds of our calibrated geometry back with the driver's own, so that calibration reaches a
+    driver that takes nothing but a Twist.
     """
 
     def __init__(self, node: Node, robot: Robot, interface: str) -> None:

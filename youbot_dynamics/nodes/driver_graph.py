@@ -30,11 +30,9 @@ TWIST, STAMPED = "geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped"
 
 
 def driver_nodes(ends: Mapping[str, TopicEnds], own: Iterable[str] = ()) -> frozenset[str]:
-    """Full names of the nodes that are a driver.
+    """Full names of the nodes that are a driver, out of the ends of `cmd_vel` and of each topic of EVIDENCE.
 
-    Args:
-        ends: of `cmd_vel` and of each topic of EVIDENCE, by these names.
-        own: nodes that are none, whatever they publish.
+    Nodes of our `own` are none, whatever they publish.
     """
     listeners = ends["cmd_vel"].listeners()
     drivers = {node for topic in DRIVER_TOPICS for node in ends[topic].speakers()}
@@ -60,12 +58,7 @@ def driver_on_cmd_vel(ends: Mapping[str, TopicEnds], own: Iterable[str] = ()) ->
 
 
 def unheard_commands(cmd_vel: TopicEnds, stamped: bool) -> str:
-    """What is wrong, with its remedy, where an operator sends the other kind of twist; else nothing.
-
-    Args:
-        cmd_vel: ends of the operator's topic.
-        stamped: whether TwistStamped is read, not Twist.
-    """
+    """What is wrong, with its remedy, where an operator sends the other kind of twist than is read; else nothing."""
     read, other = (STAMPED, TWIST) if stamped else (TWIST, STAMPED)
     senders = sorted({end.node or "a node" for end in cmd_vel.publishers if end.kind == other})
     if not senders:
@@ -82,12 +75,7 @@ def _short(kind: str) -> str:
 
 
 def judge_graph(ends: Mapping[str, TopicEnds], motor_services: frozenset[str]) -> tuple[DriverFinding, ...]:
-    """All findings on the graph.
-
-    Args:
-        ends: of each topic of WATCHED, by these names.
-        motor_services: full names of the nodes that offer `base/switchOffMotors`.
-    """
+    """All findings on the graph, out of the ends of each topic of WATCHED and the nodes that switch motors off."""
     drivers = driver_nodes(ends)
     return (
         _judge_operator(ends),
@@ -181,7 +169,6 @@ def _judge_motors(servers: frozenset[str]) -> DriverFinding:
     item = "service that switches the motors off"
     if not servers:
         text = "base/switchOffMotors is not offered: motors_off has nobody to ask"
-        return DriverFinding(
-            item, WARNING, text, "know where the emergency stop is: another driver may have another name for it"
-        )
+        remedy = "know where the emergency stop is: another driver may have another name for it"
+        return DriverFinding(item, WARNING, text, remedy)
     return DriverFinding(item, OK, f"offered by {', '.join(sorted(servers))}")

@@ -17,13 +17,7 @@ from youbot_dynamics.simulation.driver_reports import JointReport, OdometryRepor
 def report_message(
     report: JointReport | OdometryReport, shift: float, frames: tuple[str, str]
 ) -> JointState | Odometry:
-    """Message of a report.
-
-    Args:
-        report: of the simulated driver.
-        shift: from the plant's clock to that of the stamps [s].
-        frames: odometry and base frame.
-    """
+    """Message of a report; `shift` from the plant's clock to that of the stamps [s], odometry and base frame."""
     stamp = report.stamp + shift
     if isinstance(report, JointReport):
         return joint_message(stamp, report.names, report.position, report.velocity, report.effort)
@@ -32,10 +26,8 @@ def report_message(
 
 def values_of(message: JointState, values: Sequence[float], joints: Sequence[str]) -> Vector | None:
     """One field of a joint message in the order of `joints` (n,); None where it lacks one of them."""
-    index = {name: k for k, name in enumerate(message.name)}
-    if not all(name in index and index[name] < len(values) for name in joints):
-        return None
-    return np.array([values[index[name]] for name in joints])
+    by_name = dict(zip(message.name, values, strict=False))
+    return np.array([by_name[name] for name in joints]) if by_name.keys() >= set(joints) else None
 
 
 def trajectory_knots(

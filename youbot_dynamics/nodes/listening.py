@@ -24,12 +24,7 @@ TakeJoints = Callable[[float, tuple[str, ...], Sequence[float], Sequence[float],
 
 @dataclass
 class Listener:
-    """A subscription that asks for less where it has to; made by `listen`.
-
-    Args:
-        subscription: of the moment.
-        best_effort: whether it has come to that.
-    """
+    """A subscription that asks for less where it has to; made by `listen`."""
 
     subscription: Subscription
     best_effort: bool = False
@@ -40,13 +35,8 @@ def listen(
 ) -> Listener:
     """Subscribe to a topic of others.
 
-    Args:
-        node: that listens.
-        kind: of the messages.
-        topic: name.
-        take: called with each message.
-        quality: reliable; its reliability gives way, said once in the log, to a publisher that offers best effort.
-        raw: whether `take` gets the bytes that came: decoding takes longer than all else.
+    The reliable `quality` gives way, said once in the log, to a publisher that offers best effort. A `raw` one hands
+    over the bytes that came: decoding takes longer than all else.
     """
 
     def incompatible(event: QoSRequestedIncompatibleQoSInfo) -> None:
@@ -75,7 +65,7 @@ def listen(
 def listen_joints(node: Node, topic: str, take: TakeJoints, quality: QoSProfile) -> Listener:
     """Subscribe to joint states of others, decoded faster than rclpy does it; bytes that are none are dropped.
 
-    Its other arguments are those of `listen`; `take` gets stamp [s], names, positions, velocities and efforts.
+    `take` gets stamp [s], names, positions, velocities and efforts.
     """
     samples = JointSamples(lambda data: deserialize_message(data, JointState))
 

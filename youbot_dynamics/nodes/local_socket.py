@@ -80,6 +80,20 @@ def _peer(line: socket.socket) -> tuple[int, int, int]:
     return process, user, group
 
 
+def _read(line: socket.socket) -> bytes:
+    """What comes next of the other end; nothing where it has ended.
+
+    Raises:
+        BlockingIOError: nothing has come yet.
+    """
+    try:
+        return line.recv(1)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return b""
+
+
 def occupied(node: Node, topic: str, who: str) -> ResourceError:
     """Error of a topic that belongs to somebody else."""
     return ResourceError(
@@ -91,15 +105,9 @@ def occupied(node: Node, topic: str, who: str) -> ResourceError:
 
 
 def tell(namespace: str, item: str, level: str, text: str) -> None:
-    """Let the stop_base of a bringup say on /diagnostics what has become of a part of it.
+    """Let the stop_base of the bringup in a namespace say on /diagnostics that a part of it is LOST or BACK.
 
     A passive bringup has no stop_base: there nobody hears it.
-
-    Args:
-        namespace: of the bringup.
-        item: what it is about.
-        level: LOST or BACK.
-        text: of the status.
     """
     topic = f"/{namespace.strip('/')}/{_TOPIC}".replace("//", "/")
     news = json.dumps([item, level, text[: _LONGEST // 5]], ensure_ascii=False).encode(errors="replace")
@@ -114,9 +122,6 @@ def domain_of_environment() -> int:
 
 class GuardEnd:
     """The end of stop_base, at which the controller calls and the bringup tells.
-
-    Args:
-        node: the guard; tells domain and topic.
 
     Attributes:
         driving: whether the controller has sent anything to the driver.
@@ -142,17 +147,13 @@ class GuardEnd:
                 line.setblocking(False)
                 if _peer(line)[1] == os.getuid():  # anybody on this machine can call
                     self._line, self.driving, self.parted = line, False, False
-        try:
+        with contextlib.suppress(BlockingIOError):
             while self._line is not None:
-                beat = self._line.recv(1)
+                beat = _read(self._line)
                 self._heard = time.monotonic() if beat else float("-inf")
                 self._line = self._line if beat else None
                 self.driving |= beat == _DRIVING
                 self.parted |= beat == _FAREWELL
-        except BlockingIOError:
-            pass
-        except OSError:
-            self._line, self._heard = None, float("-inf")
         if self._line is not None:
             with contextlib.suppress(OSError):  # it hangs, or has ended
                 self._line.send(_ANSWER)
@@ -182,9 +183,6 @@ class GuardEnd:
 class ControllerEnd:
     """The controller's end; a controller that was never guarded drives without a guard.
 
-    Args:
-        node: the controller; tells domain and topic.
-
     Attributes:
         lost: what has become of the guard; empty where all is well.
     """
@@ -201,26 +199,21 @@ class ControllerEnd:
         if self._line is not None:
             return
         line = _socket()
-        try:
+        with contextlib.suppress(OSError):  # nobody is there
             line.connect(self._address)
             if _peer(line)[1] == os.getuid():
                 self._line, self.lost, self._answered = line, "", time.monotonic()
                 return
-        except OSError:
-            pass
         line.close()
 
     def beat(self, driving: bool) -> None:
         """Tell the guard that commands go on, and see whether it is there; every control period."""
         self._say(_DRIVING if driving else _IDLE)
-        try:
-            while self._line is not None and self._line.recv(1):
-                self._answered = time.monotonic()
-        except BlockingIOError:
+        if self._line is None:
             return
-        except OSError:
-            pass
-        if self._line is not None:
+        with contextlib.suppress(BlockingIOError):
+            while _read(self._line):
+                self._answered = time.monotonic()
             self._line.close()
             self._line = None
             self.lost = "stop_base, which guards this node, has ended: start it, or this bringup, again"

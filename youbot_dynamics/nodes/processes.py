@@ -46,23 +46,18 @@ def start(
 
 def stop(process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> int:
     """Ask a process to end, insist after 5 s; its exit code."""
-    if process.poll() is None:
-        process.send_signal(number)
-        try:
-            process.wait(_POLITE)
-        except subprocess.TimeoutExpired:
-            process.kill()
+    stop_all([process], number)
     return process.wait()
 
 
-def stop_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Ask all to end at once, then wait for each.
+def stop_all(processes: Sequence[subprocess.Popen[bytes]], number: int = signal.SIGTERM) -> None:
+    """Ask all to end at once, then wait for each, and insist after 5 s.
 
-    By SIGTERM, which says the same to a node that runs, and ends without a traceback one that still imports.
+    SIGTERM says the same as SIGINT to a node that runs, and ends without a traceback one that still imports.
     """
     for process in processes:
         if process.poll() is None:
-            process.terminate()
+            process.send_signal(number)
     deadline = time.monotonic() + _POLITE
     for process in processes:
         try:

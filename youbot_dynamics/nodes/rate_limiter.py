@@ -6,11 +6,7 @@ _SLACK = 0.4  # of a period: stamps jitter, and the rate is kept all the same
 
 
 class RateLimiter:
-    """Lets stamps through at a rate on average; where they come more slowly, all of them.
-
-    Args:
-        rate: [Hz].
-    """
+    """Lets stamps through at a rate [Hz] on average; where they come more slowly, all of them."""
 
     def __init__(self, rate: float) -> None:
         self._period = 1.0 / rate

@@ -26,22 +26,13 @@ _LOOK = 0.25  # [s] between looks for the nodes
 
 
 class _RemoteParameters:
-    """Finds the first running node of some names that has the parameters, and reports them once.
+    """Finds the first running node of some names that has the parameters, and reports them once, name -> value.
 
-    Args:
-        node: that asks.
-        names: of the nodes that may answer, in our namespace, or in the only other one that has them.
-        prefix: of the parameters wanted, or the name of one.
-        report: called with name -> value when the answer has come.
+    The node stands in our namespace, or in the only other one that has such; `prefix` may be the name of a parameter.
     """
 
-    def __init__(
-        self, node: Node, names: Collection[str], prefix: str, report: Callable[[dict[str, object]], None]
-    ) -> None:
-        self._node = node
-        self._names = names
-        self._prefix = prefix
-        self._report = report
+    def __init__(self, node: Node, names: Collection[str], prefix: str, report: Callable[[dict], None]) -> None:
+        self._node, self._names, self._prefix, self._report = node, names, prefix, report
         self._client: AsyncParameterClient | None = None
         self._asked = "", ""
         self._foreign: set[tuple[str, str]] = set()
@@ -83,9 +74,7 @@ _OF_ALL_ROBOTS = ("/diagnostics", "/clock", "/tf", "/tf_static")
 class Recorder(Node):
     """Subscribes to serialised messages as their topics appear and hands them to a `BagWriter`.
 
-    Args:
-        folder: of the bag, new or empty.
-        topics: names to record, as the user writes them; empty for all, in a namespace for all of this robot.
+    Topics are named as the user writes them; no names are for all, in a namespace for all of this robot.
     """
 
     def __init__(self, folder: Path, topics: Sequence[str]) -> None:

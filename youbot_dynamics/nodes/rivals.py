@@ -23,14 +23,8 @@ LOOK = 1.0  # [s] from the birth of a node for which it looks before it speaks
 def refuse_rivals(node: Node, topic: str, others: Sequence[str], until: float = 0.0, mine: int = 0) -> None:
     """Look, up to the time `until` on the steady clock [s], for nodes that do what this one does.
 
-    A second node of the same name counts: it publishes where `mine` publishers are known already.
-
-    Args:
-        node: that looks.
-        topic: on which a rival publishes,
-        others: and on at least one of these too.
-        until: end of the look; one look is always taken.
-        mine: publishers on `topic` of this node.
+    A rival publishes on `topic` and on one at least of `others`; `mine` of the publishers on `topic` are of this node.
+    One look is always taken. A second node of the same name counts.
 
     Raises:
         ResourceError: there is one; it is named.

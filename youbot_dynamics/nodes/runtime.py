@@ -73,11 +73,8 @@ def init() -> StopFlag:
 def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None:
     """Make the nodes, spin them until a signal or an error, let each say its last word, and exit.
 
-    Exit code 0 after a signal, 1 after an error: one line for an error of the user's, a traceback for ours.
-
-    Args:
-        make_nodes: builds the nodes; called after rclpy is up.
-        driving: these nodes move the base: they get the priority that YOUBOT_PRIORITY asks for.
+    Exit code 0 after a signal, 1 after an error: one line for an error of the user's, a traceback for ours. Nodes that
+    are `driving` move the base: they get the priority that YOUBOT_PRIORITY asks for.
     """
     nodes: Sequence[Node] = ()
 
@@ -146,11 +143,8 @@ def make_executor(*nodes: Node) -> EventsExecutor | SingleThreadedExecutor:
 def raise_priority(asked: str) -> str:
     """Run before all programs without real-time priority (SCHED_FIFO) where the system allows it; say what came of it.
 
-    Args:
-        asked: priority, 1 to 99.
-
     Raises:
-        ParameterError: no such number.
+        ParameterError: the priority that is asked for is no number from 1 to 99.
     """
     if not asked.isdecimal() or not 1 <= int(asked) <= 99:
         raise ParameterError(f"environment variable {PRIORITY}", got=asked, expected="a number from 1 to 99")
@@ -169,12 +163,7 @@ def leave_imports_out_of_collection() -> None:
 
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse a node's own arguments and leave the ROS arguments in sys.argv for `init`.
-
-    Args:
-        parser: of the node's own arguments.
-        arguments: words, ROS arguments among them; None takes those of the command line.
-    """
+    """Parse a node's own arguments, by default those of the command line; ROS arguments stay in sys.argv for `init`."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     cut = words.index("--ros-args") if "--ros-args" in words else len(words)
     given = parser.parse_args(words[:cut])

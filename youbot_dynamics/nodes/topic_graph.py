@@ -16,32 +16,17 @@ _UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw's name of a node whose endpoint was hear
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One publisher or subscription.
+    """One publisher or subscription."""
 
-    Args:
-        node: full name of the node that has it; empty while it is not known.
-        kind: message type, such as `geometry_msgs/msg/Twist`.
-        reliable: whether it offers, or asks for, reliable delivery.
-        latched: whether it keeps, or asks for, the last messages for late joiners (transient local).
-        depth: of its queue; 0 where the middleware does not tell.
-    """
-
-    node: str
-    kind: str
-    reliable: bool = True
-    latched: bool = False
-    depth: int = 0
+    node: str  # full name of the node that has it; empty while it is not known
+    kind: str  # message type, such as geometry_msgs/msg/Twist
+    reliable: bool = True  # it offers, or asks for, reliable delivery
+    latched: bool = False  # it keeps, or asks for, the last messages for late joiners (transient local)
 
 
 @dataclass(frozen=True)
 class TopicEnds:
-    """A topic and its ends.
-
-    Args:
-        name: resolved.
-        publishers: of the topic.
-        subscriptions: to the topic.
-    """
+    """A topic, by its resolved name, and its ends."""
 
     name: str
     publishers: tuple[Endpoint, ...] = ()
@@ -59,33 +44,21 @@ class TopicEnds:
 def ends_of(node: Node, topic: str) -> TopicEnds:
     """Ends of a topic as `node` sees them; the name is resolved as for the node's own topics, remappings included."""
     name = node.resolve_topic_name(topic)
-    return TopicEnds(
-        name,
-        _endpoints(node.get_publishers_info_by_topic(name)),
-        _endpoints(node.get_subscriptions_info_by_topic(name)),
-    )
+    sides = node.get_publishers_info_by_topic(name), node.get_subscriptions_info_by_topic(name)
+    return TopicEnds(name, *(tuple(map(_endpoint, side)) for side in sides))
 
 
-def _endpoints(found: Sequence[TopicEndpointInfo]) -> tuple[Endpoint, ...]:
-    return tuple(
-        Endpoint(
-            "" if info.node_name == _UNKNOWN else f"{info.node_namespace.rstrip('/')}/{info.node_name}",
-            info.topic_type,
-            info.qos_profile.reliability == ReliabilityPolicy.RELIABLE,
-            info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL,
-            info.qos_profile.depth,
-        )
-        for info in found
+def _endpoint(info: TopicEndpointInfo) -> Endpoint:
+    return Endpoint(
+        "" if info.node_name == _UNKNOWN else f"{info.node_namespace.rstrip('/')}/{info.node_name}",
+        info.topic_type,
+        info.qos_profile.reliability == ReliabilityPolicy.RELIABLE,
+        info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL,
     )
 
 
 class EndsWatch:
-    """Ends of some topics as a node sees them, asked for anew where their number changed: to count them is cheap.
-
-    Args:
-        node: that looks.
-        topics: names, resolved as for the node's own topics.
-    """
+    """Ends of some topics as a node sees them, asked for anew where their number changed: to count them is cheap."""
 
     def __init__(self, node: Node, topics: Sequence[str]) -> None:
         self._node = node

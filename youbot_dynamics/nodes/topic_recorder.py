@@ -18,24 +18,17 @@ _THOROUGH = 20  # looks; each so-many-th asks for every publisher, the others wh
 _DEPTH = 1000
 _IGNORED = ("/rosout", "/parameter_events")
 
-Sink = Callable[[str, str, TopicQos, bytes], None]
+Sink = Callable[[str, str, TopicQos, bytes], None]  # of topic, type, quality of service and CDR bytes
 
 
 class TopicRecorder:
     """Subscribes to topics once somebody publishes them and passes on every message as it came.
 
-    Args:
-        node: that subscribes.
-        wanted: whether a topic is, by its resolved name.
-        sink: takes topic, type, quality of service and CDR bytes.
-        past: whether what publishers keep for late joiners is wanted too.
+    `wanted` tells whether a topic is, by its resolved name; `past`: whether what publishers keep for late joiners is.
     """
 
     def __init__(self, node: Node, wanted: Callable[[str], bool], sink: Sink, past: bool = True) -> None:
-        self._node = node
-        self._past = past
-        self._wanted = wanted
-        self._sink = sink
+        self._node, self._wanted, self._sink, self._past = node, wanted, sink, past
         self._ignored: set[str] = set(_IGNORED)
         self.topics: dict[str, str] = {}
         self._subscribed: dict[str, TopicQos] = {}
@@ -77,34 +70,32 @@ class TopicRecorder:
                 reliable=all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered),
                 transient_local=all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered),
             )
-            if topic not in self.topics:
-                kind = _message_class(types[0])
-                if kind is None:
-                    self._ignored.add(topic)
-                    text = f"not recorded: {topic}, its type {types[0]} is not installed or unknown to the bag library"
-                    self._node.get_logger().warning(text)
-                    continue
-                self.topics[topic] = types[0]
-                self._subscribe(topic, types[0], kind, quality)
-            elif (self._subscribed[topic].reliable and not quality.reliable) or (
-                self._subscribed[topic].transient_local and not quality.transient_local
-            ):
+            before = self._subscribed.get(topic)
+            if before is None:
+                self._subscribe(topic, types[0], quality)
+            elif (before.reliable and not quality.reliable) or (before.transient_local and not quality.transient_local):
                 # A publisher has come that offers less than we asked for: ask for less.
                 self._node.destroy_subscription(self._subscriptions[topic])
-                self._subscribe(topic, types[0], _message_class(types[0]), quality)
+                self._subscribe(topic, types[0], quality)
 
-    def _subscribe(self, topic: str, type_name: str, kind, quality: TopicQos) -> None:
+    def _subscribe(self, topic: str, type_name: str, quality: TopicQos) -> None:
+        kind = _message_class(type_name)
+        if kind is None:
+            self._ignored.add(topic)
+            text = f"not recorded: {topic}, its type {type_name} is not installed or unknown to the bag library"
+            self._node.get_logger().warning(text)
+            return
+        latched = quality.transient_local and self._past
         wanted = QoSProfile(
             depth=_DEPTH,
             reliability=ReliabilityPolicy.RELIABLE if quality.reliable else ReliabilityPolicy.BEST_EFFORT,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL
-            if quality.transient_local and self._past
-            else DurabilityPolicy.VOLATILE,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
 
         def take(data: bytes) -> None:
             self._sink(topic, type_name, quality, data)
 
+        self.topics[topic] = type_name
         self._subscribed[topic] = quality
         self._subscriptions[topic] = self._node.create_subscription(kind, topic, take, wanted, raw=True)
 

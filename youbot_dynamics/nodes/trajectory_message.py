@@ -21,19 +21,12 @@ _LENGTHS = {"transforms": 7, "velocities": 6, "accelerations": 6}  # numbers of 
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryMessage:
-    """A trajectory_msgs/MultiDOFJointTrajectory of one planar base.
+    """A trajectory_msgs/MultiDOFJointTrajectory of one planar base."""
 
-    Args:
-        stamp: of its header [s].
-        frame: of its header.
-        joints: joint_names.
-        trajectory: its points, None where it has none.
-    """
-
-    stamp: float
+    stamp: float  # [s]
     frame: str
     joints: tuple[str, ...]
-    trajectory: Trajectory | None
+    trajectory: Trajectory | None  # None where it has no points
 
 
 class _Reader:
@@ -65,11 +58,7 @@ def stamp_text(data: bytes) -> str:
 
 
 def read_trajectory(data: bytes, limits: TrajectoryLimits) -> TrajectoryMessage:
-    """Decode a serialized trajectory, its points in one pass.
-
-    Args:
-        data: as the middleware hands it over.
-        limits: looked at before any point is.
+    """Decode a serialized trajectory, its points in one pass; the limits are looked at before any point is.
 
     Raises:
         TrajectoryError: bytes that are no such message, several joints, points that have not one transform and the same
