@@ -41,17 +41,13 @@ _LONGEST_DRIVE = 60.0  # [s]
 
 
 def demo(out: Path, seed: int) -> int:
-    """Run the whole story on the digital twin in separate processes over DDS, on this machine only.
+    """Run the whole story on a digital twin in separate processes over DDS, on this machine only.
 
-    Args:
-        out: folder for bags, result and report; an earlier demo in it is replaced.
-        seed: which twin.
-
-    Returns:
-        Exit code: 0, or 3 where a part of geometry, delays or response is not identifiable.
+    Bags, result and report go into `out`, where an earlier demo is replaced. Returns 0, or 3 where a part of geometry,
+    delays or response is not identifiable.
 
     Raises:
-        YoubotDynamicsError: when a step fails; says which log to read.
+        YoubotDynamicsError: a step failed; says which log to read.
     """
     if not 0 <= seed < 2**31:
         raise ParameterError("--seed", got=str(seed), expected=f"0 to {2**31 - 1}")
@@ -66,18 +62,13 @@ def demo(out: Path, seed: int) -> int:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Keep a second demo out of the folder.
-
-    Raises:
-        RecordingError: another demo is writing there.
-    """
+    """Keep a second demo out of the folder."""
     with place_to_write(out / ".demo").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise RecordingError(
-                f"--out {out}", got="a folder another demo is writing to", remedy="choose another --out"
-            ) from None
+            got = "a folder another demo is writing to"
+            raise RecordingError(f"--out {out}", got=got, remedy="choose another --out") from None
         for name in ("identification", *(f"{p}_{kind}" for p in PROGRAMS for kind in ("open_loop", "feedback"))):
             shutil.rmtree(out / name, ignore_errors=True)
         yield
@@ -87,7 +78,8 @@ def _story(out: Path, seed: int) -> int:
     """Drive, identify, drive again, compare, print."""
     environment = _private_network()
     _write_settings(out, seed)
-    with steps(f"youbot demo: digital twin, seed {seed} (simulated, not a robot)") as step:
+    title = f"youbot demo: digital twin, seed {seed} (simulated, not a robot)"
+    with steps(title) as step:
         with _robot(out, environment, "open_loop.yaml", None):
             step("driving the identification program, open loop")
             _drive(out, environment, IDENTIFICATION, "identification")
@@ -97,7 +89,7 @@ def _story(out: Path, seed: int) -> int:
         step("identifying geometry, delays and response from the recording")
         robot = load_robot()
         found = identify([out / "identification"], robot, Options())
-        write_outputs(out, found, (), f"youbot demo: digital twin, seed {seed} (simulated, not a robot)")
+        write_outputs(out, found, (), title)
         with _robot(out, environment, "stabilised.yaml", out / "result.yaml"):
             for program in PROGRAMS:
                 step(f"driving {program}, calibrated, compensated and stabilised")
@@ -105,7 +97,7 @@ def _story(out: Path, seed: int) -> int:
         step("comparing the drives")
         better = found.result.applied_to(robot)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
-        write_outputs(out, found, comparisons, f"youbot demo: digital twin, seed {seed} (simulated, not a robot)")
+        write_outputs(out, found, comparisons, title)
     print_findings(found.result)
     _print_tracking(comparisons)
     truth = load_truth(seed)
@@ -119,19 +111,12 @@ def _story(out: Path, seed: int) -> int:
 
 
 def _prepare(out: Path) -> None:
-    """Make the folder, or accept that of an earlier demo; one with anything else in it is left alone.
-
-    Raises:
-        RecordingError: a file of that name, or a folder that cannot be written.
-    """
+    """Make the folder, or accept that of an earlier demo; one with anything else in it is left alone."""
     if out.exists() and not out.is_dir():
         raise RecordingError(f"--out {out}", got="a file", expected="a folder")
     if out.exists() and any(out.iterdir()) and not (out / ".demo").exists():
-        raise RecordingError(
-            f"--out {out}",
-            got="a folder with other things in it",
-            expected="a new, empty or earlier demo folder",
-        )
+        got, expected = "a folder with other things in it", "a new, empty or earlier demo folder"
+        raise RecordingError(f"--out {out}", got=got, expected=expected)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -157,11 +142,7 @@ def _write_settings(out: Path, seed: int) -> None:
 
 @contextmanager
 def _robot(out: Path, environment: dict[str, str], settings: str, result: Path | None) -> Iterator[None]:
-    """A bringup of the twin around some drives.
-
-    Raises:
-        ResourceError: it ended by itself.
-    """
+    """A bringup of the twin around some drives; an error where it ended by itself."""
     log = out / f"bringup_{Path(settings).stem}.log"
     command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", "--robot", "mock"]
     command += ["--params-file", str(out / settings)]
@@ -177,11 +158,7 @@ def _robot(out: Path, environment: dict[str, str], settings: str, result: Path |
 
 
 def _drive(out: Path, environment: dict[str, str], program: str, name: str) -> None:
-    """Record one program into the bag `name`.
-
-    Raises:
-        RecordingError: the recorder or the player failed; names the log.
-    """
+    """Record one program into the bag `name`; an error that names the log where recorder or player failed."""
     log = out / f"{name}.log"
     with place_to_write(log).open("wb") as stream:
         recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
@@ -205,12 +182,8 @@ def _wait_for_recorder(bag: Path, recorder: subprocess.Popen[bytes], log: Path) 
     deadline = time.monotonic() + _CONNECT
     while not all(recorded(bag).get(topic, 0) > 0 for topic in _FLOWING):
         if recorder.poll() is not None or time.monotonic() > deadline:
-            raise RecordingError(
-                f"recorder of {bag.name}",
-                got="no messages",
-                expected=", ".join(_FLOWING),
-                remedy=f"read {log}",
-            )
+            expected = ", ".join(_FLOWING)
+            raise RecordingError(f"recorder of {bag.name}", got="no messages", expected=expected, remedy=f"read {log}")
         time.sleep(0.1)
 
 
@@ -233,15 +206,12 @@ def _print_tracking(comparisons: list[PathComparison]) -> None:
     table.add_column("program")
     for column in ("position open loop", "stabilised", "better", "heading open loop", "stabilised", "better"):
         table.add_column(column, justify="right")
+
+    def cells(before: float, after: float, unit: str) -> tuple[str, str, str]:
+        return f"{1e3 * before:.2f} {unit}", f"{1e3 * after:.2f} {unit}", f"{before / after:.1f} x"
+
     for comparison in comparisons:
         before, after = comparison.statistics(OPEN_LOOP), comparison.statistics(FEEDBACK)
-        table.add_row(
-            comparison.name,
-            f"{1e3 * before.position_rmse:.2f} mm",
-            f"{1e3 * after.position_rmse:.2f} mm",
-            f"{before.position_rmse / after.position_rmse:.1f} x",
-            f"{1e3 * before.heading_rmse:.2f} mrad",
-            f"{1e3 * after.heading_rmse:.2f} mrad",
-            f"{before.heading_rmse / after.heading_rmse:.1f} x",
-        )
+        position = cells(before.position_rmse, after.position_rmse, "mm")
+        table.add_row(comparison.name, *position, *cells(before.heading_rmse, after.heading_rmse, "mrad"))
     Console(soft_wrap=True).print(table)

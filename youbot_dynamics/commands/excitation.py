@@ -41,12 +41,8 @@ def write_excitation(given: argparse.Namespace) -> int:
     try:
         _write(given)
     except OSError as problem:
-        raise ProgramError(
-            f"--write {given.write}",
-            got=str(problem.strerror),
-            expected="a file that can be written, in a folder that is there",
-            remedy="name another one",
-        ) from None
+        got, expected = str(problem.strerror), "a file that can be written, in a folder that is there"
+        raise ProgramError(f"--write {given.write}", got=got, expected=expected, remedy="name another one") from None
     return 0
 
 

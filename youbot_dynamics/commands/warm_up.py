@@ -18,9 +18,6 @@ from youbot_dynamics.warm_up import NODES, use_node
 def warm_up() -> int:
     """Compile what is not compiled yet, with a process for each processor; none repeats the work of another.
 
-    Returns:
-        Exit code 0.
-
     Raises:
         OSError: there is no place for what is compiled.
         ResourceError: it could not be kept there, or the system ended a process that compiled.
@@ -33,8 +30,8 @@ def warm_up() -> int:
         step("compiling, up to a minute")
         step.count(0, len(NODES))
         try:
-            for number, each in enumerate(as_completed(running)):
-                functions, lost = each.result()
+            for number, finished in enumerate(as_completed(running)):
+                functions, lost = finished.result()
                 if lost:
                     raise ResourceError("machine code", got=lost, remedy="make room there, or set NUMBA_CACHE_DIR")
                 compiled += functions

@@ -100,10 +100,9 @@ class IdentificationNode(Node):
         try:
             self._writer.add_topic(topic, type_name, qos=quality)
             self._writer.write(topic, data, time.time_ns())
+            self._count += 1
         except RecordingError as problem:
             self._end_early(ERROR, str(problem))
-        else:
-            self._count += 1
 
     def _end_early(self, level: bytes, reason: str) -> None:
         self._close()
@@ -233,16 +232,11 @@ class IdentificationNode(Node):
             # A stage that had nothing to work with is no finding: it stands in /diagnostics.
             if entry["stage"] in content["missing"]:
                 continue
-            good = entry["verdict"] == "identified"
-            status = DiagnosticStatus(
-                level=OK if good else WARN,
-                name=entry["name"],
-                message=entry["verdict"],
-                hardware_id=content["robot_id"],
-            )
+            level = OK if entry["verdict"] == "identified" else WARN
             wanted = ("stage", "value", "unit", "standard_error", "interval_95", "samples", "valid_for")
-            status.values = [KeyValue(key=key, value=json.dumps(entry[key])) for key in wanted]
-            message.status.append(status)
+            values = [KeyValue(key=key, value=json.dumps(entry[key])) for key in wanted]
+            told = {"name": entry["name"], "message": entry["verdict"], "hardware_id": content["robot_id"]}
+            message.status.append(DiagnosticStatus(level=level, values=values, **told))
         self._result.publish(message)
 
     def stop(self) -> None:

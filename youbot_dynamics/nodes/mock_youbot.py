@@ -198,9 +198,9 @@ class MockYoubot(Node):
         self._claim = claim(self, "mock_youbot", "driver/joint_states")
         self._config = NodeParameters(self, (*TABLE, *truth_table()))
         self._robot = self._config.robot()
-        self._faults = parse_faults(self._config["fault"], self._robot.driver)
-        self._refused = Recent()
         self._fault_text = self._config["fault"]
+        self._faults = parse_faults(self._fault_text, self._robot.driver)
+        self._refused = Recent()
         self.add_on_set_parameters_callback(self._check_fault)
         self.add_post_set_parameters_callback(self._take_fault)
         self._refusals = Bursts(_QUIET)
@@ -268,12 +268,12 @@ class MockYoubot(Node):
             cast("MujocoYoubot", self._driver.plant).open_window()
 
     def _check_fault(self, parameters: list[Any]) -> SetParametersResult:
-        for parameter in parameters:
-            if parameter.name == "fault":
-                try:
+        try:
+            for parameter in parameters:
+                if parameter.name == "fault":
                     parse_faults(parameter.value, self._robot.driver)
-                except ParameterError as problem:
-                    return SetParametersResult(successful=False, reason=str(problem))
+        except ParameterError as problem:
+            return SetParametersResult(successful=False, reason=str(problem))
         return SetParametersResult(successful=True)
 
     def _take_fault(self, parameters: list[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import TransformStamped
@@ -13,13 +14,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
-from youbot_dynamics.estimation.odometry import (
-    BaseEstimator,
-    GyroSettings,
-    OdometrySettings,
-    OdometryState,
-    SlipSettings,
-)
+from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import answer, joint_positions, odometry_message, seconds, twice
@@ -36,10 +31,9 @@ STABILIZE = Parameter(
     read_only=True,
     source="chosen: one process for both",
 )
+_SETTINGS = core.OdometrySettings, core.SlipSettings, core.GyroSettings
 TABLE = (
-    *settings_table(OdometrySettings),
-    *settings_table(SlipSettings),
-    *settings_table(GyroSettings),
+    *(parameter for settings in _SETTINGS for parameter in settings_table(settings)),
     *FRAME_TABLE,
     Parameter(
         "publish_tf",
@@ -68,7 +62,7 @@ class OdometryNode(Node):
         self._names = driver.wheel_joints
         self._position_sign = np.array(driver.position_sign)
         self._velocity_sign = np.array(driver.velocity_sign)
-        self._estimator = BaseEstimator(self._robot, *self._settings())
+        self._estimator = core.BaseEstimator(self._robot, *self._settings())
         with first_use(self.get_logger().info):
             use_odometry(self._robot)
         self.config.on_change(lambda: self._estimator.retune(*self._settings()))
@@ -97,9 +91,8 @@ class OdometryNode(Node):
 
         return self.create_publisher(TFMessage, "/tf", TF_QOS)
 
-    def _settings(self) -> tuple[OdometrySettings, SlipSettings, GyroSettings]:
-        settings = self.config.settings
-        return settings(OdometrySettings), settings(SlipSettings), settings(GyroSettings)
+    def _settings(self) -> list[Any]:
+        return [self.config.settings(settings) for settings in _SETTINGS]
 
     def _on_tracking(self, message: JointState) -> None:
         self._last_tracking = time.monotonic()
@@ -136,7 +129,7 @@ class OdometryNode(Node):
                     if k < len(channel):
                         channel[k] *= self._velocity_sign[wheel]
 
-    def _publish(self, state: OdometryState) -> None:
+    def _publish(self, state: core.OdometryState) -> None:
         known = state.pose, state.twist, state.covariance, state.twist_covariance
         message = odometry_message(state.stamp, self._frame, self._child, *known)
         self._odom.publish(message)

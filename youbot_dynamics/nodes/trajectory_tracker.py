@@ -17,17 +17,10 @@ from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.estimation.wheel_watch import WheelWatch
+from youbot_dynamics.nodes import messages
 from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes.listening import listen
-from youbot_dynamics.nodes.messages import (
-    answer,
-    joint_message,
-    joint_positions,
-    pose_vector,
-    seconds,
-    twist_message,
-    twist_vector,
-)
+from youbot_dynamics.nodes.messages import answer, joint_positions, seconds, twist_message
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, node_time, run, steady_timer
 from youbot_dynamics.nodes.trajectory_message import REFUSED_STAMP, TrajectoryMessage, read_trajectory, stamp_text
@@ -91,7 +84,7 @@ class TrajectoryTracker(Node):
         self._run.tracker_settings, self._run.settings = self._settings()
 
     def _on_odom(self, message: Odometry) -> None:
-        stamp, pose = seconds(message.header.stamp), pose_vector(message.pose.pose)
+        stamp, pose = seconds(message.header.stamp), messages.pose_vector(message.pose.pose)
         self._ended(self._run.take_odometry(time.monotonic(), stamp, pose))
 
     def _on_wheels(self, message: JointState) -> None:
@@ -107,7 +100,7 @@ class TrajectoryTracker(Node):
 
     def _on_operator(self, message: Twist | TwistStamped) -> None:
         twist = message.twist if isinstance(message, TwistStamped) else message
-        if np.all(np.isfinite(twist_vector(twist))):
+        if np.all(np.isfinite(messages.twist_vector(twist))):
             self._ended(self._run.end("an operator's cmd_vel took over"))
 
     def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -134,15 +127,11 @@ class TrajectoryTracker(Node):
             TrajectoryError: frames or times that do not fit, or no odometry to start from.
         """
         if message.joints not in ((), (self._child,)):
-            raise TrajectoryError(
-                "trajectory joint_names", got=str(list(message.joints)), expected=f"['{self._child}']"
-            )
+            got, expected = str(list(message.joints)), f"['{self._child}']"
+            raise TrajectoryError("trajectory joint_names", got=got, expected=expected)
         if message.frame not in (self._child, self._frame):
-            raise TrajectoryError(
-                "trajectory frame_id",
-                got=repr(message.frame),
-                expected=f"{self._child} (relative) or {self._frame} (absolute)",
-            )
+            expected = f"{self._child} (relative) or {self._frame} (absolute)"
+            raise TrajectoryError("trajectory frame_id", got=repr(message.frame), expected=expected)
         now = node_time(self)
         start = message.stamp if message.stamp > 0.0 else self._run.earliest_start(now)
         self._config.settings(TrajectoryLimits).check(delay=start - now)
@@ -176,7 +165,7 @@ class TrajectoryTracker(Node):
         self._commands.publish(twist_message(command.twist))
         if (state := command.state) is None:
             return
-        error = joint_message(command.pose_stamp, _AXES, position=state.error, velocity=state.error_rate)
+        error = messages.joint_message(command.pose_stamp, _AXES, position=state.error, velocity=state.error_rate)
         self._error.publish(error)
         if state.finished:
             self._status = Status(OK, "the last trajectory was followed to its end")
