@@ -92,18 +92,18 @@ def curves(
     """Points of each program and law, one a setting; printed as they come, as a table."""
     print("| plant | program | law | aggressiveness | error x, y, yaw [mm, mm, mrad] | effort [mm/s, mm/s, mrad/s] |")
     print("|---|---|---|---|---|---|")
-    found: dict[tuple[str, str], list[Point]] = {}
+    points: dict[tuple[str, str], list[Point]] = {}
     for program in programs:
         for law in LAWS:
             for setting in settings:
                 point = mean([measure(plant, program, law, setting, seed) for seed in seeds])
-                found.setdefault((program, law), []).append(point)
+                points.setdefault((program, law), []).append(point)
                 error, effort = (", ".join(f"{1e3 * v:.3f}" for v in part) for part in (point.error, point.effort))
                 print(f"| {plant} | {program} | {law} | {setting:g} | {error} | {effort} |", flush=True)
-    return found
+    return points
 
 
-def draw(found: dict[tuple[str, str], list[Point]], settings: list[float], path: Path) -> None:
+def draw(points: dict[tuple[str, str], list[Point]], settings: list[float], path: Path) -> None:
     """Figure of a row a program, a column an axis."""
     import matplotlib
 
@@ -111,13 +111,13 @@ def draw(found: dict[tuple[str, str], list[Point]], settings: list[float], path:
     import matplotlib.pyplot as plt
 
     plt.rcParams.update({"svg.hashsalt": "error_effort", "svg.fonttype": "none"})
-    programs = list(dict.fromkeys(program for program, _ in found))
+    programs = list(dict.fromkeys(program for program, _ in points))
     figure, panels = plt.subplots(len(programs), 3, figsize=(9.0, 2.4 * len(programs)), squeeze=False)
     for row, program in zip(panels, programs, strict=True):
         for axis, panel in enumerate(row):
             for law, colour in zip(LAWS, ("tab:blue", "tab:orange"), strict=True):
-                errors = [1e3 * point.error[axis] for point in found[program, law]]
-                efforts = [1e3 * point.effort[axis] for point in found[program, law]]
+                errors = [1e3 * point.error[axis] for point in points[program, law]]
+                efforts = [1e3 * point.effort[axis] for point in points[program, law]]
                 panel.plot(efforts, errors, "o-", color=colour, markersize=3, label=law)
                 if 1.0 in settings:
                     shipped = settings.index(1.0)
@@ -150,14 +150,14 @@ def main() -> int:
     out = arguments.out
     if out is not None and (out.suffix not in (".svg", ".png") or not out.absolute().parent.is_dir()):
         parser.error(f"argument --out: got {out}, expected a file .svg or .png in a folder that is there")
-    found = curves(arguments.plant, arguments.programs, arguments.settings, arguments.seeds)
+    points = curves(arguments.plant, arguments.programs, arguments.settings, arguments.seeds)
     if arguments.out is not None:
-        draw(found, arguments.settings, arguments.out)
+        draw(points, arguments.settings, arguments.out)
     if 1.0 not in arguments.settings:
         return 0
     shipped = arguments.settings.index(1.0)
     lost = [
-        name for name in arguments.programs if not lq_holds(found[name, "pid"][shipped], found[name, "lq"][shipped])
+        name for name in arguments.programs if not lq_holds(points[name, "pid"][shipped], points[name, "lq"][shipped])
     ]
     print(f"\nLQ beside the shipped PID: {'holds in every cell' if not lost else 'loses in ' + ', '.join(lost)}")
     return 1 if lost else 0

@@ -109,7 +109,7 @@ class Soak:
         while time.monotonic() < end or self.drives < drives:
             self.check()
             now = time.monotonic()
-            ended = [name for name, one in usage.items() if not one.sample(now)]
+            ended = [name for name, sampled in usage.items() if not sampled.sample(now)]
             if ended:
                 raise ChildProcessError(f"{', '.join(ended)} ended: see {self.folder}")
             if player is not None and player.poll() is not None:
@@ -137,9 +137,9 @@ def report(soak: Soak, usage: list[tuple[str, Usage]], begin: float) -> list[str
     """Print what was measured since `begin` [s]; what was not as promised."""
     console, complaints = Console(width=100), []
     table = Table("process", "% of a core", "resident, MB", "growth, kB/min")
-    for name, one in usage:
-        growth = one.growth(begin)
-        table.add_row(name, f"{100 * one.cores(begin):.1f}", f"{one.resident[-1] / 1024:.0f}", f"{growth:.0f}")
+    for name, sampled in usage:
+        growth = sampled.growth(begin)
+        table.add_row(name, f"{100 * sampled.cores(begin):.1f}", f"{sampled.resident[-1] / 1024:.0f}", f"{growth:.0f}")
         if not growth < GROWTH:
             complaints.append(f"{name} grows by {growth:.0f} kB/min")
     console.print(table)

@@ -152,17 +152,17 @@ class Writer:
         if node in self._texts:
             return self._texts[node]
         if node.operation == "symbol":
-            found = (str(node.operands[0]), 9)
+            text = (str(node.operands[0]), 9)
         elif node.operation == "constant":
-            found = (repr(node.value), 9 if node.value >= 0.0 else 2)  # type: ignore[operator]
+            text = (repr(node.value), 9 if node.value >= 0.0 else 2)  # type: ignore[operator]
         else:
-            found = self._compose(node)
-            if self._uses[node] > 1 or len(found[0]) > self.longest:
+            text = self._compose(node)
+            if self._uses[node] > 1 or len(text[0]) > self.longest:
                 name = f"x{node.number}"
-                self.lines.append(f"{name} = {found[0]}")
-                found = (name, 9)
-        self._texts[node] = found
-        return found
+                self.lines.append(f"{name} = {text[0]}")
+                text = (name, 9)
+        self._texts[node] = text
+        return text
 
     def _compose(self, node: Node) -> tuple[str, int]:
         parts = [self._text(operand) for operand in node.operands]  # type: ignore[arg-type]

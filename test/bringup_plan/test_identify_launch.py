@@ -101,7 +101,7 @@ path, *arguments = sys.argv[1:]
 include = IncludeLaunchDescription(
     PythonLaunchDescriptionSource(path), launch_arguments=[a.split(":=", 1) for a in arguments]
 )
-# Its 4 s begin when the failure stands in the log of launch: how long the session takes to fail is the machine's affair.
+# Its 4 s begin with the failure in the log of launch: how long the session takes to fail is the machine's affair.
 failed = "until grep -rqs 'identification [f]ailed' \\"$ROS_LOG_DIR\\"; do sleep 0.2; done"
 beside = ExecuteProcess(cmd=["sh", "-c", failed + "; sleep 4; echo went on"], output="screen")
 service = LaunchService(noninteractive=True)

@@ -32,11 +32,11 @@ def check_driver_command(duration: float, as_json: bool, ros_arguments: Sequence
     if not findings:
         return 1
     if as_json:
-        told = [
+        document = [
             {"item": f.item, "verdict": f.verdict, "text": f.text, "remedy": f.remedy, "values": dict(f.values)}
             for f in findings
         ]
-        print(json.dumps({"verdict": worst(findings), "findings": told}, indent=2))
+        print(json.dumps({"verdict": worst(findings), "findings": document}, indent=2))
     else:
         _print_table(findings)
     return _CODES[worst(findings)]

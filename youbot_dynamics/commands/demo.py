@@ -88,17 +88,17 @@ def _story(out: Path, seed: int) -> int:
                 _drive(out, environment, program, f"{program}_open_loop")
         step("identifying geometry, delays and response from the recording")
         robot = load_robot()
-        found = identify([out / "identification"], robot, Options())
-        write_outputs(out, found, (), title)
+        identification = identify([out / "identification"], robot, Options())
+        write_outputs(out, identification, (), title)
         with _robot(out, environment, "stabilised.yaml", out / "result.yaml"):
             for program in PROGRAMS:
                 step(f"driving {program}, calibrated, compensated and stabilised")
                 _drive(out, environment, program, f"{program}_feedback")
         step("comparing the drives")
-        better = found.result.applied_to(robot)
+        better = identification.result.applied_to(robot)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
-        write_outputs(out, found, comparisons, title)
-    print_findings(found.result)
+        write_outputs(out, identification, comparisons, title)
+    print_findings(identification.result)
     _print_tracking(comparisons)
     truth = load_truth(seed)
     hidden = ", ".join(
@@ -107,7 +107,7 @@ def _story(out: Path, seed: int) -> int:
     announce(f"hidden truth of twin {seed}, dead time + lag [ms]: {hidden}; friction and the network add to it")
     radii = " ".join(f"{1e3 * radius:.2f}" for radius in truth.wheel_radii())
     announce(f"its wheel radii FL FR RL RR [mm]: {radii}; the sheets have {1e3 * robot.base.geometry.wheel_radius:.2f}")
-    return 0 if found.result.complete else 3
+    return 0 if identification.result.complete else 3
 
 
 def _prepare(out: Path) -> None:

@@ -43,24 +43,24 @@ def identify_command(given: argparse.Namespace) -> int:
     options = Options(named_topics(given.topic, ROLES), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file)
     with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler, step.count) as worker:
-        found = identify(given.bags, robot, options, step, only=only, worker=worker)
-        better = found.result.applied_to(robot)
-        if found.paths:
+        identification = identify(given.bags, robot, options, step, only=only, worker=worker)
+        better = identification.result.applied_to(robot)
+        if identification.paths:
             step("simulating the stabilised drives")
-        comparisons = [compare(name, [path], better) for name, path in found.paths.items()]
+        comparisons = [compare(name, [path], better) for name, path in identification.paths.items()]
         step("writing the report")
         names = ", ".join(path.name for path in given.bags)
-        write_outputs(given.out, found, comparisons, f"Identification of {names}")
+        write_outputs(given.out, identification, comparisons, f"Identification of {names}")
     if given.json:
-        sys.stdout.write(result_json(found.result))
+        sys.stdout.write(result_json(identification.result))
     else:
-        print_findings(found.result)
-        for warning in found.warnings:
+        print_findings(identification.result)
+        for warning in identification.warnings:
             announce(f"warning: {warning}")
-        for note in found.notes:
+        for note in identification.notes:
             announce(f"note: {note}")
         announce(f"wrote {given.out / 'result.yaml'}, result.json and report.html")
-    return 0 if found.result.complete else 3
+    return 0 if identification.result.complete else 3
 
 
 def _check_out(folder: Path) -> None:

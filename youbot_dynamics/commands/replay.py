@@ -283,18 +283,18 @@ def _heat(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
 
 def _support(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
     """The wheels of a base that stands, and the payload once a second where it is known."""
-    found, last_link = replay.support, robot.arm.model().tree.names[-1]
+    support, last_link = replay.support, robot.arm.model().tree.names[-1]
     limiter = RateLimiter(_PAYLOAD_RATE)
-    for row, time in enumerate(found.time.tolist()):
-        ns, forces = _ns(time, origin), found.normal_forces[row]
+    for row, time in enumerate(support.time.tolist()):
+        ns, forces = _ns(time, origin), support.normal_forces[row]
         cdr = joint_state_cdr(ns, robot.driver.wheel_joints, effort=forces)
         yield time, "/wheel_normal_forces", JOINT_STATE, cdr
         yield time, "/tip_over_margin", FLOAT, _cdr(FLOAT, float(forces.min()))
-        point = _made(POINT_OF, *found.centre_of_mass[row].tolist())
+        point = _made(POINT_OF, *support.centre_of_mass[row].tolist())
         yield time, "/centre_of_mass", POINT, _cdr(POINT, _header(ns, _BASE_FRAME), point)
-        mass = float(found.payload[row])
+        mass = float(support.payload[row])
         if not np.isnan(mass) and limiter.due(time):
-            centre = _made(VECTOR, *found.payload_centre[row].tolist())
+            centre = _made(VECTOR, *support.payload_centre[row].tolist())
             inertia = _made(INERTIA_OF, max(0.0, mass), centre, *[0.0] * 6)
             yield time, "/payload", INERTIA, _cdr(INERTIA, _header(ns, last_link), inertia)
 

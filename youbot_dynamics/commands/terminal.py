@@ -68,15 +68,15 @@ def print_findings(result: Result) -> None:
         if stage in result.missing:
             continue
         findings = result.of_stage(stage)
-        asked = [finding for finding in findings if finding.is_parameter] or list(findings)
-        more = len(findings) - len(asked)
+        listed = [finding for finding in findings if finding.is_parameter] or list(findings)
+        more = len(findings) - len(listed)
         remarks = [STAGES[stage].remark, f"{more} more findings: see the report" if more else ""]
         table = Table(title=STAGES[stage].title, caption="; ".join(filter(None, remarks)) or None)
         for column in ("parameter", "value", "95 % interval", "unit"):
             numeric = column in ("value", "95 % interval")
             table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
         table.add_column("verdict")
-        for finding in asked:
+        for finding in listed:
             table.add_row(*(Text(printable(cell)) for cell in _row(finding)))
         console.print(table)
     for stage, reason in result.missing.items():

@@ -103,8 +103,8 @@ class _ArmPublishers:
     def publish_heat(self, stamp: float, beliefs: Sequence[HeatBelief], limits: Sequence[MotorLimits]) -> None:
         """Publish the temperatures and torques available of all motors, at a stamp [s]."""
         for publishers, belief, frame in zip(self._warmth, beliefs, self._frames, strict=True):
-            told = ((belief.winding, belief.winding_deviation), (belief.housing, belief.housing_deviation))
-            for publisher, (temperature, deviation) in zip(publishers, told, strict=True):
+            temperatures = ((belief.winding, belief.winding_deviation), (belief.housing, belief.housing_deviation))
+            for publisher, (temperature, deviation) in zip(publishers, temperatures, strict=True):
                 header = _header(stamp, frame)
                 publisher.publish(Temperature(header=header, temperature=temperature, variance=deviation**2))
         self._available.publish(stamp, effort=np.array([limit.torque for limit in limits]))
@@ -258,9 +258,9 @@ class ArmEkfNode(Node):
         return FrictionFeedforward(self._arm, self._settings.smoothing_speed, self._settings.feedforward_share)
 
     def _make_temperatures(self) -> ArmTemperatures:
-        told = self._settings
-        sensor = told.temperature_sensor, told.temperature_noise
-        return ArmTemperatures(self._robot.arm, told.first_temperature, told.heat, *sensor)
+        settings = self._settings
+        sensor = settings.temperature_sensor, settings.temperature_noise
+        return ArmTemperatures(self._robot.arm, settings.first_temperature, settings.heat, *sensor)
 
     def _begin(self) -> None:
         """Filters of joints, payload and support that know nothing yet."""
@@ -333,30 +333,30 @@ class ArmEkfNode(Node):
         return self._temperatures.limits(self._settings.hold_time, self._settings.heat_deviations)
 
     def _on_voltage(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
-        told = self._of_motors.take(stamp, names, (), (), fields[2])
-        if told is None:
+        reading = self._of_motors.take(stamp, names, (), (), fields[2])
+        if reading is None:
             return
         if len(self._voltages) == self._voltages.maxlen:
             self._voltages.popleft()
             self._unpaired += 1
-        self._voltages.append(told)
+        self._voltages.append(reading)
         self._pair()
 
     def _pair(self) -> None:
         """Use voltages with the effort of the same time; on a busy machine either topic may run ahead of the other."""
         while self._voltages and self._taken and self._voltages[0].stamp <= self._taken[-1][0] + _SAME_TIME:
-            told = self._voltages.popleft()
-            same = (taken for taken in reversed(self._taken) if abs(taken[0] - told.stamp) <= _SAME_TIME)
+            reading = self._voltages.popleft()
+            same = (taken for taken in reversed(self._taken) if abs(taken[0] - reading.stamp) <= _SAME_TIME)
             match = next(same, None)
             if match is None:
                 self._unpaired += 1
             else:
-                self._temperatures.add_voltage(told.effort, *match[1:])
+                self._temperatures.add_voltage(reading.effort, *match[1:])
 
     def _on_temperature(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
-        told = self._of_motors.take(stamp, names, (), (), fields[2])
-        if told is not None:
-            self._temperatures.add_temperature(told.effort)
+        reading = self._of_motors.take(stamp, names, (), (), fields[2])
+        if reading is not None:
+            self._temperatures.add_temperature(reading.effort)
 
     def _publish(self, belief: ArmBelief) -> None:
         stamp = belief.stamp

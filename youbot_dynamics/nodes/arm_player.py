@@ -94,8 +94,8 @@ class ActionInterface:
         result = self._result.result().result
         if result.error_code == result.SUCCESSFUL:
             return ""
-        told = getattr(result, "error_string", "")
-        return f"the goal ended with error {result.error_code}{f': {told}' if told else ''}"
+        text = getattr(result, "error_string", "")
+        return f"the goal ended with error {result.error_code}{f': {text}' if text else ''}"
 
     def stop(self) -> str:
         """Stop the arm, and wait for the answer, not for the end: the youBot's driver never tells that."""
@@ -147,8 +147,8 @@ class ArmPlayer(Player):
         listen(self, JointState, "driver/joint_states", self._on_states, DRIVER_QOS)
 
     def _on_states(self, message: JointState) -> None:
-        found = values_of(message, message.position, self.robot.driver.arm_joints)
-        self.position = self.position if found is None else found
+        position = values_of(message, message.position, self.robot.driver.arm_joints)
+        self.position = self.position if position is None else position
 
     def motion(self, given: argparse.Namespace) -> ArmExcitation:
         """The recommended excitation."""

@@ -88,19 +88,19 @@ class CheckDriver(Node):
     def _places_of(self, names: tuple[str, ...]) -> list[tuple[deque[tuple], list[int]]]:
         """Where the joints of wheels and arm stand in messages with these names, where each has them all, and once."""
         if names not in self._places:
-            told = ((self._wheels, self._driver.wheel_joints), (self._arm, self._driver.arm_joints))
+            groups = ((self._wheels, self._driver.wheel_joints), (self._arm, self._driver.arm_joints))
             known = set() if doubled(names) else set(names)
             if len(self._places) == _KINDS:
                 self._places.clear()
                 self._heard.clear()
             self._places[names] = [
-                (rows, [names.index(j) for j in joints]) for rows, joints in told if set(joints) <= known
+                (rows, [names.index(j) for j in joints]) for rows, joints in groups if set(joints) <= known
             ]
         return self._places[names]
 
     def _on_odometry(self, data: bytes) -> None:
-        if (told := stamped_twist(data)) is not None:
-            self._odometry.append((*self._times(told[0]), told[1]))
+        if (twist := stamped_twist(data)) is not None:
+            self._odometry.append((*self._times(twist[0]), twist[1]))
 
     def findings(self) -> tuple[DriverFinding, ...]:
         """On what was heard within the window, and on the graph of this moment."""
@@ -127,15 +127,15 @@ class CheckDriver(Node):
 
     def _motor_services(self) -> frozenset[str]:
         wanted = self.resolve_service_name(_MOTORS_OFF)
-        found = set()
+        nodes = set()
         for name, namespace in self.get_node_names_and_namespaces():
             try:
                 services = self.get_service_names_and_types_by_node(name, namespace)
             except rclpy.node.NodeNameNonExistentError:
                 continue  # it has just gone
             if any(service == wanted for service, _ in services):
-                found.add(f"{namespace.rstrip('/')}/{name}")
-        return frozenset(found)
+                nodes.add(f"{namespace.rstrip('/')}/{name}")
+        return frozenset(nodes)
 
     def _report(self) -> dict[str, Status]:
         if time.monotonic() - self._begun < _SETTLE:
@@ -144,12 +144,13 @@ class CheckDriver(Node):
         if now - self._judged < _AGAIN - 0.5:
             return self._statuses
         self._judged, self._statuses = now, {}
-        for found in self.findings():
+        for finding in self.findings():
+            shown, since = finding, now
             # What needs motion was told when there was some, and holds for a while.
-            shown, since = self._told.get(found.item, (found, now)) if found.verdict == NOT_TOLD else (found, now)
-            if now - since > MEMORY:
-                shown, since = found, now
-            self._told[found.item] = shown, since
+            before = self._told.get(finding.item)
+            if finding.verdict == NOT_TOLD and before is not None and now - before[1] <= MEMORY:
+                shown, since = before
+            self._told[finding.item] = shown, since
             text = "; ".join(part for part in (shown.text, shown.remedy) if part)
             if (shown.item, shown.verdict) not in self._logged:
                 self._logged.add((shown.item, shown.verdict))

@@ -66,6 +66,6 @@ class Diagnostics:
         name = self._node.get_fully_qualified_name()
         for item, status in self._report().items():
             values = [KeyValue(key=key, value=value) for key, value in status.values.items()]
-            told = {"level": status.level, "message": status.message, "values": values}
-            message.status.append(DiagnosticStatus(name=f"{name}: {item}", hardware_id="youbot", **told))
+            fields = {"level": status.level, "message": status.message, "values": values}
+            message.status.append(DiagnosticStatus(name=f"{name}: {item}", hardware_id="youbot", **fields))
         self._publisher.publish(message)

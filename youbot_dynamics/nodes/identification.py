@@ -109,8 +109,8 @@ class IdentificationNode(Node):
         text = f"{reason}: recorded {self._count} messages into {self._bag}, no more"
         self._status = Status(level, f"{text}; call ~/fit, or ~/start for another bag")
         self.get_logger().warning(self._status.message)
-        told = DiagnosticStatus(level=level, name="recording", message=self._status.message)
-        self._result.publish(DiagnosticArray(status=[told]))
+        status = DiagnosticStatus(level=level, name="recording", message=self._status.message)
+        self._result.publish(DiagnosticArray(status=[status]))
 
     def _flush(self) -> None:
         if self._writer is None:
@@ -221,8 +221,8 @@ class IdentificationNode(Node):
         self._publish(content)
         level, text = (OK, "identified") if code == 0 else (WARN, "finished, but not everything is identifiable")
         nothing = {f"nothing for {stage}": reason for stage, reason in content["missing"].items()}
-        told = {f"warning {k + 1}": warning for k, warning in enumerate(content["warnings"])}
-        self._status = Status(level, f"{text}: {out}", {**nothing, **told})
+        warnings = {f"warning {k + 1}": warning for k, warning in enumerate(content["warnings"])}
+        self._status = Status(level, f"{text}: {out}", {**nothing, **warnings})
         self.get_logger().info(self._status.message)
 
     def _publish(self, content: dict) -> None:
@@ -235,8 +235,8 @@ class IdentificationNode(Node):
             level = OK if entry["verdict"] == "identified" else WARN
             wanted = ("stage", "value", "unit", "standard_error", "interval_95", "samples", "valid_for")
             values = [KeyValue(key=key, value=json.dumps(entry[key])) for key in wanted]
-            told = {"name": entry["name"], "message": entry["verdict"], "hardware_id": content["robot_id"]}
-            message.status.append(DiagnosticStatus(level=level, values=values, **told))
+            fields = {"name": entry["name"], "message": entry["verdict"], "hardware_id": content["robot_id"]}
+            message.status.append(DiagnosticStatus(level=level, values=values, **fields))
         self._result.publish(message)
 
     def stop(self) -> None:

@@ -78,8 +78,8 @@ def pose_vector(pose: Pose) -> Vector:
 
 def twice(names: Sequence[str]) -> str:
     """What is wrong with names of joints of which some stand twice in one message; "" where none does."""
-    found = doubled(names)
-    return f"{', '.join(found)} named twice in one message, which is refused" if found else ""
+    repeated = doubled(names)
+    return f"{', '.join(repeated)} named twice in one message, which is refused" if repeated else ""
 
 
 def joint_positions(message: JointState, joints: Iterable[str]) -> tuple[Vector, Vector] | None:

@@ -98,8 +98,8 @@ class OdometryNode(Node):
         self._last_tracking = time.monotonic()
 
     def _on_joint_states(self, message: JointState) -> None:
-        if told := twice(message.name):
-            self._twice = told, time.monotonic()
+        if complaint := twice(message.name):
+            self._twice = complaint, time.monotonic()
             return
         picked = joint_positions(message, self._names)
         self._put_signs_right(message)

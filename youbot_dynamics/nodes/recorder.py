@@ -41,13 +41,13 @@ class _RemoteParameters:
     def _look(self) -> None:
         if self._client is None:
             running = self._node.get_node_names_and_namespaces()
-            found = {space: n for n, space in running if n in self._names and (n, space) not in self._foreign}
+            spaces = {space: n for n, space in running if n in self._names and (n, space) not in self._foreign}
             own = self._node.get_namespace()
             # Of several robots only the one of our own namespace may answer for the bag.
-            space = own if own in found else next(iter(found)) if len(found) == 1 else None
+            space = own if own in spaces else next(iter(spaces)) if len(spaces) == 1 else None
             if space is not None:
-                self._asked = found[space], space
-                self._client = AsyncParameterClient(self._node, f"{space.rstrip('/')}/{found[space]}")
+                self._asked = spaces[space], space
+                self._client = AsyncParameterClient(self._node, f"{space.rstrip('/')}/{spaces[space]}")
         elif self._client.services_are_ready():
             self._timer.cancel()
             self._client.list_parameters([self._prefix], 0).add_done_callback(self._listed)

@@ -126,11 +126,11 @@ def _points(reader: _Reader, count: int) -> np.ndarray:
     points = np.frombuffer(padded, layout, there)
     # In the order in which they were read: behind the first odd one nothing is where it seems.
     heads = np.append(1, points["n_transforms"])[:there]
-    told = np.column_stack([heads, *(points[f"n_{part}"] for part in _PARTS[1:])])
-    odd = np.argwhere(told != [1, *wanted.values()])
+    counts = np.column_stack([heads, *(points[f"n_{part}"] for part in _PARTS[1:])])
+    odd = np.argwhere(counts != [1, *wanted.values()])
     if len(odd):
         k, part = odd[0]
-        raise _odd(int(k), _PARTS[part], int(told[k, part]), (1, *wanted.values())[part])
+        raise _odd(int(k), _PARTS[part], int(counts[k, part]), (1, *wanted.values())[part])
     if there < count:
         raise _unreadable(f"{there} of {count} points")
     return points
