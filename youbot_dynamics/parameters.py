@@ -110,16 +110,15 @@ def fact(
 def setting(
     default: Value,
     description: str,
-    *,
     unit: str = "",
-    low: float | None = None,
-    high: float | None = None,
+    bounds: tuple[float | None, float | None] = (None, None),
+    *,
     source: str,
     read_only: bool = False,
     choices: tuple[str, ...] = (),
 ) -> Any:
     """Dataclass field of a behaviour that can be tuned: the default stands here."""
-    metadata = {"description": description, "unit": unit, "low": low, "high": high, "source": source}
+    metadata = {"description": description, "unit": unit, "low": bounds[0], "high": bounds[1], "source": source}
     return dataclasses.field(default=default, metadata={**metadata, "read_only": read_only, "choices": choices})
 
 

@@ -147,7 +147,7 @@ def test_a_missing_fact_is_named() -> None:
 def test_settings_become_a_table_with_their_defaults() -> None:
     @dataclasses.dataclass(frozen=True)
     class Some:
-        rate: float = setting(50.0, "Rate.", unit="Hz", low=1.0, high=100.0, source="ruler", read_only=True)
+        rate: float = setting(50.0, "Rate.", "Hz", (1.0, 100.0), read_only=True, source="ruler")
         mode: str = setting("a", "Mode.", choices=("a", "b"), source="ruler")
 
     rate, mode = settings_table(Some)

@@ -79,18 +79,16 @@ class RunSettings:
     rate: float = setting(
         50.0,
         "Commands per second; the same as the base controller's.",
-        unit="Hz",
-        low=5.0,
-        high=500.0,
+        "Hz",
+        (5.0, 500.0),
         read_only=True,
         source="chosen: that of the driver's loop",
     )
     odom_timeout: float = setting(
         0.5,
         "Age of odom at which a trajectory is given up.",
-        unit="s",
-        low=0.05,
-        high=5.0,
+        "s",
+        (0.05, 5.0),
         source="chosen: as the base controller's time-out of commands",
     )
 

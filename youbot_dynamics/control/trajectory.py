@@ -118,25 +118,22 @@ class TrajectoryLimits:
     max_points: int = setting(
         30000,
         "Points of a trajectory at most.",
-        unit="1",
-        low=1.0,
-        high=200000.0,
+        "1",
+        (1.0, 200000.0),
         source="chosen: one a period over the longest duration",
     )
     max_duration: float = setting(
         600.0,
         "Time of the last point of a trajectory at most.",
-        unit="s",
-        low=1.0,
-        high=3600.0,
+        "s",
+        (1.0, 3600.0),
         source="chosen: ten times the lab's longest program",
     )
     max_start_delay: float = setting(
         60.0,
         "How far in the future a trajectory may begin at most.",
-        unit="s",
-        low=1.0,
-        high=3600.0,
+        "s",
+        (1.0, 3600.0),
         source="chosen: a start further off is a clock that is wrong",
     )
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, isfinite
 from typing import TYPE_CHECKING, Protocol
 
@@ -81,18 +81,16 @@ class CommanderSettings:
     rate: float = setting(
         50.0,
         "Commands per second.",
-        unit="Hz",
-        low=5.0,
-        high=500.0,
+        "Hz",
+        (5.0, 500.0),
         read_only=True,
         source="youbot/youbot_driver_ros_interface@db124ec launch/youbot_driver.launch: 50 Hz",
     )
     command_timeout: float = setting(
         0.5,
         "Age at which a command stops counting; then the base is braked.",
-        unit="s",
-        low=0.05,
-        high=5.0,
+        "s",
+        (0.05, 5.0),
         source="chosen: shortest of the time-outs published for youBot bases, 0.5 to 2 s (docs/robot_facts.md)",
     )
 
@@ -103,13 +101,15 @@ class WheelCommand:
 
     Args:
         twist: (3,) limited body twist [m/s, m/s, rad/s].
-        wheel_speeds: (n,) [rad/s], ours: positive rolls forward.
+        wheel_speeds: (n,) of the mean rows [rad/s], ours: positive rolls forward.
+        rolling_speeds: (n,) for the rollers to come, what the driver is sent [rad/s]; the mean ones without phases.
         source: "operator", "tracker" or "none" (timed out or disabled).
         limited: the wish was cut by a speed or acceleration limit.
     """
 
     twist: Vector
     wheel_speeds: Vector
+    rolling_speeds: Vector
     source: str
     limited: bool
 
@@ -171,7 +171,8 @@ class WheelCommander:
         reached = limit_acceleration(allowed, self._twist, self.limits, elapsed)
         self._twist = reached
         limited = max(map(abs, (reached - wish).tolist())) > 1e-12
-        return WheelCommand(reached, self.base.wheel_speeds(reached), active, limited)
+        speeds = self.base.wheel_speeds(reached)
+        return WheelCommand(reached, speeds, speeds, active, limited)
 
 
 class PhaseMonitor(Protocol):
@@ -185,17 +186,6 @@ class PhaseMonitor(Protocol):
 
     def update(self, stamp: float, wheel_angles: ArrayLike) -> str:
         """Take one reading, (n,) [rad] at its stamp [s]; returns `lost`."""
-
-
-@dataclass(frozen=True, eq=False)
-class BaseCommand(WheelCommand):
-    """What is sent in one control period, in mean wheel speeds and for the rollers to come.
-
-    Args:
-        rolling_speeds: (n,) what the driver is sent [rad/s]; the mean wheel speeds where no roller phases are known.
-    """
-
-    rolling_speeds: Vector
 
 
 class BaseDriver:
@@ -233,12 +223,10 @@ class BaseDriver:
             self._rollers.observe(stamp, angles)
         return lost
 
-    def step(self, now: float, stamp: float) -> BaseCommand | None:
+    def step(self, now: float, stamp: float) -> WheelCommand | None:
         """Command of this period, None before the first valid one, at steady time `now`, `stamp` of readings [s]."""
         command = self.commander.step(now, self.period)
-        if command is None:
-            return None
-        rolling = command.wheel_speeds
-        if self._rollers is not None:
-            rolling = limit_wheels(self._rollers.wheel_speeds(stamp, command.twist), self.commander.limits.wheel_speed)
-        return BaseCommand(command.twist, command.wheel_speeds, command.source, command.limited, rolling)
+        if command is None or self._rollers is None:
+            return command
+        rolling = limit_wheels(self._rollers.wheel_speeds(stamp, command.twist), self.commander.limits.wheel_speed)
+        return replace(command, rolling_speeds=rolling)

@@ -304,7 +304,7 @@ class ArmHealth:
             if now - self._rose.get(name, -np.inf) < _MEMORY:
                 about = f" ({', '.join(names[name])})" if names.get(name) else ""
                 found.append(Finding(name, level, f"{cause}{about} [{self._counts[name]}]", remedy))
-        return tuple(sorted(found, key=lambda one: one.level != ERROR))
+        return tuple(sorted(found, key=lambda finding: finding.level != ERROR))
 
     def _of_silence(self, now: float, names: Mapping[str, Sequence[str]]) -> Iterable[Finding]:
         self._first_look = min(self._first_look, now)
@@ -365,7 +365,7 @@ class ArmHealth:
             )
 
     def _of(self, which: NDArray[np.bool_]) -> str:
-        return ", ".join(name for name, one in zip(self._joints, which, strict=True) if one)
+        return ", ".join(name for name, concerned in zip(self._joints, which, strict=True) if concerned)
 
 
 def heat_findings(
@@ -396,4 +396,4 @@ def heat_findings(
         when = f"in {left:.0f} s at this load" if np.isfinite(left) else "not at this load"
         remedy = "unload the joint and let it cool" + ("" if belief.winding >= limit else f"; limit reached {when}")
         found.append(Finding(f"hot {name}", level, cause, remedy))
-    return tuple(sorted(found, key=lambda one: one.level != ERROR))
+    return tuple(sorted(found, key=lambda finding: finding.level != ERROR))

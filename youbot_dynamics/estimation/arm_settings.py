@@ -18,67 +18,59 @@ class ArmSettings:
     effort_noise: float = setting(
         0.02,
         "Standard deviation of the efforts.",
-        unit="N m",
-        low=1e-4,
-        high=5.0,
+        "N m",
+        (1e-4, 5.0),
         source="chosen: some 5 mA of current at 3.4 to 5.2 N m/A",
     )
     feedforward_share: float = setting(
         1.0,
         "Part of the identified friction in friction_feedforward; with feedback of the estimated speed stay below "
         "one less friction_error.",
-        unit="1",
-        low=0.0,
-        high=1.0,
+        "1",
+        (0.0, 1.0),
         source="chosen: the whole, for controllers that feed back measured speeds",
     )
     smoothing_speed: float = setting(
         0.02,
         "Speed at which friction_feedforward gives 76 % of the Coulomb torque.",
-        unit="rad/s",
-        low=1e-3,
-        high=1.0,
+        "rad/s",
+        (1e-3, 1.0),
         source="chosen: ten times the deviation of an estimated speed",
     )
     payload: PayloadTuning = field(default_factory=PayloadTuning)
     support_lag: float = setting(
         0.1,
         "Time constant of the accelerations of base and arm behind tip_over_margin.",
-        unit="s",
-        low=0.01,
-        high=2.0,
+        "s",
+        (0.01, 2.0),
         source="chosen: speeds of the wheels come in steps of 3 mm/s",
     )
     low_support: float = setting(
         0.3,
         "Share of the mean normal force below which a wheel is reported as nearly lifted.",
-        unit="1",
-        low=0.0,
-        high=1.0,
+        "1",
+        (0.0, 1.0),
         source="chosen: the arm stretched out to a side with 0.5 kg leaves 0.58 at rest",
     )
     hold_time: float = setting(
         60.0,
         "How long torque_available can be held.",
-        unit="s",
-        low=0.1,
-        high=3600.0,
+        "s",
+        (0.1, 3600.0),
         source="chosen: longer than a work cycle holds a pose",
     )
     heat_deviations: float = setting(
         2.0,
         "Deviations by which windings are taken for hotter than believed in torque_available and seconds to limit.",
-        unit="1",
-        low=0.0,
-        high=6.0,
+        "1",
+        (0.0, 6.0),
         source="chosen: 95 %, one-sided 98 %",
     )
     hot_margin: float = setting(
         10.0,
         "Below its limit by less than this a winding counts as hot.",
-        unit="K",
-        low=0.0,
-        high=100.0,
+        "K",
+        (0.0, 100.0),
         source="chosen: time to act before the limit",
     )
     cold_start: bool = setting(
@@ -90,9 +82,8 @@ class ArmSettings:
     start_temperature: float = setting(
         40.0,
         "Temperature of the motors at the start where that is not cold.",
-        unit="degC",
-        low=-20.0,
-        high=150.0,
+        "degC",
+        (-20.0, 150.0),
         read_only=True,
         source="chosen: after some work",
     )
@@ -107,9 +98,8 @@ class ArmSettings:
     temperature_noise: float = setting(
         1.0,
         "Standard deviation of motor_temperature.",
-        unit="K",
-        low=0.01,
-        high=50.0,
+        "K",
+        (0.01, 50.0),
         read_only=True,
         source="chosen: accuracy of a common thermistor",
     )

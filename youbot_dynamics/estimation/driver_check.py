@@ -144,11 +144,9 @@ def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
     late = int(np.count_nonzero(gaps > _GAP))
     values = {"rate_hz": rate, "longest_gap_s": float(gaps.max()), "gaps": float(late)}
     text = f"{rate:.1f} Hz"
-    if rate < (1.0 - _RATE_MARGIN) * RATE:
-        remedy = "at 40 Hz the gripper's read blocks its loop; else its parameter youBotDriverCycleFrequencyInHz"
-        return DriverFinding(item, WARNING, f"{text}, {RATE:g} expected", remedy, values)
-    if rate > (1.0 + _RATE_MARGIN) * RATE:
-        remedy = "two drivers on one topic? else its parameter youBotDriverCycleFrequencyInHz"
+    if abs(rate - RATE) > _RATE_MARGIN * RATE:
+        cause = "at 40 Hz the gripper's read blocks its loop;" if rate < RATE else "two drivers on one topic?"
+        remedy = f"{cause} else its parameter youBotDriverCycleFrequencyInHz"
         return DriverFinding(item, WARNING, f"{text}, {RATE:g} expected", remedy, values)
     if late:
         many = "gap" if late == 1 else "gaps"

@@ -155,9 +155,8 @@ class PayloadTuning:
     payload_limit: float = setting(
         0.2,
         "Deviation of the payload's mass above which it counts as not identifiable and is not published.",
-        unit="kg",
-        low=1e-3,
-        high=10.0,
+        "kg",
+        (1e-3, 10.0),
         source="chosen: 40 % of what the youBot may carry",
     )
 

@@ -255,17 +255,15 @@ class LqSettings:
     response: float = setting(
         2.4,
         "Time in which an error falls to 1/e once commands act, over the delay of the loop.",
-        unit="1",
-        low=0.8,
-        high=20.0,
+        "1",
+        (0.8, 20.0),
         source="chosen: at 1.5 times the delay and half the gain 1.8 and 4 swing for ever behind a predictor",
     )
     disturbance: float = setting(
         6.0,
         "Time in which a steady disturbance is learned, over the delay of the loop.",
-        unit="1",
-        low=1.5,
-        high=100.0,
+        "1",
+        (1.5, 100.0),
         source="chosen: as `response`, from the same runs behind a predictor",
     )
 
@@ -352,21 +350,6 @@ def axis_law(dead_time: float, lag: float, period: float, response_time: float) 
     )
 
 
-def response_times(delays: ArrayLike, period: float, settings: LqSettings) -> tuple[Vector, Vector]:
-    """Times to settle an error and to learn a disturbance, (3,) each [s], for the delays of the axes.
-
-    The delay of the loop, by which the settings are scaled, holds two periods besides: a command waits for the next one
-    and is held.
-
-    Args:
-        delays: (3,) effective delays of x, y, yaw [s].
-        period: for which a command is held [s].
-        settings: multiples of the delay of the loop.
-    """
-    loop = array("delays", delays, (3,)) + 2.0 * scalar("period", period)
-    return settings.response * loop, settings.disturbance * loop
-
-
 class LqFeedback:
     """LQ law of the three axes behind a predictor, with the same face as `Pid`.
 
@@ -395,7 +378,10 @@ class LqFeedback:
         dead = array("dead_times", dead_times, (3,))
         self._unseen = dead if unseen is None else array("unseen", unseen, (3,))
         lag = array("lags", lags, (3,))
-        respond, self._learning = response_times(dead + lag, period, settings or LqSettings())
+        tuning = settings or LqSettings()
+        # The delay of the loop holds two periods besides: a command waits for the next one and is held.
+        loop = dead + lag + 2.0 * period
+        respond, self._learning = tuning.response * loop, tuning.disturbance * loop
         laws = [axis_law(0.0, late, period, time) for late, time in zip(lag.tolist(), respond.tolist(), strict=True)]
         self.axes = (laws[0], laws[1], laws[2])
         self._period = float(period)

@@ -68,85 +68,75 @@ class TrackerSettings:
         1.0,
         "pid: proportional gain over 1 / (e delay), the largest of a pure P law that does not overshoot; lq: how much"
         " quicker than the shipped law errors and disturbances are answered.",
-        unit="1",
-        low=0.05,
-        high=2.0,
+        "1",
+        (0.05, 2.0),
         source="chosen: double real pole of an integrator behind the delay, no overshoot",
     )
     derivative: float = setting(
         0.25,
         "Derivative gain; with a velocity command it must stay below 1.",
-        unit="1",
-        low=0.0,
-        high=0.7,
+        "1",
+        (0.0, 0.7),
         source="chosen: a quarter of the gain 1 at which any delay makes the loop unstable",
     )
     derivative_time: float = setting(
-        0.1, "Filter of the derivative.", unit="s", low=0.01, high=5.0, source="chosen: five periods at 50 Hz"
+        0.1, "Filter of the derivative.", "s", (0.01, 5.0), source="chosen: five periods at 50 Hz"
     )
     assumed_delay: float = setting(
         0.3,
         "Delay the gains are made for while none is identified.",
-        unit="s",
-        low=0.02,
-        high=1.0,
+        "s",
+        (0.02, 1.0),
         source="chosen: the largest dead time expected of a youBot",
     )
     delay_uncertainty: float = setting(
         0.5,
         "Share of a known delay that may be wrong; the gains leave room for it.",
-        unit="1",
-        low=0.0,
-        high=1.0,
+        "1",
+        (0.0, 1.0),
         source="chosen: room for a network that is busier than when it was identified",
     )
     trust: float = setting(
         0.3,
         "Share of the difference to a measured pose that moves the predicted one.",
-        unit="1",
-        low=0.01,
-        high=1.0,
+        "1",
+        (0.01, 1.0),
         source="chosen: stamp jitter of 1 ms against a model good to a fraction of a millimetre",
     )
     ease: float = setting(
         0.0,
         "Time over which a trajectory starts and stops smoothly where its own ends move; it takes so much longer.",
-        unit="s",
-        low=0.0,
-        high=10.0,
+        "s",
+        (0.0, 10.0),
         source="chosen: a trajectory is driven as it was sent",
     )
     line_blend: float = setting(
         0.3,
         "Time constant with which a live lateral deviation moves the path.",
-        unit="s",
-        low=0.0,
-        high=10.0,
+        "s",
+        (0.0, 10.0),
         source="chosen: as long as the longest delay",
     )
     settle: float = setting(
         1.0,
         "How long the feedback goes on after the last point.",
-        unit="s",
-        low=0.0,
-        high=60.0,
+        "s",
+        (0.0, 60.0),
         source="chosen: some delays of the loop",
     )
 
     position_tolerance: float = setting(
         0.5,
         "Distance from the desired pose at which a trajectory is given up.",
-        unit="m",
-        low=0.01,
-        high=100.0,
+        "m",
+        (0.01, 100.0),
         source="chosen: a length of the robot",
     )
     yaw_tolerance: float = setting(
         0.8,
         "Angle from the desired pose at which a trajectory is given up.",
-        unit="rad",
-        low=0.01,
-        high=4.0,
+        "rad",
+        (0.01, 4.0),
         source="chosen: half a right angle",
     )
 

@@ -99,41 +99,36 @@ class ArmEkfTuning:
     friction_error: float = setting(
         0.2,
         "Share of the Coulomb torque by which the identified friction may be off.",
-        unit="1",
-        low=0.01,
-        high=2.0,
+        "1",
+        (0.01, 2.0),
         source="chosen: identified friction still changes with warmth and wear",
     )
     load_error: float = setting(
         0.2,
         "Share of the load by which the identified links may be off.",
-        unit="1",
-        low=0.0,
-        high=2.0,
+        "1",
+        (0.0, 2.0),
         source="chosen: measured over modelled gravity torques are 0.75 to 0.88, docs/robot_facts.md",
     )
     torque_memory: float = setting(
         0.5,
         "Time constant of the torque error.",
-        unit="s",
-        low=0.05,
-        high=10.0,
+        "s",
+        (0.05, 10.0),
         source="chosen: longer than a reversal, shorter than a work cycle",
     )
     bristle_noise: float = setting(
         3.0,
         "Travels by which a bristle strays in a root of a second while the sign of its speed is in doubt.",
-        unit="1/sqrt(s)",
-        low=0.0,
-        high=100.0,
+        "1/sqrt(s)",
+        (0.0, 100.0),
         source="chosen: least error on the twin",
     )
     gate: float = setting(
         6.0,
         "Deviations beyond which a position is left out.",
-        unit="1",
-        low=2.0,
-        high=100.0,
+        "1",
+        (2.0, 100.0),
         source="chosen: six deviations are a fault, not noise",
     )
     effort_swing: float = 0.3

@@ -48,27 +48,24 @@ class HeatTuning:
     ambient_deviation: float = setting(
         5.0,
         "By how much the air may differ from robot.arm.ambient_temperature.",
-        unit="K",
-        low=0.1,
-        high=50.0,
+        "K",
+        (0.1, 50.0),
         read_only=True,
         source="chosen: rooms of 15 to 35 degC within two deviations",
     )
     heat_error: float = setting(
         0.2,
         "Share by which thermal resistances, heat capacities and winding resistance may be off.",
-        unit="1",
-        low=0.001,
-        high=1.0,
+        "1",
+        (0.001, 1.0),
         read_only=True,
         source="chosen: editions of the maxon sheets differ by up to 35 %, two deviations",
     )
     voltage_noise: float = setting(
         0.05,
         "Standard deviation of motor voltages, where a robot has them.",
-        unit="V",
-        low=1e-3,
-        high=10.0,
+        "V",
+        (1e-3, 10.0),
         read_only=True,
         source="chosen: 0.2 % of the 24 V supply",
     )

@@ -20,49 +20,43 @@ class GyroSettings:
     gyro_noise: float = setting(
         2e-4,
         "Noise density of the yaw rate.",
-        unit="rad/s/sqrt(Hz)",
-        low=1e-7,
-        high=0.1,
+        "rad/s/sqrt(Hz)",
+        (1e-7, 0.1),
         source="chosen: 0.011 deg/s/sqrt(Hz), as small MEMS gyros have",
     )
     gyro_largest_bias: float = setting(
         0.05,
         "Standard deviation of the bias before it has been seen at standstill.",
-        unit="rad/s",
-        low=1e-4,
-        high=1.0,
+        "rad/s",
+        (1e-4, 1.0),
         source="chosen: 3 deg/s, zero-rate offset of small MEMS gyros",
     )
     gyro_bias_drift: float = setting(
         2e-5,
         "Wander of the bias: its standard deviation after one second.",
-        unit="rad/s/sqrt(s)",
-        low=0.0,
-        high=0.01,
+        "rad/s/sqrt(s)",
+        (0.0, 0.01),
         source="chosen: 0.01 deg/s in a minute",
     )
     gyro_scale_error: float = setting(
         0.01,
         "Standard deviation of the scale of its rates: standing tells the bias, nothing tells the scale.",
-        unit="1",
-        low=0.0,
-        high=0.2,
+        "1",
+        (0.0, 0.2),
         source="chosen: 1 %, sensitivity tolerance of small MEMS gyros",
     )
     gyro_standstill: float = setting(
         1.0,
         "Time at rest, in all, before the gyro is used.",
-        unit="s",
-        low=0.1,
-        high=60.0,
+        "s",
+        (0.1, 60.0),
         source="chosen: fifty messages at 50 Hz",
     )
     gyro_longest_gap: float = setting(
         0.1,
         "Time between two rates beyond which the turn in it is not known.",
-        unit="s",
-        low=0.002,
-        high=1.0,
+        "s",
+        (0.002, 1.0),
         source="chosen: five periods at 50 Hz",
     )
 

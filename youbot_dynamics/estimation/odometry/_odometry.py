@@ -35,33 +35,29 @@ class OdometrySettings:
     position_noise: float = setting(
         0.01,
         "Growth of each position axis per metre of travel.",
-        unit="m/sqrt(m)",
-        low=0.0,
-        high=1.0,
+        "m/sqrt(m)",
+        (0.0, 1.0),
         source="chosen: 1 cm after 1 m of clean floor",
     )
     position_noise_turning: float = setting(
         0.005,
         "Growth of each position axis per radian of turn.",
-        unit="m/sqrt(rad)",
-        low=0.0,
-        high=1.0,
+        "m/sqrt(rad)",
+        (0.0, 1.0),
         source="chosen: 1 cm after 4 rad of turn",
     )
     yaw_noise: float = setting(
         0.01,
         "Growth of the yaw per metre of travel.",
-        unit="rad/sqrt(m)",
-        low=0.0,
-        high=1.0,
+        "rad/sqrt(m)",
+        (0.0, 1.0),
         source="chosen: 0.6 degrees after 1 m of clean floor",
     )
     yaw_noise_turning: float = setting(
         0.02,
         "Growth of the yaw per radian of turn.",
-        unit="rad/sqrt(rad)",
-        low=0.0,
-        high=1.0,
+        "rad/sqrt(rad)",
+        (0.0, 1.0),
         source="chosen: 3 degrees after one turn",
     )
 

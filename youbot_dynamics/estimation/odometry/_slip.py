@@ -40,37 +40,33 @@ class SlipSettings:
     slip_window: float = setting(
         0.25,
         "Time over which the residual is summed.",
-        unit="s",
-        low=0.05,
-        high=5.0,
+        "s",
+        (0.05, 5.0),
         source="chosen: a 20 % error is to be seen within 0.3 s",
     )
     slip_hold: float = setting(
         2.0,
         "Time the residual must be small for until a slip is over.",
-        unit="s",
-        low=0.0,
-        high=60.0,
+        "s",
+        (0.0, 60.0),
         source="chosen: several windows",
     )
     slip_tolerance: float = setting(
         0.01,
         "Error of each wheel's radius, creep included, that is no slip.",
-        unit="1",
-        low=0.0,
-        high=0.5,
+        "1",
+        (0.0, 0.5),
         source="chosen: wheels differ by up to 1 %",
     )
     channel_delay: float = setting(
         0.001,
         "Delay between the channels of two wheels in one message.",
-        unit="s",
-        low=0.0,
-        high=0.1,
+        "s",
+        (0.0, 0.1),
         source="youbot/youbot_driver@814989d config/youbot-ethercat.cfg: cycle of 1 ms",
     )
     phase_tolerance: float = setting(
-        0.05, "Error of a known roller phase.", unit="rad", low=0.0, high=0.5, source="chosen: what a bag leaves open"
+        0.05, "Error of a known roller phase.", "rad", (0.0, 0.5), source="chosen: what a bag leaves open"
     )
     wheels_overrun: bool = setting(
         False,
@@ -283,16 +279,12 @@ class SlipTest:
         if begins:
             self._suspects[:] = True
         if turn is not None and self.settings.wheels_overrun and level > 1.0:
-            self._suspects &= _could_have_left(directions, total, self._turned())
+            n = len(step)
+            turned = (row - window[0])[_WHEELS + n : _WHEELS + 2 * n]
+            self._suspects &= _could_have_left(directions, total, turned)
         wheel = int(np.argmax(self._suspects)) if np.sum(self._suspects) == 1 else None
         excess = _excess(directions, total if begins else directions @ residual)
         return SlipReport(True, level, excess, wheel)
-
-    def _turned(self) -> Vector:
-        """Turn (n,) of each wheel in the window [rad]."""
-        n = len(self._turning)
-        turned: Vector = (self._window[-1] - self._window[0])[_WHEELS + n : _WHEELS + 2 * n]
-        return turned
 
 
 def _excess(directions: Vector, total: Vector) -> Vector:
