@@ -69,7 +69,7 @@ def open_log(
         path: rosbag2 folder, .mcap, .db3, .bag, or a text file with `columns`.
         robot: whose joints are looked for.
         columns: of a text log, such as ``time:ms,position.arm_joint_1:deg,effort.arm_joint_1``; "" for a bag.
-        topics: role of _TOPIC_ROLES -> name, where the user overrides.
+        topics: role -> name, where the user overrides.
         inverted: joints whose efforts are turned round.
 
     Raises:
@@ -225,11 +225,7 @@ _Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
 def write_estimates(folder: Path, replay: ArmReplay, robot: Robot, origin: int) -> None:
     """Write a rosbag2 folder with the topics, types and rates of node arm_ekf; any viewer of bags reads it.
 
-    Args:
-        folder: new or empty.
-        replay: what is written.
-        robot: whose arm it is.
-        origin: time 0 of the log [ns since 1970].
+    The folder is new or empty; `origin` is time 0 of the log [ns since 1970].
 
     Raises:
         RecordingError: the folder holds something already, or cannot be written.
@@ -352,9 +348,7 @@ def replay_command(given: argparse.Namespace) -> int:
 def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot, ArmSettings]:
     """Robot and settings that node arm_ekf would have, in no namespace, with these files: the latter wins.
 
-    Args:
-        result_file: of `youbot identify`.
-        params_file: a ROS parameter file; its sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
+    Of the ROS parameter file the sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
 
     Raises:
         ParameterError: as `load_robot`; a parameter that the node does not have, with the nearest one, or a value
