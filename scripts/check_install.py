@@ -36,14 +36,7 @@ def main() -> None:
 
 
 def check_files(package_below: Path) -> None:
-    """Check that the package runs from the right place and finds its files.
-
-    Args:
-        package_below: folder the package must run from.
-
-    Raises:
-        SystemExit: when something is amiss.
-    """
+    """Check that the package runs from below a folder and finds its files; end where something is amiss."""
     from youbot_dynamics import resources
 
     if not Path(resources.__file__).is_relative_to(package_below):
@@ -63,14 +56,7 @@ def check_files(package_below: Path) -> None:
 
 
 def check_programs(scripts: Path) -> None:
-    """Check that every program is declared, exists and can be run, and that ``youbot --help`` answers.
-
-    Args:
-        scripts: folder that must hold the programs.
-
-    Raises:
-        SystemExit: when something is amiss.
-    """
+    """Check that every program is declared, can be run from a folder, and ``youbot --help`` answers; end if not."""
     entry_points = distribution("youbot_dynamics").entry_points
     declared = {point.name for point in entry_points if point.group == "console_scripts"}
     if declared != EXECUTABLES:

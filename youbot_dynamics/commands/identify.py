@@ -1,7 +1,4 @@
-"""Record the robot while it drives an excitation, then fit: what `identify.launch.py` runs beside a bringup.
-
-Recorder, players and `youbot identify` are processes of their own; this one starts them in turn and waits.
-"""
+"""`youbot identify`; run as a program, the session that `identify.launch.py` runs beside a bringup."""
 
 from __future__ import annotations
 
@@ -102,14 +99,14 @@ _LOOK = 0.1  # [s] between looks at a process or the bag
 
 
 class _Session:
-    """One identification from the first message to the written result.
+    """Record the robot while it drives an excitation, then fit: what `identify.launch.py` runs beside a bringup.
 
-    Recorder and players get `ros_arguments`, the tokens from ``--ros-args`` on.
+    Recorder, players and `youbot identify` are processes of their own; this one starts them in turn and waits.
     """
 
     def __init__(self, given: argparse.Namespace, ros_arguments: Sequence[str]) -> None:
         self._given = given
-        self._ros = list(ros_arguments)
+        self._ros = list(ros_arguments)  # for recorder and players
         self._flag = StopFlag()
         self._bag: Path = given.out / "recording"
 
@@ -205,7 +202,7 @@ def recorded(bag: Path) -> dict[str, int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="identify_robot", description=__doc__)
+    parser = argparse.ArgumentParser(prog="identify_robot", description=_Session.__doc__)
     parser.add_argument("--out", required=True, type=Path, help="folder for the bag, result and report; new or empty")
     parser.add_argument("--namespace", default="", help="namespace of the robot")
     parser.add_argument("--frame-prefix", default="", help="before the names of the robot's frames")

@@ -48,6 +48,21 @@ LEFT_OUT = "messages left out while reading: a stamp that goes back or is missin
 
 _NO_RADIANS = 6.5  # [rad] beyond a limit: more than a turn, which no zero is set wrong by
 _MANY = 0.05  # share of the messages
+_BAG = "estimates"
+_NODE = "arm_ekf"
+# Of the node and of no concern to a log: frames, and what ROS gives to every node.
+_ELSEWHERE = ("base_frame", "frame_prefix", "use_sim_time", "start_type_description_service")
+
+TEMPERATURE = "sensor_msgs/msg/Temperature"
+FLOAT = "std_msgs/msg/Float64"
+POINT, POINT_OF = "geometry_msgs/msg/PointStamped", "geometry_msgs/msg/Point"
+INERTIA, INERTIA_OF = "geometry_msgs/msg/InertiaStamped", "geometry_msgs/msg/Inertia"
+VECTOR = "geometry_msgs/msg/Vector3"
+_FRICTION_RATE = 50.0  # [Hz] that of node arm_ekf
+_PAYLOAD_RATE = 1.0  # [Hz] likewise
+_BASE_FRAME = "base_footprint"
+
+_Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,18 +225,6 @@ def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
         )
 
 
-TEMPERATURE = "sensor_msgs/msg/Temperature"
-FLOAT = "std_msgs/msg/Float64"
-POINT, POINT_OF = "geometry_msgs/msg/PointStamped", "geometry_msgs/msg/Point"
-INERTIA, INERTIA_OF = "geometry_msgs/msg/InertiaStamped", "geometry_msgs/msg/Inertia"
-VECTOR = "geometry_msgs/msg/Vector3"
-_FRICTION_RATE = 50.0  # [Hz] that of node arm_ekf
-_PAYLOAD_RATE = 1.0  # [Hz] likewise
-_BASE_FRAME = "base_footprint"
-
-_Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
-
-
 def write_estimates(folder: Path, replay: ArmReplay, robot: Robot, origin: int) -> None:
     """Write a rosbag2 folder with the topics, types and rates of node arm_ekf; any viewer of bags reads it.
 
@@ -306,12 +309,6 @@ def _header(stamp_ns: int, frame_id: str) -> object:
 
 def _cdr(type_name: str, *fields: object) -> bytes:
     return bytes(jazzy_types().serialize_cdr(_made(type_name, *fields), type_name))
-
-
-_BAG = "estimates"
-_NODE = "arm_ekf"
-# Of the node and of no concern to a log: frames, and what ROS gives to every node.
-_ELSEWHERE = ("base_frame", "frame_prefix", "use_sim_time", "start_type_description_service")
 
 
 def replay_command(given: argparse.Namespace) -> int:
