@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.dynamics.arm import ArmModel, step_work
+from youbot_dynamics.dynamics.lugre import friction_torque_slopes
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.estimation.arm_ekf import _joints as joint
 from youbot_dynamics.estimation.arm_ekf import _loop as loop
@@ -26,8 +27,8 @@ from youbot_dynamics.estimation.arm_ekf._process import (
     JOINTS,
     POSITION,
     SPEED,
-    friction_deviations,
     friction_rows,
+    friction_share,
 )
 from youbot_dynamics.estimation.arm_ekf._tuning import ArmEkfTuning, ArmSensors
 
@@ -298,19 +299,33 @@ class ArmEkf:
         )
 
     def friction_deviation(self) -> Vector:
-        """Standard deviations (5,) of the friction torques of `state` [N m]; NaN before the first message."""
-        estimate, rules, deviations = self._estimate, self._rules, np.empty(JOINTS)
-        friction_deviations(
-            self.arm.body.joints,
-            estimate.mean,
-            estimate.covariance,
-            rules.bristles,
-            rules.errors,
-            rules.joints[FRICTION_ERROR],
-            estimate.memory[joint.LOAD_PART],
-            deviations,
-        )
-        return np.full(JOINTS, np.nan) if np.isnan(estimate.clock[joint.LAST]) else deviations
+        """Standard deviations (5,) of the friction torques of `state` [N m]; NaN before the first message.
+
+            tau_f = sigma0 z + sigma1 dz/dt + viscous v - s w,  s the friction's share;  its slopes over v, z, w are h
+            variance = h P h' + s (1 - s) (var(w) + w^2): how w divides is itself not known
+
+        to first order; what is not among the states counts as known.
+        """
+        estimate, rules, variances = self._estimate, self._rules, np.full(JOINTS, np.nan)
+        if np.isnan(estimate.clock[joint.LAST]):
+            return variances
+        mean, covariance = estimate.mean, estimate.covariance
+        for i, constants in enumerate(self.arm.body.joints[:, :6]):
+            over_z, over_v = friction_torque_slopes(mean[BRISTLE, i], mean[SPEED, i], *constants)
+            states, slopes, division = [JOINTS + i], [over_v], 0.0
+            if rules.bristles > 0:
+                states.append(rules.bristles + i)
+                slopes.append(over_z)
+            if rules.errors > 0:
+                w = rules.errors + i
+                share = friction_share(rules.joints[FRICTION_ERROR, i], estimate.memory[joint.LOAD_PART, i])
+                states.append(w)
+                slopes.append(-share)
+                division = share * (1.0 - share) * (covariance[w, w] + mean[ERROR, i] ** 2)
+            h = np.array(slopes)
+            variances[i] = h @ covariance[np.ix_(states, states)] @ h + division
+        deviations: Vector = np.sqrt(np.maximum(variances, 0.0))
+        return deviations
 
     def _friction(self, speeds: Vector, bristles: Vector, parts: Vector) -> Vector:
         torques = np.empty(speeds.shape)

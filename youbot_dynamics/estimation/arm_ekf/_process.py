@@ -16,14 +16,12 @@ D-001-3; system 13). They hold on both sides of v = 0; where a joint turns withi
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import ROW
-from youbot_dynamics.dynamics.lugre import friction_torque, friction_torque_slopes
+from youbot_dynamics.dynamics.lugre import friction_torque
 
 JOINTS = 5  # a constant number lets the compiler unroll: steps are twice as fast
 
@@ -133,41 +131,3 @@ def friction_rows(joints: Vector, speeds: Vector, bristles: Vector, parts: Vecto
             c = joints[i]
             lugre = friction_torque(bristles[t, i], speeds[t, i], c[0], c[1], c[2], c[3], c[4], c[5])
             torques[t, i] = lugre - parts[t, i]
-
-
-@compiled
-def friction_deviations(
-    joints: Vector,
-    mean: Vector,
-    covariance: Vector,
-    bristles: int,
-    errors: int,
-    friction_error: Vector,
-    load_part: Vector,
-    found: Vector,
-) -> None:
-    """Write standard deviations (5,) of the friction torques [N m], to first order; what is no state counts as known.
-
-        tau_f = sigma0 z + sigma1 dz/dt + viscous v - s w,  s the friction's share;  its slopes over v, z, w are h
-        variance = h P h' + s (1 - s) var(w): how w divides is itself not known
-
-    `joints` (5, 11) are those of `ArmBody`, `bristles` and `errors` as in `Rules`; of the torque error,
-    `friction_error` (5,) is the friction's deviation [N m] and `load_part` (5,) the load's variance [N2 m2].
-    """
-    for i in range(JOINTS):
-        c = joints[i]
-        over_z, over_v = friction_torque_slopes(mean[BRISTLE, i], mean[SPEED, i], c[0], c[1], c[2], c[3], c[4], c[5])
-        v = JOINTS + i
-        variance = over_v * over_v * covariance[v, v]
-        if bristles > 0:
-            z = bristles + i
-            variance += over_z * (over_z * covariance[z, z] + 2.0 * over_v * covariance[z, v])
-        if errors > 0:
-            w = errors + i
-            share = friction_share(friction_error[i], load_part[i])
-            # s^2 var(w) of the slope and s (1 - s) (var(w) + w^2) of the division.
-            variance += share * covariance[w, w] - 2.0 * share * over_v * covariance[w, v]
-            variance += share * (1.0 - share) * mean[ERROR, i] ** 2
-            if bristles > 0:
-                variance -= 2.0 * share * over_z * covariance[w, bristles + i]
-        found[i] = math.sqrt(max(variance, 0.0))
