@@ -55,7 +55,7 @@ def worst(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @given(a=VECTOR, b=VECTOR, c=VECTOR)
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_skew_is_the_cross_product_and_obeys_jacobi(a: tuple, b: tuple, c: tuple) -> None:
     np.testing.assert_allclose(skew(a) @ b, np.cross(a, b), atol=1e-13)
     np.testing.assert_allclose(skew(a) @ b, -skew(b) @ a, atol=1e-13)
@@ -93,7 +93,7 @@ def test_an_elementary_rotation_turns_by_the_right_hand_rule(k: int) -> None:
 
 @pytest.mark.parametrize("k", range(3))
 @given(a=ANGLE, b=ANGLE)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_elementary_rotations_are_orthogonal_add_up_and_are_exponentials(k: int, a: float, b: float) -> None:
     turn = ELEMENTARY[k]
     check_rotation(turn(a), tolerance=1e-15)
@@ -107,7 +107,7 @@ def test_elementary_rotations_are_orthogonal_add_up_and_are_exponentials(k: int,
 
 @every_set
 @given(angles=ANGLES)
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_three_angles_give_the_matrix_of_scipy_and_come_back(name: str, angles: tuple) -> None:
     there, back, order, _, _, _ = SETS[name]
     matrix = there(*angles)
@@ -137,7 +137,7 @@ def test_the_products_are_those_of_the_elementary_rotations() -> None:
 @every_set
 @pytest.mark.parametrize("end", [0, 1])
 @given(first=ANGLE, last=ANGLE)
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_in_gimbal_lock_the_last_angle_is_zero_and_the_matrix_is_kept(
     name: str, end: int, first: float, last: float
 ) -> None:
@@ -292,7 +292,7 @@ def test_angle_rates_give_the_angular_velocity_of_the_turning_matrix(t: float) -
 
 
 @given(psi=ANGLE, theta=st.floats(-1.57, 1.57), phi=ANGLE, omega=VECTOR)
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_angle_rates_and_angular_velocity_undo_each_other(psi: float, theta: float, phi: float, omega: tuple) -> None:
     angles = np.array([psi, theta, phi])
     size = 1e-14 * (1.0 + float(np.linalg.norm(omega))) / cos(theta)

@@ -26,7 +26,8 @@ class MecanumBase(MadeOfArguments):
     A wheel at (x, y) with radius R and roller axis at angle d from the x axis cannot slide along that axis:
     R w = vx + t vy + (x t - y) wz with t = tan(d) / lateral_factor (Muir and Neuman 1987; seed 003, systems 29, 56).
     The lateral factor is the mean of the roller's wandering contact, sin(pi/n)/(pi/n) for n rollers a wheel
-    (system 31); 1 gives the document's formulas. The methods take one vector or a batch of them.
+    (system 31); 1 gives the document's formulas. The methods take one vector or a batch of them, and raise InputError
+    for a wrong shape, NaN or infinity.
 
     Args:
         positions: (n, 2) wheel centres in the body frame [m].
@@ -139,33 +140,20 @@ class MecanumBase(MadeOfArguments):
         return self._forward
 
     def wheel_speeds(self, twist: ArrayLike) -> Vector:
-        """Wheel speeds (..., n) [rad/s] of body twists (..., 3) [m/s, m/s, rad/s] (Muir and Neuman 1987; system 29).
-
-        Raises:
-            InputError: wrong shape, or not finite.
-        """
+        """Wheel speeds (..., n) [rad/s] of body twists (..., 3) [m/s, m/s, rad/s] (Muir and Neuman 1987; system 29)."""
         return _mapped(self._inverse, finite_vector("twist", twist, 3, True))
 
     def twist(self, wheel_speeds: ArrayLike) -> Vector:
         """Body twists (..., 3) [m/s, m/s, rad/s] that fit wheel speeds (..., n) [rad/s] best; of angles displacements.
 
         Least squares over the wheels (Muir and Neuman 1987; system 31; D-003-2).
-
-        Raises:
-            InputError: wrong shape, or not finite.
         """
         return _mapped(self._forward, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
 
     def slip(self, wheel_speeds: ArrayLike) -> Vector:
         """Part of the wheel speeds (..., n - 3) [rad/s] that no motion of the base explains; 0 without slip.
 
-        For the youBot it is n.w with the unit null vector n = (1, 1, -1, -1)/2 (system 31).
-
-        Args:
-            wheel_speeds: (..., n) [rad/s].
-
-        Raises:
-            InputError: wrong shape, or not finite.
+        For the youBot it is n.w with the unit null vector n = (1, 1, -1, -1)/2 and w (..., n) (system 31).
         """
         return _mapped(self._slip_basis, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
 

@@ -1,7 +1,7 @@
 """Rigid motion in the plane, SE(2): poses (x, y, yaw) [m, m, rad] and body twists (vx, vy, wz) [m/s, m/s, rad/s].
 
 Systems 28 and 34, seed 003; beyond its Euler path this is the group SE(2) in its standard form. Every function that
-takes a pose, twist, displacement or path raises InputError for another shape and for NaN or infinity.
+takes a pose, twist, displacement, path or angle raises InputError for another shape and for NaN or infinity.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ _SMALL_TURN = 1e-4
 
 
 def wrap(angle: float) -> float:
-    """Same direction as `angle` [rad], in (-pi, pi].
-
-    Raises:
-        InputError: an angle that is not finite.
-    """
+    """Same direction as `angle` [rad], in (-pi, pi]."""
     _finite("angle", angle)
     wrapped = (angle + pi) % (2.0 * pi) - pi
     return pi if wrapped == -pi else wrapped

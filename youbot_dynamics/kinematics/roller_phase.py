@@ -229,7 +229,8 @@ class Rolled(NamedTuple):
 class RollingWheels(MadeOfArguments):
     """A mecanum base and its rollers, at phases that are known or not; without them rows are constant, their mean.
 
-    The base's lateral factor is kept as the mean: t is sin(pi/n) / (pi/n) over that factor times the ideal one.
+    The base's lateral factor is kept as the mean: t is sin(pi/n) / (pi/n) over that factor times the ideal one. The
+    methods raise InputError for a wrong shape, NaN or infinity.
 
     Args:
         base: places, radii, roller angles and lateral factor of the wheels.
@@ -310,9 +311,6 @@ class RollingWheels(MadeOfArguments):
         """Angles phi (n,) off the bottom of the rollers on the floor [rad] at wheel angles (n,) [rad].
 
         Zeros where the phases are not known.
-
-        Raises:
-            InputError: wrong shape, or not finite.
         """
         angles = finite_vector("wheel_angles", wheel_angles, len(self.base.radii))
         if self.phases is None:
@@ -322,11 +320,7 @@ class RollingWheels(MadeOfArguments):
         return found
 
     def rows(self, wheel_angles: ArrayLike) -> Vector:
-        """Matrix (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s] at wheel angles (n,) [rad] (system 31).
-
-        Raises:
-            InputError: wrong shape, or not finite.
-        """
+        """Matrix (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s] at wheel angles (n,) [rad] (system 31)."""
         angles = finite_vector("wheel_angles", wheel_angles, len(self.base.radii))
         rows = np.empty((len(angles), 3))
         for i, angle in enumerate(angles.tolist()):
@@ -334,20 +328,12 @@ class RollingWheels(MadeOfArguments):
         return rows
 
     def wheel_speeds(self, wheel_angles: ArrayLike, twist: ArrayLike) -> Vector:
-        """Wheel speeds (n,) [rad/s] of a body twist (3,) at wheel angles (n,) [rad].
-
-        Raises:
-            InputError: wrong shape, or not finite.
-        """
+        """Wheel speeds (n,) [rad/s] of a body twist (3,) at wheel angles (n,) [rad]."""
         speeds: Vector = self.rows(wheel_angles) @ finite_vector("twist", twist, 3)
         return speeds
 
     def twist(self, wheel_angles: ArrayLike, wheel_speeds: ArrayLike) -> Vector:
-        """Body twist (3,) that fits wheel speeds (n,) [rad/s] best at wheel angles (n,) [rad]: least squares.
-
-        Raises:
-            InputError: wrong shape, or not finite.
-        """
+        """Body twist (3,) that fits wheel speeds (n,) [rad/s] best at wheel angles (n,) [rad]: least squares."""
         speeds = finite_vector("wheel_speeds", wheel_speeds, len(self.base.radii))
         return np.asarray(np.linalg.lstsq(self.rows(wheel_angles), speeds, rcond=None)[0], dtype=np.float64)
 
@@ -361,9 +347,6 @@ class RollingWheels(MadeOfArguments):
             after: (n,) [rad].
             turn: of the base, known from elsewhere [rad].
             weights: (n,) of the wheels in the least squares, ones if not given; 0 leaves one out.
-
-        Raises:
-            InputError: wrong shape, or not finite.
         """
         n = len(self.base.radii)
         start = finite_vector("before", before, n)
@@ -377,11 +360,7 @@ class RollingWheels(MadeOfArguments):
         return Rolled(planar.logarithm(moved), residual)
 
     def path(self, angles: ArrayLike) -> Vector:
-        """Poses (m, 3) [m, m, rad] along wheel angles (m, n) [rad], from the origin on; the yaw is not wrapped.
-
-        Raises:
-            InputError: wrong shape, or not finite.
-        """
+        """Poses (m, 3) [m, m, rad] along wheel angles (m, n) [rad], from the origin on; the yaw is not wrapped."""
         turned = array("angles", angles, (None, len(self.base.radii)))
         path = np.zeros((len(turned), 3))
         _roll_path(self._constants, turned, path)

@@ -1,13 +1,14 @@
-"""Rates of the Krylov angles (psi, theta, phi), intrinsic Z-X-Y, and angular velocity (system 41).
-
-Seed 003 gives the angles without these. The maps have the determinant +-cos theta: at theta = +-pi/2 the turns psi and
-phi share their axis, and an angular velocity off that plane has no rates at all.
-
-Rotation matrices and angles (systems 14-16, 39-41). A rotation matrix (3, 3) maps body to fixed coordinates.
+"""Rotation matrices and angles (systems 14-16, 39-41). A rotation matrix (3, 3) maps body to fixed coordinates.
 
 Three sets of angles stand here, each named by its intrinsic order: Krylov (Z-X-Y), roll-pitch-yaw (Z-Y-X, the rpy of
 a URDF) and Euler's Z-Y-Z. Where the first and the third axis of a set coincide ("gimbal lock") only their sum or
 difference is defined: the last angle is then 0 and the first takes all of it, so the angles still give the matrix.
+scipy's `Rotation` does so from 1e-7 rad on, too far from the lock for the inverse to keep its digits.
+
+The rates of the Krylov angles and angular velocities are maps of determinant +-cos theta, which seed 003 does not
+give: at theta = +-pi/2 an angular velocity off the plane of the axes has no rates at all (system 41).
+
+All functions raise InputError for a wrong shape, NaN or infinity, and ModelError where a rotation is none.
 """
 
 from __future__ import annotations
@@ -27,28 +28,16 @@ _LOCK = 1e-12
 
 
 def skew(vector: ArrayLike) -> Vector:
-    """Matrix (3, 3) that forms the cross product with a vector a.
-
-    S b = a x b for every b (seed 002 eq. (A.1), (A.2); system 14).
-
-    Args:
-        vector: (3,) of any unit.
-
-    Raises:
-        InputError: wrong shape, or not finite.
-    """
+    """Matrix (3, 3) that forms the cross product with a vector (3,): S b = a x b (seed 002 (A.1), (A.2); system 14)."""
     x, y, z = array("vector", vector, (3,)).tolist()
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def unskew(matrix: ArrayLike) -> Vector:
-    """Vector (3,) whose `skew` is the matrix (system 14).
-
-    Args:
-        matrix: (3, 3), antisymmetric to 1e-9 of its largest element.
+    """Vector (3,) whose `skew` is the matrix (3, 3) (system 14).
 
     Raises:
-        InputError: wrong shape, not finite, or not antisymmetric.
+        InputError: not antisymmetric to 1e-9 of its largest element.
     """
     m = array("matrix", matrix, (3, 3))
     symmetric = float(np.max(np.abs(m + m.T)))
@@ -58,33 +47,27 @@ def unskew(matrix: ArrayLike) -> Vector:
 
 
 def rotation_x(angle: float) -> Vector:
-    """Rotation (3, 3) about x by an angle [rad], right-hand rule (seed 003 eq. (1); system 40).
-
-    Raises:
-        InputError: an angle that is not finite.
-    """
-    c, s = _cos_sin("angle", angle)
-    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+    """Rotation (3, 3) about x by an angle [rad], right-hand rule (seed 003 eq. (1); system 40)."""
+    return _about(0, "angle", angle)
 
 
 def rotation_y(angle: float) -> Vector:
-    """Rotation (3, 3) about y by an angle [rad], right-hand rule (seed 003 eq. (2); system 40).
-
-    Raises:
-        InputError: an angle that is not finite.
-    """
-    c, s = _cos_sin("angle", angle)
-    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+    """Rotation (3, 3) about y by an angle [rad], right-hand rule (seed 003 eq. (2); system 40)."""
+    return _about(1, "angle", angle)
 
 
 def rotation_z(angle: float) -> Vector:
-    """Rotation (3, 3) about z by an angle [rad], right-hand rule (seed 003 eq. (3); system 40).
+    """Rotation (3, 3) about z by an angle [rad], right-hand rule (seed 003 eq. (3); system 40)."""
+    return _about(2, "angle", angle)
 
-    Raises:
-        InputError: an angle that is not finite.
-    """
-    c, s = _cos_sin("angle", angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+def _about(axis: int, thing: str, angle: float) -> Vector:
+    value, turned = scalar(thing, angle), np.eye(3)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    turned[i, i] = turned[j, j] = cos(value)
+    turned[j, i] = sin(value)
+    turned[i, j] = -turned[j, i]
+    return turned
 
 
 def check_rotation(rotation: ArrayLike, thing: str = "rotation", tolerance: float = 1e-6) -> Vector:
@@ -94,12 +77,11 @@ def check_rotation(rotation: ArrayLike, thing: str = "rotation", tolerance: floa
     hand it is +1, and -1 is a reflection, which no body can perform (system 15; D-002-1).
 
     Args:
-        rotation: (3, 3) matrix.
+        rotation: (3, 3).
         thing: its name, for the message.
         tolerance: largest accepted |R'R - 1| of an element.
 
     Raises:
-        InputError: wrong shape, or not finite.
         ModelError: not orthogonal, or left-handed (det = -1).
     """
     r = array(thing, rotation, (3, 3))
@@ -122,13 +104,9 @@ def check_rotation(rotation: ArrayLike, thing: str = "rotation", tolerance: floa
 
 
 def nearest_rotation(matrix: ArrayLike) -> Vector:
-    """Rotation (3, 3) closest to a matrix in the sum of squared differences: U diag(1, 1, det UV') V' of its SVD.
-
-    Args:
-        matrix: (3, 3) with a positive determinant, e.g. a rotation with rounding errors.
+    """Rotation (3, 3) closest to a matrix (3, 3) in the sum of squares: U diag(1, 1, det UV') V' of its SVD.
 
     Raises:
-        InputError: wrong shape, or not finite.
         ModelError: the determinant is not positive: singular, or left-handed (D-002-1).
     """
     m = array("matrix", matrix, (3, 3))
@@ -140,46 +118,22 @@ def nearest_rotation(matrix: ArrayLike) -> Vector:
 
 
 def krylov_to_matrix(psi: float, theta: float, phi: float) -> Vector:
-    """Rotation R = R_z(psi) R_x(theta) R_y(phi) (3, 3): turns about z, then the new x, then the newest y.
+    """Rotation R = R_z(psi) R_x(theta) R_y(phi) (3, 3): turns [rad] about z, then the new x, then the newest y.
 
     Seed 003 eq. (3.13) prints the product with a wrong sign in its element (2, 1), which is
     sin psi cos phi + cos psi sin theta sin phi (D-003-15); its eq. (3.4) has lost sines and cosines, (3.8) a
     transpose, and (3.10), (3.11) and (3.13) name the factors in an order they do not have (system 41; D-003-16). The
     ship of the seed has y up, so its psi is trim and phi yaw; here z is up and psi the heading.
-
-    Args:
-        psi: turn about z [rad].
-        theta: turn about x [rad].
-        phi: turn about y [rad].
-
-    Raises:
-        InputError: an angle that is not finite.
     """
-    c1, s1 = _cos_sin("psi", psi)
-    c2, s2 = _cos_sin("theta", theta)
-    c3, s3 = _cos_sin("phi", phi)
-    return np.array(
-        [
-            [c1 * c3 - s1 * s2 * s3, -s1 * c2, c1 * s3 + s1 * s2 * c3],
-            [s1 * c3 + c1 * s2 * s3, c1 * c2, s1 * s3 - c1 * s2 * c3],
-            [-c2 * s3, s2, c2 * c3],
-        ]
-    )
+    return _about(2, "psi", psi) @ _about(0, "theta", theta) @ _about(1, "phi", phi)
 
 
 def matrix_to_krylov(rotation: ArrayLike) -> tuple[float, float, float]:
-    """Krylov angles (psi, theta, phi) [rad] of a rotation: the inverse of `krylov_to_matrix` (system 41).
+    """Krylov angles (psi, theta, phi) [rad] of a rotation (3, 3): the inverse of `krylov_to_matrix` (system 41).
 
     psi and phi lie in (-pi, pi], theta in [-pi/2, pi/2]. At theta = +-pi/2 phi is 0 and psi takes the whole turn
     (the sum, or for -pi/2 the difference, of the two). All by atan2: the arctan of seed 003 loses the quadrant
     (D-003-16).
-
-    Args:
-        rotation: (3, 3).
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a rotation.
     """
     r = check_rotation(rotation).tolist()
     middle = hypot(r[0][1], r[1][1])
@@ -193,39 +147,14 @@ def matrix_to_krylov(rotation: ArrayLike) -> tuple[float, float, float]:
 
 
 def rpy_to_matrix(roll: float, pitch: float, yaw: float) -> Vector:
-    """Rotation R_z(yaw) R_y(pitch) R_x(roll) (3, 3): intrinsic Z-Y-X, the same as fixed X-Y-Z, the rpy of a URDF.
-
-    Args:
-        roll: turn about x [rad].
-        pitch: turn about y [rad].
-        yaw: turn about z [rad].
-
-    Raises:
-        InputError: an angle that is not finite.
-    """
-    c1, s1 = _cos_sin("roll", roll)
-    c2, s2 = _cos_sin("pitch", pitch)
-    c3, s3 = _cos_sin("yaw", yaw)
-    return np.array(
-        [
-            [c3 * c2, c3 * s2 * s1 - s3 * c1, c3 * s2 * c1 + s3 * s1],
-            [s3 * c2, s3 * s2 * s1 + c3 * c1, s3 * s2 * c1 - c3 * s1],
-            [-s2, c2 * s1, c2 * c1],
-        ]
-    )
+    """Rotation R_z(yaw) R_y(pitch) R_x(roll) (3, 3), angles in rad: intrinsic Z-Y-X, fixed X-Y-Z, the rpy of a URDF."""
+    return _about(2, "yaw", yaw) @ _about(1, "pitch", pitch) @ _about(0, "roll", roll)
 
 
 def matrix_to_rpy(rotation: ArrayLike) -> tuple[float, float, float]:
-    """Angles (roll, pitch, yaw) [rad] of a rotation: the inverse of `rpy_to_matrix`.
+    """Angles (roll, pitch, yaw) [rad] of a rotation (3, 3): the inverse of `rpy_to_matrix`.
 
     roll and yaw lie in (-pi, pi], pitch in [-pi/2, pi/2]; at pitch = +-pi/2 roll is 0 and yaw takes the whole turn.
-
-    Args:
-        rotation: (3, 3).
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a rotation.
     """
     r = check_rotation(rotation).tolist()
     middle = hypot(r[0][0], r[1][0])
@@ -238,42 +167,18 @@ def matrix_to_rpy(rotation: ArrayLike) -> tuple[float, float, float]:
 
 
 def zyz_to_matrix(phi: float, theta: float, psi: float) -> Vector:
-    """Rotation R_z(phi) R_y(theta) R_z(psi) (3, 3), Euler's angles, intrinsic Z-Y-Z.
+    """Rotation R_z(phi) R_y(theta) R_z(psi) (3, 3), Euler's angles [rad], intrinsic Z-Y-Z.
 
     Seed 003 eq. (P1.20) calls this product R_z R_y R_x, and prints cos phi sin psi for sin phi sin psi in its
     element (1, 1) (system 39; D-003-14).
-
-    Args:
-        phi: first turn, about z [rad].
-        theta: turn about the new y [rad].
-        psi: last turn, about the newest z [rad].
-
-    Raises:
-        InputError: an angle that is not finite.
     """
-    c1, s1 = _cos_sin("phi", phi)
-    c2, s2 = _cos_sin("theta", theta)
-    c3, s3 = _cos_sin("psi", psi)
-    return np.array(
-        [
-            [c1 * c2 * c3 - s1 * s3, -c1 * c2 * s3 - s1 * c3, c1 * s2],
-            [s1 * c2 * c3 + c1 * s3, -s1 * c2 * s3 + c1 * c3, s1 * s2],
-            [-s2 * c3, s2 * s3, c2],
-        ]
-    )
+    return _about(2, "phi", phi) @ _about(1, "theta", theta) @ _about(2, "psi", psi)
 
 
 def matrix_to_zyz(rotation: ArrayLike) -> tuple[float, float, float]:
-    """Angles (phi, theta, psi) [rad] of a rotation: the inverse of `zyz_to_matrix` (system 39).
+    """Angles (phi, theta, psi) [rad] of a rotation (3, 3): the inverse of `zyz_to_matrix` (system 39).
 
     phi and psi lie in (-pi, pi], theta in [0, pi]; at theta = 0 or pi psi is 0 and phi takes the whole turn.
-
-    Args:
-        rotation: (3, 3).
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a rotation.
     """
     r = check_rotation(rotation).tolist()
     middle = hypot(r[0][2], r[1][2])
@@ -283,11 +188,6 @@ def matrix_to_zyz(rotation: ArrayLike) -> tuple[float, float, float]:
     phi = atan2(r[1][2], r[0][2])
     c, s = cos(phi), sin(phi)
     return phi, theta, atan2(c * r[1][0] - s * r[0][0], c * r[1][1] - s * r[0][1])
-
-
-def _cos_sin(thing: str, angle: float) -> tuple[float, float]:
-    value = scalar(thing, angle)
-    return cos(value), sin(value)
 
 
 def _determinant(r: Vector) -> float:
@@ -300,17 +200,10 @@ _RATE_LOCK = 1e-6
 
 
 def krylov_rates_to_body_omega(angles: ArrayLike, rates: ArrayLike) -> Vector:
-    """Angular velocity in the body frame (3,) [rad/s] of Krylov angles that change.
+    """Angular velocity in the body frame (3,) [rad/s] of Krylov angles (3,) [rad] with rates (3,) [rad/s].
 
     omega = [[-sin phi cos theta, cos phi, 0], [sin theta, 0, 1], [cos phi cos theta, sin phi, 0]] rates; the
     determinant is cos theta (system 41).
-
-    Args:
-        angles: (3,) psi, theta, phi [rad].
-        rates: (3,) their rates [rad/s].
-
-    Raises:
-        InputError: wrong shape, or not finite.
     """
     _, theta, phi = array("angles", angles, (3,)).tolist()
     r1, r2, r3 = array("rates", rates, (3,)).tolist()
@@ -320,14 +213,10 @@ def krylov_rates_to_body_omega(angles: ArrayLike, rates: ArrayLike) -> Vector:
 
 
 def body_omega_to_krylov_rates(angles: ArrayLike, omega: ArrayLike) -> Vector:
-    """Rates (3,) [rad/s] of psi, theta, phi for an angular velocity in the body frame (system 41).
-
-    Args:
-        angles: (3,) psi, theta, phi [rad].
-        omega: (3,) angular velocity, body frame [rad/s].
+    """Rates (3,) [rad/s] of Krylov angles (3,) [rad] for an angular velocity (3,) in the body frame (system 41).
 
     Raises:
-        InputError: wrong shape, not finite, or |cos theta| < 1e-6: at theta = +-pi/2 the rates are not defined.
+        InputError: |cos theta| < 1e-6: at theta = +-pi/2 the rates are not defined.
     """
     _, theta, phi = array("angles", angles, (3,)).tolist()
     wx, wy, wz = array("omega", omega, (3,)).tolist()
@@ -337,15 +226,7 @@ def body_omega_to_krylov_rates(angles: ArrayLike, omega: ArrayLike) -> Vector:
 
 
 def krylov_rates_to_fixed_omega(angles: ArrayLike, rates: ArrayLike) -> Vector:
-    """Angular velocity in the fixed frame (3,) [rad/s] of Krylov angles that change (system 41).
-
-    Args:
-        angles: (3,) psi, theta, phi [rad].
-        rates: (3,) their rates [rad/s].
-
-    Raises:
-        InputError: wrong shape, or not finite.
-    """
+    """Angular velocity in the fixed frame (3,) [rad/s] of Krylov angles (3,) [rad] with rates (3,) (system 41)."""
     psi, theta, _ = array("angles", angles, (3,)).tolist()
     r1, r2, r3 = array("rates", rates, (3,)).tolist()
     about_y = cos(theta) * r3
@@ -354,14 +235,10 @@ def krylov_rates_to_fixed_omega(angles: ArrayLike, rates: ArrayLike) -> Vector:
 
 
 def fixed_omega_to_krylov_rates(angles: ArrayLike, omega: ArrayLike) -> Vector:
-    """Rates (3,) [rad/s] of psi, theta, phi for an angular velocity in the fixed frame (system 41).
-
-    Args:
-        angles: (3,) psi, theta, phi [rad].
-        omega: (3,) angular velocity, fixed frame [rad/s].
+    """Rates (3,) [rad/s] of Krylov angles (3,) [rad] for an angular velocity (3,) in the fixed frame (system 41).
 
     Raises:
-        InputError: wrong shape, not finite, or |cos theta| < 1e-6: at theta = +-pi/2 the rates are not defined.
+        InputError: |cos theta| < 1e-6: at theta = +-pi/2 the rates are not defined.
     """
     psi, theta, _ = array("angles", angles, (3,)).tolist()
     wx, wy, wz = array("omega", omega, (3,)).tolist()

@@ -2,6 +2,7 @@
 
 A pose [[R, p], [0, 1]] gives the body frame in another: its columns of R are the body's axes, p its origin [m].
 Seed 002 moves a body by R and p apart, (A.4) to (A.11); the group joins them, so that whole motions compose and invert.
+All functions raise InputError for a wrong shape, NaN or infinity, and ModelError where a rotation or pose is none.
 """
 
 from __future__ import annotations
@@ -16,12 +17,7 @@ from youbot_dynamics.kinematics.rotations import check_rotation, skew
 
 
 def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:
-    """Pose (4, 4) of a frame with a rotation (3, 3) and an origin (3,) [m] (seed 002 eq. (A.8); system 17).
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a rotation.
-    """
+    """Pose (4, 4) of a frame with a rotation (3, 3) and an origin (3,) [m] (seed 002 eq. (A.8); system 17)."""
     pose = np.eye(4)
     pose[:3, :3] = check_rotation(rotation)
     pose[:3, 3] = array("position", position, (3,))
@@ -29,12 +25,7 @@ def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:
 
 
 def check_pose(pose: ArrayLike, thing: str = "pose") -> Vector:
-    """Return a matrix (4, 4) as an array if it is a pose: a rotation (system 15), an origin, 0, 0, 0, 1.
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not orthogonal, left-handed (D-002-1), or another last row.
-    """
+    """Return a matrix (4, 4) as an array if it is a pose: a rotation (system 15; D-002-1), an origin, 0, 0, 0, 1."""
     t = array(thing, pose, (4, 4))
     if t[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
         raise ModelError(thing, got=f"a last row {t[3].tolist()}", expected="[0, 0, 0, 1]")
@@ -43,12 +34,7 @@ def check_pose(pose: ArrayLike, thing: str = "pose") -> Vector:
 
 
 def inverse(pose: ArrayLike) -> Vector:
-    """Pose (4, 4) of the other frame in the body's: [[R', -R'p], [0, 1]] of a pose (4, 4) (systems 15, 17).
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a pose.
-    """
+    """Pose (4, 4) of the other frame in the body's: [[R', -R'p], [0, 1]] of a pose (4, 4) (systems 15, 17)."""
     t = check_pose(pose)
     back = np.eye(4)
     back[:3, :3] = t[:3, :3].T
@@ -63,9 +49,6 @@ def exponential(displacement: ArrayLike) -> Vector:
 
     Args:
         displacement: (6,) body twist x time, [v; w] in m and rad.
-
-    Raises:
-        InputError: wrong shape, not finite, or a turn of more than 2^52 rad.
     """
     d = array("displacement", displacement, (6,))
     pose = np.eye(4)
@@ -75,15 +58,7 @@ def exponential(displacement: ArrayLike) -> Vector:
 
 
 def logarithm(pose: ArrayLike) -> Vector:
-    """Body twist x time (6,) [v; w] whose `exponential` is the pose, its turn in [0, pi] (systems 16, 17).
-
-    Args:
-        pose: (4, 4).
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a pose.
-    """
+    """Body twist x time (6,) [v; w] whose `exponential` is the pose (4, 4), its turn in [0, pi] (systems 16, 17)."""
     t = check_pose(pose)
     turn = so3.logarithm(t[:3, :3])
     return np.concatenate([so3.left_jacobian_inverse(turn) @ t[:3, 3], turn])
@@ -94,13 +69,7 @@ def adjoint(pose: ArrayLike) -> Vector:
 
     The velocity of a body's point, seed 002 eq. (A.10), for its origin and the other frame's (system 17).
     Its transpose takes a wrench [force; moment] from the other frame to the body's, so that power is kept.
-
-    Args:
-        pose: (4, 4) of the body frame in the other.
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a pose.
+    The pose (4, 4) is that of the body frame in the other.
     """
     t = check_pose(pose)
     result = np.zeros((6, 6))
@@ -110,15 +79,9 @@ def adjoint(pose: ArrayLike) -> Vector:
 
 
 def bracket(twist: ArrayLike) -> Vector:
-    """Matrix (6, 6) of the cross product of twists: [[skew(w), skew(v)], [0, skew(w)]], the rate of `adjoint`.
+    """Matrix (6, 6) of the cross product of twists (6,): [[skew(w), skew(v)], [0, skew(w)]], the rate of `adjoint`.
 
     In seed 002 its parts stand apart, the cross products of (A.10) and (A.11) (systems 14, 17).
-
-    Args:
-        twist: (6,) [v; w].
-
-    Raises:
-        InputError: wrong shape, or not finite.
     """
     t = array("twist", twist, (6,))
     result = np.zeros((6, 6))

@@ -2,6 +2,8 @@
 
 A rotation vector (3,) is axis x angle [rad]; quaternions (4,) are x, y, z, w and turn body into fixed coordinates.
 Seed 002 has the matrix and its rate, (A.1) to (A.7); the vectors and quaternions here carry them over finite turns.
+All functions raise InputError for a wrong shape, NaN, infinity or a vector longer than 2^52 rad, where a double no
+longer tells the turn, and ModelError where a rotation is none.
 """
 
 from __future__ import annotations
@@ -26,17 +28,11 @@ _TINY_ANGLE = 1e-300
 
 
 def exponential(rotation_vector: ArrayLike) -> Vector:
-    """Rotation (3, 3) about a vector by its length: the matrix exponential of its `skew` (Rodrigues; system 16).
+    """Rotation (3, 3) about a vector (3,) [rad] by its length: the matrix exponential of its `skew` (system 16).
 
-    R = 1 + (sin a / a) S + ((1 - cos a) / a^2) S^2 with S = skew(rotation_vector), a its length. It solves seed 002
-    eq. (A.6): a body that turns for dt with a constant angular velocity goes from R to
+    R = 1 + (sin a / a) S + ((1 - cos a) / a^2) S^2 with S = skew(rotation_vector), a its length (Rodrigues). It solves
+    seed 002 eq. (A.6): a body that turns for dt with a constant angular velocity goes from R to
     exponential(omega_fixed dt) R = R exponential(omega_body dt).
-
-    Args:
-        rotation_vector: (3,) [rad].
-
-    Raises:
-        InputError: wrong shape, not finite, or longer than 2^52 rad, where a double no longer tells the turn.
     """
     s, angle = _turn(rotation_vector)
     if angle < _TINY_ANGLE:
@@ -47,11 +43,7 @@ def exponential(rotation_vector: ArrayLike) -> Vector:
 
 
 def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
-    """Matrix skew(v) (3, 3) and length [rad] of a rotation vector v (3,).
-
-    Raises:
-        InputError: wrong shape, not finite, or longer than 2^52 rad.
-    """
+    """Matrix skew(v) (3, 3) and length [rad] of a rotation vector v (3,)."""
     v = array("rotation_vector", rotation_vector, (3,))
     angle = hypot(*v.tolist())
     if angle > _LOST_ANGLE:
@@ -65,16 +57,9 @@ def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
 
 
 def logarithm(rotation: ArrayLike) -> Vector:
-    """Rotation vector (3,) [rad] of a rotation, its length in [0, pi]: the inverse of `exponential` (system 16).
+    """Rotation vector (3,) [rad] of a rotation (3, 3), its length in [0, pi]: the inverse of `exponential` (system 16).
 
     Taken from the quaternion, so it keeps its digits next to 0 and next to pi; at pi either sign of the axis is right.
-
-    Args:
-        rotation: (3, 3).
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a rotation.
     """
     x, y, z, w = matrix_to_quaternion(rotation).tolist()
     half_sine = hypot(x, y, z)
@@ -83,16 +68,10 @@ def logarithm(rotation: ArrayLike) -> Vector:
 
 
 def left_jacobian(rotation_vector: ArrayLike) -> Vector:
-    """Jacobian J (3, 3): exponential(v + d) = exponential(J d) exponential(v) to first order in d (system 16).
+    """Jacobian J (3, 3): exponential(v + d) = exponential(J d) exponential(v) to first order in d; v (3,) [rad].
 
     J = 1 + ((1 - cos a)/a^2) S + ((a - sin a)/a^3) S^2; it also carries a constant velocity in a turning body frame
-    to the displacement (`se3.exponential`).
-
-    Args:
-        rotation_vector: (3,) [rad].
-
-    Raises:
-        InputError: wrong shape, not finite, or longer than 2^52 rad.
+    to the displacement (`se3.exponential`; system 16).
     """
     s, angle = _turn(rotation_vector)
     if angle < _SMALL_ANGLE:
@@ -105,13 +84,10 @@ def left_jacobian(rotation_vector: ArrayLike) -> Vector:
 
 
 def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
-    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2, for a < 2 pi (system 16).
+    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2 (system 16).
 
     Args:
-        rotation_vector: (3,) [rad], at most pi long, as `logarithm` gives it.
-
-    Raises:
-        InputError: wrong shape, not finite, or longer than pi.
+        rotation_vector: (3,) [rad], at most pi long, as `logarithm` gives it, else InputError.
     """
     s, angle = _turn(rotation_vector)
     if angle > np.pi * (1.0 + 1e-9):
@@ -125,13 +101,10 @@ def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
 
 
 def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
-    """Rotation (3, 3) of a quaternion x, y, z, w of any length but zero (system 15).
-
-    Args:
-        quaternion: (4,) x, y, z, w.
+    """Rotation (3, 3) of a quaternion (4,) x, y, z, w of any length but zero (system 15).
 
     Raises:
-        InputError: wrong shape, not finite, or zero (a ROS message whose orientation was never filled in).
+        InputError: zero (a ROS message whose orientation was never filled in).
     """
     q = array("quaternion", quaternion, (4,))
     largest = float(np.max(np.abs(q)))
@@ -149,16 +122,9 @@ def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
 
 
 def matrix_to_quaternion(rotation: ArrayLike) -> Vector:
-    """Unit quaternion (4,) x, y, z, w of a rotation; of the two, the one with w >= 0 (system 15).
+    """Unit quaternion (4,) x, y, z, w of a rotation (3, 3); of the two, the one with w >= 0 (system 15).
 
     The largest of the four components is found first and divides the others, so none loses digits.
-
-    Args:
-        rotation: (3, 3).
-
-    Raises:
-        InputError: wrong shape, or not finite.
-        ModelError: not a rotation.
     """
     r = check_rotation(rotation)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = r.tolist()
