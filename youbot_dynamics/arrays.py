@@ -27,24 +27,19 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector
             another shape, or holds NaN or infinity.
     """
     try:
-        found = np.ascontiguousarray(_real(value), dtype=np.float64)
+        numbers = np.ascontiguousarray(_real(value), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(thing, got=excerpt(value), expected=f"numbers of shape {_text(shape)}") from None
     if np.ndim(value) == 0:
-        found = found.reshape(())  # ascontiguousarray makes a scalar one-dimensional
-    fits = found.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
-    if not fits:
-        raise InputError(thing, got=f"shape {_text(found.shape)}", expected=f"shape {_text(shape)}")
-    if not np.isfinite(found).all():
-        place = np.argwhere(~np.isfinite(found))[0]
+        numbers = numbers.reshape(())  # ascontiguousarray makes a scalar one-dimensional
+    if numbers.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, numbers.shape, strict=True)):
+        raise InputError(thing, got=f"shape {_text(numbers.shape)}", expected=f"shape {_text(shape)}")
+    if not np.isfinite(numbers).all():
+        place = np.argwhere(~np.isfinite(numbers))[0]
         index = f"[{', '.join(str(k) for k in place)}]" if len(place) else ""
-        raise InputError(
-            f"{thing}{index}",
-            got=str(found[tuple(place)]),
-            expected="a finite number",
-            remedy="check where it came from",
-        )
-    return found
+        got, remedy = str(numbers[tuple(place)]), "check where it came from"
+        raise InputError(f"{thing}{index}", got=got, expected="a finite number", remedy=remedy)
+    return numbers
 
 
 def scalar(thing: str, value: ArrayLike | SupportsFloat) -> float:
@@ -59,21 +54,16 @@ def scalar(thing: str, value: ArrayLike | SupportsFloat) -> float:
 
 
 def _real(value: ArrayLike) -> ArrayLike:
-    """Return `value`, or an array of it, if float64 can hold it without losing a part.
-
-    Raises:
-        TypeError: it is not made of real numbers.
-        ValueError: rows of different lengths.
-    """
+    """Return `value`, or an array of it, if float64 can hold it without losing a part; else TypeError or ValueError."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise TypeError
-    found = np.asarray(value)
-    texts = found.dtype.kind == "O" and any(isinstance(element, (str, bytes)) for element in found.flat)
-    if found.dtype.kind not in "fiubO" or texts:
+    values = np.asarray(value)
+    texts = values.dtype.kind == "O" and any(isinstance(element, (str, bytes)) for element in values.flat)
+    if values.dtype.kind not in "fiubO" or texts:
         raise TypeError
-    return found
+    return values
 
 
 def number(
@@ -98,25 +88,19 @@ def number(
     Raises:
         ModelError: it is no real number (text, True and False are none), not finite, or outside the range.
     """
-    wanted = "a finite number"
-    if above is not None:
-        wanted += f" above {above:g}"
-    if low is not None:
-        wanted += f" of at least {low:g}"
-    if high is not None:
-        wanted += f" of at most {high:g}"
-    if unit:
-        wanted += f" [{unit}]"
+    bounds = {"above": above, "of at least": low, "of at most": high}
+    told = [f" {words} {bound:g}" for words, bound in bounds.items() if bound is not None]
+    wanted = "".join(("a finite number", *told, f" [{unit}]" if unit else ""))
     try:
         if isinstance(value, _NO_NUMBERS):
             raise TypeError
-        found = float(value)
+        constant = float(value)
     except (TypeError, ValueError, OverflowError):
         raise ModelError(thing, got=excerpt(value), expected=wanted) from None
-    inside = (low is None or found >= low) and (above is None or found > above) and (high is None or found <= high)
-    if not (math.isfinite(found) and inside):
-        raise ModelError(thing, got=f"{found:g}", expected=wanted)
-    return found
+    inside = (low is None or constant >= low) and (above is None or constant > above)
+    if not (math.isfinite(constant) and inside and (high is None or constant <= high)):
+        raise ModelError(thing, got=f"{constant:g}", expected=wanted)
+    return constant
 
 
 def read_only(value: Vector) -> Vector:

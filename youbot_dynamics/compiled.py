@@ -121,15 +121,10 @@ def _wait_for(file: IO[str], lock: Path) -> None:
 
 
 class Version(NamedTuple):
-    """What a file and all that it imports from this package were when they were first looked at.
+    """What a file and all that it imports from this package were when they were first looked at."""
 
-    Attributes:
-        digest: of their texts.
-        stamps: time of change [ns] and size of each.
-    """
-
-    digest: str
-    stamps: dict[Path, tuple[int, int]]
+    digest: str  # of their texts
+    stamps: dict[Path, tuple[int, int]]  # time of change [ns] and size of each
 
 
 @cache

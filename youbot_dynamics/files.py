@@ -64,14 +64,7 @@ def open_file(path: Path | str, error: type[YoubotDynamicsError], thing: str, ex
 
 
 def read_bytes(path: Path | str, error: type[YoubotDynamicsError], thing: str, expected: str, limit: int) -> bytes:
-    """Contents of a regular file, see `open_file`.
-
-    Args:
-        path: of the file.
-        error: class of what is raised.
-        thing: the file as the error names it.
-        expected: what it should be, in the error.
-        limit: most bytes it may have, before `scaled`.
+    """Contents of a regular file of at most `limit` bytes, before `scaled`; other arguments as `open_file`.
 
     Raises:
         YoubotDynamicsError: as `open_file`, or a file beyond the limit; of the class `error`.

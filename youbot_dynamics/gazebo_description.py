@@ -58,7 +58,8 @@ def gazebo_urdf(controllers: Path, namespace: str = "", robot: Robot | None = No
     for name in robot.driver.arm_joints:
         _child(urdf, joints, name)
     moving = [name for name, joint in joints.items() if joint.get("type") != "fixed"]
-    urdf.append(_hardware({name: _command(name, robot) for name in moving}))
+    # What a joint is told: wheels a speed; the arm a place, as the youBot's driver does.
+    urdf.append(_hardware({name: "velocity" if name in robot.driver.wheel_joints else "position" for name in moving}))
     urdf.append(_imu(_topic(namespace, "imu")))
     urdf.append(_plugins(controllers, namespace, root))
     ElementTree.indent(urdf)
@@ -105,11 +106,6 @@ def _roller_friction(link: str, root: str, angle: float) -> Element:
     direction = _text(friction, "fdir1", f"{np.cos(angle):.12g} {np.sin(angle):.12g} 0")
     direction.set("gz:expressed_in", root)
     return gazebo
-
-
-def _command(name: str, robot: Robot) -> str:
-    """What a joint is told: wheels a speed; the arm a place, as the youBot's driver does."""
-    return "velocity" if name in robot.driver.wheel_joints else "position"
 
 
 def _hardware(commands: dict[str, str]) -> Element:

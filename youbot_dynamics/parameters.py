@@ -17,31 +17,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a node, or one fact of the robot.
+    """One parameter of a node, or one fact of the robot."""
 
-    Args:
-        name: dotted name as in a ROS parameter file.
-        default: value where no file says otherwise; its type is the parameter's type.
-        description: what it does, for `ros2 param describe` and the docs.
-        unit: SI unit, "1" for a pure number, "" for text and switches.
-        low: smallest accepted value (element-wise), None for none.
-        high: largest accepted value (element-wise), None for none.
-        source: where the default comes from: a publication, a data sheet, a file of the driver, or "chosen: reason".
-        read_only: True where a change needs a relaunch.
-        choices: the accepted texts, empty for any.
-        length: required number of elements of a list, None for any.
-    """
-
-    name: str
-    default: Value
-    description: str
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
+    name: str  # dotted name as in a ROS parameter file
+    default: Value  # value where no file says otherwise; its type is the parameter's type
+    description: str  # what it does, for `ros2 param describe` and the docs
+    unit: str = ""  # SI unit, "1" for a pure number, "" for text and switches
+    low: float | None = None  # smallest accepted value (element-wise), None for none
+    high: float | None = None  # largest accepted value (element-wise), None for none
+    # Where the default comes from: a publication, a data sheet, a file of the driver, or "chosen: reason".
     source: str = ""
-    read_only: bool = False
-    choices: tuple[str, ...] = ()
-    length: int | None = None
+    read_only: bool = False  # True where a change needs a relaunch
+    choices: tuple[str, ...] = ()  # the accepted texts, empty for any
+    length: int | None = None  # required number of elements of a list, None for any
 
     def check(self, value: Any) -> Value:
         """Return `value` in the parameter's own type.

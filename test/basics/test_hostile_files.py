@@ -20,6 +20,7 @@ import pytest
 import zstandard
 from lz4.frame import LZ4FrameCompressor, LZ4FrameDecompressor
 from lz4.frame import compress as lz4_compress
+from report_pages import Report, render
 from rich.console import Console
 
 from youbot_dynamics.commands import terminal
@@ -39,7 +40,6 @@ from youbot_dynamics.recording.bounds import ALLOWANCE, LARGEST_CHUNK
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import twist_cdr
 from youbot_dynamics.recording.text_log import read_text_log
-from youbot_dynamics.report import Report, identification_page
 
 START = 1_700_000_000_000_000_000
 TWIST = "geometry_msgs/msg/Twist"
@@ -497,8 +497,8 @@ def test_the_tables_of_a_result_hold_no_control_characters(capsys) -> None:
 
 
 def test_a_report_holds_no_control_characters() -> None:
-    report = Report("Nasty", Result("yb", (), (), {}, {}, ()), (), (), {}, (NASTY + "<b>",), ())
-    assert "<li>/a\\x1b]0;owned\\x07\\x9b2J\\u202eb\nc&lt;b&gt;</li>" in identification_page(report)
+    report = Report("Nasty", Result("yb", (), (), {}, {}, ()), warnings=(NASTY + "<b>",))
+    assert "<li>/a\\x1b]0;owned\\x07\\x9b2J\\u202eb\nc&lt;b&gt;</li>" in render(report)
 
 
 def test_an_infinite_count_in_the_metadata_of_a_running_bag_is_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import report_bags
 from browser import CHROMIUM, chromium, complaints
+from report_pages import Report, render
 
 from youbot_dynamics.identification.comparison import (
     FEEDBACK,
@@ -29,7 +30,6 @@ from youbot_dynamics.identification.comparison import (
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.recording.bag import Recording, open_bag
-from youbot_dynamics.report import Report, identification_page
 from youbot_dynamics.report._programs import LAB_TABLES, lab_row
 
 TIME = np.arange(0.0, 20.01, 0.02)
@@ -51,7 +51,7 @@ def comparison(name: str = "combined") -> PathComparison:
 
 
 def page(*paths: PathComparison) -> str:
-    return identification_page(Report("Drive", Result("youbot-7", (), (), {}, {}, ()), (), paths, {}, (), ()))
+    return render(Report("Drive", Result("youbot-7", (), (), {}, {}, ()), (), paths))
 
 
 def animation(path: PathComparison) -> str:

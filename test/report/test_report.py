@@ -10,16 +10,15 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from report_pages import Report, render
 
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, judge, refusal, whiteness
 from youbot_dynamics.identification.result import Result
-from youbot_dynamics.report import Report
 from youbot_dynamics.report import _drawing as drawing
 from youbot_dynamics.report import _plots as plots
-from youbot_dynamics.report import identification_page as render
 from youbot_dynamics.report._page import _environment
 
 NAN = float("nan")
@@ -97,7 +96,7 @@ def full_report() -> Report:
 def with_findings(*findings: Finding, stage: str = "delay") -> Report:
     """A report of findings alone."""
     found = (StageResult(stage, findings),)
-    return Report("Findings", result(found), found, (), {}, (), ())
+    return Report("Findings", result(found), found)
 
 
 @pytest.fixture(scope="module")

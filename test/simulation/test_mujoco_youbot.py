@@ -7,6 +7,7 @@ from math import pi, sin
 
 import numpy as np
 import pytest
+from effective_delay import effective_delay
 
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.errors import InputError
@@ -14,7 +15,6 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
-from youbot_dynamics.simulation.effective_delay import effective_delay
 from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
 from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP, ContactBase
 from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from effective_delay import effective_delay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_python import numbers_without_numba
@@ -14,7 +15,6 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant, DelayLine
 from youbot_dynamics.simulation.base import _dynamics as dynamics
-from youbot_dynamics.simulation.effective_delay import effective_delay
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 
 DRIVER = load_robot().driver

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from arm_motions import recommended, true_friction, true_stiffness
+from effective_delay import effective_delay
 from friction_runs import COEFFICIENTS
 from response_runs import true_response
 from stage_bags import ARM, BASE, ROBOT, WHEELS, nanoseconds, write_rows
@@ -22,7 +23,6 @@ from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.recording.message_types import JOINT_STATE, ODOMETRY, joint_state_cdr, odometry_cdr
 from youbot_dynamics.simulation.arm import ArmDriver, ArmPlant
 from youbot_dynamics.simulation.base import BasePlant, SimulatedBase
-from youbot_dynamics.simulation.effective_delay import effective_delay
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth, load_arm_truth, load_truth
 
 PERIOD = 0.02

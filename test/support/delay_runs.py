@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from effective_delay import effective_delay
 
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
 from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.base import BasePlant
-from youbot_dynamics.simulation.effective_delay import effective_delay
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 
 PERIOD = 0.02

@@ -10,12 +10,28 @@ import pytest
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.arm import FOLDED, STEP, ArmDriver, torque_of_current
-from youbot_dynamics.simulation.mujoco_youbot._bodies import fixed_arm_model
+from youbot_dynamics.simulation.mujoco_youbot._bodies import arm_bodies, arm_motors, text
 from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoArm
 from youbot_dynamics.simulation.truth import ArmTruth
 
 ROBOT = load_robot()
+
+
+def fixed_arm_model(arm: ArmModel, timestep: float) -> str:
+    """MJCF text of the arm alone, its first link fixed to the world.
+
+    Args:
+        arm: n joints in a chain.
+        timestep: of the simulation [s].
+    """
+    gravity = text(arm.tree.layout.gravity)
+    return (
+        f'<mujoco model="arm"><compiler angle="radian" autolimits="true"/>'
+        f'<option timestep="{timestep!r}" integrator="Euler" gravity="{gravity}"/>'
+        f"<worldbody>{arm_bodies(arm, np.zeros(arm.tree.nv), True, {})}</worldbody>"
+        f"<actuator>{arm_motors(arm)}</actuator></mujoco>"
+    )
 
 
 def mujoco_arm(truth: ArmTruth, position=FOLDED, *, steps: int = 1, seed: int = 0) -> ArmDriver:

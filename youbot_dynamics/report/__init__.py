@@ -3,13 +3,12 @@
 Python says what is shown, `templates/` how, `assets/` carry style and script; colours stand in `_drawing.PALETTE`.
 """
 
-from youbot_dynamics.report._identification import Report, identification_page, write_outputs
+from youbot_dynamics.report._identification import identification_page, write_outputs
 from youbot_dynamics.report._replay import JOINT_COLUMNS, joint_cells, replay_page
 from youbot_dynamics.report._words import shown
 
 __all__ = [
     "JOINT_COLUMNS",
-    "Report",
     "identification_page",
     "joint_cells",
     "replay_page",

@@ -43,19 +43,12 @@ _GAP = 10.0  # times the usual step: no line leads across
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How a line is drawn, in a plot and in the legend.
+    """How a line is drawn, in a plot and in the legend."""
 
-    Args:
-        colour: role in PALETTE.
-        dashes: lengths of dashes and gaps [line widths]; empty for a solid line.
-        width: [pt].
-        layer: lines of a higher layer are drawn over the others.
-    """
-
-    colour: str
-    dashes: tuple[float, ...]
-    width: float
-    layer: float
+    colour: str  # role in PALETTE
+    dashes: tuple[float, ...]  # lengths of dashes and gaps [line widths]; empty for a solid line
+    width: float  # [pt]
+    layer: float  # lines of a higher layer are drawn over the others
 
     @property
     def dash_lengths(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,7 @@ from youbot_dynamics.report import _drawing
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
 from youbot_dynamics.report._programs import program_of, statistics
-from youbot_dynamics.report._words import (
-    facts,
-    listed,
-    minus,
-    number,
-    sentence,
-    shown,
-    significant,
-)
+from youbot_dynamics.report._words import facts, listed, minus, number, sentence, shown, significant
 
 _SECTIONS = {
     "warnings": "Warnings about the data",
@@ -54,51 +45,37 @@ _NEGLIGIBLE = 2e-3  # [m, rad] RMSE below which how many times smaller it became
 _EFFECTIVE = "robot.base.delay.effective_"
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
-    """Everything the report of an identification shows.
+def identification_page(
+    title: str, found: Identification, paths: Sequence[PathComparison], provenance: Mapping[str, str]
+) -> str:
+    """The report as a whole HTML document; the same bytes for the same identification.
 
     Args:
         title: heading of the page.
-        result: findings with verdicts.
-        stages: what each stage found, with curves and correlations.
+        found: findings with verdicts, curves, correlations, notes and warnings.
         paths: one comparison a program.
         provenance: where it comes from: bag, hash, clock, versions, ...
-        warnings: what is wrong with the data.
-        notes: what the reader should know, such as a recording that was cut.
-    """
-
-    title: str
-    result: Result
-    stages: tuple[StageResult, ...]
-    paths: tuple[PathComparison, ...]
-    provenance: Mapping[str, str]
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def identification_page(report: Report) -> str:
-    """The report as a whole HTML document; the same bytes for the same report.
 
     Raises:
         ResourceError: jinja2 is not installed; or there is something to plot, and matplotlib is not.
     """
-    most = _points_of_a_line(report)
-    programs = [program_of(path, f"p{k}", most) for k, path in enumerate(report.paths)]
+    result, stages = found.result, found.stages
+    most = _points_of_a_line(stages, paths)
+    programs = [program_of(path, f"p{k}", most) for k, path in enumerate(paths)]
     content: dict[str, object] = {
-        "warnings": report.warnings,
-        "verdicts": _verdicts(report.result),
-        "fits": _fits(report.stages, most),
-        "correlations": [fit for stage in report.stages for fit in stage.correlations],
+        "warnings": found.warnings,
+        "verdicts": _verdicts(result),
+        "fits": _fits(stages, most),
+        "correlations": [fit for stage in stages for fit in stage.correlations],
         "paths": programs,
-        "provenance": report.provenance,
-        "notes": report.notes,
+        "provenance": provenance,
+        "notes": found.notes,
     }
     return page(
         "identification.html.j2",
-        title=report.title,
-        robot_id=report.result.robot_id,
-        summary=summary(report.result, report.paths),
+        title=title,
+        robot_id=result.robot_id,
+        summary=summary(result, paths),
         sections={key: title for key, title in _SECTIONS.items() if content[key] or key == "verdicts"},
         moving=any(program["ride"] for program in programs),
         **content,
@@ -126,32 +103,24 @@ def write_outputs(
     for k, source in enumerate(result.sources, 1):
         provenance |= {f"recording {k}": source.path, f"sha256 {k}": source.sha256}
         provenance |= {f"clock {k}": source.clock} if source.clock else {}
-    report = Report(
-        title=title,
-        result=result,
-        stages=identification.stages,
-        paths=tuple(comparisons),
-        provenance={**provenance, **versions()},
-        warnings=identification.warnings,
-        notes=identification.notes,
-    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_result(folder, result)
         export_all(folder, result, identification.robot, identification.products)
-        write_atomically(folder / "report.html", identification_page(report))
+        text = identification_page(title, identification, comparisons, {**provenance, **versions()})
+        write_atomically(folder / "report.html", text)
     except OSError as problem:
         raise RecordingError(
             f"output folder {folder}", got=str(problem.strerror), expected="a folder that can be written"
         ) from None
 
 
-def _points_of_a_line(report: Report) -> int:
+def _points_of_a_line(stages: Sequence[StageResult], paths: Sequence[PathComparison]) -> int:
     """Samples each line of the page may have."""
-    curves = sum(len(curves) for _, curves, _ in _drawn_curves(report.stages))
-    plots = _PLOTS_OF_CURVE * curves + _PLOTS_OF_PATH * len(report.paths)
-    lines = _LINES_OF_CURVE * curves + sum(1 + _LINES_OF_DRIVE * len(path.actual) for path in report.paths)
-    points = (_PLOT_BUDGET - _EMPTY_PLOT * plots - _ANIMATION * len(report.paths)) // (_POINT * max(1, lines))
+    curves = sum(len(curves) for _, curves, _ in _drawn_curves(stages))
+    plots = _PLOTS_OF_CURVE * curves + _PLOTS_OF_PATH * len(paths)
+    lines = _LINES_OF_CURVE * curves + sum(1 + _LINES_OF_DRIVE * len(path.actual) for path in paths)
+    points = (_PLOT_BUDGET - _EMPTY_PLOT * plots - _ANIMATION * len(paths)) // (_POINT * max(1, lines))
     return max(_FEWEST_POINTS, min(_MOST_POINTS, points))
 
 
@@ -160,27 +129,23 @@ def _points_of_a_line(report: Report) -> int:
 
 def _verdicts(result: Result) -> list[dict[str, Any]]:
     """A table a stage: parameters of the robot (all findings where it has none), then what was found beside them."""
-    stages: list[dict[str, Any]] = []
+    tables: list[dict[str, Any]] = []
     for stage, (title, remark) in STAGES.items():
-        findings, missing = result.of_stage(stage), result.missing.get(stage)
-        if missing is not None:
-            stages.append({"title": sentence(title), "missing": missing})
+        table: dict[str, Any] = {"title": sentence(title)}
+        findings = result.of_stage(stage)
+        if stage in result.missing:
+            table["missing"] = result.missing[stage]
         elif findings:
-            asked, beside = _asked_and_beside(findings)
+            table["asked"], table["beside"] = _asked_and_beside(findings)
             told = [facts(finding) for finding in findings]
             # What holds for every finding is said once, below the table.
             shared = [fact for fact in told[0] if all(fact in other for other in told)] if len(told) > 1 else []
-            stages.append(
-                {
-                    "title": sentence(title),
-                    "asked": asked,
-                    "beside": beside,
-                    "shared": shared,
-                    "remarks": [*shared, *([remark] if remark else [])],
-                    "folded": len(findings) > _LONG,
-                }
-            )
-    return stages
+            remarks = [*shared, *([remark] if remark else [])]
+            table |= {"shared": shared, "remarks": remarks, "folded": len(findings) > _LONG}
+        else:
+            continue
+        tables.append(table)
+    return tables
 
 
 def _asked_and_beside(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:

@@ -75,23 +75,14 @@ class _Figure(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line with a band.
+    """A line with a band."""
 
-    Args:
-        style: how it is drawn.
-        time: (n,) [s], increasing.
-        values: (n,) NaN where unknown.
-        band_time: (s,) [s]; empty for no band.
-        middle: (s,) of the band.
-        deviation: (s,) the band is two of these to either side.
-    """
-
-    style: LineStyle
-    time: Vector
-    values: Vector
-    band_time: Vector = np.empty(0)
-    middle: Vector = np.empty(0)
-    deviation: Vector = np.empty(0)
+    style: LineStyle  # how it is drawn
+    time: Vector  # (n,) [s], increasing
+    values: Vector  # (n,) NaN where unknown
+    band_time: Vector = np.empty(0)  # (s,) [s]; empty for no band
+    middle: Vector = np.empty(0)  # (s,) of the band
+    deviation: Vector = np.empty(0)  # (s,) the band is two of these to either side
 
 
 def replay_page(
@@ -250,19 +241,12 @@ def _banded(k: int, replay: ArmReplay, values: Vector, deviation: Vector, style:
 
 
 class Consistency(NamedTuple):
-    """NIS over time.
+    """NIS over time."""
 
-    Args:
-        time: (w,) middles of the windows [s].
-        nis: (w,) mean for each reading.
-        low: (w,) lower end of the 95 % of a filter that knows how far it is off.
-        high: (w,) upper end.
-    """
-
-    time: Vector
-    nis: Vector
-    low: Vector
-    high: Vector
+    time: Vector  # (w,) middles of the windows [s]
+    nis: Vector  # (w,) mean for each reading
+    low: Vector  # (w,) lower end of the 95 % of a filter that knows how far it is off
+    high: Vector  # (w,) upper end
 
     @property
     def within(self) -> float:

@@ -14,21 +14,13 @@ _MILLI = 1.0  # [s] below which times are told in milliseconds
 
 
 class Shown(NamedTuple):
-    """A finding as it is written down.
+    """A finding as it is written down."""
 
-    Args:
-        name: without the prefix of the robot's parameters.
-        value: with the digits its interval is worth, "" where there is none.
-        low: end of the 95 % interval, "" where there is none.
-        high: other end.
-        unit: of the three, "" for none.
-    """
-
-    name: str
-    value: str
-    low: str
-    high: str
-    unit: str
+    name: str  # without the prefix of the robot's parameters
+    value: str  # with the digits its interval is worth, "" where there is none
+    low: str  # end of the 95 % interval, "" where there is none
+    high: str  # other end
+    unit: str  # of the three, "" for none
 
 
 def shown(finding: Finding) -> Shown:

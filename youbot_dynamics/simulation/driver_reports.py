@@ -22,44 +22,31 @@ if TYPE_CHECKING:
 # The base message also carries four joints of the URDF that never move.
 CASTERS = ("caster_joint_fl", "caster_joint_fr", "caster_joint_bl", "caster_joint_br")
 FINGERS = ("gripper_finger_joint_l", "gripper_finger_joint_r")
+_WORST_JITTER = 4.0  # deviations
 ODOM_FRAME, BASE_FRAME = "odom", "base_footprint"
 
 
 @dataclass(frozen=True, eq=False)
 class JointReport:
-    """A JointState of the driver; its header names no frame.
+    """A JointState of the driver; its header names no frame."""
 
-    Args:
-        stamp: [s].
-        names: of the n joints.
-        position: (n,) [rad], fingers [m].
-        velocity: (n,) [rad/s], fingers [m/s].
-        effort: (m,) [N m], empty in the message of the base; 7 in that of the arm, even where it has no gripper.
-    """
-
-    stamp: float
-    names: tuple[str, ...]
-    position: Vector
-    velocity: Vector
-    effort: Vector
+    stamp: float  # [s]
+    names: tuple[str, ...]  # of the n joints
+    position: Vector  # (n,) [rad], fingers [m]
+    velocity: Vector  # (n,) [rad/s], fingers [m/s]
+    effort: Vector  # (m,) [N m], empty in the message of the base; 7 in that of the arm, even where it has no gripper
 
 
 @dataclass(frozen=True, eq=False)
 class OdometryReport:
-    """The driver's own odometry, odom to base_footprint; its covariances are zero.
+    """The driver's own odometry, odom to base_footprint; its covariances are zero."""
 
-    Args:
-        stamp: [s].
-        pose: (3,) [m, m, rad].
-        twist: (3,) in the body frame [m/s, m/s, rad/s].
-    """
-
-    stamp: float
-    pose: Vector
-    twist: Vector
+    stamp: float  # [s]
+    pose: Vector  # (3,) [m, m, rad]
+    twist: Vector  # (3,) in the body frame [m/s, m/s, rad/s]
 
 
-def base_report(reading: BaseReading, driver: Driver, effort: Vector | None = None) -> JointReport:
+def base_report(reading: BaseReading, driver: Driver, effort: Vector | None) -> JointReport:
     """Message of the base: four wheels, then four casters that stand.
 
     Args:
@@ -77,6 +64,14 @@ def base_report(reading: BaseReading, driver: Driver, effort: Vector | None = No
     )
 
 
+def stamped(time: float, normal: float, jitter: float) -> float:
+    """Stamp [s] the driver gives to a reading taken at `time` [s]: off by a normal number of deviation `jitter` [s].
+
+    The normal distribution is cut, so that stamps stay in order at 50 Hz.
+    """
+    return time + min(max(normal, -_WORST_JITTER), _WORST_JITTER) * jitter
+
+
 def dead_reckoned(pose: Vector, step: Vector) -> Vector:
     """Pose (3,) [m, m, rad] after one step (3,) in the body frame, as the driver adds it: with the heading after it.
 
@@ -86,26 +81,15 @@ def dead_reckoned(pose: Vector, step: Vector) -> Vector:
     return np.append(pose[:2] + planar.rotation(yaw) @ step[:2], yaw)
 
 
-def odometry_report(reading: BaseReading) -> OdometryReport:
-    """Odometry of the driver, with the stamp of its base message."""
-    return OdometryReport(reading.stamp, reading.odometry, reading.twist)
-
-
-def arm_report(reading: ArmReading, driver: Driver, stamp: float | None = None, gripper: bool = True) -> JointReport:
+def arm_report(reading: ArmReading, driver: Driver, stamp: float, gripper: bool) -> JointReport:
     """Message of the arm: five joints, then the fingers where there is a gripper.
 
     Args:
         reading: of the plant.
         driver: names of the joints.
-        stamp: of the base message [s], for the driver stamps all messages of a pass alike; by default the reading's.
+        stamp: of the base message [s], for the driver stamps all messages of a pass alike.
         gripper: whether the arm has one. Without, two efforts that belong to no joint stay in the message.
     """
     names = (*driver.arm_joints, *FINGERS) if gripper else driver.arm_joints
     count = len(names)
-    return JointReport(
-        reading.stamp if stamp is None else stamp,
-        names,
-        reading.position[:count],
-        reading.velocity[:count],
-        reading.effort,
-    )
+    return JointReport(stamp, names, reading.position[:count], reading.velocity[:count], reading.effort)

@@ -44,17 +44,11 @@ _LASTING = Parameter("lasting", FOREVER, "How long; for ever if not given.", uni
 
 @dataclass(frozen=True)
 class FaultKind:
-    """A fault that can be asked for.
+    """A fault that can be asked for."""
 
-    Args:
-        name: as it is written.
-        description: what it does.
-        options: its own, besides `after` and `lasting`; `joint` without default must be given.
-    """
-
-    name: str
-    description: str
-    options: tuple[Parameter, ...] = ()
+    name: str  # as it is written
+    description: str  # what it does
+    options: tuple[Parameter, ...] = ()  # its own, besides `after` and `lasting`; `joint` without default must be given
 
     @property
     def all_options(self) -> dict[str, Parameter]:
@@ -132,35 +126,18 @@ _WHEELS_ALONE = ("dead_wheel", "reversed_wheel")
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault as asked for.
+    """One fault as asked for."""
 
-    Args:
-        kind: its name, one of KINDS.
-        after: from when it was asked for to its begin [s].
-        lasting: [s].
-        joint: the joint it is about; empty where it is about none.
-        of: which messages; empty where it is about none in particular.
-        numbers: its other options.
-    """
-
-    kind: str
-    after: float
-    lasting: float
-    joint: str
-    of: str
-    numbers: Mapping[str, float]
-
-    def active(self, since: float) -> bool:
-        """Whether it acts `since` [s] after it was asked for."""
-        return self.after <= since < self.after + self.lasting
+    kind: str  # its name, one of KINDS
+    after: float  # from when it was asked for to its begin [s]
+    lasting: float  # [s]
+    joint: str  # the joint it is about; empty where it is about none
+    of: str  # which messages; empty where it is about none in particular
+    numbers: Mapping[str, float]  # its other options
 
 
 def parse_faults(text: str, driver: Driver) -> tuple[Fault, ...]:
-    """Read a text of faults.
-
-    Args:
-        text: see the head of this file.
-        driver: names of the joints there are.
+    """Faults of a text as the head of this file describes it, on the joints of `driver`.
 
     Raises:
         ParameterError: an unknown fault, option or joint (with the nearest known one), an option twice, without its
@@ -238,24 +215,16 @@ _DRIVEN = {"dead_wheel": 0.0, "reversed_wheel": -1.0}
 
 
 class ActiveFaults:
-    """Faults that were asked for at one time, and which of them act at another.
-
-    Args:
-        faults: as parsed.
-        asked: when they were asked for [s].
-    """
+    """Faults that were asked for at one time [s], and which of them act at another."""
 
     def __init__(self, faults: Sequence[Fault], asked: float) -> None:
         self.faults = tuple(faults)
         self._asked = asked
 
-    def since(self, time: float) -> float:
-        """Time since they were asked for [s]."""
-        return time - self._asked
-
     def at(self, time: float, *kinds: str) -> list[Fault]:
         """Those of some kinds that act at `time` [s], in their order."""
-        return [fault for fault in self.faults if fault.kind in kinds and fault.active(self.since(time))]
+        since = time - self._asked
+        return [f for f in self.faults if f.kind in kinds and f.after <= since < f.after + f.lasting]
 
     def driven(self, time: float, driver: Driver) -> Vector:
         """Given over asked speed of each wheel (4,), at `time` [s]."""
@@ -280,14 +249,10 @@ class ActiveFaults:
                 factor *= fault.numbers.get("factor", _READ.get(fault.kind, 1.0))
         return factor
 
-    def jumps(self, time: float) -> dict[int, int]:
-        """How often each jumping encoder has jumped until `time` [s], by the index of its fault."""
-        counts = {}
-        for index, fault in enumerate(self.faults):
-            span = min(self.since(time) - fault.after, fault.lasting)
-            if fault.kind == "jumping_encoder" and span >= 0.0:
-                counts[index] = 1 + math.floor(span / fault.numbers["every"])
-        return counts
+    def jumps(self, fault: Fault, time: float) -> int:
+        """How often a jumping encoder has jumped until `time` [s]."""
+        span = min(time - self._asked - fault.after, fault.lasting)
+        return 1 + math.floor(span / fault.numbers["every"]) if span >= 0.0 else 0
 
 
 class Encoders:
@@ -345,10 +310,11 @@ class Encoders:
         return bool(self._off)
 
     def _draw_jumps(self, time: float) -> None:
-        for index, count in self._active.jumps(time).items():
-            fault = self._active.faults[index]
-            signs = self._random[index].choice([-1.0, 1.0], count - self._jumped[index])
-            self._jumped[index] = count
+        for index, fault in enumerate(self._active.faults):
+            if fault.kind != "jumping_encoder":
+                continue
+            before, self._jumped[index] = self._jumped[index], self._active.jumps(fault, time)
+            signs = self._random[index].choice([-1.0, 1.0], self._jumped[index] - before)
             size = fault.numbers["size"] * float(signs.sum())
             self._to_jump[fault.joint] = self._to_jump.get(fault.joint, 0.0) + size
 
@@ -381,11 +347,11 @@ class Mail(Generic[Item]):
 
     def due(self, time: float) -> list[tuple[float, Item]]:
         """What has arrived by `time` [s] and has not been handed out yet, each with its arrival [s]."""
-        found = []
+        arrived = []
         while self._waiting and self._waiting[0][0] <= time:
             arrival, _, item = heapq.heappop(self._waiting)
-            found.append((arrival, item))
-        return found
+            arrived.append((arrival, item))
+        return arrived
 
 
 def with_wrong_fields(time: float, report: JointReport, active: ActiveFaults) -> JointReport:

@@ -13,28 +13,18 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, excerpt, scalar
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Driver
+from youbot_dynamics.simulation import faults
 from youbot_dynamics.simulation.driver_reports import (
     JointReport,
     OdometryReport,
     arm_report,
     base_report,
     dead_reckoned,
-    odometry_report,
 )
-from youbot_dynamics.simulation.faults import (
-    ARM,
-    BASE,
-    CHANNELS,
-    COMMANDS,
-    ODOMETRY,
-    ActiveFaults,
-    Encoders,
-    Fault,
-    Mail,
-    with_wrong_fields,
-)
+from youbot_dynamics.simulation.faults import ARM, BASE, ODOMETRY, ActiveFaults, Fault
 
 if TYPE_CHECKING:
+    from youbot_dynamics.simulation.base import BaseReading
     from youbot_dynamics.simulation.plant import Plant
 
 Report = JointReport | OdometryReport
@@ -50,6 +40,8 @@ class RobotDriver:
 
     Like that, it has no watchdog, and a command after motors-off switches them on again. Speeds of wheels are cut at
     `FASTEST_WHEEL`, each for itself as its motor controller does: a base that is asked for too much leaves its path.
+
+    Commands take the time of their reception [s], which must be finite (else InputError).
 
     Args:
         plant: base and arm.
@@ -87,8 +79,10 @@ class RobotDriver:
         self._base = driver.mecanum()
         self._arm, self._gripper, self._wheel_effort = arm, gripper, wheel_effort
         self._active = ActiveFaults((), plant.time)
-        self._encoders = Encoders(seed)
-        self._mail: dict[str, Mail[Any]] = {name: Mail(name, seed) for name in (*CHANNELS, COMMANDS)}
+        self._encoders = faults.Encoders(seed)
+        self._mail: dict[str, faults.Mail[Any]] = {
+            name: faults.Mail(name, seed) for name in (*faults.CHANNELS, faults.COMMANDS)
+        }
         self._asked: tuple[bool, Vector] = (True, np.zeros(3))
         self._factors = np.ones(4)
         self._deaf = False
@@ -96,39 +90,21 @@ class RobotDriver:
         self._angles = np.zeros(4)
         self._odometry = np.zeros(3)
 
-    def set_faults(self, faults: tuple[Fault, ...]) -> None:
+    def set_faults(self, asked: tuple[Fault, ...]) -> None:
         """Put faults in place of the former ones; their time begins now."""
-        self._active = ActiveFaults(faults, self.plant.time)
+        self._active = ActiveFaults(asked, self.plant.time)
         self._encoders.set(self._active)
 
     def command_twist(self, twist: ArrayLike, time: float) -> None:
-        """Twist (3,) [m/s, m/s, rad/s] for the base, received at `time` [s].
-
-        One that is no twist or not finite, or whose wheel speeds are not, is refused.
-
-        Raises:
-            InputError: a time that is not finite.
-        """
+        """Twist (3,) [m/s, m/s, rad/s] for the base; refused where it or its wheel speeds are not finite."""
         self._take(time, lambda now: self._ask(True, twist, now))
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float) -> None:
-        """Wheel speeds (4,) [rad/s] in the driver's signs, received at `time` [s]; as command_twist.
-
-        Raises:
-            InputError: a time that is not finite.
-        """
+        """Wheel speeds (4,) [rad/s] in the driver's signs; as command_twist."""
         self._take(time, lambda now: self._ask(False, wheel_speeds, now))
 
     def command_arm(self, command: Callable[[Any, float], None], time: float) -> None:
-        """A command for the arm, received at `time` [s].
-
-        Args:
-            command: is given the plant's arm and the time [s] the command arrives; its InputError is a refusal.
-            time: [s].
-
-        Raises:
-            InputError: a time that is not finite.
-        """
+        """A command for the arm: given the plant's arm and the time [s] it arrives; its InputError is a refusal."""
         self._take(time, lambda now: command(self.plant.arm, now))
 
     def skip(self, reason: str) -> None:
@@ -181,12 +157,12 @@ class RobotDriver:
         reading = self.plant.base.read()
         effort = self.plant.base.read_efforts().effort if self._wheel_effort else None
         base = self._encoders.report(time, base_report(reading, self._driver, effort))
-        reports: list[tuple[str, Report]] = [(ODOMETRY, self._reckon(odometry_report(reading), base))]
-        reports.append((BASE, with_wrong_fields(time, base, self._active)))
+        reports: list[tuple[str, Report]] = [(ODOMETRY, self._reckon(reading, base))]
+        reports.append((BASE, faults.with_wrong_fields(time, base, self._active)))
         if self._arm:
             arm = arm_report(self.plant.arm.read(), self._driver, reading.stamp, self._gripper)
             arm = self._encoders.report(time, arm)
-            reports.append((ARM, with_wrong_fields(time, arm, self._active)))
+            reports.append((ARM, faults.with_wrong_fields(time, arm, self._active)))
         out: list[tuple[str, Report]] = []
         for channel, report in reports:
             stamp = self._active.stamp(time, report.stamp)
@@ -198,11 +174,11 @@ class RobotDriver:
     def _take(self, time: float, command: Callable[[float], None]) -> None:
         received = scalar("time of a command", time)
         if not self._active.deaf(received):
-            self._mail[COMMANDS].send(received, command, self._active)
+            self._mail[faults.COMMANDS].send(received, command, self._active)
             self._carry_out_until(received)
 
     def _carry_out_until(self, time: float) -> None:
-        for arrival, command in self._mail[COMMANDS].due(time):
+        for arrival, command in self._mail[faults.COMMANDS].due(time):
             if self._active.deaf(arrival):
                 continue
             try:
@@ -238,14 +214,14 @@ class RobotDriver:
         """Wheel speeds (4,) [rad/s] in the driver's signs."""
         return np.array(self._driver.command_sign) * self._base.wheel_speeds(value) if as_twist else value
 
-    def _reckon(self, report: OdometryReport, base: JointReport) -> OdometryReport:
+    def _reckon(self, reading: BaseReading, base: JointReport) -> OdometryReport:
         """The driver's odometry: of its own wheels, wrong as they may be."""
         count = len(self._driver.wheel_joints)
         angles = base.position[:count] * np.array(self._driver.position_sign)
         step, self._angles = self._base.twist(angles - self._angles), angles
         if not self._encoders.wrong:
-            self._odometry = report.pose
-            return report
+            self._odometry = reading.odometry
+            return OdometryReport(reading.stamp, reading.odometry, reading.twist)
         self._odometry = dead_reckoned(self._odometry, step)
         speeds = base.velocity[:count] * np.array(self._driver.velocity_sign)
-        return OdometryReport(report.stamp, self._odometry, self._base.twist(speeds))
+        return OdometryReport(reading.stamp, self._odometry, self._base.twist(speeds))

@@ -49,20 +49,14 @@ class JointTrajectory:
 
     Positions alone: by straight lines; with velocities: by cubics; with accelerations too: by quintics.
 
-    Args:
-        times: (m,) after the start [s], not negative, strictly increasing.
-        positions: (m, n) [rad].
-        velocities: (m, n) [rad/s], or None.
-        accelerations: (m, n) [rad/s2], or None; only with velocities.
-
     Raises:
         InputError: a wrong shape, a number that is not finite, times that do not increase, or accelerations alone.
     """
 
-    times: Vector
-    positions: Vector
-    velocities: Vector | None = None
-    accelerations: Vector | None = None
+    times: Vector  # (m,) after the start [s], not negative, strictly increasing
+    positions: Vector  # (m, n) [rad]
+    velocities: Vector | None = None  # (m, n) [rad/s], or None
+    accelerations: Vector | None = None  # (m, n) [rad/s2], or None; only with velocities
 
     def __post_init__(self) -> None:
         """Check the knots and keep them read-only."""
@@ -302,21 +296,13 @@ def control(
 
 
 class Order(NamedTuple):
-    """What the motor controllers have to do until further notice, as `_controller.control_cycle` takes it.
+    """What the motor controllers have to do until further notice, as `_controller.control_cycle` takes it."""
 
-    Args:
-        mode: one of the four.
-        times: (m,) knots of the trajectory [s]; an old one in other modes.
-        pieces: (m - 1, n, 6) of the trajectory.
-        last: (n,) its last knot [rad].
-        elapsed: time since its start [s].
-    """
-
-    mode: int
-    times: Vector
-    pieces: Vector
-    last: Vector
-    elapsed: float
+    mode: int  # one of the four
+    times: Vector  # (m,) knots of the trajectory [s]; an old one in other modes
+    pieces: Vector  # (m - 1, n, 6) of the trajectory
+    last: Vector  # (n,) its last knot [rad]
+    elapsed: float  # time since its start [s]
 
 
 @compiled

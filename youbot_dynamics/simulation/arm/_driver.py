@@ -35,6 +35,9 @@ class ArmDriver(ABC):
     after the truth's `command_delay`; all but torques wait for the driver's 50 Hz loop before. It holds until the
     next one: the driver has no watchdog. Signs and zeros are those of urdf/youbot.urdf.
 
+    Commands take the `time` of their reception [s], now if not given; an InputError refuses a wrong shape, a number
+    that is not finite, or what is beyond the limits.
+
     Args:
         truth: the arm as it is.
         robot: as its sheets describe it: gains of the controllers, constants and quanta of the driver.
@@ -108,28 +111,11 @@ class ArmDriver(ABC):
         return self._memory[:, controller.REFERENCE].copy()
 
     def command_positions(self, position: ArrayLike, time: float | None = None) -> None:
-        """Go to a position along the ramps.
-
-        Args:
-            position: (5,) [rad].
-            time: of reception [s], now if not given.
-
-        Raises:
-            InputError: a wrong shape, a number that is not finite, or a position beyond the limits: as the driver, the
-                arm refuses the whole command.
-        """
+        """Go to positions (5,) [rad] along the ramps; as the driver, it refuses one beyond the limits as a whole."""
         self._queue(controller.POSITION_MODE, reachable("position", position, self.model), time)
 
     def command_velocities(self, velocity: ArrayLike, time: float | None = None) -> None:
-        """Turn with speeds (5,) [rad/s], reached by the ramps and cut at the joints' largest; counted in motor rpm.
-
-        Args:
-            velocity: (5,) [rad/s].
-            time: of reception [s], now if not given.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
-        """
+        """Turn with speeds (5,) [rad/s], reached by the ramps and cut at the joints' largest; counted in motor rpm."""
         asked = np.clip(self._finite("velocity", velocity), -FASTEST, FASTEST)  # else the counting overflows
         counted = np.rint(asked / self._one_rpm) * self._one_rpm
         self._queue(controller.VELOCITY, counted, time)
@@ -137,12 +123,7 @@ class ArmDriver(ABC):
     def command_torques(self, torque: ArrayLike, time: float | None = None) -> None:
         """Torques (5,) [N m] by the sheets' constants, Kt N i: the true motors give up to 3 % more or less.
 
-        Args:
-            torque: (5,) at the joints [N m]; cut where the currents have their limit.
-            time: of reception [s], now if not given.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
+        They are cut where the currents have their limit.
         """
         self._queue(controller.TORQUE, self._finite("torque", torque) / self._told_of_current, time)
 
@@ -161,7 +142,7 @@ class ArmDriver(ABC):
             positions: (m, 5) [rad].
             velocities: (m, 5) [rad/s].
             accelerations: (m, 5) [rad/s2].
-            time: of reception [s], now if not given.
+            time: of reception [s].
 
         Raises:
             InputError: knots that are no trajectory, beyond the limits, or joined by absurd speeds.

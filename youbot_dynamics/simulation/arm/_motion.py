@@ -34,19 +34,12 @@ _SHARP = 0.1  # [rad/s]
 
 
 class Mover(NamedTuple):
-    """What moves an arm of n joints.
+    """What moves an arm of n joints."""
 
-    Args:
-        body: bodies, friction and end stops.
-        torque_of_current: (n,) N K of the true motors [N m/A].
-        heats: (n, 7) constants of the thermal networks.
-        told: share of `told_share`.
-    """
-
-    body: ArmBody
-    torque_of_current: Vector
-    heats: Vector
-    told: float
+    body: ArmBody  # bodies, friction and end stops
+    torque_of_current: Vector  # (n,) N K of the true motors [N m/A]
+    heats: Vector  # (n, 7) constants of the thermal networks
+    told: float  # share of `told_share`
 
 
 @compiled

@@ -31,19 +31,12 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class ArmEnergy:
-    """Where the energy went since the start [J]: work = friction_heat + stop_heat + stored.
+    """Where the energy went since the start [J]: work = friction_heat + stop_heat + stored."""
 
-    Args:
-        work: done by the motors at the joints.
-        friction_heat: lost in the joints' friction.
-        stop_heat: lost in the end stops.
-        stored: gained by motion, height, bristles and end stops.
-    """
-
-    work: float
-    friction_heat: float
-    stop_heat: float
-    stored: float
+    work: float  # done by the motors at the joints
+    friction_heat: float  # lost in the joints' friction
+    stop_heat: float  # lost in the end stops
+    stored: float  # gained by motion, height, bristles and end stops
 
     @property
     def gap(self) -> float:

@@ -8,58 +8,38 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.robot import Robot
+from youbot_dynamics.simulation.driver_reports import stamped
 from youbot_dynamics.simulation.truth import ArmTruth
 
 FINGERS = 2  # of the gripper; the message carries them behind the arm's joints
 CURRENT_QUANTUM = 1e-3  # [A] the motor controllers count currents in mA
 
-# Stamps are drawn from a normal distribution cut here, so that they stay in order at 50 Hz.
-_WORST_JITTER = 4.0
-
 
 @dataclass(frozen=True, eq=False)
 class ArmReading:
-    """One arm message of the driver: five joints, then both fingers of the gripper, closed and still.
+    """One arm message of the driver: five joints, then both fingers of the gripper, closed and still."""
 
-    Args:
-        stamp: when the driver says the reading was taken [s].
-        position: (7,) [rad], quantised to ticks of the motor's encoder; fingers [m].
-        velocity: (7,) [rad/s], 10 ms late and quantised to 15 motor rpm; fingers [m/s].
-        effort: (7,) Kt N i [N m] with the Kt of the sheets, the current i noisy and quantised to 1 mA.
-    """
-
-    stamp: float
-    position: Vector
-    velocity: Vector
-    effort: Vector
+    stamp: float  # when the driver says the reading was taken [s]
+    position: Vector  # (7,) [rad], quantised to ticks of the motor's encoder; fingers [m]
+    velocity: Vector  # (7,) [rad/s], 10 ms late and quantised to 15 motor rpm; fingers [m/s]
+    effort: Vector  # (7,) Kt N i [N m] with the Kt of the sheets, the current i noisy and quantised to 1 mA
 
 
 @dataclass(frozen=True, eq=False)
 class VoltageReading:
-    """Motor voltages of a robot that measures them; the youBot does not.
+    """Motor voltages of a robot that measures them; the youBot does not."""
 
-    Args:
-        stamp: [s].
-        voltage: (5,) R(T) i + K N v with noise [V].
-    """
-
-    stamp: float
-    voltage: Vector
+    stamp: float  # [s]
+    voltage: Vector  # (5,) R(T) i + K N v with noise [V]
 
 
 @dataclass(frozen=True, eq=False)
 class TemperatureReading:
-    """Motor temperatures of a robot that measures them; the youBot does not.
+    """Motor temperatures of a robot that measures them; the youBot does not."""
 
-    Args:
-        stamp: [s].
-        winding: (5,) with noise [degC].
-        housing: (5,) with noise [degC].
-    """
-
-    stamp: float
-    winding: Vector
-    housing: Vector
+    stamp: float  # [s]
+    winding: Vector  # (5,) with noise [degC]
+    housing: Vector  # (5,) with noise [degC]
 
 
 class ArmSampler:
@@ -84,14 +64,7 @@ class ArmSampler:
         self._quanta = np.where(self._exact, 1.0, quanta)
 
     def joints(self, time: float, position: Vector, reported_speed: Vector, current: Vector) -> ArmReading:
-        """One message.
-
-        Args:
-            time: of the sample [s].
-            position: (5,) [rad].
-            reported_speed: (5,) as the motor controllers filter it [rad/s].
-            current: (5,) [A].
-        """
+        """One message of position (5,) [rad], speed (5,) [rad/s] as the controllers filter it and current (5,) [A]."""
         n = len(position)
         noise = self._random.standard_normal(1 + n)
         sensed = np.array([position, reported_speed, current + self._current_noise * noise[1:]])
@@ -115,4 +88,4 @@ class ArmSampler:
         return TemperatureReading(self._stamp(time, noise[0]), winding + error[:n], housing + error[n:])
 
     def _stamp(self, time: float, normal: float) -> float:
-        return time + self._truth.stamp_jitter * min(max(float(normal), -_WORST_JITTER), _WORST_JITTER)
+        return stamped(time, float(normal), self._truth.stamp_jitter)

@@ -123,21 +123,13 @@ class DelayLine:
 
 @dataclass(frozen=True)
 class BaseEnergy:
-    """Where the energy went since the start [J]: work = wheel_heat + floor_heat + slip_heat + stored.
+    """Where the energy went since the start [J]: work = wheel_heat + floor_heat + slip_heat + stored."""
 
-    Args:
-        work: done by the motors at the wheels.
-        wheel_heat: lost in the wheels' friction.
-        floor_heat: lost in the rollers' friction and the viscous friction of the base.
-        slip_heat: lost where wheels slip or slide, and in the blows of one roller after the other.
-        stored: in motion.
-    """
-
-    work: float
-    wheel_heat: float
-    floor_heat: float
-    slip_heat: float
-    stored: float
+    work: float  # done by the motors at the wheels
+    wheel_heat: float  # lost in the wheels' friction
+    floor_heat: float  # lost in the rollers' friction and the viscous friction of the base
+    slip_heat: float  # lost where wheels slip or slide, and in the blows of one roller after the other
+    stored: float  # in motion
 
     @property
     def gap(self) -> float:
@@ -147,6 +139,9 @@ class BaseEnergy:
 
 class SimulatedBase(ABC):
     """A base behind its driver, with what only a simulation knows.
+
+    Commands are held for ever. They take the `time` of their reception [s], now if not given; an InputError refuses a
+    wrong shape or a number that is not finite.
 
     Args:
         truth: the base as it is.
@@ -191,23 +186,11 @@ class SimulatedBase(ABC):
         return self._true("wheel_torques")
 
     def command_twist(self, twist: ArrayLike, time: float | None = None) -> None:
-        """Twist as the driver's cmd_vel takes it: held for ever, turned into wheel speeds by *its* geometry.
-
-        Args:
-            twist: (3,) [m/s, m/s, rad/s].
-            time: of reception [s], now if not given.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
-        """
+        """Twist (3,) [m/s, m/s, rad/s] as the driver's cmd_vel takes it, turned into wheel speeds by *its* geometry."""
         self._push(self._driver_base.wheel_speeds(array("twist", twist, (3,))), self.time if time is None else time)
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
-        """Wheel speeds (4,) [rad/s] in the driver's signs; those that no motion explains make the wheels slip.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
-        """
+        """Wheel speeds (4,) [rad/s] in the driver's signs; those that no motion explains make the wheels slip."""
         speeds = array("wheel_speeds", wheel_speeds, (4,)) * np.array(self.driver.command_sign)
         self._push(speeds, self.time if time is None else time)
 

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.arm import limited
+from youbot_dynamics.simulation.driver_reports import dead_reckoned, stamped
 from youbot_dynamics.simulation.truth import BaseTruth
 
 GEAR_RATIO = 9405.0 / 364.0  # youbot-base.cfg
@@ -30,27 +30,15 @@ CURRENT_LIMIT = 5.768  # [A] chosen, see above: 5 N m at the wheel
 
 
 class WheelLoop(NamedTuple):
-    """The four speed loops and their motors in numbers.
+    """The four speed loops and their motors in numbers."""
 
-    Args:
-        inertia: (4, 4) torques of the motors over accelerations of the wheels the loops reckon with [kg m2].
-        lag: time constant of the answer to a command [s].
-        torque_constants: (4,) of the true motors, at the wheels [N m/A].
-    """
-
-    inertia: Vector
-    lag: float
-    torque_constants: Vector
+    inertia: Vector  # (4, 4) torques of the motors over accelerations of the wheels the loops reckon with [kg m2]
+    lag: float  # time constant of the answer to a command [s]
+    torque_constants: Vector  # (4,) of the true motors, at the wheels [N m/A]
 
 
 def loop_of(inertia: ArrayLike, lag: float, torque_constant_factors: ArrayLike) -> WheelLoop:
-    """Loops of one robot.
-
-    Args:
-        inertia: (4, 4) [kg m2].
-        lag: [s].
-        torque_constant_factors: (4,) true torque constants over `TORQUE_CONSTANT`.
-    """
+    """Loops of one robot with torque constants (4,) of these factors on `TORQUE_CONSTANT`; inertia (4, 4), lag [s]."""
     factors = np.asarray(torque_constant_factors, dtype=float)
     return WheelLoop(np.ascontiguousarray(inertia, dtype=float), float(lag), TORQUE_CONSTANT * factors)
 
@@ -101,40 +89,25 @@ def drive_wheels(
 
 EFFORT_QUANTUM = 1e-3 * TORQUE_CONSTANT  # [N m] the motor controllers count currents in mA
 
-# Stamps are drawn from a normal distribution cut here, so that they stay in order at 50 Hz.
-_WORST_JITTER = 4.0
-
 
 @dataclass(frozen=True, eq=False)
 class BaseReading:
-    """One base message of the driver, in the driver's signs.
+    """One base message of the driver, in the driver's signs."""
 
-    Args:
-        stamp: when the driver says the reading was taken [s].
-        position: (4,) wheel angles FL, FR, RL, RR [rad], quantised.
-        velocity: (4,) wheel speeds [rad/s], 10 ms late and quantised to 15 motor rpm.
-        odometry: (3,) pose the driver itself reckons, with the heading after each step [m, m, rad].
-        twist: (3,) twist the driver itself reckons [m/s, m/s, rad/s].
-    """
-
-    stamp: float
-    position: Vector
-    velocity: Vector
-    odometry: Vector
-    twist: Vector
+    stamp: float  # when the driver says the reading was taken [s]
+    position: Vector  # (4,) wheel angles FL, FR, RL, RR [rad], quantised
+    velocity: Vector  # (4,) wheel speeds [rad/s], 10 ms late and quantised to 15 motor rpm
+    odometry: Vector  # (3,) pose the driver itself reckons, with the heading after each step [m, m, rad]
+    twist: Vector  # (3,) twist the driver itself reckons [m/s, m/s, rad/s]
 
 
 @dataclass(frozen=True, eq=False)
 class EffortReading:
-    """Torques of the wheels' motors, of a robot whose driver reports them; the youBot's does not.
+    """Torques of the wheels' motors, of a robot whose driver reports them; the youBot's does not."""
 
-    Args:
-        stamp: [s].
-        effort: (4,) Kt N i at the wheels with the Kt of the sheets [N m], noisy and quantised to 1 mA, in the driver's
-            signs of the velocity.
-    """
-
-    stamp: float
+    stamp: float  # [s]
+    # (4,) Kt N i at the wheels with the Kt of the sheets [N m], noisy and quantised to 1 mA, in the driver's signs of
+    # the velocity.
     effort: Vector
 
 
@@ -160,28 +133,21 @@ class BaseSampler:
         self._odometry = np.zeros(3)
 
     def wheels(self, time: float, angles: Vector, reported_speeds: Vector) -> BaseReading:
-        """One message.
+        """One message of angles (4,) [rad] and speeds (4,) [rad/s] as the controllers filter them, at `time` [s].
 
-        Args:
-            time: of the sample [s].
-            angles: (4,) of the wheels [rad], positive forward.
-            reported_speeds: (4,) as the motor controllers filter them [rad/s], positive forward: behind the true ones
-                by the truth's `speed_lag`, to first order.
+        Both positive forward; the speeds are behind the true ones by the truth's `speed_lag`, to first order.
         """
-        stamp = self._stamp(time, self.random)
+        stamp = stamped(time, self.random.normal(), self._truth.stamp_jitter)
         counted = _quantised(angles, self._driver.position_quantum)
         speeds = _quantised(reported_speeds, self._driver.velocity_quantum)
         step = self._base.twist(counted - self._last_angles)
         self._last_angles = counted
-        # The driver adds each step with the heading *after* it: its odometry is off by wz dt / 2 (system 28).
-        yaw = self._odometry[2] + step[2]
-        self._odometry[:2] += planar.rotation(yaw) @ step[:2]
-        self._odometry[2] = yaw
+        self._odometry = dead_reckoned(self._odometry, step)
         return BaseReading(
             stamp=stamp,
             position=counted * np.array(self._driver.position_sign),
             velocity=speeds * np.array(self._driver.velocity_sign),
-            odometry=self._odometry.copy(),
+            odometry=self._odometry,
             twist=self._base.twist(speeds),
         )
 
@@ -190,13 +156,10 @@ class BaseSampler:
 
         A driver knows currents, and of the torque constants the nominal one.
         """
-        stamp = self._stamp(time, self._extra)
+        stamp = stamped(time, self._extra.normal(), self._truth.stamp_jitter)
         noisy = torques / np.array(self._truth.wheel_torque_constant)
         noisy += self._truth.effort_noise * self._extra.standard_normal(4)
         return EffortReading(stamp, _quantised(noisy, EFFORT_QUANTUM) * np.array(self._driver.velocity_sign))
-
-    def _stamp(self, time: float, random: np.random.Generator) -> float:
-        return time + float(np.clip(random.normal(), -_WORST_JITTER, _WORST_JITTER)) * self._truth.stamp_jitter
 
 
 def _quantised(values: Vector, quantum: float) -> Vector:

@@ -33,18 +33,13 @@ class Rollers:
     the wheel rolls on a circle at every angle. Spheres with their middles on the axis do that exactly; in between
     them the wheel is lower by (R - r) (1 - cos(pi / (n (spheres - 1)))): 3 um for 6 rollers of 41 spheres.
 
-    Args:
-        count: n, rollers a wheel.
-        spheres: a roller, odd, so that one stands in its middle.
-        coulomb: friction of a roller over its radius, F2 / r [N].
-
     Raises:
         ModelError: fewer than 4 rollers, whose barrels would end in a point, or spheres even or fewer than 3.
     """
 
-    count: int = 6
-    spheres: int = 41
-    coulomb: float = 0.0
+    count: int = 6  # n, rollers a wheel
+    spheres: int = 41  # a roller, odd, so that one stands in its middle
+    coulomb: float = 0.0  # friction of a roller over its radius, F2 / r [N]
 
     def __post_init__(self) -> None:
         """Refuse what makes no wheel."""
@@ -217,22 +212,6 @@ def arm_motors(arm: ArmModel) -> str:
             f' lugre="{text([sigma0, sigma1, coulomb, static, stribeck_speed])}" thermal="{text(heat)}"/>'
         )
     return "".join(rows)
-
-
-def fixed_arm_model(arm: ArmModel, timestep: float) -> str:
-    """MJCF text of the arm alone, its first link fixed to the world.
-
-    Args:
-        arm: n joints in a chain.
-        timestep: of the simulation [s].
-    """
-    gravity = text(arm.tree.layout.gravity)
-    return (
-        f'<mujoco model="arm"><compiler angle="radian" autolimits="true"/>'
-        f'<option timestep="{timestep!r}" integrator="Euler" gravity="{gravity}"/>'
-        f"<worldbody>{arm_bodies(arm, np.zeros(arm.tree.nv), True, {})}</worldbody>"
-        f"<actuator>{arm_motors(arm)}</actuator></mujoco>"
-    )
 
 
 def arm_at(arm: ArmModel, position: ArrayLike) -> tuple[float, Vector, Vector]:

@@ -52,39 +52,25 @@ _SCENERY = (
 class ContactBase:
     """The base as it is, on a floor.
 
-    Args:
-        wheel_radii: (4,) of FL, FR, RL, RR [m]; their axles stand so high that all four touch the floor.
-        half_length: wheel axes to centre along x [m].
-        half_width: wheel centres to centre line [m].
-        mass: of the whole robot, arm included [kg].
-        yaw_inertia: of the whole robot about the vertical through its centre of mass, arm folded [kg m2].
-        wheel_inertia: of a wheel with its reflected rotor about the axle [kg m2].
-        wheel_coulomb: friction of a wheel F1 [N m].
-        viscous_x: friction forward xi_L [N s/m].
-        viscous_y: friction sideways xi_T [N s/m].
-        lag: time constant of the motors' speed loops [s].
-        rollers: of the wheels, with their friction.
-        roller_phases: (4,) angle of a roller's middle behind the bottom of each wheel, at wheel angle 0 [rad].
-        floor_friction: largest friction over normal force between roller and floor [1].
-        torque_constant_factors: (4,) true over nominal torque constants of the wheels' motors [1].
-
     Raises:
         ModelError: a constant no robot has.
     """
 
-    wheel_radii: Vector
-    half_length: float
-    half_width: float
-    mass: float
-    yaw_inertia: float
-    wheel_inertia: float
-    wheel_coulomb: float
-    viscous_x: float
-    viscous_y: float
-    lag: float
-    rollers: Rollers = field(default_factory=Rollers)
+    wheel_radii: Vector  # (4,) of FL, FR, RL, RR [m]; their axles stand so high that all four touch the floor
+    half_length: float  # wheel axes to centre along x [m]
+    half_width: float  # wheel centres to centre line [m]
+    mass: float  # of the whole robot, arm included [kg]
+    yaw_inertia: float  # of the whole robot about the vertical through its centre of mass, arm folded [kg m2]
+    wheel_inertia: float  # of a wheel with its reflected rotor about the axle [kg m2]
+    wheel_coulomb: float  # friction of a wheel F1 [N m]
+    viscous_x: float  # friction forward xi_L [N s/m]
+    viscous_y: float  # friction sideways xi_T [N s/m]
+    lag: float  # time constant of the motors' speed loops [s]
+    rollers: Rollers = field(default_factory=Rollers)  # of the wheels, with their friction
+    # (4,) angle of a roller's middle behind the bottom of each wheel, at wheel angle 0 [rad].
     roller_phases: Vector = field(default_factory=lambda: np.zeros(4))
-    floor_friction: float = 0.8
+    floor_friction: float = 0.8  # largest friction over normal force between roller and floor [1]
+    # (4,) true over nominal torque constants of the wheels' motors [1].
     torque_constant_factors: Vector = field(default_factory=lambda: np.ones(4))
 
     def __post_init__(self) -> None:

@@ -25,11 +25,7 @@ class MujocoBase(SimulatedBase):
     to MuJoCo: the truth's lateral factor and wandering torque have no place here, they come of the rollers.
 
     Args:
-        plant: what moves.
-        truth: the base as it is.
-        driver: how its driver speaks.
-        seed: of the noise.
-        start: simulated time [s].
+        plant: what moves; the other arguments are those of `BasePlant`.
     """
 
     def __init__(self, plant: MujocoPlant, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0) -> None:

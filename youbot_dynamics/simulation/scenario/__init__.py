@@ -3,8 +3,4 @@
 from youbot_dynamics.simulation.scenario._bag import write_bag
 from youbot_dynamics.simulation.scenario._drive import drive, identified_model
 
-__all__ = [
-    "drive",
-    "identified_model",
-    "write_bag",
-]
+__all__ = ["drive", "identified_model", "write_bag"]

@@ -38,155 +38,93 @@ _REST = 0.5  # [s] of standstill after the end
 
 @dataclass(frozen=True)
 class ArmOrder:
-    """Something the arm is told during a drive.
+    """Something the arm is told during a drive."""
 
-    Args:
-        time: when [s].
-        command: is given the arm and the time it is told, and calls one of its commands.
-    """
-
-    time: float
+    time: float  # when [s]
+    # Is given the arm and the time it is told, and calls one of its commands.
     command: Callable[[ArmDriver, float], None]
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message of the driver.
+    """A message of the driver."""
 
-    Args:
-        received: [s] when it came.
-        channel: "odom", "base" or "arm".
-        report: its fields.
-    """
-
-    received: float
-    channel: str
-    report: Report
+    received: float  # [s] when it came
+    channel: str  # "odom", "base" or "arm"
+    report: Report  # its fields
 
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """What the base controller sent.
+    """What the base controller sent."""
 
-    Args:
-        stamp: [s].
-        wheel_speeds: (4,) [rad/s], positive forward, of the mean rows.
-        rolling_speeds: (4,) the same for the rollers to come, where these are known: what the driver should do.
-        driver_twist: (3,) what of them a driver is sent that takes a twist [m/s, m/s, rad/s].
-    """
-
-    stamp: float
-    wheel_speeds: Vector
-    rolling_speeds: Vector
-    driver_twist: Vector
+    stamp: float  # [s]
+    wheel_speeds: Vector  # (4,) [rad/s], positive forward, of the mean rows
+    rolling_speeds: Vector  # (4,) the same for the rollers to come, where these are known: what the driver should do
+    driver_twist: Vector  # (3,) what of them a driver is sent that takes a twist [m/s, m/s, rad/s]
 
 
 @dataclass(frozen=True, eq=False)
 class Wish:
-    """What the tracker asked the base controller for, from the trajectory's first command to its end.
+    """What the tracker asked the base controller for, from the trajectory's first command to its end."""
 
-    Args:
-        stamp: [s].
-        pose_stamp: of the pose it corrects [s].
-        twist: (3,) within the limits [m/s, m/s, rad/s].
-        state: of the tracker.
-    """
-
-    stamp: float
-    pose_stamp: float
-    twist: Vector
-    state: TrackerState
+    stamp: float  # [s]
+    pose_stamp: float  # of the pose it corrects [s]
+    twist: Vector  # (3,) within the limits [m/s, m/s, rad/s]
+    state: TrackerState  # of the tracker
 
 
 @dataclass(frozen=True, eq=False)
 class ArmTrace:
-    """What the arm really did, a row for each pass of the driver's loop.
+    """What the arm really did, a row for each pass of the driver's loop."""
 
-    Args:
-        position: (m, 5) [rad].
-        speed: (m, 5) [rad/s].
-        torque: (m, 5) of the motors at the joints [N m].
-        winding: (m, 5) [degC].
-        housing: (m, 5) [degC].
-    """
-
-    position: Vector
-    speed: Vector
-    torque: Vector
-    winding: Vector
-    housing: Vector
+    position: Vector  # (m, 5) [rad]
+    speed: Vector  # (m, 5) [rad/s]
+    torque: Vector  # (m, 5) of the motors at the joints [N m]
+    winding: Vector  # (m, 5) [degC]
+    housing: Vector  # (m, 5) [degC]
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What happened, on the clock of the simulation.
+    """What happened, on the clock of the simulation."""
 
-    Args:
-        start: time at which the trajectory began [s].
-        desired: the trajectory, in the world frame.
-        sent: wheel commands.
-        wishes: of the tracker.
-        messages: of the driver.
-        odometry: what odometry made of them.
-        reading_time: (m,) when each pass of the driver's loop really took place [s].
-        wheel_angle: (m, 4) what the wheels then really did [rad], without noise or quantum.
-        true_pose: (m, 3) in the world [m, m, rad].
-        true_twist: (m, 3) in the body frame [m/s, m/s, rad/s].
-        odometry_pose: (m, 3) as estimated then; the first row is the origin.
-        complaints: of odometry at the end, one text each.
-        given_up: why the trajectory was given up and the base stopped; "" where it was followed to its end.
-        arm: what the arm did; None on a robot without one.
-        refusals: why the plant refused a command, one text a refusal.
-    """
-
-    start: float
-    desired: Trajectory
-    sent: tuple[Sent, ...]
-    wishes: tuple[Wish, ...]
-    messages: tuple[Message, ...]
-    odometry: tuple[OdometryState, ...]
-    reading_time: Vector
-    wheel_angle: Vector
-    true_pose: Vector
-    true_twist: Vector
-    odometry_pose: Vector
-    complaints: tuple[str, ...]
-    given_up: str
-    arm: ArmTrace | None
-    refusals: tuple[str, ...]
+    start: float  # time at which the trajectory began [s]
+    desired: Trajectory  # the trajectory, in the world frame
+    sent: tuple[Sent, ...]  # wheel commands
+    wishes: tuple[Wish, ...]  # of the tracker
+    messages: tuple[Message, ...]  # of the driver
+    odometry: tuple[OdometryState, ...]  # what odometry made of them
+    reading_time: Vector  # (m,) when each pass of the driver's loop really took place [s]
+    wheel_angle: Vector  # (m, 4) what the wheels then really did [rad], without noise or quantum
+    true_pose: Vector  # (m, 3) in the world [m, m, rad]
+    true_twist: Vector  # (m, 3) in the body frame [m/s, m/s, rad/s]
+    odometry_pose: Vector  # (m, 3) as estimated then; the first row is the origin
+    complaints: tuple[str, ...]  # of odometry at the end, one text each
+    given_up: str  # why the trajectory was given up and the base stopped; "" where it was followed to its end
+    arm: ArmTrace | None  # what the arm did; None on a robot without one
+    refusals: tuple[str, ...]  # why the plant refused a command, one text a refusal
 
 
 @dataclass(frozen=True)
 class DriveSetup:
     """What else is chosen of a drive.
 
-    Args:
-        tracker_settings: feedback and its gains.
-        commander_settings: rate and timeout.
-        odometry_settings: noise growth, defaults if not given.
-        slip_settings: of odometry, defaults if not given.
-        gyro_settings: what odometry expects of a gyro, defaults if not given.
-        gyro: on the robot, if it has one.
-        interface: what the driver takes: "twist", or "wheels" for their speeds.
-        rest: how much later the trajectory begins [s]: time in which a gyro's bias is seen.
-        arm_orders: what the arm is told, in the order of time.
-        faults: of the driver and the base.
-        listeners: called with each message of the driver, in the order of reception; such as an estimator.
-
     Raises:
         InputError: another interface.
     """
 
-    tracker_settings: TrackerSettings = field(default_factory=TrackerSettings)
-    commander_settings: CommanderSettings = field(default_factory=CommanderSettings)
-    odometry_settings: OdometrySettings | None = None
-    slip_settings: SlipSettings | None = None
-    gyro_settings: GyroSettings | None = None
-    gyro: Gyro | None = None
-    interface: str = "twist"
-    rest: float = 0.0
-    arm_orders: Sequence[ArmOrder] = ()
-    faults: tuple[Fault, ...] = ()
+    tracker_settings: TrackerSettings = field(default_factory=TrackerSettings)  # feedback and its gains
+    commander_settings: CommanderSettings = field(default_factory=CommanderSettings)  # rate and timeout
+    odometry_settings: OdometrySettings | None = None  # noise growth, defaults if not given
+    slip_settings: SlipSettings | None = None  # of odometry, defaults if not given
+    gyro_settings: GyroSettings | None = None  # what odometry expects of a gyro, defaults if not given
+    gyro: Gyro | None = None  # on the robot, if it has one
+    interface: str = "twist"  # what the driver takes: "twist", or "wheels" for their speeds
+    rest: float = 0.0  # how much later the trajectory begins [s]: time in which a gyro's bias is seen
+    arm_orders: Sequence[ArmOrder] = ()  # what the arm is told, in the order of time
+    faults: tuple[Fault, ...] = ()  # of the driver and the base
+    # Called with each message of the driver, in the order of reception; such as an estimator.
     listeners: Sequence[Callable[[Message], None]] = ()
 
     def __post_init__(self) -> None:
@@ -212,14 +150,13 @@ def drive(
     Args:
         trajectory: poses relative to the start.
         robot: what the controllers believe.
-        plant: what the robot is, at rest at the origin at time 0; `BaseOnly` for one without an arm.
+        plant: what the robot is, new; `BaseOnly` for one without an arm.
         seed: of the phase between the driver's loop and ours, in which it reads, and of the faults. Commands to the arm
             wait for the arm truth's `loop_phase`, so that a base drives alike with and without an arm. The real
             driver has one loop for both: who needs that gives the truth the phase of `reading_phase`.
         tracker_settings: feedback and its gains, defaults if not given.
         commander_settings: rate and timeout, defaults if not given.
-        setup: other fields of `DriveSetup` by their names: odometry_settings, slip_settings, gyro_settings, gyro,
-            interface, rest, arm_orders, faults, listeners.
+        setup: other fields of `DriveSetup` by their names.
 
     Raises:
         InputError: a plant that has been used before, or another interface.
@@ -380,6 +317,7 @@ def reading_phase(seed: int, period: float = 0.02) -> float:
 
 
 _MODEL_FLOOR_FRICTION = 0.8  # chosen: config/mock.yaml
+_FRICTION = ("wheel_coulomb", "roller_coulomb", "viscous_x", "viscous_y")
 _MODEL_LAG = 0.005  # [s] share of the effective delay that is lag, the least the facts give
 
 
@@ -402,10 +340,7 @@ def identified_model(robot: Robot) -> BaseTruth:
         yaw_inertia=robot.base.yaw_inertia,
         wheel_inertia=robot.base.wheel_inertia,
         torque_noise=0.0,
-        wheel_coulomb=felt.wheel_coulomb if felt.known else 0.0,
-        roller_coulomb=felt.roller_coulomb if felt.known else 0.0,
-        viscous_x=felt.viscous_x if felt.known else 0.0,
-        viscous_y=felt.viscous_y if felt.known else 0.0,
+        **{name: getattr(felt, name) if felt.known else 0.0 for name in _FRICTION},
         wheel_radius_error=tuple(geometry.wheel_radius_errors.tolist()),
         speed_lag=0.0,
         effort_noise=0.0,
