@@ -8,6 +8,7 @@ poses; where it says so, both are commanded and read every period, as a node or 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bench.harness import Candidate, Item, TimeGoal
@@ -15,7 +16,6 @@ from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.arm import ArmPlant
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
-from youbot_dynamics.simulation.mujoco_youbot._model import ContactBase
 from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
 from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
@@ -74,14 +74,14 @@ def twin(*, spoken_to: bool = False) -> Candidate:
 
 def contact_base(rollers: int) -> Candidate:
     """MuJoCo's base, its arm held."""
-    plant = MujocoPlant(ContactBase.of_truth(TRUTH, rollers), ROBOT.arm.model(), with_arm=False)
+    plant = MujocoPlant(replace(TRUTH, rollers=float(rollers)), ROBOT.arm.model(), with_arm=False)
     base = MujocoBase(plant, TRUTH, ROBOT.driver, 1)
     return Candidate(drive(base.advance, [base], [], spoken_to=True), samples=CYCLES)
 
 
 def contact_robot(rollers: int) -> Candidate:
     """MuJoCo's base and arm."""
-    plant = MujocoYoubot(TRUTH, ARM_TRUTH, ROBOT, 1, contact=ContactBase.of_truth(TRUTH, rollers))
+    plant = MujocoYoubot(replace(TRUTH, rollers=float(rollers)), ARM_TRUTH, ROBOT, 1)
     return Candidate(drive(plant.advance, [plant.base], [plant.arm], spoken_to=True), samples=CYCLES)
 
 

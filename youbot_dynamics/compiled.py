@@ -163,8 +163,8 @@ def _changed(version: Version) -> bool:
 
 
 def _stamp(file: Path) -> tuple[int, int]:
-    found = file.stat()
-    return found.st_mtime_ns, found.st_size
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 @cache
@@ -178,9 +178,9 @@ def _folder_of(file: Path) -> Path | None:
             folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
         # A power cut can leave empty files, which numba could not read.
-        for each in folder.rglob("*.nb?"):
-            if each.stat().st_size == 0:
-                each.unlink()
+        for kept in folder.rglob("*.nb?"):
+            if kept.stat().st_size == 0:
+                kept.unlink()
     except OSError as problem:
         not_kept.append(str(problem))
         return None
@@ -204,8 +204,8 @@ def kept_in() -> Path:
         return home / ".cache" / _PACKAGE.name
     last = Path(tempfile.gettempdir()) / f"{_PACKAGE.name}_numba_{os.getuid()}"
     last.mkdir(mode=0o700, exist_ok=True)
-    found = last.lstat()
-    if last.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
+    status = last.lstat()
+    if last.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise PermissionError(f"{last} belongs to somebody else")
     return last
 

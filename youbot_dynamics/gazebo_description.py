@@ -134,18 +134,12 @@ def _imu(topic: str) -> Element:
 def _plugins(controllers: Path, namespace: str, root: str) -> Element:
     """The controller manager, and the true pose of the base."""
     gazebo = Element("gazebo")
-    manager = ElementTree.SubElement(
-        gazebo,
-        "plugin",
-        {"filename": "gz_ros2_control-system", "name": "gz_ros2_control::GazeboSimROS2ControlPlugin"},
-    )
+    controlled = {"filename": "gz_ros2_control-system", "name": "gz_ros2_control::GazeboSimROS2ControlPlugin"}
+    manager = ElementTree.SubElement(gazebo, "plugin", controlled)
     _text(manager, "parameters", str(controllers))
     _text(_nested(manager, "ros"), "namespace", "/" + namespace.strip("/"))
-    truth = ElementTree.SubElement(
-        gazebo,
-        "plugin",
-        {"filename": "gz-sim-odometry-publisher-system", "name": "gz::sim::systems::OdometryPublisher"},
-    )
+    publisher = {"filename": "gz-sim-odometry-publisher-system", "name": "gz::sim::systems::OdometryPublisher"}
+    truth = ElementTree.SubElement(gazebo, "plugin", publisher)
     _text(truth, "odom_frame", "odom")
     _text(truth, "robot_base_frame", root)
     _text(truth, "odom_topic", _topic(namespace, "ground_truth"))

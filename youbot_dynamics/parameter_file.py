@@ -102,14 +102,9 @@ def _section_applies(section: str, full_name: str) -> bool:
 
 
 def read_sections(path: Path, limit: int = LARGEST) -> dict[str, dict[str, Placed]]:
-    """Every section of a parameter file: node pattern -> dotted names, values and lines.
+    """Every section of a parameter file of at most `limit` bytes, before `scaled`; raises as `read_parameters`.
 
-    Args:
-        path: the file.
-        limit: most bytes it may have, before `files.scaled`.
-
-    Raises:
-        ParameterError: as `read_parameters`.
+    Node pattern -> dotted names, values and lines.
     """
     text = read_text(path, ParameterError, f"parameter file {path}", "a ROS parameter file", limit)
     try:
@@ -132,9 +127,7 @@ def read_sections(path: Path, limit: int = LARGEST) -> dict[str, dict[str, Place
                 name, parameters = f"{section}/{key}", nested[0][1]
             if not _SECTION.fullmatch(name):
                 raise _refuse(path, body, f"section {name}", "NAMESPACE/NODE, with * or ** as whole parts")
-            found: dict[str, Placed] = {}
-            _collect(parameters, path, "", found)
-            sections.setdefault(name, {}).update(found)
+            _collect(parameters, path, "", sections.setdefault(name, {}))
     return sections
 
 
@@ -224,12 +217,8 @@ def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:
             raise _refuse(path, node, f"{text} in {name}", "a number of 64 bits, not beyond its range")
         return value
     if text == "" or _AMBIGUOUS.fullmatch(text):
-        raise _refuse(
-            path,
-            node,
-            f"{text or 'nothing'} in {name}",
-            "a number as 1.0 or 1.0e-3, true, false, or a quoted text",
-        )
+        expected = "a number as 1.0 or 1.0e-3, true, false, or a quoted text"
+        raise _refuse(path, node, f"{text or 'nothing'} in {name}", expected)
     return text
 
 
@@ -269,13 +258,9 @@ def format_value(value: Value) -> str:
 
 
 def write_parameters(path: Path, section: str, values: Mapping[str, Value], comments: Sequence[str] = ()) -> None:
-    """Write a parameter file with one section, whole or not at all (temporary file, then rename).
+    """Write a file with one section (a node pattern, such as `/**`) of dotted names and values, whole or not at all.
 
-    Args:
-        path: file to write; its folder must exist.
-        section: node pattern, such as `/**`.
-        values: dotted names and values.
-        comments: lines for the head of the file.
+    The comments are lines for the head of the file, whose folder must exist.
     """
     tree: dict[str, object] = {}
     for name, value in values.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,13 +120,7 @@ def robot_from_values(values: dict[str, Value]) -> Robot:
 
 def values_of(robot: Robot) -> dict[str, Value]:
     """Dotted names and values of a robot, the inverse of `robot_from_values`."""
-    found: dict[str, Value] = {}
-    for name, _, _ in facts_of(Robot, PREFIX):
-        value: Any = robot
-        for part in name.split(".")[1:]:
-            value = getattr(value, part)
-        found[name] = value
-    return found
+    return {name: attrgetter(name.removeprefix(f"{PREFIX}."))(robot) for name, _, _ in facts_of(Robot, PREFIX)}
 
 
 def load_robot(result_file: Path | None = None, params_file: Path | None = None) -> Robot:

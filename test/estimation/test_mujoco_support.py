@@ -13,7 +13,6 @@ from youbot_dynamics.estimation.payload import PayloadBelief
 from youbot_dynamics.estimation.support import Carried, SupportEstimator, SupportModel
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
-from youbot_dynamics.simulation.mujoco_youbot._model import ContactBase
 from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
 
 mujoco = pytest.importorskip("mujoco")
@@ -37,9 +36,9 @@ HUBS = ("wheel_link_fl", "wheel_link_fr", "wheel_link_bl", "wheel_link_br")
 
 
 def robot_with(mass: float, pose: np.ndarray, phases: tuple[float, ...] = (0.0,) * 4) -> MujocoYoubot:
-    contact = ContactBase.of_truth(TRUTH, 6)
-    contact = dataclasses.replace(contact, mass=TRUTH.mass + mass, roller_phases=np.array(phases))
-    return MujocoYoubot(TRUTH, loaded(ARM_TRUTH, mass), ROBOT, 0, position=pose, contact=contact)
+    turned = tuple(6.0 * phase / (2.0 * np.pi) for phase in phases)
+    truth = dataclasses.replace(TRUTH, rollers=6.0, mass=TRUTH.mass + mass, roller_phase=turned)
+    return MujocoYoubot(truth, loaded(ARM_TRUTH, mass), ROBOT, 0, position=pose)
 
 
 def wheel_forces(robot: MujocoYoubot) -> np.ndarray:

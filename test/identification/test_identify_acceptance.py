@@ -39,7 +39,7 @@ from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.simulation.arm import ArmPlant
-from youbot_dynamics.simulation.mujoco_youbot._model import ContactBase
+from youbot_dynamics.simulation.mujoco_youbot._model import mean_kinematics
 from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
 from youbot_dynamics.simulation.truth import BaseTruth, load_arm_truth
@@ -214,11 +214,10 @@ def steady_forces(truth: BaseTruth) -> np.ndarray:
     floor takes a blow. They are the truth for a force; for a coefficient there is none, since what is lost so depends
     on the motion.
     """
-    contact = ContactBase.of_truth(truth)
-    base, forces = contact.mecanum(), np.zeros((2, len(SPEEDS)))
+    base, forces = mean_kinematics(truth), np.zeros((2, len(SPEEDS)))
     for axis, k in np.ndindex(*forces.shape):
         wheels = base.wheel_speeds(SPEEDS[k] * np.eye(3)[axis])
-        plant = MujocoPlant(contact, ROBOT.arm.model(), with_arm=False)
+        plant = MujocoPlant(truth, ROBOT.arm.model(), with_arm=False)
         plant.advance(np.linspace(0.0, 1.0, 500)[:, None] * wheels)
         plant.advance(np.tile(wheels, (1000, 1)))
         torques = []
@@ -233,14 +232,13 @@ def steady_forces(truth: BaseTruth) -> np.ndarray:
 def identified_contact(seed: int, folder: Path) -> tuple[list[Judged], np.ndarray]:
     """One robot in MuJoCo through a bag: judged values, and errors (2, 3) of the friction force over the steady one."""
     truth, arm_truth, twists, motion = drawn_base(seed), load_arm_truth(seed), base_motion(60.0), arm_motion()
-    contact = ContactBase.of_truth(truth)
-    plant = MujocoPlant(contact, ROBOT.arm.model(), with_arm=False, speed_lag=truth.speed_lag)
+    plant = MujocoPlant(truth, ROBOT.arm.model(), with_arm=False)
     base = MujocoBase(plant, truth, ROBOT.driver, seed)
     run = base_run(base, base.advance, twists, seed)
     arm = mujoco_arm(arm_truth, motion.positions[0], seed=seed)
     found = findings_of(write_rows(folder, run.rows + arm_rows(arm, arm.advance, motion)), STAGES)
     true = {**truths_of_geometry(truth), **truths_of_delay(run, twists), **truths_of_arm(arm_truth)}
-    true["robot.base.geometry.lateral_factor"] = contact.mecanum().lateral_factor
+    true["robot.base.geometry.lateral_factor"] = mean_kinematics(truth).lateral_factor
     return judged(found, true), forces(found_values(found), SPEEDS) / steady_forces(truth) - 1.0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mujoco_arms import fixed_arm_model, with_rollers
 from repository import ROOT
 
 from youbot_dynamics.dynamics.arm import ArmModel
@@ -17,9 +18,9 @@ from youbot_dynamics.dynamics.thermal_motor import GearedMotor
 from youbot_dynamics.errors import ModelError, ResourceError
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.mujoco_youbot import engine
-from youbot_dynamics.simulation.mujoco_youbot._bodies import Rollers, arm_motors, fixed_arm_model
-from youbot_dynamics.simulation.mujoco_youbot._model import ContactBase, contact_model
-from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
+from youbot_dynamics.simulation.mujoco_youbot._bodies import Rollers, arm_motors
+from youbot_dynamics.simulation.mujoco_youbot._model import contact_model
+from youbot_dynamics.simulation.truth import BaseTruth, load_arm_truth, load_truth
 
 ROBOT = load_robot()
 ARM = ROBOT.arm.model()
@@ -27,9 +28,9 @@ TRUTH = load_truth(0)
 RADII = np.array([0.0475, 0.0478, 0.0471, 0.0475])
 
 
-def loaded(base: ContactBase, arm: ArmModel = ARM, **more):
+def loaded(truth: BaseTruth, arm: ArmModel = ARM, **more):
     mujoco = pytest.importorskip("mujoco")
-    model = mujoco.MjModel.from_xml_string(contact_model(base, arm, **more))
+    model = mujoco.MjModel.from_xml_string(contact_model(truth, arm, **more))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
@@ -52,7 +53,7 @@ def lowest_points(mujoco, model, data) -> np.ndarray:
 def test_the_whole_robot_has_the_mass_and_yaw_inertia_of_the_truth(seed):
     truth, arm = load_truth(seed), load_arm_truth(seed).model(ROBOT)
     for with_arm in (False, True):
-        mujoco, model, data = loaded(ContactBase.of_truth(truth), arm, with_arm=with_arm)
+        mujoco, model, data = loaded(truth, arm, with_arm=with_arm)
         assert model.body_mass.sum() == pytest.approx(truth.mass, rel=1e-12)
         centre = data.subtree_com[0]
         found = 0.0
@@ -67,7 +68,7 @@ def test_a_held_arm_leaves_the_mass_of_one_that_moves_where_it_is():
     position = np.array([2.5, 1.2, -2.0, 1.5, 2.0])
     centres = []
     for with_arm in (False, True):
-        mujoco, model, data = loaded(ContactBase.of_truth(TRUTH), with_arm=with_arm, position=position)
+        mujoco, model, data = loaded(TRUTH, with_arm=with_arm, position=position)
         if with_arm:
             for name, angle in zip(ARM.tree.joint_names, position, strict=True):
                 data.joint(name).qpos = angle
@@ -79,8 +80,7 @@ def test_a_held_arm_leaves_the_mass_of_one_that_moves_where_it_is():
 
 @pytest.mark.parametrize("rollers", [6, 9])
 def test_a_wheel_of_rollers_weighs_what_its_link_does(rollers):
-    base = dataclasses.replace(ContactBase.of_truth(TRUTH, rollers), roller_phases=np.array([0.0, 0.1, 0.2, -0.3]))
-    _, model, data = loaded(base)
+    _, model, data = loaded(dataclasses.replace(with_rollers(TRUTH, rollers), roller_phase=(0.0, 0.1, 0.2, -0.3)))
     for name in ("fl", "fr", "bl", "br"):
         body = model.body(f"wheel_link_{name}").id
         parts = [k for k in range(model.nbody) if model.body(k).name.startswith(f"wheel_link_{name}")]
@@ -99,10 +99,9 @@ def test_a_wheel_of_rollers_weighs_what_its_link_does(rollers):
 @pytest.mark.parametrize("rollers", [6, 9])
 def test_wheels_of_any_radii_and_phases_roll_on_circles_of_their_radii(rollers):
     """All four lowest points stay on the floor whatever the angle of the wheels, lower at most by the spheres' gaps."""
-    base = dataclasses.replace(
-        ContactBase.of_truth(TRUTH, rollers), wheel_radii=RADII, roller_phases=np.array([0.0, 0.1, -0.2, 0.3])
-    )
-    mujoco, model, data = loaded(base)
+    errors = tuple((RADII / TRUTH.wheel_radius - 1.0).tolist())
+    truth = dataclasses.replace(TRUTH, wheel_radius_error=errors, roller_phase=(0.0, 0.1, -0.2, 0.3))
+    mujoco, model, data = loaded(with_rollers(truth, rollers))
     names = ("wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br")
     gap = 0.0
     for angle in np.linspace(0.0, 2.0 * np.pi / rollers, 97):
@@ -118,8 +117,8 @@ def test_phases_turn_the_rollers_on_as_rolling_forward_does():
     """A wheel that begins a quarter of a pitch on is one that has turned so far."""
     pitch = 2.0 * np.pi / 6.0
     truth = dataclasses.replace(TRUTH, rollers=6.0, roller_phase=(0.0, 0.25, -0.25, 0.1))
-    mujoco, model, data = loaded(ContactBase.of_truth(truth))
-    _, zero, turned = loaded(ContactBase.of_truth(dataclasses.replace(truth, roller_phase=(0.0, 0.0, 0.0, 0.0))))
+    mujoco, model, data = loaded(truth)
+    _, zero, turned = loaded(dataclasses.replace(truth, roller_phase=(0.0, 0.0, 0.0, 0.0)))
     for name, share in zip(("fl", "fr", "bl", "br"), truth.roller_phase, strict=True):
         turned.joint(f"wheel_joint_{name}").qpos = share * pitch
     mujoco.mj_kinematics(zero, turned)
@@ -148,24 +147,24 @@ def test_the_arm_has_the_mass_matrix_gravity_and_limits_of_our_tree():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"wheel_radii": np.zeros(3)}, "wheel_radii"),
-        ({"wheel_radii": np.array([0.0475, 0.0475, -0.1, 0.0475])}, "wheel_radii[2]"),
-        ({"roller_phases": np.array([0.0, np.nan, 0.0, 0.0])}, "roller_phases"),
+        ({"wheel_radius_error": (0.0, 0.0, 0.0)}, "radius_errors"),
+        ({"wheel_radius_error": (0.0, 0.0, -3.0, 0.0)}, "radii[2]"),
+        ({"roller_phase": (0.0, np.nan, 0.0, 0.0)}, "roller_phase[1]"),
         ({"mass": 0.0}, "mass"),
         ({"viscous_x": -1.0}, "viscous_x"),
         ({"lag": float("nan")}, "lag"),
     ],
 )
 def test_a_base_that_cannot_be_is_refused(change, words):
-    with pytest.raises(ModelError) as caught:
-        dataclasses.replace(ContactBase.of_truth(TRUTH), **change)
+    with pytest.raises(ValueError) as caught:
+        contact_model(dataclasses.replace(TRUTH, **change), ARM)
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(("change", "words"), [({"mass": 8.0}, "more than its parts"), ({"yaw_inertia": 0.2}, "yaw")])
 def test_a_robot_lighter_than_its_parts_is_refused(change, words):
     with pytest.raises(ModelError, match=words):
-        contact_model(ContactBase.of_truth(dataclasses.replace(TRUTH, **change)), ARM)
+        contact_model(dataclasses.replace(TRUTH, **change), ARM)
 
 
 def test_rollers_that_make_no_wheel_are_refused():
@@ -174,7 +173,7 @@ def test_rollers_that_make_no_wheel_are_refused():
     with pytest.raises(ModelError, match="odd"):
         Rollers(6, spheres=20)
     with pytest.raises(ModelError, match="less than the wheel"):
-        contact_model(dataclasses.replace(ContactBase.of_truth(TRUTH), wheel_radii=np.full(4, 0.15)), ARM)
+        contact_model(dataclasses.replace(TRUTH, wheel_radius=0.15), ARM)
 
 
 def test_a_gear_with_losses_of_its_own_is_refused():

@@ -8,6 +8,7 @@ from math import pi, sin
 import numpy as np
 import pytest
 from effective_delay import effective_delay
+from mujoco_arms import with_rollers
 
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.errors import InputError
@@ -16,10 +17,10 @@ from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot
-from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP, ContactBase
+from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP, mean_kinematics
 from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
-from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
+from youbot_dynamics.simulation.truth import BaseTruth, load_arm_truth, load_truth
 from youbot_dynamics.simulation.youbot import Youbot
 
 pytest.importorskip("mujoco")
@@ -40,9 +41,9 @@ def factor(rollers: int) -> float:
     return sin(pi / rollers) / (pi / rollers)
 
 
-def mean_twist(contact: ContactBase, wheel_speeds: np.ndarray, seconds: float) -> np.ndarray:
+def mean_twist(truth: BaseTruth, wheel_speeds: np.ndarray, seconds: float) -> np.ndarray:
     """Mean body twist (3,) after half a second of start, at wheel speeds (4,) held."""
-    plant = MujocoPlant(contact, ARM, with_arm=False)
+    plant = MujocoPlant(truth, ARM, with_arm=False)
     plant.advance(np.tile(wheel_speeds, (500, 1)))
     twists = []
     for _ in range(round(seconds / 5e-3)):
@@ -69,7 +70,7 @@ def test_mean_velocities_are_those_of_the_closed_form(twist, rollers):
     # Whole passages of rollers: pitch over the mean wheel speed.
     passage = 2.0 * pi / rollers / np.abs(wheel_speeds).max()
     seconds = passage * np.ceil(1.0 / passage)
-    check_mean(mean_twist(ContactBase.of_truth(TRUTH, rollers), wheel_speeds, seconds), factored.twist(wheel_speeds))
+    check_mean(mean_twist(with_rollers(TRUTH, rollers), wheel_speeds, seconds), factored.twist(wheel_speeds))
 
 
 @pytest.mark.slow
@@ -78,19 +79,18 @@ def test_mean_velocities_are_those_of_the_closed_form(twist, rollers):
 @pytest.mark.parametrize("twist", TWISTS.values(), ids=TWISTS)
 def test_drawn_robots_keep_to_their_closed_form(twist, rollers, seed):
     """Wrong radii, each wheel another, rollers anywhere, friction and masses as drawn."""
-    contact = ContactBase.of_truth(load_truth(seed), rollers)
+    truth = with_rollers(load_truth(seed), rollers)
     wheel_speeds = PLAIN.wheel_speeds(twist)
-    check_mean(mean_twist(contact, wheel_speeds, 4.0), contact.mecanum().twist(wheel_speeds))
+    check_mean(mean_twist(truth, wheel_speeds, 4.0), mean_kinematics(truth).twist(wheel_speeds))
 
 
 @pytest.mark.parametrize("wheel", range(4))
 def test_a_larger_wheel_turns_the_robot_as_the_closed_form_says(wheel):
-    radii = np.full(4, 0.0475)
-    radii[wheel] *= 1.02
-    contact = dataclasses.replace(ContactBase.of_truth(TRUTH, 9), wheel_radii=radii)
+    errors = tuple(0.02 * float(k == wheel) for k in range(4))
+    truth = dataclasses.replace(TRUTH, rollers=9.0, wheel_radius=0.0475, wheel_radius_error=errors)
     wheel_speeds = np.full(4, 8.0)
-    expected = contact.mecanum().twist(wheel_speeds)
-    found = mean_twist(contact, wheel_speeds, 1.0)
+    expected = mean_kinematics(truth).twist(wheel_speeds)
+    found = mean_twist(truth, wheel_speeds, 1.0)
     print(f"found {found.round(5)}, closed form {expected.round(5)}")
     assert np.all(np.abs(found - expected) < [4e-3, 4e-4, 1e-3])
     assert abs(expected[2]) > 4e-3
@@ -98,8 +98,7 @@ def test_a_larger_wheel_turns_the_robot_as_the_closed_form_says(wheel):
 
 def two_bases(truth, rollers: int) -> tuple[BasePlant, MujocoBase]:
     """Twin and MuJoCo with one truth."""
-    contact = ContactBase.of_truth(truth, rollers)
-    plant = MujocoPlant(contact, ARM, with_arm=False, speed_lag=truth.speed_lag)
+    plant = MujocoPlant(with_rollers(truth, rollers), ARM, with_arm=False)
     return BasePlant(truth, ROBOT.driver, 0), MujocoBase(plant, truth, ROBOT.driver, 0)
 
 
@@ -370,7 +369,7 @@ def test_commands_that_are_none_are_refused(command):
 
 def test_an_arm_that_is_held_has_no_joints():
     with pytest.raises(InputError, match="with_arm"):
-        _ = MujocoPlant(ContactBase.of_truth(TRUTH), ARM, with_arm=False).joints
+        _ = MujocoPlant(TRUTH, ARM, with_arm=False).joints
 
 
 def test_base_and_arm_move_together_as_in_the_twin():

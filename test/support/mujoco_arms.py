@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,7 @@ from youbot_dynamics.simulation.arm import FOLDED, STEP, ArmDriver, torque_of_cu
 from youbot_dynamics.simulation.mujoco_youbot._bodies import arm_bodies, arm_motors, text
 from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoArm
-from youbot_dynamics.simulation.truth import ArmTruth
+from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
 
 ROBOT = load_robot()
 
@@ -32,6 +33,11 @@ def fixed_arm_model(arm: ArmModel, timestep: float) -> str:
         f"<worldbody>{arm_bodies(arm, np.zeros(arm.tree.nv), True, {})}</worldbody>"
         f"<actuator>{arm_motors(arm)}</actuator></mujoco>"
     )
+
+
+def with_rollers(truth: BaseTruth, rollers: int) -> BaseTruth:
+    """Same base with so many rollers a wheel."""
+    return dataclasses.replace(truth, rollers=float(rollers))
 
 
 def mujoco_arm(truth: ArmTruth, position=FOLDED, *, steps: int = 1, seed: int = 0) -> ArmDriver:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from mujoco_arms import with_rollers
 
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -14,7 +15,7 @@ from youbot_dynamics.kinematics.roller_phase import RollingWheels, mean_factor
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
-from youbot_dynamics.simulation.mujoco_youbot._model import ContactBase
+from youbot_dynamics.simulation.mujoco_youbot._model import rollers_of
 from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
@@ -120,12 +121,12 @@ def twin_drive(
 def mujoco_drive(program: str, seed: int, *, rollers: int = 6, repeats: int = 1, seconds: float = 20.0) -> RollerDrive:
     """Drive of a program in MuJoCo, rollers of 41 spheres, geometry as the sheets have it."""
     truth = dataclasses.replace(twin_truth(seed, rollers), lag=load_truth(0).lag)
-    contact = ContactBase.of_truth(truth, rollers)
-    plant = MujocoPlant(contact, ROBOT.arm.model(), with_arm=False, speed_lag=truth.speed_lag)
+    truth = with_rollers(truth, rollers)
+    plant = MujocoPlant(truth, ROBOT.arm.model(), with_arm=False)
     geometry = ROBOT.base.geometry
     even = MecanumBase.rectangular(
         geometry.wheel_radius, geometry.half_length, geometry.half_width, mean_factor(rollers)
     )
-    depth = geometry.wheel_radius - contact.rollers.radius(geometry.wheel_radius, np.pi / 4)
-    wheels = RollingWheels(even, rollers, depth, contact.roller_phases)
+    depth = geometry.wheel_radius - rollers_of(truth).radius(geometry.wheel_radius, np.pi / 4)
+    wheels = RollingWheels(even, rollers, depth, 2.0 * np.pi / rollers * np.array(truth.roller_phase))
     return run(MujocoBase(plant, truth, ROBOT.driver, seed), wheels, twists_of(program, repeats, seconds=seconds))

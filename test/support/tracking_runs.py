@@ -24,7 +24,6 @@ from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.gyro import Gyro
-from youbot_dynamics.simulation.mujoco_youbot._model import ContactBase
 from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
 from youbot_dynamics.simulation.plant import BaseOnly
@@ -40,7 +39,7 @@ class ContactBaseOnly(BaseOnly):
     """The base of a truth in MuJoCo, its arm held."""
 
     def __init__(self, truth: BaseTruth, seed: int) -> None:
-        plant = MujocoPlant(ContactBase.of_truth(truth), ROBOT.arm.model(), with_arm=False, speed_lag=truth.speed_lag)
+        plant = MujocoPlant(truth, ROBOT.arm.model(), with_arm=False)
         self.base = MujocoBase(plant, truth, ROBOT.driver, seed)
 
 

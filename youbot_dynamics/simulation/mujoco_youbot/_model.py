@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number, read_only
+from youbot_dynamics.arrays import Vector, array, number
 from youbot_dynamics.dynamics.arm import ROOT_LINK, ArmModel
 from youbot_dynamics.dynamics.tree import Link, read_urdf
-from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.simulation.arm import STEP
 from youbot_dynamics.simulation.base import WheelLoop, loop_of
-from youbot_dynamics.simulation.mujoco_youbot._bodies import (
-    Rollers,
-    arm_at,
-    arm_bodies,
-    arm_motors,
-    inertial,
-    placed,
-    shapes_of,
-    wheel,
-)
-
-if TYPE_CHECKING:
-    from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.simulation.mujoco_youbot import _bodies as bodies
+from youbot_dynamics.simulation.mujoco_youbot._bodies import Rollers, inertial, placed
+from youbot_dynamics.simulation.truth import BaseTruth
 
 BASE = "base_link"
 TIMESTEP = STEP  # [s] the cycle of the motor controllers
@@ -47,82 +36,25 @@ _SCENERY = (
     "</asset>"
 )
 
+_POSITIVE = ("half_length", "half_width", "mass", "yaw_inertia", "wheel_inertia", "lag", "floor_friction")
+_NOT_NEGATIVE = ("wheel_coulomb", "viscous_x", "viscous_y")
 
-@dataclass(frozen=True, eq=False)
-class ContactBase:
-    """The base as it is, on a floor.
 
-    Raises:
-        ModelError: a constant no robot has.
-    """
+def rollers_of(truth: BaseTruth) -> Rollers:
+    """Rollers of a base's wheels: those of the truth, six where its wheels are smooth."""
+    return Rollers(round(truth.rollers) or _ROLLERS, coulomb=truth.roller_coulomb)
 
-    wheel_radii: Vector  # (4,) of FL, FR, RL, RR [m]; their axles stand so high that all four touch the floor
-    half_length: float  # wheel axes to centre along x [m]
-    half_width: float  # wheel centres to centre line [m]
-    mass: float  # of the whole robot, arm included [kg]
-    yaw_inertia: float  # of the whole robot about the vertical through its centre of mass, arm folded [kg m2]
-    wheel_inertia: float  # of a wheel with its reflected rotor about the axle [kg m2]
-    wheel_coulomb: float  # friction of a wheel F1 [N m]
-    viscous_x: float  # friction forward xi_L [N s/m]
-    viscous_y: float  # friction sideways xi_T [N s/m]
-    lag: float  # time constant of the motors' speed loops [s]
-    rollers: Rollers = field(default_factory=Rollers)  # of the wheels, with their friction
-    # (4,) angle of a roller's middle behind the bottom of each wheel, at wheel angle 0 [rad].
-    roller_phases: Vector = field(default_factory=lambda: np.zeros(4))
-    floor_friction: float = 0.8  # largest friction over normal force between roller and floor [1]
-    # (4,) true over nominal torque constants of the wheels' motors [1].
-    torque_constant_factors: Vector = field(default_factory=lambda: np.ones(4))
 
-    def __post_init__(self) -> None:
-        """Check the constants."""
-        for name in ("wheel_radii", "roller_phases", "torque_constant_factors"):
-            try:
-                four = array(name, getattr(self, name), (4,)).copy()
-            except InputError as wrong:
-                raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
-            object.__setattr__(self, name, read_only(four))
-        for name in ("wheel_radii", "torque_constant_factors"):
-            for k, value in enumerate(getattr(self, name)):
-                number(f"{name}[{k}]", float(value), above=0.0)
-        for name in ("half_length", "half_width", "mass", "yaw_inertia", "wheel_inertia", "lag", "floor_friction"):
-            number(name, getattr(self, name), above=0.0)
-        for name in ("wheel_coulomb", "viscous_x", "viscous_y"):
-            number(name, getattr(self, name), low=0.0)
-
-    @classmethod
-    def of_truth(cls, truth: BaseTruth, rollers: int | None = None) -> ContactBase:
-        """Base of a drawn truth; its lateral factor and depth of rollers come of the rollers, not of the truth.
-
-        Args:
-            truth: the base.
-            rollers: a wheel; those of the truth by default, 6 where its wheels are smooth.
-        """
-        count = rollers if rollers is not None else round(truth.rollers) or _ROLLERS
-        return cls(
-            wheel_radii=truth.wheel_radii(),
-            half_length=truth.half_length,
-            half_width=truth.half_width,
-            mass=truth.mass,
-            yaw_inertia=truth.yaw_inertia,
-            wheel_inertia=truth.wheel_inertia,
-            wheel_coulomb=truth.wheel_coulomb,
-            viscous_x=truth.viscous_x,
-            viscous_y=truth.viscous_y,
-            lag=truth.lag,
-            rollers=Rollers(count, coulomb=truth.roller_coulomb),
-            roller_phases=2.0 * np.pi / count * np.array(truth.roller_phase),
-            floor_friction=truth.floor_friction,
-            torque_constant_factors=np.array(truth.wheel_torque_constant),
-        )
-
-    def mecanum(self) -> MecanumBase:
-        """Closed form of its mean motion: the rollers' lateral factor (system 31)."""
-        plain = MecanumBase.rectangular(1.0, self.half_length, self.half_width, self.rollers.lateral_factor)
-        return MecanumBase(plain.positions, self.wheel_radii, plain.roller_angles, plain.lateral_factor)
+def mean_kinematics(truth: BaseTruth) -> MecanumBase:
+    """Closed form of the mean motion; its lateral factor comes of the rollers, not of the truth (system 31)."""
+    factor = rollers_of(truth).lateral_factor
+    return MecanumBase.rectangular(
+        truth.wheel_radius, truth.half_length, truth.half_width, factor, truth.wheel_radius_error
+    )
 
 
 def contact_model(
-    base: ContactBase,
+    truth: BaseTruth,
     arm: ArmModel,
     *,
     with_arm: bool = True,
@@ -134,37 +66,44 @@ def contact_model(
     motors take a torque.
 
     Args:
-        base: the base.
+        truth: the base; its axles stand so high that all four wheels touch the floor.
         arm: bodies, friction and motors of the arm.
         with_arm: whether the arm moves; else it is held, part of the base.
         position: (n,) of an arm that is held [rad], folded to the stops by default; mass and yaw inertia of the whole
             robot are those of the base with the arm folded.
 
     Raises:
-        ModelError: masses or inertias that leave nothing for the body of the base.
+        ModelError: a constant no robot has; masses or inertias that leave nothing for the body of the base.
     """
+    for name in _POSITIVE:
+        number(name, getattr(truth, name), above=0.0)
+    for name in _NOT_NEGATIVE:
+        number(name, getattr(truth, name), low=0.0)
+    for k, factor in enumerate(truth.wheel_torque_constant):
+        number(f"wheel_torque_constant[{k}]", factor, above=0.0)
+    rollers, radii, kinematics = rollers_of(truth), truth.wheel_radii(), mean_kinematics(truth)
+    phases = 2.0 * np.pi / rollers.count * array("roller_phase", truth.roller_phase, (4,))
     file = urdf_path("youbot.urdf")
     links = {link.name: link for link in read_urdf(file)}
     root, shoulder = links[BASE], links[ROOT_LINK]
-    wheels = _wheels(base, links)
+    wheels = _wheels(truth, links)
     folded = np.zeros(arm.tree.nv)
-    mass, inertia = _rest_of_base(base, root, [*wheels, shoulder], arm_at(arm, folded), shoulder)
+    mass, inertia = _rest_of_base(truth, root, [*wheels, shoulder], bodies.arm_at(arm, folded), shoulder)
     seen = [link for name, link in links.items() if name not in _WHEELS]
-    shapes = shapes_of(file, seen, [BASE, ROOT_LINK, *arm.tree.names])
-    kinematics = base.mecanum()
+    shapes = bodies.shapes_of(file, seen, [BASE, ROOT_LINK, *arm.tree.names])
     turning = "".join(
-        wheel(
+        bodies.wheel(
             link,
-            float(base.wheel_radii[k]),
+            float(radii[k]),
             float(kinematics.roller_angles[k]),
-            base.rollers,
-            base.wheel_inertia - float(link.axis @ link.inertia @ link.axis),
-            base.wheel_coulomb,
-            float(base.roller_phases[k]),
+            rollers,
+            truth.wheel_inertia - float(link.axis @ link.inertia @ link.axis),
+            truth.wheel_coulomb,
+            float(phases[k]),
         )
         for k, link in enumerate(wheels)
     )
-    height = float(base.wheel_radii[0]) - float(wheels[0].placement[2, 3])
+    height = float(radii[0]) - float(wheels[0].placement[2, 3])
     return (
         '<mujoco model="youbot">'
         '<compiler angle="radian" autolimits="true"/>'
@@ -178,51 +117,51 @@ def contact_model(
         "<worldbody>"
         '<light pos="1.5 -1 3" dir="-0.4 0.3 -1" diffuse="0.7 0.7 0.7" ambient="0.35 0.35 0.35"/>'
         f'<geom name="floor" type="plane" size="0 0 1" conaffinity="1" material="floor" priority="1" {_FLOOR}'
-        f' friction="{base.floor_friction!r}"/>'
+        f' friction="{truth.floor_friction!r}"/>'
         f'<body name="{BASE}" pos="0 0 {height!r}"><freejoint name="{BASE}"/><site name="{BASE}"/>'
         f"{inertial(mass, root.centre_of_mass, inertia)}{shapes[BASE]}{turning}"
         f'<body name="{ROOT_LINK}" {placed(shoulder.placement)}>'
         f"{inertial(shoulder.mass, shoulder.centre_of_mass, shoulder.inertia)}{shapes[ROOT_LINK]}"
-        f"{arm_bodies(arm, folded if position is None else position, with_arm, shapes)}</body></body>"
+        f"{bodies.arm_bodies(arm, folded if position is None else position, with_arm, shapes)}</body></body>"
         "</worldbody>"
-        f"<actuator>{_wheel_motors(wheels)}{_drag(base)}{arm_motors(arm) if with_arm else ''}</actuator>"
+        f"<actuator>{_wheel_motors(wheels)}{_drag(truth)}{bodies.arm_motors(arm) if with_arm else ''}</actuator>"
         "</mujoco>"
     )
 
 
-def speed_loops(base: ContactBase) -> WheelLoop:
+def speed_loops(truth: BaseTruth) -> WheelLoop:
     """Speed loops of the wheels' motors, of the twin's bandwidth and inertia.
 
     Besides a motion of the base, where the twin's wheels are stiff to each other, a loop has the inertia of its wheel.
     """
-    mecanum = base.mecanum()
-    spread = mecanum.forward_matrix
-    body = spread.T @ np.diag([base.mass, base.mass, base.yaw_inertia]) @ spread
-    return loop_of(body + base.wheel_inertia * np.eye(4), base.lag, base.torque_constant_factors)
+    spread = mean_kinematics(truth).forward_matrix
+    body = spread.T @ np.diag([truth.mass, truth.mass, truth.yaw_inertia]) @ spread
+    return loop_of(body + truth.wheel_inertia * np.eye(4), truth.lag, truth.wheel_torque_constant)
 
 
 def _wheel_motors(wheels: Sequence[Link]) -> str:
     return "".join(f'<general name="{link.joint}" joint="{link.joint}" group="{WHEEL_GROUP}"/>' for link in wheels)
 
 
-def _drag(base: ContactBase) -> str:
+def _drag(truth: BaseTruth) -> str:
     """Viscous friction of the base, a quarter of it at each wheel."""
-    turn = base.viscous_y * base.half_length**2 + base.viscous_x * base.half_width**2
+    turn = truth.viscous_y * truth.half_length**2 + truth.viscous_x * truth.half_width**2
     return "".join(
         f'<general name="drag_{axis}" site="{BASE}" gear="{gear}" gainprm="0" biastype="affine"'
         f' biasprm="0 0 {-viscous!r}"/>'
         for axis, gear, viscous in (
-            ("x", "1 0 0 0 0 0", base.viscous_x),
-            ("y", "0 1 0 0 0 0", base.viscous_y),
+            ("x", "1 0 0 0 0 0", truth.viscous_x),
+            ("y", "0 1 0 0 0 0", truth.viscous_y),
             ("yaw", "0 0 0 0 0 1", turn),
         )
     )
 
 
-def _wheels(base: ContactBase, links: dict[str, Link]) -> list[Link]:
+def _wheels(truth: BaseTruth, links: dict[str, Link]) -> list[Link]:
     """The wheels of the URDF, FL, FR, RL, RR, at the places of the base, their lowest points in one plane."""
-    wheels, largest = [], float(np.max(base.wheel_radii))
-    for name, (x, y), radius in zip(_WHEELS, base.mecanum().positions, base.wheel_radii, strict=True):
+    radii = truth.wheel_radii()
+    wheels, largest = [], float(np.max(radii))
+    for name, (x, y), radius in zip(_WHEELS, mean_kinematics(truth).positions, radii, strict=True):
         place = links[name].placement.copy()
         place[:3, 3] = x, y, place[2, 3] + radius - largest
         wheels.append(replace(links[name], placement=place))
@@ -230,9 +169,9 @@ def _wheels(base: ContactBase, links: dict[str, Link]) -> list[Link]:
 
 
 def _rest_of_base(
-    base: ContactBase, root: Link, carried: Sequence[Link], arm: tuple[float, Vector, Vector], shoulder: Link
+    truth: BaseTruth, root: Link, carried: Sequence[Link], arm: tuple[float, Vector, Vector], shoulder: Link
 ) -> tuple[float, Vector]:
-    """Mass and inertia (3, 3) that the body of the base must have for the whole robot to have those of `base`.
+    """Mass and inertia (3, 3) that the body of the base must have for the whole robot to have those of `truth`.
 
     Its inertia grows with its mass; then its extent in the plane is stretched until the yaw inertia fits, which
     leaves an inertia that a body can have.
@@ -244,20 +183,20 @@ def _rest_of_base(
         for link in carried
     ]
     parts.append((arm_mass, turn, shoulder.placement[:3, 3], arm_centre, arm_inertia))
-    mass = base.mass - sum(part[0] for part in parts)
+    mass = truth.mass - sum(part[0] for part in parts)
     if mass <= 0.0:
         raise ModelError(
-            "mass of the robot", got=f"{base.mass:g} kg", expected=f"more than its parts, {base.mass - mass:g}"
+            "mass of the robot", got=f"{truth.mass:g} kg", expected=f"more than its parts, {truth.mass - mass:g}"
         )
     masses = np.array([mass, *(part[0] for part in parts)])
     centres = np.array([root.centre_of_mass, *(r @ c + p for _, r, p, c, _ in parts)])
-    off = centres - masses @ centres / base.mass
+    off = centres - masses @ centres / truth.mass
     around = float(masses @ np.sum(off[:, :2] ** 2, axis=1))
     around += sum(float((r @ inertia @ r.T)[2, 2]) for _, r, _, _, inertia in parts)
-    left = base.yaw_inertia - around
+    left = truth.yaw_inertia - around
     if left <= 0.0:
         raise ModelError(
-            "yaw inertia of the robot", got=f"{base.yaw_inertia:g} kg m2", expected=f"more than its parts, {around:g}"
+            "yaw inertia of the robot", got=f"{truth.yaw_inertia:g} kg m2", expected=f"more than its parts, {around:g}"
         )
     scaled = root.inertia * (mass / root.mass)
     # Second moments int x x' dm, from which an inertia is trace E - moments.

@@ -19,11 +19,11 @@ from youbot_dynamics.simulation.base import drive_wheels
 from youbot_dynamics.simulation.mujoco_youbot._model import (
     TIMESTEP,
     WHEEL_GROUP,
-    ContactBase,
     contact_model,
     speed_loops,
 )
 from youbot_dynamics.simulation.mujoco_youbot._view import engine
+from youbot_dynamics.simulation.truth import BaseTruth
 
 _AMBIENT = 4  # place of the ambient temperature among the parameters of MuJoCo's motor
 _TOGETHER = 50  # cycles after which the housings are followed up: a two-thousandth of their time constants
@@ -153,12 +153,11 @@ class MujocoPlant:
     """Base and arm on a floor, at rest at the origin.
 
     Args:
-        base: the base.
+        truth: the base.
         arm: bodies, friction and motors of the arm.
         with_arm: whether the arm moves; else it is held as it lies, part of the base.
         position: (n,) of the arm at the start [rad], folded to the stops by default.
-        speed_lag: time constant of the wheels' speeds that the driver is told [s].
-        arm_speed_lag: that of the arm's.
+        arm_speed_lag: time constant of the arm's speeds that the driver is told [s].
 
     Attributes:
         model: MuJoCo's `MjModel`.
@@ -171,17 +170,16 @@ class MujocoPlant:
 
     def __init__(
         self,
-        base: ContactBase,
+        truth: BaseTruth,
         arm: ArmModel,
         *,
         with_arm: bool = True,
         position: ArrayLike | None = None,
-        speed_lag: float = 0.0,
         arm_speed_lag: float = 0.0,
     ) -> None:
         self._engine = engine()
         at = np.zeros(arm.tree.nv) if position is None else position
-        text = contact_model(base, arm, with_arm=with_arm, position=at)
+        text = contact_model(truth, arm, with_arm=with_arm, position=at)
         self.model = self._engine.MjModel.from_xml_string(text)
         self.data = self._engine.MjData(self.model)
         self._joints: ArmJoints | None = None
@@ -192,8 +190,8 @@ class MujocoPlant:
         self._angles = np.array([joint.qposadr[0] for joint in joints])
         self._speeds = np.array([joint.dofadr[0] for joint in joints])
         self._motors = np.array([self.model.actuator(name).id for name in _WHEELS])
-        self._told_share = told_share(speed_lag)
-        self._loops = speed_loops(base)
+        self._told_share = told_share(truth.speed_lag)
+        self._loops = speed_loops(truth)
         self._reference, self._lagging, self._torques = np.zeros(4), np.zeros(4), np.zeros(4)
         self._told = np.zeros(4)
         self._asked, self._cycles = np.zeros((1, 4)), 0

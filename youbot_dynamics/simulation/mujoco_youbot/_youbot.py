@@ -12,7 +12,7 @@ from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.robot import Driver, Robot
 from youbot_dynamics.simulation.arm import FOLDED, ArmDriver, Order, reachable
 from youbot_dynamics.simulation.base import DelayLine, SimulatedBase, counted_wheel_speeds
-from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP, ContactBase
+from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP
 from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints, MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._view import open_window, picture
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
@@ -91,14 +91,8 @@ class MujocoYoubot:
     Base and arm are one mechanism: the arm that swings pushes the base, the base that brakes throws the arm. Time runs
     in whole cycles of 1 ms. Who needs no arm takes `MujocoBase` alone.
 
-    Args:
-        base_truth: the base as it is.
-        arm_truth: the arm as it is.
-        robot: as its sheets describe it.
-        seed: of the noise; equal seeds and calls give equal bits.
-        start: simulated time at rest at the origin [s].
+    Args, besides those of `youbot.Youbot`:
         position: (5,) of the arm at the start [rad], folded by default.
-        contact: the base on its floor; made of the truth by default.
 
     Attributes:
         base: the base behind its driver.
@@ -120,17 +114,10 @@ class MujocoYoubot:
         start: float = 0.0,
         *,
         position: ArrayLike | None = None,
-        contact: ContactBase | None = None,
     ) -> None:
         model = arm_truth.model(robot)
         at = reachable("position", FOLDED if position is None else position, model)
-        self.plant = MujocoPlant(
-            ContactBase.of_truth(base_truth) if contact is None else contact,
-            model,
-            position=at,
-            speed_lag=base_truth.speed_lag,
-            arm_speed_lag=arm_truth.speed_lag,
-        )
+        self.plant = MujocoPlant(base_truth, model, position=at, arm_speed_lag=arm_truth.speed_lag)
         self.base = MujocoBase(self.plant, base_truth, robot.driver, seed, start)
         self.arm = MujocoArm(self.plant.joints, arm_truth, robot, model, seed, start)
         self._window: Any = None
