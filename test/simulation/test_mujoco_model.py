@@ -18,7 +18,7 @@ from youbot_dynamics.dynamics.thermal_motor import GearedMotor
 from youbot_dynamics.errors import ModelError, ResourceError
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.mujoco_youbot import engine
-from youbot_dynamics.simulation.mujoco_youbot._bodies import Rollers, arm_motors
+from youbot_dynamics.simulation.mujoco_youbot._bodies import arm_motors
 from youbot_dynamics.simulation.mujoco_youbot._model import contact_model
 from youbot_dynamics.simulation.truth import BaseTruth, load_arm_truth, load_truth
 
@@ -168,10 +168,8 @@ def test_a_robot_lighter_than_its_parts_is_refused(change, words):
 
 
 def test_rollers_that_make_no_wheel_are_refused():
-    with pytest.raises(ModelError, match="at least 4"):
-        Rollers(3)
-    with pytest.raises(ModelError, match="odd"):
-        Rollers(6, spheres=20)
+    with pytest.raises(ModelError, match="from 4 on"):
+        with_rollers(TRUTH, 3)
     with pytest.raises(ModelError, match="less than the wheel"):
         contact_model(dataclasses.replace(TRUTH, wheel_radius=0.15), ARM)
 

@@ -168,18 +168,19 @@ def _joint(k: int, name: str, replay: ArmReplay, robot: Robot) -> list[_Figure]:
     ]
     off = Line(ESTIMATED, time[sound], innovation, time[sound], np.zeros(len(expected)), expected)
     label = f"{name}: position over time, and its innovation within two deviations"
-    figures = [_Figure(_position_plot(positions, off, label=label, key=f"q{k}"))]
+    panels = {"position [rad]": positions, "innovation [mrad]": [off]}
+    figures = [_Figure(_lines_plot(panels, label=label, key=f"q{k}"))]
 
     told = _told(k, replay, log.velocity, track.taken & np.isfinite(track.position[:, k]))
     speeds = [*([told] if len(told.time) else []), _banded(k, replay, track.speed, deviations.speed)]
-    figures.append(_Figure(_lines_plot(speeds, "speed [rad/s]", label=f"{name}: speed over time", key=f"v{k}")))
+    figures.append(_Figure(_lines_plot({"speed [rad/s]": speeds}, label=f"{name}: speed over time", key=f"v{k}")))
 
     frictions = [
         _banded(k, replay, track.friction_torque, deviations.friction),
         _banded(k, replay, replay.bristle_torque, deviations.bristle, _PART),
     ]
     label = f"{name}: friction torque, and the bristles' part of it, over time"
-    figures.append(_Figure(_lines_plot(frictions, "friction [N m]", label=label, key=f"f{k}")))
+    figures.append(_Figure(_lines_plot({"friction [N m]": frictions}, label=label, key=f"f{k}")))
     return [*figures, _warmth(k, name, replay, robot), *_innovations(k, name, replay)]
 
 
@@ -195,7 +196,7 @@ def _warmth(k: int, name: str, replay: ArmReplay, robot: Robot) -> _Figure:
     if np.max(winding + 2.0 * heat.winding_deviation[:, k]) > limit - _NEAR_LIMIT:
         lines.append(Line(_LIMIT, time[[0, -1]], np.full(2, limit)))
     label = f"{name}: temperatures of winding and housing over time"
-    plot = _lines_plot(lines, "winding and housing [degC]", label=label, key=f"t{k}")
+    plot = _lines_plot({"winding and housing [degC]": lines}, label=label, key=f"t{k}")
     return _Figure(plot, f"The winding may have {limit:.0f} degC.")
 
 
@@ -274,24 +275,15 @@ def consistency(time: Vector, squares: Vector, readings: Vector) -> Consistency:
 # Plots: `<svg>` elements; `label` and `key` as in `_plots`.
 
 
-def _lines_plot(lines: Sequence[Line], quantity: str, *, label: str, key: str) -> Markup:
+def _lines_plot(panels: Mapping[str, Sequence[Line]], *, label: str, key: str) -> Markup:
+    """Lines over time of one quantity, or of two above each other, by their names."""
     with plain_style():
-        figure = empty_figure(_HEIGHT)
-        axes = figure.subplots()
-        _draw(axes, lines)
-        name_axes(axes, quantity, "time [s]")
-        return svg(figure, label, key)
-
-
-def _position_plot(lines: Sequence[Line], innovation: Line, *, label: str, key: str) -> Markup:
-    """Position above, innovation within its 2-sigma band below."""
-    with plain_style():
-        figure = empty_figure(_TWO_HIGH)
-        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1.0))
-        _draw(upper, lines)
-        name_axes(upper, "position [rad]")
-        _draw(lower, [innovation])
-        name_axes(lower, "innovation [mrad]", "time [s]")
+        figure = empty_figure(_HEIGHT if len(panels) == 1 else _TWO_HIGH)
+        rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=(1.5, 1.0)[: len(panels)])
+        for axes, (quantity, lines) in zip(rows[:, 0], panels.items(), strict=True):
+            _draw(axes, lines)
+            name_axes(axes, quantity)
+        axes.set_xlabel("time [s]")
         return svg(figure, label, key)
 
 

@@ -178,15 +178,9 @@ def _value(kind: FaultKind, option: Parameter, text: str | None, driver: Driver)
             got = "nothing" if text is None else f"'{text}'"
             raise ParameterError(thing, got=got, remedy=_nearest(text or "", joints, "joints"))
         return text
-    value: float | str
-    if text is None:
-        value = option.default  # type: ignore[assignment]
-    elif isinstance(option.default, str):
-        value = text
-    else:
-        value = _number(thing, text)
+    given = option.default if text is None else text if isinstance(option.default, str) else _number(thing, text)
     try:
-        return option.check(value)  # type: ignore[return-value]
+        return option.check(given)  # type: ignore[return-value]
     except ParameterError as problem:
         raise ParameterError(thing, got=problem.got, expected=problem.expected) from None
 

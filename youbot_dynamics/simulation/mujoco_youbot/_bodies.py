@@ -1,4 +1,4 @@
-"""What is seen of the robot: the visual primitives of its URDF as MJCF, without contact and mass."""
+"""Parts of the robot as MJCF: wheels of free rollers, the arm and its motors, and what is seen of the URDF."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from youbot_dynamics.kinematics.rotations import rpy_to_matrix
 _CLEARANCE = 0.05
 # and of rubber around a sleeve.
 _DENSITY = 1200.0  # [kg/m3]
+_SPHERES = 41  # a roller; odd, so that one stands in its middle
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,10 @@ class Rollers:
     axis it is R - |distance of that point from the axle| thick, so that it touches the cylinder of radius R there and
     the wheel rolls on a circle at every angle. Spheres with their middles on the axis do that exactly; in between
     them the wheel is lower by (R - r) (1 - cos(pi / (n (spheres - 1)))): 3 um for 6 rollers of 41 spheres.
-
-    Raises:
-        ModelError: fewer than 4 rollers, whose barrels would end in a point, or spheres even or fewer than 3.
     """
 
-    count: int = 6  # n, rollers a wheel
-    spheres: int = 41  # a roller, odd, so that one stands in its middle
-    coulomb: float = 0.0  # friction of a roller over its radius, F2 / r [N]
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no wheel."""
-        if self.count < 4:
-            raise ModelError("rollers a wheel", got=str(self.count), expected="at least 4")
-        if self.spheres < 3 or self.spheres % 2 == 0:
-            raise ModelError("spheres a roller", got=str(self.spheres), expected="an odd number of at least 3")
+    count: int  # n, rollers a wheel, 4 at least, as `BaseTruth` wants it
+    coulomb: float  # friction of a roller over its radius, F2 / r [N]
 
     @property
     def lateral_factor(self) -> float:
@@ -62,7 +52,7 @@ class Rollers:
         """Places (k,) of the spheres along the roller's axis and their radii (k,) [m]."""
         depth = wheel_radius - self.radius(wheel_radius, angle)
         reach = depth * tan(pi / self.count) / cos(angle)
-        places = np.linspace(-reach, reach, self.spheres)
+        places = np.linspace(-reach, reach, _SPHERES)
         return places, wheel_radius - np.hypot(depth, places * cos(angle))
 
 

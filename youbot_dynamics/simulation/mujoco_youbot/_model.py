@@ -42,7 +42,7 @@ _NOT_NEGATIVE = ("wheel_coulomb", "viscous_x", "viscous_y")
 
 def rollers_of(truth: BaseTruth) -> Rollers:
     """Rollers of a base's wheels: those of the truth, six where its wheels are smooth."""
-    return Rollers(round(truth.rollers) or _ROLLERS, coulomb=truth.roller_coulomb)
+    return Rollers(round(truth.rollers) or _ROLLERS, truth.roller_coulomb)
 
 
 def mean_kinematics(truth: BaseTruth) -> MecanumBase:
