@@ -15,20 +15,8 @@ from markupsafe import Markup
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.finding import FitCurve
 from youbot_dynamics.identification.least_squares import Whiteness
-from youbot_dynamics.report._drawing import (
-    COMMANDED,
-    MEASURED,
-    MODELLED,
-    LineStyle,
-    colour,
-    drawn,
-    empty_figure,
-    name_axes,
-    plain_style,
-    svg,
-    thin,
-    thinned,
-)
+from youbot_dynamics.report import _drawing as drawing
+from youbot_dynamics.report._drawing import COMMANDED, MEASURED, MODELLED, LineStyle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,23 +30,23 @@ _NARROWEST_PATH = 0.02  # [m] half a path plot shows at least this, or a turn on
 
 def whole_plot(curve: FitCurve, *, label: str, key: str, most: int) -> Markup:
     """The whole run of two samples or more, with the residual, measured - modelled, below."""
-    with plain_style():
-        figure = empty_figure(_WHOLE_HEIGHT)
+    with drawing.plain_style():
+        figure = drawing.empty_figure(_WHOLE_HEIGHT)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 1.0))
         _draw_fit(upper, curve, slice(None), most, "")
-        lower.axhline(0.0, color=colour("axis"), linewidth=0.6)
-        residual = thinned(most, curve.time - curve.time[0], curve.measured - curve.modelled)
-        lower.plot(*residual, color=colour("blue"), linewidth=0.9)
-        name_axes(lower, f"residual [{curve.unit}]", "time [s]")
-        return svg(figure, label, key)
+        lower.axhline(0.0, color=drawing.colour("axis"), linewidth=0.6)
+        residual = drawing.thinned(most, curve.time - curve.time[0], curve.measured - curve.modelled)
+        lower.plot(*residual, color=drawing.colour("blue"), linewidth=0.9)
+        drawing.name_axes(lower, f"residual [{curve.unit}]", "time [s]")
+        return drawing.svg(figure, label, key)
 
 
 def detail_plot(curve: FitCurve, *, label: str, key: str, most: int) -> Markup:
     """A detail of the run, where it changes most."""
-    with plain_style():
-        figure = empty_figure(_DETAIL_HEIGHT)
+    with drawing.plain_style():
+        figure = drawing.empty_figure(_DETAIL_HEIGHT)
         _draw_fit(figure.subplots(), curve, detail(curve), most, "time [s]")
-        return svg(figure, label, key)
+        return drawing.svg(figure, label, key)
 
 
 def has_detail(curve: FitCurve) -> bool:
@@ -87,13 +75,13 @@ def _draw_fit(axes: Axes, curve: FitCurve, part: slice, most: int, rightward: st
     """Band, command, model and measurement of some samples."""
     time, modelled = curve.time[part] - curve.time[0], curve.modelled[part]
     if curve.band is not None:
-        at, middle, half = thinned(most, time, modelled, curve.band[part])
-        tint = colour(MODELLED.colour)
+        at, middle, half = drawing.thinned(most, time, modelled, curve.band[part])
+        tint = drawing.colour(MODELLED.colour)
         axes.fill_between(at, middle - half, middle + half, color=tint, alpha=0.25, linewidth=0.0, zorder=2.7)
     for values, style in ((curve.reference, COMMANDED), (curve.modelled, MODELLED), (curve.measured, MEASURED)):
         if values is not None:
-            axes.plot(*thinned(most, time, values[part]), **drawn(style))
-    name_axes(axes, f"{curve.quantity} [{curve.unit}]", rightward)
+            axes.plot(*drawing.thinned(most, time, values[part]), **drawing.drawn(style))
+    drawing.name_axes(axes, f"{curve.quantity} [{curve.unit}]", rightward)
 
 
 def autocorrelation_plot(test: Whiteness, *, label: str, key: str, low: bool = False) -> Markup:
@@ -105,20 +93,20 @@ def autocorrelation_plot(test: Whiteness, *, label: str, key: str, low: bool = F
         key: see the module.
         low: to fit below a detail.
     """
-    with plain_style():
-        figure = empty_figure(_WHOLE_HEIGHT - _DETAIL_HEIGHT if low else _DETAIL_HEIGHT)
+    with drawing.plain_style():
+        figure = drawing.empty_figure(_WHOLE_HEIGHT - _DETAIL_HEIGHT if low else _DETAIL_HEIGHT)
         axes = figure.subplots()
-        axes.bar(range(1, 1 + len(test.correlations)), test.correlations, width=0.5, color=colour("blue"))
-        axes.axhline(0.0, color=colour("axis"), linewidth=0.6)
+        axes.bar(range(1, 1 + len(test.correlations)), test.correlations, width=0.5, color=drawing.colour("blue"))
+        axes.axhline(0.0, color=drawing.colour("axis"), linewidth=0.6)
         bound = white_bound(test)
         for side in (-bound, bound):
-            axes.axhline(side, color=colour("ink"), linewidth=0.8, dashes=(3.0, 2.0))
+            axes.axhline(side, color=drawing.colour("ink"), linewidth=0.8, dashes=(3.0, 2.0))
         top = min(1.05, max(2.0 * bound, 1.2 * float(np.max(np.abs(test.correlations)))))
         axes.set_ylim(-top, top)
         axes.set_xlim(0.0, 1.0 + len(test.correlations))
         axes.locator_params("x", integer=True)
-        name_axes(axes, "autocorrelation of the residual", f"lag in steps of {test.step:.3g} s")
-        return svg(figure, label, key)
+        drawing.name_axes(axes, "autocorrelation of the residual", f"lag in steps of {test.step:.3g} s")
+        return drawing.svg(figure, label, key)
 
 
 def white_bound(test: Whiteness) -> float:
@@ -128,32 +116,32 @@ def white_bound(test: Whiteness) -> float:
 
 def path_plot(lines: Lines, *, label: str, key: str, most: int) -> Markup:
     """Poses (n, 3) over the ground, x to the right and y up, both in the same scale; a dot where the last starts."""
-    with plain_style():
-        figure = empty_figure(_PATH_HEIGHT)
+    with drawing.plain_style():
+        figure = drawing.empty_figure(_PATH_HEIGHT)
         axes = figure.subplots()
         for style, poses in lines:
             keep = np.unique(np.linspace(0, len(poses) - 1, min(len(poses), most)).astype(int))
-            axes.plot(poses[keep, 0], poses[keep, 1], **drawn(style))
+            axes.plot(poses[keep, 0], poses[keep, 1], **drawing.drawn(style))
         start = lines[-1][1][0]
-        axes.plot(start[:1], start[1:2], "o", color=colour("ink"), markersize=4.5, zorder=9.0)
+        axes.plot(start[:1], start[1:2], "o", color=drawing.colour("ink"), markersize=4.5, zorder=9.0)
         shown = np.vstack([poses[:, :2] for _, poses in lines])
         middle = (np.nanmin(shown, axis=0) + np.nanmax(shown, axis=0)) / 2.0
         axes.update_datalim([middle - _NARROWEST_PATH, middle + _NARROWEST_PATH])
         axes.set_aspect("equal", adjustable="datalim")
         axes.locator_params(nbins=7)
-        name_axes(axes, "y [m]", "x [m]")
-        return svg(figure, label, key)
+        drawing.name_axes(axes, "y [m]", "x [m]")
+        return drawing.svg(figure, label, key)
 
 
 def error_plot(time: Vector, lines: Lines, *, label: str, key: str, most: int) -> Markup:
     """Errors (n, 3) of X, Y and psi at times (n,) [s], one above the other."""
-    with plain_style():
-        figure = empty_figure(_PATH_HEIGHT)
+    with drawing.plain_style():
+        figure = drawing.empty_figure(_PATH_HEIGHT)
         panels = figure.subplots(3, 1, sharex=True)
         for axis, (axes, name) in enumerate(zip(panels, ("X [m]", "Y [m]", "\u03c8 [rad]"), strict=True)):
-            axes.axhline(0.0, color=colour("axis"), linewidth=0.6)
+            axes.axhline(0.0, color=drawing.colour("axis"), linewidth=0.6)
             for style, errors in lines:
-                keep = thin(errors[:, axis], most)
-                axes.plot(time[keep], errors[keep, axis], **drawn(style))
-            name_axes(axes, name, "time [s]" if axes is panels[-1] else "")
-        return svg(figure, label, key)
+                keep = drawing.thin(errors[:, axis], most)
+                axes.plot(time[keep], errors[keep, axis], **drawing.drawn(style))
+            drawing.name_axes(axes, name, "time [s]" if axes is panels[-1] else "")
+        return drawing.svg(figure, label, key)

@@ -14,16 +14,8 @@ from scipy.special import gammaincinv
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.estimation.replay import ArmReplay, JointSummary, sound_innovations
 from youbot_dynamics.identification.least_squares import whiteness
-from youbot_dynamics.report._drawing import (
-    LineStyle,
-    colour,
-    drawn,
-    empty_figure,
-    name_axes,
-    plain_style,
-    svg,
-    thinned,
-)
+from youbot_dynamics.report import _drawing as drawing
+from youbot_dynamics.report._drawing import LineStyle
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot
 from youbot_dynamics.report._words import number
@@ -277,41 +269,43 @@ def consistency(time: Vector, squares: Vector, readings: Vector) -> Consistency:
 
 def _lines_plot(panels: Mapping[str, Sequence[Line]], *, label: str, key: str) -> Markup:
     """Lines over time of one quantity, or of two above each other, by their names."""
-    with plain_style():
-        figure = empty_figure(_HEIGHT if len(panels) == 1 else _TWO_HIGH)
+    with drawing.plain_style():
+        figure = drawing.empty_figure(_HEIGHT if len(panels) == 1 else _TWO_HIGH)
         rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=(1.5, 1.0)[: len(panels)])
         for axes, (quantity, lines) in zip(rows[:, 0], panels.items(), strict=True):
             _draw(axes, lines)
-            name_axes(axes, quantity)
+            drawing.name_axes(axes, quantity)
         axes.set_xlabel("time [s]")
-        return svg(figure, label, key)
+        return drawing.svg(figure, label, key)
 
 
 def _nis_plot(nis: Consistency, *, label: str, key: str) -> Markup:
     """NIS over time with its 95 % bounds."""
-    with plain_style():
-        figure = empty_figure(_HEIGHT)
+    with drawing.plain_style():
+        figure = drawing.empty_figure(_HEIGHT)
         axes = figure.subplots()
-        axes.fill_between(nis.time, nis.low, nis.high, color=colour("green"), alpha=0.25, linewidth=0.0)
-        axes.axhline(1.0, color=colour("axis"), linewidth=0.6)
-        axes.plot(nis.time, np.maximum(nis.nis, _LEAST), marker=".", markersize=3.0, **drawn(ESTIMATED))
+        axes.fill_between(nis.time, nis.low, nis.high, color=drawing.colour("green"), alpha=0.25, linewidth=0.0)
+        axes.axhline(1.0, color=drawing.colour("axis"), linewidth=0.6)
+        axes.plot(nis.time, np.maximum(nis.nis, _LEAST), marker=".", markersize=3.0, **drawing.drawn(ESTIMATED))
         axes.set_yscale("log")
         lowest, highest = float(np.min(nis.nis, initial=0.2)), float(np.max(nis.nis, initial=5.0))
         axes.set_ylim(max(_LEAST, 0.5 * lowest), 2.0 * highest)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
-        name_axes(axes, "NIS for each reading [1]", "time [s]")
-        return svg(figure, label, key)
+        drawing.name_axes(axes, "NIS for each reading [1]", "time [s]")
+        return drawing.svg(figure, label, key)
 
 
 def _draw(axes: Axes, lines: Sequence[Line]) -> None:
     for line in lines:
         if len(line.band_time):
             half = 2.0 * line.deviation
-            at, low, high = thinned(_MOST, line.band_time, line.middle - half, line.middle + half)
-            axes.fill_between(at, low, high, color=colour(line.style.colour), alpha=0.25, linewidth=0.0, zorder=2.4)
+            at, low, high = drawing.thinned(_MOST, line.band_time, line.middle - half, line.middle + half)
+            axes.fill_between(
+                at, low, high, color=drawing.colour(line.style.colour), alpha=0.25, linewidth=0.0, zorder=2.4
+            )
         if len(line.time):
-            axes.plot(*thinned(_MOST, line.time, line.values), **drawn(line.style))
+            axes.plot(*drawing.thinned(_MOST, line.time, line.values), **drawing.drawn(line.style))
     axes.set_ylim(*reach(lines))
 
 

@@ -11,17 +11,8 @@ import numpy as np
 
 from youbot_dynamics import __version__
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.recording import message_types as types
 from youbot_dynamics.recording.mcap_writer import BagWriter
-from youbot_dynamics.recording.message_types import (
-    JOINT_STATE,
-    MULTI_DOF_TRAJECTORY,
-    ODOMETRY,
-    TWIST,
-    joint_state_cdr,
-    odometry_cdr,
-    trajectory_cdr,
-    twist_cdr,
-)
 from youbot_dynamics.robot import Robot, values_of
 from youbot_dynamics.simulation.driver_reports import BASE_FRAME, ODOM_FRAME, JointReport
 from youbot_dynamics.simulation.faults import BASE
@@ -68,16 +59,16 @@ _Row = tuple[float, str, str, bytes]  # time of reception [s], topic, type, mess
 def _commands(drive: Drive, robot: Robot) -> Iterator[_Row]:
     """What our nodes sent."""
     desired, wheels = drive.desired, robot.driver.wheel_joints
-    path = trajectory_cdr(_ns(drive.start), BASE_FRAME, BASE_FRAME, desired.times, desired.poses, desired.twists)
-    yield 0.0, "/trajectory", MULTI_DOF_TRAJECTORY, path
+    path = types.trajectory_cdr(_ns(drive.start), BASE_FRAME, BASE_FRAME, desired.times, desired.poses, desired.twists)
+    yield 0.0, "/trajectory", types.MULTI_DOF_TRAJECTORY, path
     for sent in drive.sent:
-        speeds = joint_state_cdr(_ns(sent.stamp), wheels, velocity=sent.wheel_speeds)
-        yield sent.stamp, "/wheel_commands", JOINT_STATE, speeds
-        yield sent.stamp, "/driver/cmd_vel", TWIST, twist_cdr(sent.driver_twist)
+        speeds = types.joint_state_cdr(_ns(sent.stamp), wheels, velocity=sent.wheel_speeds)
+        yield sent.stamp, "/wheel_commands", types.JOINT_STATE, speeds
+        yield sent.stamp, "/driver/cmd_vel", types.TWIST, types.twist_cdr(sent.driver_twist)
     for wish in drive.wishes:
-        error = joint_state_cdr(_ns(wish.pose_stamp), _AXES, wish.state.error, wish.state.error_rate)
-        yield wish.stamp, "/trajectory_tracker/cmd_vel", TWIST, twist_cdr(wish.twist)
-        yield wish.stamp, "/trajectory_tracker/error", JOINT_STATE, error
+        error = types.joint_state_cdr(_ns(wish.pose_stamp), _AXES, wish.state.error, wish.state.error_rate)
+        yield wish.stamp, "/trajectory_tracker/cmd_vel", types.TWIST, types.twist_cdr(wish.twist)
+        yield wish.stamp, "/trajectory_tracker/error", types.JOINT_STATE, error
 
 
 def _readings(drive: Drive, robot: Robot) -> Iterator[_Row]:
@@ -88,14 +79,15 @@ def _readings(drive: Drive, robot: Robot) -> Iterator[_Row]:
         if isinstance(report, JointReport):
             if message.channel == BASE:
                 received[report.stamp] = message.received
-            yield message.received, "/driver/joint_states", JOINT_STATE, _joints(report)
-            yield message.received, "/joint_states", JOINT_STATE, _joints(_with_our_signs(report, robot))
+            yield message.received, "/driver/joint_states", types.JOINT_STATE, _joints(report)
+            yield message.received, "/joint_states", types.JOINT_STATE, _joints(_with_our_signs(report, robot))
         else:
-            yield message.received, "/driver/odom", ODOMETRY, _odometry(report.stamp, report.pose, report.twist)
+            odometry = _odometry(report.stamp, report.pose, report.twist)
+            yield message.received, "/driver/odom", types.ODOMETRY, odometry
     for state in drive.odometry:
         covariances = _six(state.covariance), _six(state.twist_covariance)
         odometry = _odometry(state.stamp, state.pose, state.twist, *covariances)
-        yield received[state.stamp], "/odom", ODOMETRY, odometry
+        yield received[state.stamp], "/odom", types.ODOMETRY, odometry
 
 
 def _truths(drive: Drive, robot: Robot) -> Iterator[_Row]:
@@ -103,15 +95,15 @@ def _truths(drive: Drive, robot: Robot) -> Iterator[_Row]:
     joints = robot.driver.arm_joints
     for k, time in enumerate(drive.reading_time.tolist()):
         stamp, arm = _ns(time), drive.arm
-        yield time, "/ground_truth", ODOMETRY, _odometry(time, drive.true_pose[k], drive.true_twist[k])
+        yield time, "/ground_truth", types.ODOMETRY, _odometry(time, drive.true_pose[k], drive.true_twist[k])
         if arm is None:
             continue
-        moving = joint_state_cdr(stamp, joints, arm.position[k], arm.speed[k], arm.torque[k])
-        yield time, "/ground_truth/arm", JOINT_STATE, moving
+        moving = types.joint_state_cdr(stamp, joints, arm.position[k], arm.speed[k], arm.torque[k])
+        yield time, "/ground_truth/arm", types.JOINT_STATE, moving
         if k % _SLOWLY == 0:
             for part, warm in (("winding", arm.winding), ("housing", arm.housing)):
-                temperatures = joint_state_cdr(stamp, joints, effort=warm[k])
-                yield time, f"/ground_truth/{part}_temperature", JOINT_STATE, temperatures
+                temperatures = types.joint_state_cdr(stamp, joints, effort=warm[k])
+                yield time, f"/ground_truth/{part}_temperature", types.JOINT_STATE, temperatures
 
 
 def _with_our_signs(report: JointReport, robot: Robot) -> JointReport:
@@ -132,11 +124,11 @@ def _with_our_signs(report: JointReport, robot: Robot) -> JointReport:
 
 
 def _joints(report: JointReport) -> bytes:
-    return joint_state_cdr(_ns(report.stamp), report.names, report.position, report.velocity, report.effort)
+    return types.joint_state_cdr(_ns(report.stamp), report.names, report.position, report.velocity, report.effort)
 
 
 def _odometry(stamp: float, pose: Vector, twist: Vector, *covariances: Vector) -> bytes:
-    return odometry_cdr(_ns(stamp), ODOM_FRAME, BASE_FRAME, pose, twist, *covariances)
+    return types.odometry_cdr(_ns(stamp), ODOM_FRAME, BASE_FRAME, pose, twist, *covariances)
 
 
 def _six(covariance: Vector) -> Vector:
