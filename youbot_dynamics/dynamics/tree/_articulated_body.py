@@ -41,17 +41,10 @@ from youbot_dynamics.dynamics.tree._spatial import (
 def add_inertia_to_parent(
     rotations: Vector, positions: Vector, i: int, local: Vector, turned: Vector, total: Vector
 ) -> None:
-    """Add to total (6, 6) the inertia local (6, 6) of frame i as its parent sees it: X* I X.
+    """Add to total (6, 6) the inertia local (6, 6), symmetric, of frame i as its parent sees it: X* I X.
 
     With blocks [[A, B], [B', C]] after the rotation: A; B - A p~; C + p~ (B - A p~) - B' p~ (A.21; system 19).
-
-    Args:
-        rotations: (n, 3, 3) frame i to its parent.
-        positions: (n, 3) origin of frame i in its parent.
-        i: body.
-        local: (6, 6) symmetric.
-        turned: (6, 6) work space.
-        total: (6, 6) of the parent, changed.
+    rotations (n, 3, 3) and positions (n, 3) place frame i in its parent; turned (6, 6) is work space.
     """
     for top in range(0, 6, 3):
         for left in range(0, 6, 3):
@@ -86,14 +79,9 @@ def add_inertia_to_parent(
 
 @compiled
 def body_inertia(masses: Any, first_moments: Any, inertias: Any, i: int, out: Any) -> None:
-    """Write the spatial inertia (6, 6) of body i: [[m E, -h~], [h~, I]] (systems 18, 20).
+    """Write the spatial inertia (6, 6) of body i to out: [[m E, -h~], [h~, I]] (systems 18, 20).
 
-    Args:
-        masses: (n,).
-        first_moments: (n, 3) mass times centre of mass.
-        inertias: (n, 3, 3) about the frame's origin.
-        i: body.
-        out: (6, 6) written.
+    masses (n,), first_moments (n, 3) h = m times centre, inertias (n, 3, 3) about the frame's origin.
     """
     for row in range(6):
         for column in range(6):
@@ -115,14 +103,9 @@ def body_inertia(masses: Any, first_moments: Any, inertias: Any, i: int, out: An
 def carried_sizes(layout: Layout, positions: Any, masses: Any, moments: Any) -> None:
     """Write how heavy and how spread out each body is with all that it carries: what rounding is measured by.
 
+    masses (n,) [kg] and moments (n,) [kg m2] are written; positions (n, 3) are those of the origins in the parent [m].
     The second moment about the body's origin, sum m |r|^2, is that of joints that stretch what they carry, so it is
     never too small at any angle: by Minkowski sqrt(sum m |p + r|^2) <= sqrt(sum m |r|^2) + |p| sqrt(m).
-
-    Args:
-        layout: the tree of n bodies.
-        positions: (n, 3) origin of the body in its parent [m].
-        masses: (n,) written [kg].
-        moments: (n,) written [kg m2].
     """
     for i in range(layout.parents.shape[0]):
         masses[i] = layout.masses[i]
@@ -287,14 +270,9 @@ def accelerate(
     space: Space,
     acceleration: Vector,
 ) -> None:
-    """Sweep out with the articulated inertias at hand: qdd = D^-1 (u - S' Delta a) joint by joint (A.20).
+    """Sweep out with the work space of `articulate`: qdd = D^-1 (u - S' Delta a) joint by joint (A.20), (nv,) written.
 
     A floating root needs no rule of its own: there S = E and a_0 = -Delta_0^-1 delta_0 (system 23).
-
-    Args:
-        layout: the tree of n bodies, nv speeds.
-        space: from `sweep_in`.
-        acceleration: (nv,) written.
     """
     rotations, positions, _, _, product, gain, pivot, rest = space
     n = layout.parents.shape[0]

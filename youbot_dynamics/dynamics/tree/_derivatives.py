@@ -30,15 +30,7 @@ from youbot_dynamics.dynamics.tree._spatial import add_force_cross, add_motion_c
 
 @compiled
 def place_in_world(layout: Layout, rotations: Any, positions: Any, turned: Any, moved: Any) -> None:
-    """Write the pose of every body in the world (system 17).
-
-    Args:
-        layout: the tree of n bodies.
-        rotations: (n, 3, 3) body to parent.
-        positions: (n, 3) in the parent.
-        turned: (n, 3, 3) written: body to world.
-        moved: (n, 3) written: in the world.
-    """
+    """Write the pose of every body in the world: turned (n, 3, 3), moved (n, 3), from the parent (system 17)."""
     for k in range(layout.order.shape[0]):
         i = layout.order[k]
         parent = layout.parents[i]
@@ -59,15 +51,8 @@ def place_in_world(layout: Layout, rotations: Any, positions: Any, turned: Any, 
 def inertias_in_world(layout: Layout, turned: Any, moved: Any, masses: Any, first_moments: Any, inertias: Any) -> None:
     """Write mass, first moment and inertia of every body about the world's origin, in the world's axes.
 
-    Huygens-Steiner from pole to pole, not the scalar of seed 002 (system 19; D-002-3).
-
-    Args:
-        layout: the tree of n bodies.
-        turned: (n, 3, 3) body to world.
-        moved: (n, 3) in the world.
-        masses: (n,) written.
-        first_moments: (n, 3) written.
-        inertias: (n, 3, 3) written.
+    Huygens-Steiner from pole to pole, not the scalar of seed 002 (system 19; D-002-3). turned (n, 3, 3) and moved
+    (n, 3) are from `place_in_world`; masses (n,), first_moments (n, 3) and inertias (n, 3, 3) are written.
     """
     for i in range(layout.parents.shape[0]):
         m = layout.masses[i]
@@ -89,16 +74,9 @@ def inertias_in_world(layout: Layout, turned: Any, moved: Any, masses: Any, firs
 
 @compiled
 def velocity_inertia(inertia: Any, v: Any, momentum: Any, unit: Any, moved: Any, column: Any, out: Any) -> None:
-    """Write B = v x* I - I v x + (I v) x~*, column by column (Singh, Russell, Wensing 2022).
+    """Write B = v x* I - I v x + (I v) x~* to out (6, 6), column by column (Singh, Russell, Wensing 2022).
 
-    Args:
-        inertia: (6, 6).
-        v: (6,) velocity.
-        momentum: (6,) I v.
-        unit: (6,) work space.
-        moved: (6,) work space.
-        column: (6,) work space.
-        out: (6, 6) written.
+    Of inertia (6, 6), velocity v (6,) and momentum (6,) I v; unit, moved and column (6,) are work space.
     """
     for c in range(6):
         for row in range(6):
@@ -160,16 +138,8 @@ def new_space(n: int, nv: int) -> Space:
 def sweep_out(layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, external: Any, space: Space) -> None:
     """Fill the work space from the root to the tips: motions, columns, and I, B, f of each body by itself.
 
-    The formulas stand at the head of this file (Singh, Russell, Wensing 2022).
-
-    Args:
-        layout: the tree of n bodies.
-        rotations: (n, 3, 3) body to parent, from `place`.
-        positions: (n, 3) in the parent.
-        v: (nv,) joint speeds.
-        a: (nv,) joint accelerations.
-        external: (n, 6) wrench on each body, in its frame.
-        space: written.
+    Of places in the parent, rotations (n, 3, 3) and positions (n, 3), joint speeds v and accelerations a (nv,), and a
+    wrench on each body in its frame, external (n, 6). The formulas stand at the head of this file.
     """
     turned, moved, velocity, acceleration = space.turned, space.moved, space.velocity, space.acceleration
     columns, rates, seconds, sweeps, force = space.columns, space.rates, space.seconds, space.sweeps, space.force
@@ -230,15 +200,8 @@ def sweep_out(layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, ex
 def sweep_in(layout: Layout, space: Space, tau: Any, dq: Any, dv: Any, matrix: Any) -> None:
     """Sum I, B, f from the tips to the root and write torques, their derivatives and the mass matrix.
 
-    The formulas stand at the head of this file (Singh, Russell, Wensing 2022).
-
-    Args:
-        layout: the tree of n bodies, nv speeds.
-        space: from `sweep_out`.
-        tau: (nv,) written, without the rotors' share.
-        dq: (nv, nv) written; zero where no joint carries the other.
-        dv: (nv, nv) written.
-        matrix: (nv, nv) written.
+    tau (nv,) comes without the rotors' share; dq, dv and matrix (nv, nv) stay zero where no joint carries the other.
+    The formulas stand at the head of this file.
     """
     columns, rates, seconds, sweeps = space.columns, space.rates, space.seconds, space.sweeps
     by_q, by_v, carried, swept = space.vectors[3], space.vectors[4], space.vectors[5], space.vectors[6]
@@ -290,15 +253,7 @@ def sweep_in(layout: Layout, space: Space, tau: Any, dq: Any, dv: Any, matrix: A
 def solve_derivatives(dq: Vector, dv: Vector, matrix: Vector) -> bool:
     """Turn d tau/d q, d tau/d v, M into d qdd/d q = -M^-1 d tau/d q, d qdd/d v alike, d qdd/d tau = M^-1, in place.
 
-    System 8; seed 001 (5), (6) take differences (D-001-2).
-
-    Args:
-        dq: (nv, nv).
-        dv: (nv, nv).
-        matrix: (nv, nv) mass matrix.
-
-    Returns:
-        False where the mass matrix is not positive definite.
+    Each (nv, nv); False where M is not positive definite. System 8; seed 001 (5), (6) take differences (D-001-2).
     """
     nv = matrix.shape[0]
     factors = matrix.copy()

@@ -34,18 +34,11 @@ def sines_and_cosines(layout: Layout, q: Any, sines: Any, cosines: Any) -> None:
 
 @compiled
 def place(layout: Layout, q: Any, sines: Any, cosines: Any, rotations: Any, positions: Any) -> None:
-    """Write the pose of every body in its parent's frame.
+    """Write the pose of every body in its parent at q (nq,): rotations (n, 3, 3), positions (n, 3).
 
     A revolute joint turns by R = E + sin(q) a~ + (1 - cos(q)) a~a~ about its axis a, a prismatic one slides along
-    it, a floating one takes position and quaternion as they are (system 15; Rodrigues).
-
-    Args:
-        layout: the tree of n bodies.
-        q: (nq,) joint positions.
-        sines: (n,) of the revolute joints.
-        cosines: (n,).
-        rotations: (n, 3, 3) written: body to parent.
-        positions: (n, 3) written: origin of the body in its parent.
+    it, a floating one takes position and quaternion as they are (system 15; Rodrigues). sines and cosines (n,) are
+    those of the revolute joints.
     """
     for i in range(layout.parents.shape[0]):
         kind = layout.kinds[i]
@@ -97,17 +90,8 @@ def motions(
 ) -> None:
     """Write velocity and acceleration of every body, gravity counted as an acceleration of the world of -g.
 
-    v_i = X v_parent + S qd, a_i = X a_parent + S qdd + v_i x S qd (seed 002 (A.8)-(A.12); system 17).
-
-    Args:
-        layout: the tree of n bodies.
-        rotations: (n, 3, 3) from `place`.
-        positions: (n, 3) from `place`.
-        v: (nv,) joint speeds.
-        a: (nv,) joint accelerations.
-        velocity: (n, 6) written.
-        acceleration: (n, 6) written.
-        joint: (n, 6) written: S qd.
+    v_i = X v_parent + S qd, a_i = X a_parent + S qdd + v_i x S qd (seed 002 (A.8)-(A.12); system 17), of joint speeds v
+    and accelerations a (nv,) at places from `place`; velocity, acceleration and joint, which is S qd, are (n, 6).
     """
     for k in range(layout.order.shape[0]):
         i = layout.order[k]
@@ -135,18 +119,12 @@ def motions(
 
 @compiled
 def forces(layout: Layout, velocity: Any, acceleration: Any, external: Any, momentum: Any, force: Any) -> None:
-    """Write the force each body needs for its motion: f = I a + v x* I v - external.
+    """Write the force (n, 6) each body needs for its motion: f = I a + v x* I v - external.
 
     Newton and Euler about the origin of the body's frame, not its centre of mass: the linear part carries
-    alpha x h and the angular part h x a, which seed 002's equation for the moment lacks (D-002-4).
-
-    Args:
-        layout: the tree of n bodies.
-        velocity: (n, 6).
-        acceleration: (n, 6), gravity in it.
-        external: (n, 6) wrench on each body, in its frame.
-        momentum: (n, 6) written: I v.
-        force: (n, 6) written.
+    alpha x h and the angular part h x a, which seed 002's equation for the moment lacks (D-002-4). velocity,
+    acceleration (gravity in it) and external, a wrench on each body in its frame, are (n, 6);
+    momentum I v (n, 6) is written too.
     """
     for i in range(layout.parents.shape[0]):
         inertia = (layout.masses, layout.first_moments, layout.inertias)
@@ -161,14 +139,9 @@ def forces(layout: Layout, velocity: Any, acceleration: Any, external: Any, mome
 
 @compiled
 def gather(layout: Layout, rotations: Any, positions: Any, force: Any, tau: Any) -> None:
-    """Hand the forces down to the root and write the share of each joint: tau = S' f (system 26).
+    """Hand the forces (n, 6) down to the root and write the share of each joint: tau = S' f (nv,) (system 26).
 
-    Args:
-        layout: the tree of n bodies.
-        rotations: (n, 3, 3) from `place`.
-        positions: (n, 3) from `place`.
-        force: (n, 6) of each body; afterwards of each body with all that it carries.
-        tau: (nv,) written.
+    At places from `place`; a body's force is afterwards that of all it carries.
     """
     for k in range(layout.order.shape[0] - 1, -1, -1):
         i = layout.order[k]
@@ -188,15 +161,7 @@ def composite_inertias(
 
     Huygens-Steiner from pole to pole, with the first moment h of the carried body after rotation:
     I + 2 (p.h) E - p h' - h p' + m (p.p E - p p'); seed 002's I + m |d|^2 is a scalar and holds from the centre of
-    mass only (D-002-3).
-
-    Args:
-        layout: the tree of n bodies.
-        rotations: (n, 3, 3) from `place`.
-        positions: (n, 3) from `place`.
-        masses: (n,) written.
-        first_moments: (n, 3) written.
-        inertias: (n, 3, 3) written.
+    mass only (D-002-3). At places from `place`; masses (n,), first_moments (n, 3) and inertias (n, 3, 3) are written.
     """
     for i in range(layout.parents.shape[0]):
         masses[i] = layout.masses[i]
@@ -255,18 +220,9 @@ def mass_matrix(
 ) -> None:
     """Write the mass matrix: unit accelerations of one joint at a time on the composite bodies.
 
-    M[r, s] = S_r' X* I_c S_s for r on the way from s to the root; all else is 0. Rotor inertias stand on the diagonal
-    (Walker and Orin 1982; systems 19, 26).
-
-    Args:
-        layout: the tree of n bodies.
-        rotations: (n, 3, 3) from `place`.
-        positions: (n, 3) from `place`.
-        masses: (n,) of the composite bodies.
-        first_moments: (n, 3).
-        inertias: (n, 3, 3).
-        force: (n, 6) work space.
-        matrix: (nv, nv), zero where no joint carries another; written elsewhere.
+    M[r, s] = S_r' X* I_c S_s for r on the way from s to the root; all else is 0, as it comes in. Rotor inertias
+    stand on the diagonal (Walker and Orin 1982; systems 19, 26). At places from `place`, with masses, first_moments and
+    inertias from `composite_inertias`; force (n, 6) is work space, matrix (nv, nv).
     """
     for i in range(layout.parents.shape[0]):
         for s in range(layout.v_start[i], layout.v_start[i] + layout.v_count[i]):

@@ -43,15 +43,9 @@ def rotate_back(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
 
 @compiled
 def motion_to_child(rotations: Any, positions: Any, i: int, motions: Any, parent: int, out: Any) -> None:
-    """Write to out[i] the motion (6,) of the parent as frame i sees it: R'(v + w x p), R' w (system 17).
+    """Write to out[i] the motion (6,) motions[parent] as frame i sees it: R'(v + w x p), R' w (system 17).
 
-    Args:
-        rotations: (n, 3, 3) frame i to its parent.
-        positions: (n, 3) origin of frame i in its parent.
-        i: body.
-        motions: (n, 6), row `parent` is read.
-        parent: its parent.
-        out: (n, 6), row i is written.
+    rotations (n, 3, 3) and positions (n, 3) place frame i in its parent; motions and out are (n, 6).
     """
     wx, wy, wz = motions[parent, 3], motions[parent, 4], motions[parent, 5]
     sx, sy, sz = cross(wx, wy, wz, positions[i, 0], positions[i, 1], positions[i, 2])
@@ -65,14 +59,8 @@ def motion_to_child(rotations: Any, positions: Any, i: int, motions: Any, parent
 def add_force_to_parent(rotations: Any, positions: Any, i: int, forces: Any, parent: int) -> None:
     """Add to forces[parent] (6,) the wrench forces[i] as the parent's frame sees it: R f, R m + p x R f.
 
-    Seed 002 lemma A.1 with its order of factors mended (D-002-5).
-
-    Args:
-        rotations: (n, 3, 3) frame i to its parent.
-        positions: (n, 3) origin of frame i in its parent.
-        i: body.
-        forces: (n, 6), row `parent` is changed.
-        parent: its parent.
+    rotations (n, 3, 3) and positions (n, 3) place frame i in its parent; forces is (n, 6). Seed 002 lemma A.1 with its
+    order of factors mended (D-002-5).
     """
     fx, fy, fz = rotate(rotations, i, forces[i, 0], forces[i, 1], forces[i, 2])
     mx, my, mz = rotate(rotations, i, forces[i, 3], forces[i, 4], forces[i, 5])
@@ -87,15 +75,9 @@ def add_force_to_parent(rotations: Any, positions: Any, i: int, forces: Any, par
 
 @compiled
 def momentum_of(masses: Any, first_moments: Any, inertias: Any, i: int, motions: Any, row: int) -> Any:
-    """Product of inertia i and motion: [m v + w x h; h x v + I w], as six scalars (systems 18, 20).
+    """Product of inertia i and motions[row]: [m v + w x h; h x v + I w], as six scalars (systems 18, 20).
 
-    Args:
-        masses: (n,).
-        first_moments: (n, 3) h, mass times centre of mass.
-        inertias: (n, 3, 3) about the frame's origin.
-        i: body.
-        motions: (n, 6), row `row` is read.
-        row: of the motion.
+    masses (n,), first_moments (n, 3) h = m times centre, inertias (n, 3, 3) about the frame's origin, motions (n, 6).
     """
     vx, vy, vz = motions[row, 0], motions[row, 1], motions[row, 2]
     wx, wy, wz = motions[row, 3], motions[row, 4], motions[row, 5]
