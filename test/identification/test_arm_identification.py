@@ -11,6 +11,7 @@ from arm_motions import (
     ROBOT,
     TREE,
     excited,
+    is_consistent,
     recommended,
     told,
     true_friction,
@@ -31,11 +32,10 @@ from youbot_dynamics.identification.arm_friction._fit import with_stribeck
 from youbot_dynamics.identification.arm_friction._inertia import (
     body_parameters,
     consistent_inertia,
-    is_consistent,
     pseudo_inertia,
 )
 from youbot_dynamics.identification.arm_friction._lugre import bend, fit_bristles
-from youbot_dynamics.identification.arm_friction._regressors import base_parameters, with_inertial_parameters
+from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
 from youbot_dynamics.identification.arm_friction._windows import arm_windows, turning_points
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
@@ -78,9 +78,9 @@ def test_the_regressor_is_the_inverse_dynamics():
 
 
 def test_base_parameters_give_every_torque_and_none_is_too_many():
-    base = base_parameters(TREE)
     q, v, a = states(400)
     table = regressor(TREE, q, v, a)
+    base = felt_parameters(TREE, table.reshape(-1, table.shape[2]), 1e-9)
     whole = table @ inertial_parameters(TREE)
     np.testing.assert_allclose(
         table[:, :, base.columns] @ (base.combination @ inertial_parameters(TREE)), whole, atol=1e-9
@@ -226,7 +226,7 @@ def test_bodies_that_can_exist_explain_as_much(fits):
     assert all(is_consistent(bodies.parameters[10 * k : 10 * k + 10]) for k in range(5))
     for name in JOINTS:
         assert bodies.explained[name] > found[name].explained - 2e-3
-    np.linalg.cholesky(bodies.tree.mass_matrix(np.ones(5)))
+    np.linalg.cholesky(with_inertial_parameters(TREE, bodies.parameters).mass_matrix(np.ones(5)))
     with pytest.raises(IdentificationError, match="no fit of a tree"):
         consistent_inertia(identify_arm_friction([pendulum(wave)], ArmFrictionModel(("joint",))))
 

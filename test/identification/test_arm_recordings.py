@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from arm_motions import is_consistent
 from repository import DATA
+from scipy.integrate import cumulative_trapezoid
 
 from youbot_dynamics.identification.arm_friction import ArmFrictionModel, identify_arm_friction
 from youbot_dynamics.identification.arm_friction._fit import with_stribeck
-from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia, is_consistent
+from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
 from youbot_dynamics.identification.signals import ArmSignals
@@ -36,7 +38,10 @@ def joint_5(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def runs_of_joint_5() -> list[ArmSignals]:
     runs = [joint_5(name) for name in ("0pt5rads", "1rads")]
-    return [ArmSignals.of_speed(t, v[:, None], u[:, None], k) for k, (t, u, v) in enumerate(runs)]
+    return [
+        ArmSignals(t, cumulative_trapezoid(v, t, initial=0.0)[:, None], u[:, None], k)
+        for k, (t, u, v) in enumerate(runs)
+    ]
 
 
 def swing() -> ArmSignals:

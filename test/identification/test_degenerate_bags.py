@@ -81,7 +81,7 @@ def one_speed(seed: int) -> list[Row]:
     ends[:, 0] += [-2.0, 2.0]
     speeds = np.zeros((2, 5))
     speeds[:, 0] = 0.2
-    steady = ArmExcitation(times, ends, speeds, np.zeros((2, 5)), 0.0, 0.0)
+    steady = ArmExcitation(times, ends, speeds, np.zeros((2, 5)))
     return from_then_on(move(steady, seed), 2.0)
 
 

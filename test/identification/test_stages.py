@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_motions import ROBOT, true_friction, true_stiffness, truth_of
+from arm_motions import ROBOT, is_consistent, true_friction, true_stiffness, truth_of
 from friction_runs import COEFFICIENTS, STRAIGHT, TURNING, calibrated_truth, coasts, drive, stairs
 from stage_bags import arm_rows, base_rows, heat_rows, swing, torque_rows, write_rows
 
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.arm_friction import ConsistentInertia, inertial_parameters
-from youbot_dynamics.identification.arm_friction._inertia import is_consistent
 from youbot_dynamics.identification.arm_friction.stage import BODIES
 from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.pipeline._extraction import stage_of

@@ -126,7 +126,7 @@ class Flag:
 def swing(duration: float) -> ArmExcitation:
     times = np.linspace(0.0, duration, round(10 * duration) + 1)
     x, v, a = MultiSine(duration, np.full((5, 1), 0.5), np.full((5, 1), 0.2), np.zeros((5, 1))).at(times)
-    return ArmExcitation(times, UPRIGHT + x, v, a, 0.0, 0.0)
+    return ArmExcitation(times, UPRIGHT + x, v, a)
 
 
 def test_a_rejected_goal_ends_the_play_with_what_to_look_at(player):

@@ -31,7 +31,7 @@ def swing(duration: float = 4.0) -> ArmExcitation:
     frequencies, amplitudes = np.full((5, 1), 0.5), np.full((5, 1), 0.2)
     times = np.linspace(0.0, duration, round(10 * duration) + 1)
     x, v, a = MultiSine(duration, frequencies, amplitudes, np.zeros((5, 1))).at(times)
-    return ArmExcitation(times, UPRIGHT + x, v, a, 0.0, 0.0)
+    return ArmExcitation(times, UPRIGHT + x, v, a)
 
 
 def test_a_written_program_is_read_back_and_within_limits(tmp_path):

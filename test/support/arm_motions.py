@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from youbot_dynamics.identification.arm_friction import inertial_parameters
+from youbot_dynamics.identification.arm_friction._inertia import pseudo_inertia
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_excitation
 from youbot_dynamics.identification.signals import ArmSignals
 from youbot_dynamics.robot import load_robot
@@ -46,6 +47,12 @@ def excited(truth: ArmTruth, motion: ArmExcitation, seed: int = 0, rate: float =
         np.array([reading.effort[:5] for reading in readings]),
         number,
     )
+
+
+def is_consistent(parameters: np.ndarray) -> bool:
+    """Whether a body with parameters (10,) can exist: a positive mass spread over space somehow."""
+    matrix = pseudo_inertia(parameters)
+    return bool(np.linalg.eigvalsh(matrix)[0] > -1e-12 * np.trace(matrix))
 
 
 def told(truth: ArmTruth) -> np.ndarray:

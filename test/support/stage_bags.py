@@ -54,7 +54,7 @@ def swing(duration: float = 40.0, moving: tuple[float, ...] = (1, 1, 1, 1, 1)) -
     sines = MultiSine(duration, frequencies, amplitudes * np.array(moving)[:, None], phases)
     times = np.linspace(0.0, duration, round(10 * duration) + 1)
     x, v, a = sines.at(times)
-    return ArmExcitation(times, UPRIGHT + x, v, a, 0.0, 0.0)
+    return ArmExcitation(times, UPRIGHT + x, v, a)
 
 
 def arm_rows(

@@ -26,60 +26,36 @@ ROWS = (OPEN_LOOP, RESTORED, SIMULATED, FEEDBACK)
 
 @dataclass(frozen=True, eq=False)
 class ErrorStatistics:
-    """Statistics of e = actual - desired over a run, X and Y in the fixed frame, psi wrapped.
+    """Statistics of e = actual - desired over a run, X and Y in the fixed frame, psi wrapped."""
 
-    Args:
-        mean: (3,) [m, m, rad].
-        deviation: (3,) population standard deviation, ddof = 0, as in the lab [m, m, rad].
-        position_rmse: of the distance [m].
-        heading_rmse: of psi [rad].
-        position_worst: largest distance [m].
-    """
-
-    mean: Vector
-    deviation: Vector
-    position_rmse: float
-    heading_rmse: float
-    position_worst: float
+    mean: Vector  # (3,) [m, m, rad]
+    deviation: Vector  # (3,) population standard deviation, ddof = 0, as in the lab [m, m, rad]
+    position_rmse: float  # of the distance [m]
+    heading_rmse: float  # of psi [rad]
+    position_worst: float  # largest distance [m]
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """What of a base is drawn on the floor; the youBot's where nothing else is said.
+    """What of a base is drawn on the floor; the youBot's where nothing else is said."""
 
-    Args:
-        half_length: wheel axis to centre, along x [m].
-        half_width: wheel centre to centre line, along y [m].
-        wheel_radius: of the wheels [m].
-    """
-
-    half_length: float = 0.235
-    half_width: float = 0.15
-    wheel_radius: float = 0.0475
+    half_length: float = 0.235  # wheel axis to centre, along x [m]
+    half_width: float = 0.15  # wheel centre to centre line, along y [m]
+    wheel_radius: float = 0.0475  # of the wheels [m]
 
 
 @dataclass(frozen=True, eq=False)
 class PathComparison:
-    """Several drives of one program.
+    """Several drives of one program."""
 
-    Args:
-        name: of the program.
-        time: (n,) from the start of the program [s].
-        desired: (n, 3) poses in the fixed frame that coincides with the base at the start [m, m, rad].
-        actual: label (one of ROWS) -> (n, 3) poses in the same frame.
-        truth: what the actual poses were measured with, such as "ground truth" or "odometry".
-        estimated: label -> (n, 3) poses of the odometry in the same frame, of drives whose actual poses are better
-            than that.
-        footprint: of the base that drove.
-    """
-
-    name: str
-    time: Vector
-    desired: Vector
-    actual: Mapping[str, Vector]
-    truth: str
+    name: str  # of the program
+    time: Vector  # (n,) from the start of the program [s]
+    desired: Vector  # (n, 3) poses in the fixed frame that coincides with the base at the start [m, m, rad]
+    actual: Mapping[str, Vector]  # label (one of ROWS) -> (n, 3) poses in the same frame
+    truth: str  # what the actual poses were measured with, such as "ground truth" or "odometry"
+    # Label -> (n, 3) poses of the odometry in the same frame, of drives whose actual poses are better than that
     estimated: Mapping[str, Vector] = field(default_factory=dict)
-    footprint: Footprint = field(default_factory=Footprint)
+    footprint: Footprint = field(default_factory=Footprint)  # of the base that drove
 
     def errors(self, label: str) -> Vector:
         """Errors (n, 3) of one drive: actual - desired; X, Y fixed, psi wrapped."""
@@ -123,26 +99,20 @@ def error_statistics(errors: ArrayLike) -> ErrorStatistics:
 
 
 def sample_poses(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Vector:
-    """Poses (m, 3) at the times `at` (m,), linear between the samples, yaw unwrapped across them.
+    """Poses (m, 3) at times `at` (m,), linear between samples (n, 3) at `stamps` (n,), yaw unwrapped across them.
 
-    Args:
-        stamps: (n,) increasing [s].
-        poses: (n, 3) [m, m, rad].
-        at: (m,) [s]; outside the stamps the first or last pose stands.
+    Outside the stamps the first or last pose stands.
     """
-    t, values = np.asarray(stamps, dtype=float), np.array(poses, dtype=float)
+    time, query, values = np.asarray(stamps, dtype=float), np.asarray(at, dtype=float), np.array(poses, dtype=float)
     values[:, 2] = np.unwrap(values[:, 2])
-    query = np.asarray(at, dtype=float)
-    return np.column_stack([np.interp(query, t, values[:, axis]) for axis in range(3)])
+    return np.column_stack([np.interp(query, time, column) for column in values.T])
 
 
 def relative_path(poses: ArrayLike, start: ArrayLike) -> Vector:
     """Poses (n, 3) seen from the pose `start` (3,); the yaw keeps its turns."""
     x, y, yaw = (float(value) for value in np.asarray(start, dtype=float))
-    back = planar.between((x, y, yaw), (0.0, 0.0, 0.0))
-    moved = planar.move_path(back, poses)
-    # `between` wraps the yaw; the turns of the path itself are kept.
-    moved[:, 2] = np.asarray(poses, dtype=float)[:, 2] - yaw
+    moved = planar.move_path(planar.between((x, y, yaw), (0.0, 0.0, 0.0)), poses)
+    moved[:, 2] = np.asarray(poses, dtype=float)[:, 2] - yaw  # `between` wraps the yaw
     return moved
 
 
@@ -163,9 +133,8 @@ def restored_path(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike, delays: Ar
         Poses (m, 3) that start where the recording stands at at[0] + delay.
     """
     query = np.asarray(at, dtype=float)
-    tau = np.asarray(delays, dtype=float)
     # Body displacements over the same interval, each axis from its own shifted interval.
-    shifted = [sample_poses(stamps, poses, query + delay) for delay in tau]
+    shifted = [sample_poses(stamps, poses, query + delay) for delay in np.asarray(delays, dtype=float)]
     path = [np.array([shifted[0][0, 0], shifted[1][0, 1], shifted[2][0, 2]])]
     for k in range(len(query) - 1):
         step = np.array([planar.logarithm(planar.between(s[k], s[k + 1]))[a] for a, s in enumerate(shifted)])
@@ -179,27 +148,17 @@ _LONGEST = 3600.0  # [s] of a path taken from commands alone
 
 @dataclass(frozen=True, eq=False)
 class RecordedPath:
-    """One drive of a recording.
+    """One drive of a recording."""
 
-    Args:
-        label: OPEN_LOOP or FEEDBACK.
-        desired: what was wanted, relative to the pose at the start.
-        time: (n,) from the start [s].
-        actual: (n, 3) poses relative to the pose at the start [m, m, rad].
-        stamps: (m,) of all poses, from the start [s].
-        poses: (m, 3) all poses, relative to the pose at the start.
-        truth: which poses these are: "ground truth" or "odometry".
-        estimated: (n, 3) poses of the odometry at `time`, relative to its own at the start, where the bag holds a
-            ground truth and an odometry over the whole drive; None otherwise.
-    """
-
-    label: str
-    desired: Trajectory
-    time: Vector
-    actual: Vector
-    stamps: Vector
-    poses: Vector
-    truth: str
+    label: str  # OPEN_LOOP or FEEDBACK
+    desired: Trajectory  # what was wanted, relative to the pose at the start
+    time: Vector  # (n,) from the start [s]
+    actual: Vector  # (n, 3) poses relative to the pose at the start [m, m, rad]
+    stamps: Vector  # (m,) of all poses, from the start [s]
+    poses: Vector  # (m, 3) all poses, relative to the pose at the start
+    truth: str  # which poses these are: "ground truth" or "odometry"
+    # (n, 3) poses of the odometry at `time`, relative to its own at the start, where the bag holds a ground truth and
+    # an odometry over the whole drive; None otherwise
     estimated: Vector | None = None
 
     def desired_poses(self) -> Vector:
@@ -215,12 +174,9 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
     """Path of the last trajectory of a bag; without one, the commanded twists count as what was wanted.
 
     Args:
-        recording: a bag of a base.
+        recording: a bag of a base; without poses there is no path.
         signals: command and motion of the same bag.
         chosen: role -> topic, where the user overrides.
-
-    Returns:
-        The path, or None where the bag holds no poses.
     """
     exact = find_topic(recording, "ground_truth", chosen)
     odometry = find_topic(recording, "odom", chosen)
@@ -239,9 +195,8 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
             remedy="start the recording before the drive and stop it after",
         )
     relative = _from_start(stamps, poses)
-    label = FEEDBACK if recording.metadata.get("feedback") == "true" else OPEN_LOOP
     return RecordedPath(
-        label,
+        FEEDBACK if recording.metadata.get("feedback") == "true" else OPEN_LOOP,
         desired,
         time,
         sample_poses(stamps, relative, time),

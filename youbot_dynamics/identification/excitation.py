@@ -10,6 +10,7 @@ trajectory; exciting the arm with torques is for the simulated robot.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,9 @@ from youbot_dynamics.identification.base_friction import ROLLER_DEADBAND, WHEEL_
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import Base
 
+_SHARE = 0.8  # of the largest speeds and accelerations that is used
+_TURN = 1.5  # [rad] farthest that the base turns
+_KNOT = 0.1  # [s] between knots of a trajectory
 _RAMP = 2.0  # [s] over which a motion begins and ends
 _HARMONICS = 5
 _SLOWEST_SINE, _FASTEST_SINE = 0.04, 0.3  # [Hz]
@@ -44,19 +48,12 @@ _KNOWN = 1e-6  # of information, added so that what is not excited at all counts
 
 @dataclass(frozen=True, eq=False)
 class MultiSine:
-    """Sum of sines on each of n axes, faded in and out.
+    """Sum of sines on each of n axes, faded in and out."""
 
-    Args:
-        duration: [s].
-        frequencies: (n, h) [Hz].
-        amplitudes: (n, h) of the position [unit].
-        phases: (n, h) [rad].
-    """
-
-    duration: float
-    frequencies: Vector
-    amplitudes: Vector
-    phases: Vector
+    duration: float  # [s]
+    frequencies: Vector  # (n, h) [Hz]
+    amplitudes: Vector  # (n, h) of the position [unit]
+    phases: Vector  # (n, h) [rad]
 
     def at(self, time: ArrayLike) -> tuple[Vector, Vector, Vector]:
         """Positions, speeds and accelerations, each (t, n), at times (t,) [s]; all 0 at the start and the end."""
@@ -66,43 +63,33 @@ class MultiSine:
         x = np.sum(self.amplitudes * np.sin(angle), axis=2)
         v = np.sum(self.amplitudes * rate * np.cos(angle), axis=2)
         a = -np.sum(self.amplitudes * rate**2 * np.sin(angle), axis=2)
-        w, dw, ddw = (column[:, None] for column in _fade(t, self.duration))
+        ramp = min(_RAMP, 0.25 * self.duration)
+        weight, slope, bend = _smooth_step(np.clip(np.minimum(t, self.duration - t) / ramp, 0.0, 1.0))
+        way = np.where(t < 0.5 * self.duration, 1.0, -1.0) / ramp
+        w, dw, ddw = weight[:, None], (slope * way)[:, None], (bend / ramp**2)[:, None]
         return w * x, w * v + dw * x, w * a + 2.0 * dw * v + ddw * x
 
-    def scaled(self, factors: ArrayLike) -> MultiSine:
-        """Same motion with amplitudes times factors (n,)."""
-        by = array("factors", factors, (len(self.amplitudes),))
-        return MultiSine(self.duration, self.frequencies, self.amplitudes * by[:, None], self.phases)
+    def scaled(self, factors: Vector | float) -> MultiSine:
+        """Same motion with amplitudes times factors (n,), or times one factor."""
+        by = np.broadcast_to(factors, len(self.amplitudes))[:, None]
+        return MultiSine(self.duration, self.frequencies, self.amplitudes * by, self.phases)
 
 
-def _fade(time: Vector, duration: float) -> tuple[Vector, Vector, Vector]:
-    """Weight (t,), 0 at both ends and 1 between, and its two derivatives: 10 s^3 - 15 s^4 + 6 s^5."""
-    ramp = min(_RAMP, 0.25 * duration)
-    s = np.clip(np.minimum(time, duration - time) / ramp, 0.0, 1.0)
-    way = np.where(time < 0.5 * duration, 1.0, -1.0) / ramp
-    weight = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-    return weight, 30.0 * s**2 * (1.0 - s) ** 2 * way, 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / ramp**2
+def _smooth_step(s: Vector) -> tuple[Vector, Vector, Vector]:
+    """10 s^3 - 15 s^4 + 6 s^5, from 0 to 1 at rest at both ends, and its two derivatives, of the shape of s (t,)."""
+    step = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+    return step, 30.0 * s**2 * (1.0 - s) ** 2, 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
 
 
 @dataclass(frozen=True, eq=False)
 class ArmExcitation:
-    """Trajectory of n joints; every row a knot with position, speed and acceleration, as the driver wants them.
+    """Trajectory of n joints; every row a knot with position, speed and acceleration, as the driver wants them."""
 
-    Args:
-        times: (m,) [s].
-        positions: (m, n) [rad].
-        velocities: (m, n) [rad/s].
-        accelerations: (m, n) [rad/s2].
-        information: logarithm of the determinant that was reached, larger is better.
-        at_random: the same of the first motion tried.
-    """
-
-    times: Vector
-    positions: Vector
-    velocities: Vector
-    accelerations: Vector
-    information: float
-    at_random: float
+    times: Vector  # (m,) [s]
+    positions: Vector  # (m, n) [rad]
+    velocities: Vector  # (m, n) [rad/s]
+    accelerations: Vector  # (m, n) [rad/s2]
+    information: float = math.nan  # logarithm of the determinant that was reached, larger is better
 
 
 def arm_excitation(
@@ -113,8 +100,6 @@ def arm_excitation(
     duration: float = 60.0,
     centre: ArrayLike = (2.95, 1.13, -2.55, 1.79, 2.92),
     reach: ArrayLike = (1.0, 0.6, 0.8, 0.9, 1.5),
-    speed_share: float = 0.8,
-    knot: float = 0.1,
     tries: int = 80,
     seed: int = 0,
 ) -> ArmExcitation:
@@ -129,8 +114,6 @@ def arm_excitation(
         duration: [s].
         centre: (n,) pose it starts from and swings about [rad].
         reach: (n,) farthest from it [rad].
-        speed_share: share of the joints' largest speeds that is used.
-        knot: time between knots [s].
         tries: motions looked at.
         seed: of the search.
 
@@ -143,7 +126,7 @@ def arm_excitation(
     rubbing, strongest = array("friction", friction, (n, 2)), array("torque_limits", torque_limits, (n,))
     lower = np.array([limit.lower for limit in tree.limits])
     upper = np.array([limit.upper for limit in tree.limits])
-    fastest = speed_share * np.array([limit.velocity for limit in tree.limits])
+    fastest = _SHARE * np.array([limit.velocity for limit in tree.limits])
     room = np.minimum(widest, np.minimum(middle - lower, upper - middle))
     if np.any(room <= 0.0):
         joint = tree.joint_names[int(np.argmin(room))]
@@ -167,12 +150,11 @@ def arm_excitation(
             beyond = np.max(torque / strongest, axis=0) > 1.0
             if not np.any(beyond):
                 break
-            sines = sines.scaled(np.full(n, 0.9))
+            sines = sines.scaled(0.9)
         return sines, table
 
-    felt = felt_parameters(
-        tree, within(fitted(_random_sines(np.random.default_rng(seed), n, duration)))[1].reshape(-1, len(known)), _FELT
-    )
+    _, first_table = within(fitted(_random_sines(np.random.default_rng(seed), n, duration)))
+    felt = felt_parameters(tree, first_table.reshape(-1, len(known)), _FELT)
 
     def information(sines: MultiSine) -> tuple[MultiSine, float]:
         kept, table = within(fitted(sines))
@@ -188,10 +170,10 @@ def arm_excitation(
             total += rows.T @ rows / len(speed)
         return kept, _log_determinant(total)
 
-    best, reached, first = _search(information, n, duration, tries, seed)
-    knots = np.linspace(0.0, duration, max(2, round(duration / knot) + 1))
+    best, reached = _search(information, n, duration, tries, seed)
+    knots = np.linspace(0.0, duration, max(2, round(duration / _KNOT) + 1))
     x, v, a = best.at(knots)
-    return ArmExcitation(knots, middle + x, v, a, reached, first)
+    return ArmExcitation(knots, middle + x, v, a, reached)
 
 
 def base_excitation(
@@ -200,9 +182,7 @@ def base_excitation(
     *,
     duration: float = 60.0,
     room: float = 1.0,
-    turn: float = 1.5,
     dt: float = 0.02,
-    share: float = 0.8,
     tries: int = 150,
     seed: int = 0,
 ) -> Program:
@@ -213,9 +193,7 @@ def base_excitation(
         friction: what is to be identified.
         duration: [s].
         room: farthest it goes from the start along either axis, were it not turning [m].
-        turn: farthest it turns [rad].
         dt: time each line is held [s].
-        share: of the limits that is used.
         tries: motions looked at.
         seed: of the search.
 
@@ -223,8 +201,8 @@ def base_excitation(
         ProgramError: limits that leave no motion.
     """
     limits, jacobian = base.limits, base.geometry.mecanum().inverse_matrix
-    farthest = np.array([room, room, turn])
-    steepest = share * np.array([limits.acceleration, limits.acceleration, limits.angular_acceleration])
+    farthest = np.array([room, room, _TURN])
+    steepest = _SHARE * np.array([limits.acceleration, limits.acceleration, limits.angular_acceleration])
     looked_at = np.arange(0.0, duration, _LOOKED_AT)
     places = friction.base.positions[:, 0]
     coefficients = friction.coefficients
@@ -234,7 +212,7 @@ def base_excitation(
         x, _, a = sines.at(looked_at)
         kept = sines.scaled(np.minimum(farthest / np.abs(x).max(axis=0), 0.7 * steepest / np.abs(a).max(axis=0)))
         fastest = float(np.abs(kept.at(looked_at)[1] @ jacobian.T).max())
-        kept = kept.scaled(np.full(3, min(1.0, share * limits.wheel_speed / fastest)))
+        kept = kept.scaled(min(1.0, _SHARE * limits.wheel_speed / fastest))
         twist = kept.at(looked_at)[1]
         wheels, sliding = twist @ jacobian.T, twist[:, 1:2] + twist[:, 2:3] * places
         clear = np.all(np.abs(wheels) > WHEEL_DEADBAND, axis=1) & np.all(np.abs(sliding) > ROLLER_DEADBAND, axis=1)
@@ -243,7 +221,7 @@ def base_excitation(
         rows = rows[:, :, :coefficients].reshape(-1, coefficients) / scale
         return kept, _log_determinant(rows.T @ rows / len(twist))
 
-    best, _, _ = _search(information, 3, duration, tries, seed)
+    best, _ = _search(information, 3, duration, tries, seed)
     steps = np.arange(0.0, duration, dt)
     program = Program("excitation", best.at(steps + 0.5 * dt)[1], dt)
     program.check(base)
@@ -252,8 +230,7 @@ def base_excitation(
 
 def _log_determinant(information: Vector) -> float:
     """Logarithm of the determinant (k, k), with a little known beforehand."""
-    size = len(information)
-    return float(np.linalg.slogdet(information + _KNOWN * np.eye(size))[1])
+    return float(np.linalg.slogdet(information + _KNOWN * np.eye(len(information)))[1])
 
 
 def _random_sines(random: np.random.Generator, axes: int, duration: float) -> MultiSine:
@@ -267,11 +244,10 @@ def _random_sines(random: np.random.Generator, axes: int, duration: float) -> Mu
 
 def _search(
     information: Callable[[MultiSine], tuple[MultiSine, float]], axes: int, duration: float, tries: int, seed: int
-) -> tuple[MultiSine, float, float]:
-    """Best motion within the limits, its information, and that of the first one: half at random, half by changes."""
+) -> tuple[MultiSine, float]:
+    """Best motion within the limits and its information: half of the tries are at random, half change the best."""
     random = np.random.default_rng(seed)
     best, reached = information(_random_sines(random, axes, duration))
-    first = reached
     for k in range(1, tries):
         if k < tries // 2:
             trial = _random_sines(random, axes, duration)
@@ -282,7 +258,7 @@ def _search(
         kept, value = information(trial)
         if value > reached:
             best, reached = kept, value
-    return best, reached, first
+    return best, reached
 
 
 BASE, ARM = "excitation", "arm_excitation"  # names to play them by
@@ -290,20 +266,13 @@ _SHORTEST, _LONGEST = 20.0, 600.0  # [s]
 _SHORTEST_HOLD, _LONGEST_HOLD = 0.001, 0.1  # [s] of a line
 _SMALLEST_ROOM, _LARGEST_ROOM = 0.3, 10.0  # [m]
 _APPROACH = 0.2  # share of the joints' largest speeds on the way to the start
-_KNOT = 0.1  # [s]
 
 
 def base_program(robot: Robot, duration: float, room: float, dt: float) -> Program:
-    """Program for the friction of the base, within its limits.
-
-    Args:
-        robot: geometry, masses and limits.
-        duration: [s].
-        room: farthest it goes from the start along either axis, were it not turning [m].
-        dt: time each line is held [s].
+    """Program for the friction of the base, within its limits; see `base_excitation`.
 
     Raises:
-        ProgramError: a duration or room beyond what is sensible.
+        ProgramError: a duration [s], room [m] or dt [s] beyond what is sensible.
     """
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
     _check("--room", room, _SMALLEST_ROOM, _LARGEST_ROOM, "m")
@@ -318,12 +287,8 @@ def arm_motion(robot: Robot, duration: float) -> ArmExcitation:
 
     Nothing here knows obstacles: keep free what the arm reaches from its upright pose.
 
-    Args:
-        robot: friction and motors of the joints; limits stand in urdf/youbot.urdf.
-        duration: [s].
-
     Raises:
-        ProgramError: a duration beyond what is sensible.
+        ProgramError: a duration [s] beyond what is sensible.
     """
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
     joints = robot.arm.joints
@@ -341,10 +306,7 @@ def _check(what: str, value: float, low: float, high: float, unit: str) -> None:
 def from_here(motion: ArmExcitation, position: ArrayLike, fastest: ArrayLike) -> ArmExcitation:
     """The motion after a slow way to its start, from rest to rest along 10 s^3 - 15 s^4 + 6 s^5.
 
-    Args:
-        motion: of n joints.
-        position: (n,) where they are [rad].
-        fastest: (n,) their largest speeds [rad/s].
+    The n joints stand at `position` (n,) [rad]; their largest speeds are `fastest` (n,) [rad/s].
     """
     n = motion.positions.shape[1]
     here, limits = array("position", position, (n,)), array("fastest", fastest, (n,))
@@ -352,17 +314,13 @@ def from_here(motion: ArmExcitation, position: ArrayLike, fastest: ArrayLike) ->
     # Such a way is at most 1.875 times as fast as its mean.
     duration = max(2.0 * _KNOT, float(np.max(1.875 * np.abs(way) / (_APPROACH * limits))))
     times = np.linspace(0.0, duration, round(duration / _KNOT) + 1)[:-1]
-    s = (times / duration)[:, None]
-    x = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-    v = 30.0 * s**2 * (1.0 - s) ** 2 / duration
-    a = 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / duration**2
+    x, v, a = _smooth_step((times / duration)[:, None])
     return ArmExcitation(
         np.concatenate([times, duration + motion.times]),
         np.vstack([here + x * way, motion.positions]),
-        np.vstack([v * way, motion.velocities]),
-        np.vstack([a * way, motion.accelerations]),
+        np.vstack([v / duration * way, motion.velocities]),
+        np.vstack([a / duration**2 * way, motion.accelerations]),
         motion.information,
-        motion.at_random,
     )
 
 

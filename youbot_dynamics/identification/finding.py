@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from youbot_dynamics.arrays import read_only
-from youbot_dynamics.identification.least_squares import Estimate
-from youbot_dynamics.robot import PREFIX
-
-if TYPE_CHECKING:
-    from youbot_dynamics.identification.least_squares import Whiteness
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.identification.least_squares import Estimate, Whiteness
+from youbot_dynamics.robot import PREFIX
 
 BODIES = "arm_bodies"  # name of a product: the ConsistentInertia of the arm
 
@@ -60,89 +52,44 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class FitCurve:
-    """How a model follows what was measured, for the report.
+    """How a model follows what was measured, for the report."""
 
-    Args:
-        title: of the curve, such as "Channel x" or "arm_joint_4".
-        quantity: what is drawn, such as "motion" or "torque".
-        unit: of all columns but the time.
-        time: (n,) [s], increasing.
-        measured: (n,).
-        modelled: (n,).
-        modelled_is: words for the legend, such as "shifted by the delay".
-        band: (n,) half-width of the model's 95 % band; None where it is not known.
-        reference: (n,) what was commanded; None where that is of no interest.
-        whiteness: of all residuals behind this curve; None where there are too few.
-        detail: length of a detail worth a second plot [s], 0 for none.
-        caption: what is to be said about it, such as the value and its verdict.
-    """
-
-    title: str
-    quantity: str
-    unit: str
-    time: Vector
-    measured: Vector
-    modelled: Vector
-    modelled_is: str
-    band: Vector | None = None
-    reference: Vector | None = None
-    whiteness: Whiteness | None = None
-    detail: float = 0.0
-    caption: str = ""
-
-    def __post_init__(self) -> None:
-        """Keep the arrays read-only."""
-        for name in ("time", "measured", "modelled", "band", "reference"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, read_only(np.array(value, dtype=float)))
+    title: str  # of the curve, such as "Channel x" or "arm_joint_4"
+    quantity: str  # what is drawn, such as "motion" or "torque"
+    unit: str  # of all columns but the time
+    time: Vector  # (n,) [s], increasing
+    measured: Vector  # (n,)
+    modelled: Vector  # (n,)
+    modelled_is: str  # words for the legend, such as "shifted by the delay"
+    band: Vector | None = None  # (n,) half-width of the model's 95 % band; None where it is not known
+    reference: Vector | None = None  # (n,) what was commanded; None where that is of no interest
+    whiteness: Whiteness | None = None  # of all residuals behind this curve; None where there are too few
+    detail: float = 0.0  # length of a detail worth a second plot [s], 0 for none
+    caption: str = ""  # what is to be said about it, such as the value and its verdict
 
 
 @dataclass(frozen=True, eq=False)
 class Correlation:
-    """How the estimates of one fit hang together.
+    """How the estimates of one fit hang together."""
 
-    Args:
-        title: of the fit.
-        names: of the p unknowns.
-        matrix: (p, p) correlation of their values; NaN where one is not determined.
-        condition: scaled condition number.
-        method: how it was solved.
-        bounds: unknowns that were put at a physical bound.
-    """
-
-    title: str
-    names: tuple[str, ...]
-    matrix: Vector
-    condition: float
-    method: str = ""
-    bounds: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Keep the matrix read-only."""
-        object.__setattr__(self, "matrix", read_only(np.array(self.matrix, dtype=float)))
+    title: str  # of the fit
+    names: tuple[str, ...]  # of the p unknowns
+    matrix: Vector  # (p, p) correlation of their values; NaN where one is not determined
+    condition: float  # scaled condition number
+    method: str = ""  # how it was solved
+    bounds: tuple[str, ...] = ()  # unknowns that were put at a physical bound
 
 
 @dataclass(frozen=True, eq=False)
 class StageResult:
-    """What one stage of an identification found.
+    """What one stage of an identification found."""
 
-    Args:
-        stage: its name, one of stages.STAGES.
-        findings: what was looked for.
-        missing: what the recordings lack for this stage as a whole, "" where they had what it needs.
-        fits: curves for the report.
-        correlations: of its fits.
-        warnings: what is wrong with the data.
-        notes: what the reader of the result should know.
-        products: name -> what an export needs beside the numbers, such as the arm with the bodies that were found.
-    """
-
-    stage: str
-    findings: tuple[Finding, ...] = ()
-    missing: str = ""
-    fits: tuple[FitCurve, ...] = ()
-    correlations: tuple[Correlation, ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    stage: str  # its name, one of stages.STAGES
+    findings: tuple[Finding, ...] = ()  # what was looked for
+    missing: str = ""  # what the recordings lack for this stage as a whole, "" where they had what it needs
+    fits: tuple[FitCurve, ...] = ()  # curves for the report
+    correlations: tuple[Correlation, ...] = ()  # of its fits
+    warnings: tuple[str, ...] = ()  # what is wrong with the data
+    notes: tuple[str, ...] = ()  # what the reader of the result should know
+    # Name -> what an export needs beside the numbers, such as the arm with the bodies that were found
     products: Mapping[str, object] = field(default_factory=dict)

@@ -27,15 +27,10 @@ SCHEMA_VERSION = 2
 
 @dataclass(frozen=True)
 class Skipped:
-    """A recording that could not be read.
+    """A recording that could not be read."""
 
-    Args:
-        path: as given.
-        reason: the error, in one line.
-    """
-
-    path: str
-    reason: str
+    path: str  # as given
+    reason: str  # the error, in one line
 
 
 @dataclass(frozen=True)
@@ -73,15 +68,13 @@ class Result:
     @property
     def complete(self) -> bool:
         """Whether every parameter that was asked for could be identified."""
-        return all(
-            finding.usable
-            for finding in self.findings
-            if self.stage_of[finding.name] in self.asked and (finding.is_parameter or self._alone(finding))
-        )
-
-    def _alone(self, finding: Finding) -> bool:
-        """Whether the stage of a finding has no parameters of the robot: then all it found counts."""
-        return not any(other.is_parameter for other in self.of_stage(self.stage_of[finding.name]))
+        for stage in self.asked:
+            findings = self.of_stage(stage)
+            # Of a stage without parameters of the robot all it found counts.
+            counted = [finding for finding in findings if finding.is_parameter] or findings
+            if not all(finding.usable for finding in counted):
+                return False
+        return True
 
     def parameters(self) -> dict[str, Value]:
         """Parameters for a relaunch: what was identified, alone or as part of a whole, and a robot may have."""
@@ -133,15 +126,15 @@ def versions() -> Mapping[str, str]:
 
 
 def _entry(finding: Finding) -> dict[str, Any]:
-    one = finding.estimate
+    estimate = finding.estimate
     return {
         "name": finding.name,
-        "value": _finite(one.value),
-        "unit": one.unit,
-        "standard_error": _finite(one.standard_error),
-        "interval_95": [_finite(bound) for bound in one.interval],
-        "verdict": one.verdict,
-        "at_bound": one.bound is not None,
+        "value": _finite(estimate.value),
+        "unit": estimate.unit,
+        "standard_error": _finite(estimate.standard_error),
+        "interval_95": [_finite(bound) for bound in estimate.interval],
+        "verdict": estimate.verdict,
+        "at_bound": estimate.bound is not None,
         "samples": finding.samples,
         "valid_for": finding.valid_for,
         "part_of": finding.part_of,
@@ -159,13 +152,7 @@ def result_json(result: Result) -> str:
 
 
 def write_result(folder: Path, result: Result, comments: Sequence[str] = ()) -> None:
-    """Write result.yaml and result.json into an existing folder, each whole or not at all.
-
-    Args:
-        folder: where to.
-        result: what was identified.
-        comments: further lines for the head of result.yaml.
-    """
+    """Write result.yaml, its head with further comments, and result.json into an existing folder, each whole or not."""
     head = [
         f"Identified by youbot_dynamics {__version__}; intervals, verdicts and sources: result.json.",
         "Use: youbot bringup --result-file result.yaml, or ros2 launch ... result_file:=result.yaml",

@@ -16,14 +16,9 @@ _OTHERS = ("value", "unit", "standard_error", "interval_95", "samples", "valid_f
 
 
 def read_result(path: Path, limit: int = LARGEST) -> dict[str, Any]:
-    """Contents of a result.json; see docs/result.schema.json.
+    """Contents of a result.json of at most `limit` bytes (before `files.scaled`); see docs/result.schema.json.
 
-    Args:
-        path: the file.
-        limit: most bytes it may have, before `files.scaled`.
-
-    Returns:
-        Every entry of "parameters" has its texts and values, "missing" and "warnings" hold texts.
+    Every entry of "parameters" has its texts and values, "missing" and "warnings" hold texts.
 
     Raises:
         IdentificationError: no such file, too large, or not what `youbot identify` writes.

@@ -62,23 +62,18 @@ def _roughness(time: Vector, position: Vector) -> float:
     return float(np.sum(table**2))
 
 
-_EVEN, _MISSING = 2.0, 10.0  # usual periods: of nearly all intervals in a stream; of one in which messages are missing
+# Usual periods: of nearly all intervals in a stream; of one in which messages are missing.
+_EVEN, _MISSING = 2.0, 10.0
 
 
 def stream_gaps(sent: ArrayLike) -> NDArray[np.intp]:
-    """Messages behind which others are missing: (k,) places.
+    """Places (k,) of messages, sent at increasing times (n,) [s], behind which others are missing.
 
     Empty where messages are no stream, but sent when something changes: then a long pause is a command held.
-
-    Args:
-        sent: (n,) times of the messages [s], increasing.
     """
-    periods = np.diff(np.asarray(sent, dtype=float))
-    periods = np.where(np.isfinite(periods), periods, 0.0)
-    if not len(periods):
-        return np.zeros(0, dtype=np.intp)
-    usual = float(np.median(periods))
-    if np.quantile(periods, 0.95) > _EVEN * usual:
+    periods = np.nan_to_num(np.diff(np.asarray(sent, dtype=float)), posinf=0.0, neginf=0.0)
+    usual = float(np.median(periods)) if len(periods) else 0.0
+    if not len(periods) or np.quantile(periods, 0.95) > _EVEN * usual:
         return np.zeros(0, dtype=np.intp)
     return np.flatnonzero(periods > _MISSING * usual)
 
@@ -139,44 +134,26 @@ _SIGN_SPEED = 0.1  # [rad/s] over which the sign of a wheel's friction turns
 
 @dataclass(frozen=True, eq=False)
 class MotionSignals:
-    """What a delay is fitted to.
+    """What a delay is fitted to."""
 
-    Args:
-        channels: names of the channels.
-        units: unit of the position of each channel.
-        command_time: (n,) [s].
-        command: (n, k) commanded velocity [unit/s].
-        measured_time: (m,) [s].
-        measured: (m, k) motion.
-        measured_is: "position" or "velocity".
-        friction: (n, k) sign pattern of the wheels' friction felt by each channel, None where unknown.
-        clock: which clock the times are of, for the result.
-        source: what they were read from.
-    """
-
-    channels: tuple[str, ...]
-    units: tuple[str, ...]
-    command_time: Vector
-    command: Vector
-    measured_time: Vector
-    measured: Vector
-    measured_is: str
-    friction: Vector | None
-    clock: str
-    source: str
+    channels: tuple[str, ...]  # names of the channels
+    units: tuple[str, ...]  # unit of the position of each channel
+    command_time: Vector  # (n,) [s]
+    command: Vector  # (n, k) commanded velocity [unit/s]
+    measured_time: Vector  # (m,) [s]
+    measured: Vector  # (m, k) motion
+    measured_is: str  # "position" or "velocity"
+    friction: Vector | None  # (n, k) sign pattern of the wheels' friction felt by each channel, None where unknown
+    clock: str  # which clock the times are of, for the result
+    source: str  # what they were read from
 
 
 def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotionSignals:
-    """Commanded twist and wheel motion of the axes x, y, yaw.
+    """Commanded twist and wheel motion of the axes x, y, yaw in a bag.
 
     The command is `wheel_commands`, stamped when it was sent. Where it is missing, the unstamped
     `driver/cmd_vel` or `cmd_vel` serves by its receive time. The motion is that of the wheels through the
-    calibrated kinematics: per axis, so rotation does not mix them.
-
-    Args:
-        recording: a bag.
-        robot: geometry, joint names and signs.
-        chosen: role -> topic, where the user overrides.
+    calibrated kinematics: per axis, so rotation does not mix them. `chosen` is role -> topic, where the user overrides.
 
     Raises:
         RecordingError: a needed topic is missing, or command and motion share no clock.
@@ -187,7 +164,7 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     topic = find_topic(recording, "wheel_commands", chosen)
     if topic is not None:
         commands = recording.joint_states(topic, joints)
-        stamped = _stamped(states.stamp) and _stamped(commands.stamp)
+        stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(commands.stamp)))
         command_time = commands.stamp if stamped else commands.received
         motion_time = states.stamp if stamped else states.received
         clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}"
@@ -218,13 +195,9 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     )
 
 
-def _stamped(stamps: Vector) -> bool:
-    return bool(np.all(np.isfinite(stamps)))
-
-
 def _motion_time_for_receive_clock(recording: Recording, states: JointSeries, topic: str) -> Vector:
     """Stamps of the motion where they share a clock with receive times, its receive times if it has no stamps."""
-    if not _stamped(states.stamp):
+    if times_of(states) is states.received:
         return states.received
     offset = float(np.median(np.abs(states.received - states.stamp)))
     if offset > _WORST_CLOCK_OFFSET:
@@ -291,32 +264,15 @@ NO_EFFORT = "the arm's states hold no efforts: record a driver that reports them
 
 @dataclass(frozen=True, eq=False)
 class RecordedArm:
-    """What a bag holds of an arm of n joints; columns are joints, positive as the driver counts.
+    """What a bag holds of an arm of n joints; columns are joints, positive as the driver counts."""
 
-    Args:
-        topic: of its states.
-        signals: positions [rad] and efforts [N m] at the stamps [s].
-        speed: (s, n) as the driver says, at the times of `signals` [rad/s].
-        asked: times (c,) [s] and torques (c, n) [N m] that were asked for; None where none were.
-        left_out: readings without a number in one of their fields.
-        beyond: how far angles go beyond the limits of their joints [rad], 0 where they do not.
-    """
-
-    topic: str
-    signals: ArmSignals
-    speed: Vector
+    topic: str  # of its states
+    signals: ArmSignals  # positions [rad] and efforts [N m] at the stamps [s]
+    speed: Vector  # (s, n) as the driver says, at the times of `signals` [rad/s]
+    # Times (c,) [s] and torques (c, n) [N m] that were asked for; None where none were
     asked: tuple[Vector, Vector] | None
-    left_out: int
-    beyond: float = 0.0
-
-    @property
-    def moved(self) -> NDArray[np.bool_]:
-        """Which joints (n,) went further than their bristles bend."""
-        position = self.signals.position
-        if not len(position):
-            return np.zeros(position.shape[1], dtype=bool)
-        far: NDArray[np.bool_] = np.ptp(position, axis=0) > TRAVEL
-        return far
+    left_out: int  # readings without a number in one of their fields
+    beyond: float = 0.0  # how far angles go beyond the limits of their joints [rad], 0 where they do not
 
     def refusal(self) -> str:
         """Why nothing can be learnt of the arm at all, "" where something can."""
@@ -324,17 +280,11 @@ class RecordedArm:
             return NO_EFFORT
         if not np.any(self.signals.torque):
             return "every effort of the arm is exactly 0: its motors were off, or its driver fills in zeros"
-        return "" if np.any(self.moved) else "the arm never moved"
+        return "" if np.any(np.ptp(self.signals.position, axis=0) > TRAVEL) else "the arm never moved"
 
 
 def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], number: int = 0) -> RecordedArm:
-    """Readings of the arm of a bag.
-
-    Args:
-        recording: the bag.
-        robot: names and limits of the joints.
-        chosen: role -> topic, where the user overrides.
-        number: of the recording, another one for each.
+    """Readings of the arm of a bag, another `number` for each; `chosen` is role -> topic, where the user overrides.
 
     Raises:
         RecordingError: no states of these joints, or angles that cannot be radians.
@@ -352,7 +302,11 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
         )
     sound = np.isfinite(time) & np.all(np.isfinite(states.position) & np.isfinite(states.effort), axis=1)
     signals = ArmSignals(time[sound], states.position[sound], states.effort[sound], number)
-    asked = _asked(recording, joints, chosen, time is states.stamp)
+    asked = None
+    topic = find_topic(recording, "arm_torque_commands", chosen)
+    if topic is not None:
+        commands = recording.joint_states(topic, joints)
+        asked = times_of(commands) if time is states.stamp else commands.received, commands.effort
     return RecordedArm(states.topic, signals, states.velocity[sound], asked, int(np.count_nonzero(~sound)), beyond)
 
 
@@ -362,39 +316,22 @@ def joint_limits(robot: Robot) -> tuple[list[float], list[float]]:
     return [limit.lower for limit in limits], [limit.upper for limit in limits]
 
 
-def _asked(
-    recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str], stamped: bool
-) -> tuple[Vector, Vector] | None:
-    topic = find_topic(recording, "arm_torque_commands", chosen)
-    if topic is None:
-        return None
-    commands = recording.joint_states(topic, joints)
-    own = times_of(commands) if stamped else commands.received
-    return own, commands.effort
-
-
-TRAVEL = 0.03  # [rad]
+TRAVEL = 0.03  # [rad] further than the bristles of a joint bend
 
 
 @dataclass(frozen=True, eq=False)
 class ArmSignals:
     """Readings of n joints; rows with a number that is not finite are left out.
 
-    Args:
-        time: (s,) stamps [s], increasing.
-        position: (s, n) [rad].
-        torque: (s, n) of the motors at the joints, gear included [N m].
-        recording: number of the recording, another one for each.
-
     Raises:
         InputError: shapes that do not fit.
         IdentificationError: stamps that go back.
     """
 
-    time: Vector
-    position: Vector
-    torque: Vector
-    recording: int = 0
+    time: Vector  # (s,) stamps [s], increasing
+    position: Vector  # (s, n) [rad]
+    torque: Vector  # (s, n) of the motors at the joints, gear included [N m]
+    recording: int = 0  # number of the recording, another one for each
 
     def __post_init__(self) -> None:
         """Check the shapes and leave out what is not finite."""
@@ -414,22 +351,3 @@ class ArmSignals:
             )
         for name, value in (("time", time), ("position", table[0]), ("torque", table[1])):
             object.__setattr__(self, name, np.ascontiguousarray(value[sound]))
-
-    @classmethod
-    def of_speed(cls, time: ArrayLike, speed: ArrayLike, torque: ArrayLike, recording: int = 0) -> ArmSignals:
-        """Signals of a log without positions: they are the integral of its speeds, from 0.
-
-        Args:
-            time: (s,) [s].
-            speed: (s, n) [rad/s].
-            torque: (s, n) [N m].
-            recording: number of the recording.
-
-        Raises:
-            InputError: shapes that do not fit, or a number that is not finite.
-        """
-        stamps = array("time", time, (None,))
-        speeds = array("speed", speed, (len(stamps), None))
-        steps = 0.5 * np.diff(stamps)[:, None] * (speeds[1:] + speeds[:-1])
-        position = np.vstack([np.zeros((1, speeds.shape[1])), np.cumsum(steps, axis=0)])
-        return cls(stamps, position, array("torque", torque, speeds.shape), recording)

@@ -15,15 +15,10 @@ if TYPE_CHECKING:  # `youbot --help` names the stages and must stay quick
 
 
 class About(NamedTuple):
-    """What is said of a stage.
+    """What is said of a stage."""
 
-    Args:
-        title: what it identifies.
-        remark: what holds for all its numbers, "" for nothing.
-    """
-
-    title: str
-    remark: str = ""
+    title: str  # what it identifies
+    remark: str = ""  # what holds for all its numbers
 
 
 _DELAY = (
@@ -53,11 +48,7 @@ def stage_of(name: str) -> Stage:
 
 
 def chosen_stages(name: str, text: str) -> tuple[str, ...]:
-    """Read a list of stages as the user writes it; empty for an empty text.
-
-    Args:
-        name: of the option, for the error text.
-        text: names separated by commas.
+    """Read names of stages, separated by commas, as the user gives them to the option `name`; empty for "".
 
     Raises:
         IdentificationError: an unknown name.
@@ -72,17 +63,11 @@ def chosen_stages(name: str, text: str) -> tuple[str, ...]:
 
 
 class Taken(NamedTuple):
-    """What a stage took out of one recording.
+    """What a stage took out of one recording."""
 
-    Args:
-        number: of the recording.
-        name: of the recording, for notes.
-        part: what `extract` gave.
-    """
-
-    number: int
-    name: str
-    part: Any
+    number: int  # of the recording
+    name: str  # of the recording, for notes
+    part: Any  # what `extract` gave
 
 
 class Stage(Protocol):

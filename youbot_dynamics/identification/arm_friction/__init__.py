@@ -10,14 +10,12 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     uncertainty,
 )
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
-from youbot_dynamics.identification.arm_friction._torque_delay import DURATION
 from youbot_dynamics.identification.arm_friction._windows import SLOWEST
 
 __all__ = [
     "ArmFriction",
     "ArmFrictionModel",
     "ConsistentInertia",
-    "DURATION",
     "OF_BODY",
     "SLOWEST",
     "felt_parameters",

@@ -22,7 +22,6 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     BaseParameters,
     felt_parameters,
     inertial_parameters,
-    named_after,
     uncertainty,
 )
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel, JointRows, joint_rows, refusal_of
@@ -54,22 +53,14 @@ _PARTS = ("coulomb", "viscous", "stribeck", "offset")
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """How one joint was explained.
+    """How one joint was explained."""
 
-    Args:
-        name: of the joint.
-        estimates: its Coulomb and viscous friction and offset, and more where asked for.
-        explained: R^2 of its torque over the windows used.
-        windows: number of them.
-        speeds: smallest and largest speed in them [rad/s]: where the friction holds.
-        totals: total friction at three speeds in them, "joint_total_at_0.25": known where its parts are not.
-    """
-
-    name: str
-    estimates: tuple[Estimate, ...]
-    explained: float
-    windows: int
-    speeds: tuple[float, float]
+    name: str  # of the joint
+    estimates: tuple[Estimate, ...]  # its Coulomb and viscous friction and offset, and more where asked for
+    explained: float  # R^2 of its torque over the windows used
+    windows: int  # number of them
+    speeds: tuple[float, float]  # smallest and largest speed in them [rad/s]: where the friction holds
+    # Total friction at three speeds in them, "joint_total_at_0.25": known where its parts are not
     totals: tuple[Estimate, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
@@ -79,28 +70,19 @@ class JointFit:
 
 @dataclass(frozen=True, eq=False)
 class ArmFriction:
-    """What was found of an arm of n joints.
+    """What was found of an arm of n joints."""
 
-    Args:
-        model: what was fitted.
-        joints: [n].
-        inertial: combinations of inertial parameters that the data feel, as differences from the nominal tree; without
-            a tree inertia and weight of each joint.
-        base: what they stand for; None without a tree.
-        fit: of all unknowns; None where there was nothing to fit.
-        rows: what was fitted, for `_inertia` and for plots.
-        values: (p,) of the unknowns, within their bounds, 0 where undetermined.
-        offsets: whether each joint in `rows` has an offset.
-    """
-
-    model: ArmFrictionModel
-    joints: tuple[JointFit, ...]
+    model: ArmFrictionModel  # what was fitted
+    joints: tuple[JointFit, ...]  # [n]
+    # Combinations of inertial parameters that the data feel, as differences from the nominal tree; without a tree
+    # inertia and weight of each joint
     inertial: tuple[Estimate, ...] = ()
-    base: BaseParameters | None = None
-    fit: Fit | None = None
-    rows: tuple[JointRows, ...] = ()
+    base: BaseParameters | None = None  # what they stand for; None without a tree
+    fit: Fit | None = None  # of all unknowns; None where there was nothing to fit
+    rows: tuple[JointRows, ...] = ()  # what was fitted, for `_inertia` and for plots
+    # (p,) of the unknowns, within their bounds, 0 where undetermined
     values: Vector = dataclasses.field(default_factory=lambda: np.zeros(0))
-    offsets: tuple[bool, ...] = ()
+    offsets: tuple[bool, ...] = ()  # whether each joint in `rows` has an offset
 
     def __getitem__(self, name: str) -> JointFit:
         """Fit of one joint by its name."""
@@ -134,48 +116,46 @@ class ArmFriction:
     def explained_in(self, recordings: Sequence[ArmSignals]) -> dict[str, float]:
         """R^2 of the torque of each joint in other recordings, or other parts of them: validation."""
         tables = joint_rows(self.model, self.model.windows(recordings))
-        found = {}
+        shares = {}
         for k, fitted in enumerate(self.rows):
             row = tables[fitted.joint]
             table = _columns(self.rows, k, row, self.base, self.offsets)
-            found[self.model.joint_names[fitted.joint]] = _explained(row, table @ self.values)
-        return found
+            shares[self.model.joint_names[fitted.joint]] = row.explained(table @ self.values)
+        return shares
 
 
 def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
-    """Friction of n joints, with what the data tell of weight and inertia.
+    """Friction of n joints, with what the data tell of weight and inertia; each recording has another number.
 
-    Args:
-        recordings: readings, each recording with another number.
-        model: what to fit.
-
-    Returns:
-        Estimates with verdicts; a joint that never slid, or has no effort, is refused with that reason.
+    A joint that never slid, or has no effort, is refused with that reason.
     """
     windows = model.windows(recordings)
-    reasons = [refusal_of(recordings, windows, j) for j in range(len(model.joint_names))]
-    refused = {name: reason for name, reason in zip(model.joint_names, reasons, strict=True) if reason}
-    if len(refused) == len(model.joint_names):
-        return ArmFriction(model, _ordered(model.joint_names, {}, refused))
-    rows = tuple(row for row in joint_rows(model, windows) if not reasons[row.joint])
-    names = [model.joint_names[row.joint] for row in rows]
-    base = None
-    if model.tree is not None:
-        base = _felt(model.tree, rows)
+    refused = {name: refusal_of(recordings, windows, j) for j, name in enumerate(model.joint_names)}
+    if all(refused.values()):
+        return ArmFriction(model, tuple(_refused(*pair) for pair in refused.items()))
+    rows = tuple(row for row in joint_rows(model, windows) if not refused[model.joint_names[row.joint]])
+    base = None if model.tree is None else _felt(model.tree, rows)
     offsets = tuple(row.has_offset(row.body if base is None else row.body[:, base.columns]) for row in rows)
     try:
-        found = _fit(rows, model, base, offsets)
-    except IdentificationError as too_little:
-        refused |= {name: f"{too_little.got}, too few to judge by" for name in names}
-        return ArmFriction(model, _ordered(model.joint_names, {}, refused), base=base, rows=rows)
-    values = np.nan_to_num([estimate.value for estimate in found.estimates])
+        fit = _fit(rows, model, base, offsets)
+    except IdentificationError as few:
+        reasons = {name: reason or f"{few.got}, too few to judge by" for name, reason in refused.items()}
+        return ArmFriction(model, tuple(_refused(*pair) for pair in reasons.items()), base=base, rows=rows)
+    values = np.nan_to_num([estimate.value for estimate in fit.estimates])
     first = len(values) - len(_PARTS) * len(rows)
-    fits = {}
-    for k, (name, row) in enumerate(zip(names, rows, strict=True)):
-        table = _columns(rows, k, row, base, offsets)
-        fits[name] = _joint_fit(found, name, row, _explained(row, table @ values), first + len(_PARTS) * k)
-    joints = _ordered(model.joint_names, fits, refused)
-    return ArmFriction(model, joints, found.estimates[:first], base, found, rows, values, offsets)
+    fitted = {}
+    for k, row in enumerate(rows):
+        name, explained = model.joint_names[row.joint], row.explained(_columns(rows, k, row, base, offsets) @ values)
+        fitted[name] = _joint_fit(fit, name, row, explained, first + len(_PARTS) * k)
+    joints = tuple(_refused(name, reason) if reason else fitted[name] for name, reason in refused.items())
+    return ArmFriction(model, joints, fit.estimates[:first], base, fit, rows, values, offsets)
+
+
+def _refused(joint: str, reason: str) -> JointFit:
+    """A joint of which nothing is known."""
+    units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
+    estimates = tuple(undetermined(Unknown(f"{joint}_{what}", unit), reason) for what, unit in units)
+    return JointFit(joint, estimates, math.nan, 0, (math.nan, math.nan))
 
 
 def _felt(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
@@ -206,32 +186,25 @@ def _columns(
     return np.hstack([body, friction])
 
 
-def _explained(row: JointRows, change: Vector) -> float:
-    """R^2 of the torque (r,) of a joint, `change` (r,) being what was found beside the nominal bodies."""
-    left, spread = row.torque - row.known - change, row.torque - row.torque.mean()
-    power = float(spread @ spread)
-    return 1.0 - float(left @ left) / power if power > 0.0 else math.nan
-
-
 def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
-    found = []
+    unknowns = []
     if base is not None and model.tree is not None:
         known = uncertainty(model.tree)[base.columns]
-        for name, unit, size in zip(named_after(base), base.units, known, strict=True):
-            found.append(Unknown(f"{name}_change", unit, resolution=float(size)))
+        for name, unit, size in zip(base.names, base.units, known, strict=True):
+            unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
     else:
         for name in names:
-            found.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
+            unknowns.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
             if model.weighed:
-                found += [Unknown(f"{name}_weight_{part}", "N m", resolution=0.02) for part in ("sin", "cos")]
+                unknowns += [Unknown(f"{name}_weight_{part}", "N m", resolution=0.02) for part in ("sin", "cos")]
     for name in names:
-        found += [
+        unknowns += [
             Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01),
             Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02),
             Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited="no Stribeck speed was given"),
             Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited="weight or friction hide it in these data"),
         ]
-    return found
+    return unknowns
 
 
 def _fit(
@@ -246,8 +219,7 @@ def _fit(
         weight = _noise_weight(table, target)
         for number in np.unique(row.recording):
             of = row.recording == number
-            one = Rows(row.time[of], weight * table[of], weight * target[of], recording=int(number), block=block)
-            pieces.append(one)
+            pieces.append(Rows(row.time[of], weight * table[of], weight * target[of], None, int(number), block))
     return least_squares(pieces, unknowns)
 
 
@@ -274,17 +246,12 @@ def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: i
     """Estimates of one joint, with the verdicts only its own motion can give."""
     estimates = list(found.estimates[first : first + len(_PARTS)])
     speeds = np.abs(row.speed)
-    at = (
-        [float(np.mean(speeds))]
-        if row.one_speed
-        else [float(np.quantile(speeds, share)) for share in (0.05, 0.5, 0.95)]
-    )
-    totals = tuple(_total(found, name, row, speed, first) for speed in at)
+    at = [np.mean(speeds)] if row.one_speed else [np.quantile(speeds, share) for share in (0.05, 0.5, 0.95)]
+    totals = tuple(_total(found, name, row, float(speed), first) for speed in at)
     if totals[len(at) // 2].bound is not None:
         estimates[0] = dataclasses.replace(estimates[0], verdict=refusal(AGAINST))
     elif row.one_speed:
-        apart = [undetermined(Unknown(one.name, one.unit), _CONSTANT) for one in estimates[:2]]
-        estimates = [*apart, *estimates[2:]]
+        estimates[:2] = [undetermined(Unknown(one.name, one.unit), _CONSTANT) for one in estimates[:2]]
     if row.stribeck_speed == 0.0:
         del estimates[_PARTS.index("stribeck")]
     limits = (float(speeds.min()), float(speeds.max()))
@@ -309,21 +276,7 @@ def _total(found: Fit, name: str, row: JointRows, speed: float, first: int) -> E
     return judge(unknown, bounded, free.standard_error, found.reach(free.standard_error))
 
 
-def _ordered(names: Sequence[str], fits: dict[str, JointFit], refused: dict[str, str]) -> tuple[JointFit, ...]:
-    """Fits in the order of the joints; refusals where there is none."""
-    units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
-    joints = []
-    for name in names:
-        if name in fits:
-            joints.append(fits[name])
-            continue
-        asked = (Unknown(f"{name}_{what}", unit) for what, unit in units)
-        open_ones = tuple(undetermined(unknown, refused[name]) for unknown in asked)
-        joints.append(JointFit(name, open_ones, math.nan, 0, (math.nan, math.nan)))
-    return tuple(joints)
-
-
-SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)  # [rad/s] v_s that are tried
+_SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)  # [rad/s] v_s that are tried
 _SEEN = 0.5  # v_s over the fastest motion: above, only a part of the curve is in the data
 _WORTH = 0.9  # share of the unexplained torque that may be left for the curve to be believed
 
@@ -333,28 +286,21 @@ def with_stribeck(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFr
 
     (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s enters nonlinearly and is tried in steps, joint after joint. It is
     kept where it takes a tenth or more of what the joint left unexplained, friction within its physical bounds. Static
-    friction, at no speed, is then coulomb + stribeck; verdicts say whether the parts can be told apart.
-
-    Args:
-        found: without Stribeck curves.
-        recordings: that it was identified from.
+    friction, at no speed, is then coulomb + stribeck; verdicts say whether the parts can be told apart. `found` has no
+    Stribeck curves yet; it was identified from the recordings.
     """
     best = found
     for row in found.rows:
         name = found.model.joint_names[row.joint]
         fastest = float(np.max(np.abs(row.speed)))
-        tried = [
-            identify_arm_friction(recordings, _with_speed(best.model, row.joint, speed))
-            for speed in SPEEDS
-            if speed <= _SEEN * fastest
-        ]
+        speeds = [best.model.stribeck_speed(j) for j in range(len(best.model.joint_names))]
+        tried = []
+        for speed in _SPEEDS:
+            if speed <= _SEEN * fastest:
+                speeds[row.joint] = speed
+                model = dataclasses.replace(best.model, stribeck_speeds=tuple(speeds))
+                tried.append(identify_arm_friction(recordings, model))
         better = max(tried, key=lambda one: one[name].explained, default=best)
         if 1.0 - better[name].explained < _WORTH * (1.0 - best[name].explained):
             best = better
     return best
-
-
-def _with_speed(model: ArmFrictionModel, joint: int, speed: float) -> ArmFrictionModel:
-    speeds = [model.stribeck_speed(j) for j in range(len(model.joint_names))]
-    speeds[joint] = speed
-    return dataclasses.replace(model, stribeck_speeds=tuple(speeds))

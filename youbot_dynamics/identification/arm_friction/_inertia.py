@@ -11,19 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
-from youbot_dynamics.arrays import Vector, array
-from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
-from youbot_dynamics.identification.arm_friction._regressors import (
-    OF_BODY,
-    inertial_parameters,
-    uncertainty,
-    with_inertial_parameters,
-)
+from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters, uncertainty
 
 _LOWER = np.tril_indices(4)
 _DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # places of the logarithms among a body's ten unknowns
@@ -34,26 +27,16 @@ _SMALLEST = 1e-12  # [kg m2] of the same, for a body without inertia
 
 @dataclass(frozen=True, eq=False)
 class ConsistentInertia:
-    """Bodies and friction that explain the torques and can exist.
+    """Bodies and friction that explain the torques and can exist."""
 
-    Args:
-        tree: the arm with these bodies.
-        parameters: (10 n + nv,) its inertial parameters.
-        friction: coulomb, viscous, stribeck, offset (k, 4) of the joints that were fitted.
-        explained: R^2 of the torque of each of them.
-        change: (n,) how far each body went from its drawing, in uncertainties of its ten numbers (root mean square).
-    """
-
-    tree: Tree
-    parameters: Vector
-    friction: Vector
-    explained: dict[str, float]
-    change: Vector
+    parameters: Vector  # (10 n + nv,) inertial parameters of the arm with these bodies
+    friction: Vector  # coulomb, viscous, stribeck, offset (k, 4) of the joints that were fitted
+    explained: dict[str, float]  # R^2 of the torque of each of them
 
 
-def pseudo_inertia(parameters: ArrayLike) -> Vector:
+def pseudo_inertia(parameters: Vector) -> Vector:
     """Pseudo-inertia (4, 4) of a body with inertial parameters (10,): m, m c, inertia about the origin."""
-    m, x, y, z, xx, xy, xz, yy, yz, zz = array("parameters", parameters, (OF_BODY,))
+    m, x, y, z, xx, xy, xz, yy, yz, zz = parameters
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     matrix = np.empty((4, 4))
     matrix[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
@@ -62,19 +45,11 @@ def pseudo_inertia(parameters: ArrayLike) -> Vector:
     return matrix
 
 
-def body_parameters(pseudo: ArrayLike) -> Vector:
+def body_parameters(pseudo: Vector) -> Vector:
     """Inertial parameters (10,) of the body with a pseudo-inertia (4, 4)."""
-    matrix = array("pseudo", pseudo, (4, 4))
-    second = matrix[:3, :3]
+    second = pseudo[:3, :3]
     inertia = np.trace(second) * np.eye(3) - second
-    upper = [inertia[i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
-    return np.array([matrix[3, 3], *matrix[:3, 3], *upper])
-
-
-def is_consistent(parameters: ArrayLike) -> bool:
-    """Whether a body with parameters (10,) can exist: a positive mass spread over space somehow."""
-    matrix = pseudo_inertia(parameters)
-    return bool(np.linalg.eigvalsh(matrix)[0] > -1e-12 * np.trace(matrix))
+    return np.array([pseudo[3, 3], *pseudo[:3, 3], *inertia[np.triu_indices(3)]])
 
 
 def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
@@ -82,9 +57,6 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
 
     Minimises the weighted squares of the torques, each joint's in units of its own residual, plus the squares of what
     the parameters differ from the drawings in units of `uncertainty`.
-
-    Args:
-        found: with a tree.
 
     Raises:
         IdentificationError: an identification without a tree, or of nothing.
@@ -98,10 +70,10 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
     nominal, known = inertial_parameters(tree), uncertainty(tree)
     n, width = len(tree.names), len(nominal)
     bodies = OF_BODY * n
-    start = np.concatenate([_logarithms(nominal, n), np.log(nominal[bodies:] + 1e-9), _friction(found)])
+    free = found.values[len(found.values) - 4 * len(found.rows) :]
+    start = np.concatenate([_logarithms(nominal, n), np.log(nominal[bodies:] + 1e-9), free])
     lower = np.full(len(start), -np.inf)
-    steady = lower[width:].reshape(-1, 4)
-    steady[:, :3] = 0.0
+    lower[width:].reshape(-1, 4)[:, :3] = 0.0  # friction takes energy
     start[width:] = np.maximum(start[width:], lower[width:] + 1e-6)
     # Logarithms may not run away on a long stride: e^12 times the drawing's is no body of this arm.
     upper = np.full(len(start), np.inf)
@@ -127,54 +99,27 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
 
     best = least_squares(residual, start, slope, bounds=(lower, upper), x_scale="jac", ftol=1e-5, xtol=1e-6)
     at = parameters(best.x)
-    change = ((at[:width] - nominal) / known)[:bodies].reshape(n, OF_BODY)
-    return ConsistentInertia(
-        with_inertial_parameters(tree, at[:width]),
-        at[:width],
-        at[width:].reshape(-1, 4),
-        _explained(found, at[:width] - nominal, at[width:].reshape(-1, 4)),
-        np.sqrt(np.mean(change**2, axis=1)),
-    )
+    friction, shares = at[width:].reshape(-1, 4), {}
+    for row, values, offset in zip(found.rows, friction, found.offsets, strict=True):
+        modelled = row.body @ (at[:width] - nominal) + row.friction() @ (values * [1.0, 1.0, 1.0, float(offset)])
+        shares[found.model.joint_names[row.joint]] = row.explained(modelled)
+    return ConsistentInertia(at[:width], friction, shares)
 
 
 def _triangle(found: ArmFriction) -> tuple[Vector, Vector]:
     """Triangular factor (r, p) and target (r,) of the weighted rows: all inertial parameters, then friction."""
+    assert found.base is not None  # there is a tree
     stacks: list[Vector] = []
+    columns, count = found.base.columns, len(found.base.columns)
     for k, (row, offset) in enumerate(zip(found.rows, found.offsets, strict=True)):
         friction = np.zeros((len(row.time), 4 * len(found.rows)))
         friction[:, 4 * k : 4 * k + 4] = row.friction() * [1.0, 1.0, 1.0, float(offset)]
-        left = _left(found, k, found.values)
+        own = row.friction() @ found.values[count + 4 * k : count + 4 * k + 4]
+        left = row.torque - row.known - row.body[:, columns] @ found.values[:count] - own
         weight = 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
         stacks.append(weight * np.column_stack([row.body, friction, row.torque]))
     upper: Vector = np.linalg.qr(np.vstack(stacks))[1]
     return upper[:, :-1], upper[:, -1]
-
-
-def _left(found: ArmFriction, k: int, values: Vector) -> Vector:
-    """Residual (r,) of the k-th joint with rows, for the values (p,) of the identification."""
-    row = found.rows[k]
-    assert found.base is not None
-    count = len(found.base.columns)
-    own = row.friction() @ values[count + 4 * k : count + 4 * k + 4]
-    left: Vector = row.torque - row.known - row.body[:, found.base.columns] @ values[:count] - own
-    return left
-
-
-def _friction(found: ArmFriction) -> Vector:
-    """Friction (4 k,) as identified."""
-    count = len(found.values) - 4 * len(found.rows)
-    friction: Vector = found.values[count:].copy()
-    return friction
-
-
-def _explained(found: ArmFriction, change: Vector, friction: Vector) -> dict[str, float]:
-    shares = {}
-    for k, row in enumerate(found.rows):
-        own = friction[k] * [1.0, 1.0, 1.0, float(found.offsets[k])]
-        left = row.torque - row.known - row.body @ change - row.friction() @ own
-        spread = row.torque - row.torque.mean()
-        shares[found.model.joint_names[row.joint]] = 1.0 - float(left @ left) / float(spread @ spread)
-    return shares
 
 
 def _logarithms(nominal: Vector, n: int) -> Vector:

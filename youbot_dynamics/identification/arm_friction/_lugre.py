@@ -1,6 +1,4 @@
-"""Bristle stiffness of the arm's joints from their reversals, and the LuGre fit.
-
-Stiffness of a joint's bristles from reversals, and their damping where readings come fast enough (systems 9, 10).
+"""Stiffness of a joint's bristles from reversals, and their damping where readings come fast enough (systems 9, 10).
 
 While a joint turns round, its friction follows the way it went, not the time: from +coulomb to -coulomb along
 coulomb (1 - 2 exp(-sigma0 x / coulomb)), x the way since the reversal. That is where sigma0 shows, and nowhere else.
@@ -39,38 +37,24 @@ _FINER = 8  # points between two readings, along a cubic: the outermost point of
 
 @dataclass(frozen=True, eq=False)
 class Reversals:
-    """r readings near reversals of one joint, of all recordings; friction is centred over each reversal.
+    """r readings near reversals of one joint, of all recordings; friction is centred over each reversal."""
 
-    Args:
-        number: (r,) of the reversal each belongs to.
-        torque: (r,) friction, without its viscous part, less its mean over the reversal [N m].
-        way: (r,) since the reversal, negative before it [rad].
-        paths: positions on a finer grid, one array a recording [rad].
-        steps: of these grids, times of one recording each [s].
-        places: (r,) where each reading stands in the grid of its recording.
-        sources: (r,) place of its recording.
-        rate: readings a second.
-    """
+    count: int  # of reversals
+    number: Indices  # (r,) of the reversal each belongs to
+    torque: Vector  # (r,) friction, without its viscous part, less its mean over the reversal [N m]
+    way: Vector  # (r,) since the reversal, negative before it [rad]
+    paths: list[Vector]  # positions on a finer grid, one array a recording [rad]
+    steps: list[Vector]  # of these grids, times of one recording each [s]
+    places: Indices  # (r,) where each reading stands in the grid of its recording
+    sources: Indices  # (r,) place of its recording
+    rate: float  # readings a second
 
-    number: Indices
-    torque: Vector
-    way: Vector
-    paths: tuple[Vector, ...]
-    steps: tuple[Vector, ...]
-    places: Indices
-    sources: Indices
-    rate: float
+    def columns(self, steepness: float) -> Vector:
+        """Columns (r, 2) of the Coulomb torque and of sigma1, for a steepness sigma0 / coulomb [1/rad].
 
-    @property
-    def count(self) -> int:
-        """Number of reversals."""
-        return len(np.unique(self.number))
-
-    def bent(self, steepness: float) -> tuple[Vector, Vector]:
-        """Deflection (r,) over its reach, -1 to 1, and its rate (r,) [1/s], each centred over the reversal.
-
-        Args:
-            steepness: sigma0 / coulomb [1/rad].
+        They are the deflection over its reach, -1 to 1, and its rate, each centred over the reversal. The damping of
+        the bristles weighs as much as their stiffness where they swing back quickly: left out, sigma0 came out up to
+        three times too large. So it is always fitted, though only fast readings say how large it is.
         """
         shares, rates = np.empty(len(self.number)), np.empty(len(self.number))
         for k, (path, time) in enumerate(zip(self.paths, self.steps, strict=True)):
@@ -79,19 +63,10 @@ class Reversals:
             of = self.sources == k
             shares[of] = share[self.places[of]]
             rates[of] = np.gradient(share, time)[self.places[of]]
-        return self.centred(shares), self.centred(rates)
-
-    def centred(self, values: Vector) -> Vector:
-        """Values (r,) less their mean over each reversal."""
-        return centred(self.number, values)
-
-    def readings_within(self, way: float) -> float:
-        """Readings up to a way [rad] after a reversal, on average over the reversals."""
-        within = (self.way > 0.0) & (self.way < way)
-        return float(np.count_nonzero(within)) / max(1, self.count)
+        return np.column_stack([_centred(self.number, shares), _centred(self.number, rates) / steepness])
 
 
-def centred(number: Indices, values: Vector) -> Vector:
+def _centred(number: Indices, values: Vector) -> Vector:
     """Values (r,) less their mean over all with the same number (r,)."""
     _, place, counts = np.unique(number, return_inverse=True, return_counts=True)
     apart: Vector = values - (np.bincount(place, values) / counts)[place]
@@ -100,12 +75,9 @@ def centred(number: Indices, values: Vector) -> Vector:
 
 @compiled
 def bend(path: Vector, steepness: float, share: Vector) -> None:
-    """Deflection of a bristle over its reach along a path, exact between its points; it starts relaxed.
+    """Write the deflection (s,) of a bristle over its reach along a path (s,) [rad]; it starts relaxed.
 
-    Args:
-        path: (s,) positions [rad].
-        steepness: sigma0 / coulomb [1/rad].
-        share: (s,), written.
+    It is exact between the points; the steepness is sigma0 / coulomb [1/rad].
     """
     bent = 0.0
     share[0] = 0.0
@@ -118,12 +90,9 @@ def bend(path: Vector, steepness: float, share: Vector) -> None:
 
 
 def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: int) -> Reversals | None:
-    """Readings near the reversals of a joint, weight, inertia and viscous friction taken off; None without any.
+    """Readings near the reversals of the joint at a place in `found.rows`; None without any.
 
-    Args:
-        recordings: of the arm that `found` was identified for.
-        found: friction and bodies.
-        joint: its place in `found.rows`.
+    Weight, inertia and viscous friction of the arm, as found, are taken off.
     """
     place = found.rows[joint].joint
     nominal = found.model.tree
@@ -154,11 +123,12 @@ def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: 
         return None
     number = np.concatenate(numbers)
     return Reversals(
+        count,
         number,
-        centred(number, np.concatenate(torques)),
+        _centred(number, np.concatenate(torques)),
         np.concatenate(ways),
-        tuple(paths),
-        tuple(steps),
+        paths,
+        steps,
         np.concatenate(places),
         np.concatenate(sources),
         float(np.median(rates)),
@@ -213,7 +183,6 @@ def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None,
         return np.full(len(index), np.nan)
     curve = CubicSpline(middles, table)
     speed, acceleration, position = curve(time, 1), curve(time, 2), signals.position[index]
-    friction = 4 * len(found.rows)
     if tree is not None:
         bodies = tree.inverse_dynamics(position, speed, acceleration)[:, row.joint]
     else:
@@ -221,13 +190,13 @@ def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None,
         if found.model.weighed:
             own += [np.sin(position[:, row.joint]), np.cos(position[:, row.joint])]
         bodies = np.column_stack(own) @ values[len(own) * joint : len(own) * (joint + 1)]
-    viscous = values[len(values) - friction + 4 * joint + 1] * speed[:, row.joint]
+    viscous = values[len(values) - 4 * len(found.rows) + 4 * joint + 1] * speed[:, row.joint]
     left: Vector = signals.torque[index, row.joint] - bodies - viscous
     left[(time < middles[1]) | (time > middles[-2])] = np.nan
     return left
 
 
-SLOWEST_RATE = 500.0  # [1/s] of readings below which sigma1 is not looked for
+_SLOWEST_RATE = 500.0  # [1/s] of readings below which sigma1 is not looked for
 _STEEPEST, _FLATTEST = 3e5, 30.0  # [1/rad] sigma0 / coulomb that are tried
 _END = 1.01  # of the softest that are tried: the search stopped there, not at a least misfit
 _FEWEST_IN_TRANSITION = 2.0  # readings, on average over the reversals, while the bristles bend over
@@ -238,21 +207,11 @@ _SIGMA0, _SIGMA1 = Unknown("sigma0", "N m/rad", low=0.0), Unknown("sigma1", "N m
 
 @dataclass(frozen=True, eq=False)
 class Bristles:
-    """Bristles of a joint as identified.
+    """Bristles of a joint as identified."""
 
-    Args:
-        sigma0: stiffness [N m/rad].
-        sigma1: damping [N m s/rad].
-        coulomb: Coulomb torque at these reversals [N m].
-        reversals: number of them.
-        in_transition: readings while the bristles bend over, on average over the reversals.
-    """
-
-    sigma0: Estimate
-    sigma1: Estimate
-    coulomb: float = math.nan
+    sigma0: Estimate  # stiffness [N m/rad]
+    sigma1: Estimate  # damping [N m s/rad]
     reversals: int = 0
-    in_transition: float = 0.0
 
 
 def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: str) -> Bristles:
@@ -260,12 +219,8 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
 
     The torque near each reversal, less weight, inertia and viscous friction as identified, is coulomb times a function
     of the way with one unknown, sigma0 / coulomb, which is searched; each reversal has a constant of its own for what
-    the bodies leave over. Blocks of the intervals are reversals.
-
-    Args:
-        recordings: that `found` was identified from, or others of the same arm.
-        found: friction and bodies.
-        joint: its name.
+    the bodies leave over. Blocks of the intervals are reversals. The recordings are those that `found` was identified
+    from, or others of the same arm.
     """
     places = [k for k, row in enumerate(found.rows) if found.model.joint_names[row.joint] == joint]
     if not places or found.fit is None:
@@ -275,7 +230,7 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
         return _refused("the joint never turned round while it slid")
 
     def misfit(log: float) -> float:
-        table = _columns(near, math.exp(log))
+        table = near.columns(math.exp(log))
         left = near.torque - table @ _solved(table, near.torque)
         return float(left @ left)
 
@@ -283,32 +238,22 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     k = int(np.argmin([misfit(float(log)) for log in grid]))
     bounds = (float(grid[max(0, k - 1)]), float(grid[min(len(grid) - 1, k + 1)]))
     steepness = math.exp(float(minimize_scalar(misfit, bounds=bounds, method="bounded").x))
-    seen = near.readings_within(_TRANSITION / steepness)
+    bending = (near.way > 0.0) & (near.way < _TRANSITION / steepness)
+    seen = float(np.count_nonzero(bending)) / near.count
+    coulomb = _solved(near.columns(steepness), near.torque)[0]
     if seen < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
         reason = f"the bristles bend over within {seen:.1f} readings: turn round more slowly, or read faster"
-        return _refused(reason, near.count, seen)
-    if not _solved(_columns(near, steepness), near.torque)[0] > 0.0:
-        return _refused("the torque at the reversals shows no friction, or its sign is wrong", near.count, seen)
-    if steepness < _FLATTEST * _END:
+    elif not coulomb > 0.0:
+        reason = "the torque at the reversals shows no friction, or its sign is wrong"
+    elif steepness < _FLATTEST * _END:
         reason = f"they are softer than {_FLATTEST:g} times the Coulomb torque a radian, the end of the search"
-        return _refused(reason, near.count, seen)
-    try:
-        return _about(near, steepness, seen)
-    except IdentificationError:
-        asked = steepness * _solved(_columns(near, steepness), near.torque)[0]
-        reason = f"{near.count} reversals are too few to judge by; they ask for {asked:.3g} N m/rad"
-        return _refused(reason, near.count, seen)
-
-
-def _columns(near: Reversals, steepness: float) -> Vector:
-    """Columns (r, 2) of the Coulomb torque and of sigma1.
-
-    The damping of the bristles weighs as much as their stiffness where they swing back quickly: left out, sigma0 came
-    out up to three times too large. So it is always fitted, though only fast readings say how large it is.
-    """
-    share, rate = near.bent(steepness)
-    table: Vector = np.column_stack([share, rate / steepness])
-    return table
+    else:
+        try:
+            return _about(near, steepness, seen)
+        except IdentificationError:
+            asked = steepness * coulomb
+            reason = f"{near.count} reversals are too few to judge by; they ask for {asked:.3g} N m/rad"
+    return _refused(reason, near.count)
 
 
 def _solved(table: Vector, torque: Vector) -> Vector:
@@ -318,9 +263,9 @@ def _solved(table: Vector, torque: Vector) -> Vector:
 
 def _about(near: Reversals, steepness: float, seen: float) -> Bristles:
     """Estimates from the fit that is linear about the solution."""
-    table, step = _columns(near, steepness), 1e-3
+    table, step = near.columns(steepness), 1e-3
     values = _solved(table, near.torque)
-    steeper, flatter = (_columns(near, steepness * math.exp(sign * step)) @ values for sign in (1.0, -1.0))
+    steeper, flatter = (near.columns(steepness * math.exp(sign * step)) @ values for sign in (1.0, -1.0))
     unknowns = [Unknown("coulomb", "N m"), _SIGMA1, Unknown("logarithm of the steepness", "1")]
     columns = np.column_stack([table, (steeper - flatter) / (2.0 * step)])
     fit = least_squares([Rows(near.number.astype(np.float64) + 0.5, columns, near.torque)], unknowns, robust=False)
@@ -334,12 +279,11 @@ def _about(near: Reversals, steepness: float, seen: float) -> Bristles:
     stiffness = judge(_SIGMA0, sigma0, error, fit.reach(error))
     error = math.hypot(math.sqrt(float(fit.covariance[1, 1])), common * float(values[1]))
     damping = judge(_SIGMA1, float(values[1]), error, fit.reach(error))
-    if near.rate < 0.95 * SLOWEST_RATE:
-        slow = f"{near.rate:.0f} readings a second, its effect lasts milliseconds: {SLOWEST_RATE:.0f} are needed"
+    if near.rate < 0.95 * _SLOWEST_RATE:
+        slow = f"{near.rate:.0f} readings a second, its effect lasts milliseconds: {_SLOWEST_RATE:.0f} are needed"
         damping = undetermined(_SIGMA1, slow)
-    return Bristles(stiffness, damping, coulomb, near.count, seen)
+    return Bristles(stiffness, damping, near.count)
 
 
-def _refused(reason: str, reversals: int = 0, in_transition: float = 0.0) -> Bristles:
-    pair = undetermined(_SIGMA0, reason), undetermined(_SIGMA1, reason)
-    return Bristles(*pair, reversals=reversals, in_transition=in_transition)
+def _refused(reason: str, reversals: int = 0) -> Bristles:
+    return Bristles(undetermined(_SIGMA0, reason), undetermined(_SIGMA1, reason), reversals)

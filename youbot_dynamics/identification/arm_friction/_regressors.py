@@ -8,7 +8,6 @@ combinations, the base parameters, act on any torque; of these, a given motion f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +22,7 @@ _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m2",) * 6)
 _INERTIAS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 OF_BODY = len(QUANTITIES)
 
-_SAMPLES = 400  # random states that show which columns depend on each other
-_DEPENDENT = 1e-9  # size of what is left of such a column, relative to the largest
+_NOTHING = 1e-9  # share of a column in a combination below which it is rounding
 # Uncertainty taken for granted of nominal links: docs/robot_facts.md, doubled.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
 
@@ -42,30 +40,12 @@ def inertial_parameters(tree: Tree) -> Vector:
     return np.concatenate([np.ravel(of_bodies), layout.rotor_inertias])
 
 
-def parameter_names(tree: Tree) -> tuple[str, ...]:
-    """Names of the inertial parameters, such as "arm_link_2 mx" and "arm_joint_2 rotor"."""
-    of_bodies = [f"{body} {quantity}" for body in tree.names for quantity in QUANTITIES]
-    return (*of_bodies, *(f"{joint} rotor" for joint in tree.joint_names))
-
-
-def parameter_units(tree: Tree) -> tuple[str, ...]:
-    """Units of the inertial parameters."""
-    return _UNITS * len(tree.names) + ("kg m2",) * tree.nv
-
-
-def with_inertial_parameters(tree: Tree, parameters: ArrayLike) -> Tree:
-    """The same joints with other bodies; nothing is checked, so that unphysical ones can be looked at.
-
-    Args:
-        tree: n bodies with nv speeds.
-        parameters: (p,) with p = 10 n + nv.
-    """
-    given = array("parameters", parameters, (OF_BODY * len(tree.names) + tree.nv,))
-    return dataclasses.replace(tree, layout=_layout_with(tree, given))
+def with_inertial_parameters(tree: Tree, parameters: Vector) -> Tree:
+    """The same joints with bodies of other parameters (p,), p = 10 n + nv; none is checked: unphysical ones may be."""
+    return dataclasses.replace(tree, layout=_layout_with(tree, parameters))
 
 
 def _layout_with(tree: Tree, parameters: Vector) -> Layout:
-    """Layout of the tree with other bodies, parameters (10 n + nv,)."""
     n = len(tree.names)
     rows = parameters[: OF_BODY * n].reshape(n, OF_BODY)
     inertias = np.empty((n, 3, 3))
@@ -80,13 +60,9 @@ def _layout_with(tree: Tree, parameters: Vector) -> Layout:
 
 
 def regressor(tree: Tree, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
-    """Y (t, nv, 10 n + nv) with tau = Y parameters = inverse_dynamics(q, v, a).
+    """Y (t, nv, 10 n + nv) with tau = Y parameters = inverse_dynamics(q, v, a), of q, v, a (t, nv) [rad, s].
 
-    Args:
-        tree: kinematics and gravity; n bodies, every joint with one speed.
-        q: (t, nv) [rad].
-        v: (t, nv) [rad/s].
-        a: (t, nv) [rad/s2].
+    The tree gives kinematics and gravity: n bodies, every joint with one speed.
     """
     positions = array("q", q, (None, tree.nv))
     speeds, accelerations = array("v", v, positions.shape), array("a", a, positions.shape)
@@ -105,18 +81,13 @@ def regressor(tree: Tree, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Independent columns of the regressor of a tree with p parameters, each standing for a combination of them.
+    """Independent columns of the regressor of a tree with p parameters, each standing for a combination of them."""
 
-    Args:
-        columns: (b,) the independent columns.
-        combination: (b, p) base parameters = combination @ inertial parameters.
-        names: (b,) of the column each is named after: "arm_link_3 mx" is that first moment with what acts like it.
-        units: (b,).
-    """
-
-    columns: NDArray[np.intp]
-    combination: Vector
-    names: tuple[str, ...]
+    columns: NDArray[np.intp]  # (b,) the independent columns
+    combination: Vector  # (b, p) base parameters = combination @ inertial parameters
+    names: tuple[
+        str, ...
+    ]  # "arm_link_3_mx" is that first moment with what acts like it, "arm_joint_2_rotor" an inertia
     units: tuple[str, ...]
 
 
@@ -136,59 +107,31 @@ def uncertainty(tree: Tree) -> Vector:
     return np.concatenate([np.ravel(rows), rotors])
 
 
-def base_parameters(tree: Tree, seed: int = 0) -> BaseParameters:
-    """Base parameters of a tree: which columns of the regressor are independent over all motions.
-
-    Args:
-        tree: n bodies, every joint with one speed.
-        seed: of the random states the dependence is read from; it changes nothing but rounding.
-    """
-    random = np.random.default_rng(seed)
-    q, v, a = (random.uniform(-3.0, 3.0, (_SAMPLES, tree.nv)) for _ in range(3))
-    table = regressor(tree, q, v, a)
-    return _independent(tree, table.reshape(-1, table.shape[2]), _DEPENDENT, np.ones(table.shape[2]))
-
-
 def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameters:
     """The combinations that these very data feel: those whose uncertainty moves the torques by more than `torque`.
 
-    The others cannot be told from the rest and would make nonsense of it; they stay at the values of the drawings.
-
-    Args:
-        tree: n bodies.
-        rows: (r, 10 n + nv) of the regressor.
-        torque: root mean square over the rows [N m].
+    That is the root mean square [N m] over rows (r, 10 n + nv) of the regressor. The others cannot be told from the
+    rest and would make nonsense of it; they stay at the values of the drawings.
     """
     sizes = uncertainty(tree)
-    table = array("rows", rows, (None, len(sizes))) / np.sqrt(max(1, len(np.atleast_2d(rows))))
-    return _independent(tree, table, torque, sizes)
-
-
-def _independent(tree: Tree, rows: Vector, smallest: float, sizes: Vector) -> BaseParameters:
-    """Columns of rows (r, p) scaled by sizes (p,) that keep more than `smallest` beside those chosen before."""
-    scaled = rows * sizes
-    upper, order = qr(scaled, mode="r", pivoting=True)
-    strength = np.abs(np.diag(upper[: len(order)]))
-    limit = smallest * strength[0] if smallest == _DEPENDENT else smallest
-    rank = int(np.count_nonzero(strength > limit))
-    columns = np.asarray(order[:rank], dtype=np.intp)
+    table = array("rows", rows, (None, len(sizes)))
+    # Columns, in units of their uncertainty, that keep more than `torque` beside those chosen before.
+    upper, order = qr(table / np.sqrt(max(1, len(table))) * sizes, mode="r", pivoting=True)
+    rank = int(np.count_nonzero(np.abs(np.diag(upper[: len(order)])) > torque))
+    columns, rest = np.asarray(order[:rank], dtype=np.intp), order[rank:]
     # Dependent columns as combinations of the chosen ones, in the units of the parameters.
     shares = np.linalg.solve(upper[:rank, :rank], upper[:rank, rank:]) if rank else np.zeros((0, len(order)))
     combination = np.zeros((rank, len(sizes)))
     combination[np.arange(rank), columns] = 1.0
-    rest = order[rank:]
     combination[:, rest] = shares * sizes[columns][:, None] / sizes[rest]
-    combination[np.abs(combination) < _DEPENDENT] = 0.0
+    combination[np.abs(combination) < _NOTHING] = 0.0
     sequence = np.argsort(columns)
-    names, units = parameter_names(tree), parameter_units(tree)
+    names = [f"{body}_{quantity}" for body in tree.names for quantity in QUANTITIES]
+    names += [f"{joint}_rotor" for joint in tree.joint_names]
+    units = _UNITS * len(tree.names) + ("kg m2",) * tree.nv
     return BaseParameters(
         columns[sequence],
         combination[sequence],
         tuple(names[k] for k in columns[sequence]),
         tuple(units[k] for k in columns[sequence]),
     )
-
-
-def named_after(base: BaseParameters) -> Sequence[str]:
-    """Names with underscores, as results carry them: "arm_link_3_mx"."""
-    return [name.replace(" ", "_") for name in base.names]

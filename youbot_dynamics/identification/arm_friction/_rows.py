@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.identification.arm_friction._regressors import inertial_parameters, regressor
-from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
-from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
+from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, ArmWindows, arm_windows
+from youbot_dynamics.identification.signals import ArmSignals
 
 NO_EFFORT = "the recording holds no efforts of this joint"
 ZERO_EFFORT = "every effort of this joint is exactly 0: it was not driven, or its driver fills in zeros"
@@ -25,27 +26,17 @@ _DEPENDENT = 0.3  # share of a constant that must be left beside weight and fric
 
 @dataclass(frozen=True, eq=False)
 class ArmFrictionModel:
-    """What is fitted to n joints, and how their readings are smoothed and chosen.
+    """What is fitted to n joints, and how their readings are smoothed and chosen."""
 
-    Args:
-        joint_names: [n].
-        tree: the arm's bodies as its drawings have them, standing on level ground; of their parameters those
-            combinations are free that the data feel, the others stay. None for a joint that moves alone, or a few
-            that do not move each other: inertia, and weight as that of a pendulum.
-        weighed: without a tree, whether there is a weight to be lifted: False for a joint with an upright axis.
-        half_width: of the windows [s], see `arm_windows`.
-        slowest: speed below which a joint does not count as sliding [rad/s].
-        travel: way from a reversal below which it does not [rad].
-        stribeck_speeds: (n,) v_s of the Stribeck curve of each joint [rad/s], 0 for none.
-    """
-
-    joint_names: tuple[str, ...]
+    joint_names: tuple[str, ...]  # [n]
+    # The arm's bodies as its drawings have them, standing on level ground; of their parameters those combinations are
+    # free that the data feel, the others stay. None for a joint that moves alone, or a few that do not move each
+    # other: inertia, and weight as that of a pendulum
     tree: Tree | None = None
+    # Without a tree, whether there is a weight to be lifted: False for a joint with an upright axis
     weighed: bool = True
-    half_width: float = HALF_WIDTH
-    slowest: float = SLOWEST
-    travel: float = TRAVEL
-    stribeck_speeds: tuple[float, ...] = ()
+    half_width: float = HALF_WIDTH  # of the windows [s], see `arm_windows`
+    stribeck_speeds: tuple[float, ...] = ()  # (n,) v_s of the Stribeck curve of each joint [rad/s], 0 for none
 
     def stribeck_speed(self, joint: int) -> float:
         """v_s of a joint [rad/s], 0 where its Coulomb torque does not depend on the speed."""
@@ -53,32 +44,21 @@ class ArmFrictionModel:
 
     def windows(self, recordings: Sequence[ArmSignals]) -> list[ArmWindows]:
         """Windows of each recording."""
-        return [arm_windows(signals, self.half_width, self.slowest, self.travel) for signals in recordings]
+        return [arm_windows(signals, self.half_width) for signals in recordings]
 
 
 @dataclass(frozen=True, eq=False)
 class JointRows:
-    """Rows of one joint, of all recordings.
+    """Rows of one joint, of all recordings."""
 
-    Args:
-        joint: its number.
-        time: (r,) [s].
-        recording: (r,) numbers.
-        body: (r, m) columns of weight and inertia.
-        known: (r,) torque of the nominal bodies [N m].
-        speed: (r,) [rad/s].
-        torque: (r,) [N m].
-        stribeck_speed: v_s [rad/s], 0 for none.
-    """
-
-    joint: int
-    time: Vector
-    recording: NDArray[np.int64]
-    body: Vector
-    known: Vector
-    speed: Vector
-    torque: Vector
-    stribeck_speed: float = 0.0
+    joint: int  # its number
+    time: Vector  # (r,) [s]
+    recording: NDArray[np.int64]  # (r,) numbers
+    body: Vector  # (r, m) columns of weight and inertia
+    known: Vector  # (r,) torque of the nominal bodies [N m]
+    speed: Vector  # (r,) [rad/s]
+    torque: Vector  # (r,) [N m]
+    stribeck_speed: float = 0.0  # v_s [rad/s], 0 for none
 
     @property
     def one_speed(self) -> bool:
@@ -97,6 +77,12 @@ class JointRows:
         if self.stribeck_speed > 0.0:
             rising = sign * np.exp(-((self.speed / self.stribeck_speed) ** 2))
         return np.column_stack([sign, self.speed, rising, np.ones(len(sign))])
+
+    def explained(self, change: Vector) -> float:
+        """R^2 of the torque, `change` (r,) being what was found beside the nominal bodies."""
+        left, spread = self.torque - self.known - change, self.torque - self.torque.mean()
+        power = float(spread @ spread)
+        return 1.0 - float(left @ left) / power if power > 0.0 else math.nan
 
     def has_offset(self, columns: Vector) -> bool:
         """Whether a constant can be told from columns (r, m) of the bodies and from Coulomb friction."""
@@ -123,7 +109,24 @@ def refusal_of(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], 
 def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[JointRows]:
     """Rows of every joint, those without any among them."""
     tables = [_body_columns(window, model) for window in windows]
-    return [_rows_of(windows, tables, j, model.stribeck_speed(j)) for j in range(len(model.joint_names))]
+    rows = []
+    for j in range(len(model.joint_names)):
+        keep = [window.sliding[:, j] != 0.0 for window in windows]
+        pairs = list(zip(windows, keep, strict=True))
+        bodies = np.concatenate([table[k, j] for table, k in zip(tables, keep, strict=True)])
+        rows.append(
+            JointRows(
+                j,
+                np.concatenate([window.time[k] for window, k in pairs]),
+                np.concatenate([np.full(int(k.sum()), window.recording, dtype=np.int64) for window, k in pairs]),
+                bodies[:, :-1],
+                bodies[:, -1],
+                np.concatenate([window.speed[k, j] for window, k in pairs]),
+                np.concatenate([window.torque[k, j] for window, k in pairs]),
+                model.stribeck_speed(j),
+            )
+        )
+    return rows
 
 
 def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
@@ -135,19 +138,3 @@ def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
     parts = [window.acceleration]
     parts += [np.sin(window.position), np.cos(window.position)] if model.weighed else []
     return np.stack([*parts, np.zeros_like(window.position)], axis=2)
-
-
-def _rows_of(windows: Sequence[ArmWindows], tables: Sequence[Vector], j: int, stribeck_speed: float) -> JointRows:
-    keep = [window.sliding[:, j] != 0.0 for window in windows]
-    bodies = np.concatenate([table[k, j] for table, k in zip(tables, keep, strict=True)])
-    pairs = list(zip(windows, keep, strict=True))
-    return JointRows(
-        j,
-        np.concatenate([window.time[k] for window, k in pairs]),
-        np.concatenate([np.full(int(k.sum()), window.recording, dtype=np.int64) for window, k in pairs]),
-        bodies[:, :-1],
-        bodies[:, -1],
-        np.concatenate([window.speed[k, j] for window, k in pairs]),
-        np.concatenate([window.torque[k, j] for window, k in pairs]),
-        stribeck_speed,
-    )

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals, even_stamps
 
@@ -25,41 +25,22 @@ SLOWEST = 0.05  # [rad/s]
 
 @dataclass(frozen=True, eq=False)
 class ArmWindows:
-    """States of n joints in k windows.
+    """States of n joints in k windows."""
 
-    Args:
-        time: (k,) middle of each [s].
-        position: (k, n) [rad].
-        speed: (k, n) [rad/s].
-        acceleration: (k, n) [rad/s2].
-        torque: (k, n) [N m].
-        sliding: (k, n) sign of the motion where a joint slides with settled friction, else 0.
-        half_width: w [s].
-        recording: number of the recording.
-    """
-
-    time: Vector
-    position: Vector
-    speed: Vector
-    acceleration: Vector
-    torque: Vector
-    sliding: Vector
-    half_width: float
-    recording: int
+    time: Vector  # (k,) middle of each [s]
+    position: Vector  # (k, n) [rad]
+    speed: Vector  # (k, n) [rad/s]
+    acceleration: Vector  # (k, n) [rad/s2]
+    torque: Vector  # (k, n) [N m]
+    sliding: Vector  # (k, n) sign of the motion where a joint slides with settled friction, else 0
+    recording: int  # number of the recording
 
 
-def arm_windows(
-    signals: ArmSignals, half_width: float = HALF_WIDTH, slowest: float = SLOWEST, travel: float = TRAVEL
-) -> ArmWindows:
+def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindows:
     """Windows of a recording, one every half width; those with a gap, or too few readings, are left out.
 
-    Jitter of the stamps is taken out first, see `even_stamps`: in the acceleration it would hide the inertia.
-
-    Args:
-        signals: readings of n joints.
-        half_width: w [s]; widened where fewer than 5 readings would be in a window.
-        slowest: speed below which a joint does not count as sliding [rad/s].
-        travel: way from the last reversal or standstill below which it does not, either [rad].
+    Jitter of the stamps is taken out first, see `even_stamps`: in the acceleration it would hide the inertia. The half
+    width [s] grows where fewer than 5 readings would be in a window.
     """
     time, n = even_stamps(signals.time, signals.position), signals.position.shape[1]
     usual = float(np.median(np.diff(time))) if len(time) > 1 else half_width
@@ -70,17 +51,10 @@ def arm_windows(
     origin = signals.position.mean(axis=0) if len(time) else np.zeros(n)
     expected = max(_FEWEST, int(1.2 * width / usual)) if usual > 0.0 else _FEWEST
     _fit_parabolas(time, signals.position - origin, signals.torque, middles, width, expected, states, sound)
-    sliding = _sliding(time, signals.position, middles, states[:, 1], slowest, travel)
-    kept = states[sound]
+    sliding = _sliding(time, signals.position, middles, states[:, 1])
+    position, speed, acceleration, mean_torque = states[sound].transpose(1, 0, 2)
     return ArmWindows(
-        middles[sound],
-        kept[:, 0] + origin,
-        kept[:, 1],
-        kept[:, 2],
-        kept[:, 3],
-        sliding[sound],
-        width,
-        signals.recording,
+        middles[sound], position + origin, speed, acceleration, mean_torque, sliding[sound], signals.recording
     )
 
 
@@ -97,15 +71,8 @@ def _fit_parabolas(
 ) -> None:
     """Write mean position, speed, acceleration and mean torque of each window, and whether it is filled evenly.
 
-    Args:
-        time: (s,).
-        position: (s, n).
-        torque: (s, n).
-        middles: (k,).
-        width: half the width of a window.
-        fewest: readings a window needs.
-        states: (k, 4, n), zeros.
-        sound: (k,), false.
+    From readings (s,), (s, n), (s, n) to `states` (k, 4, n) and `sound` (k,) of the windows at `middles` (k,), which
+    come as zeros; `width` is half that of a window, `fewest` are the readings it needs.
     """
     first, n = 0, position.shape[1]
     for k in range(len(middles)):
@@ -146,15 +113,14 @@ def _fit_parabolas(
             states[k, 3, j] = sums[3, j] / a
 
 
-def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector, slowest: float, travel: float) -> Vector:
+def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> Vector:
     """Sign (k, n) of the motion in windows at `middles` (k,) with mean speeds (k, n) where friction has settled."""
-    found = np.sign(speed) * (np.abs(speed) > slowest)
+    found = np.sign(speed) * (np.abs(speed) > SLOWEST)
     width = middles[1] - middles[0] if len(middles) > 1 else 0.0
     for j in range(position.shape[1]):
-        direction, turned = _since_turning(position[:, j], travel)
+        direction, turned = _since_turning(position[:, j], TRAVEL)
         # Sliding all window long: settled, and one way, from its first to its last reading.
-        settled = np.abs(position[:, j] - turned) >= travel
-        code = np.where(settled, direction, 0.0)
+        code = np.where(np.abs(position[:, j] - turned) >= TRAVEL, direction, 0.0)
         low = np.searchsorted(time, middles - width, side="right")
         high = np.clip(np.searchsorted(time, middles + width) - 1, 0, None)
         same = (code[np.clip(low, 0, len(code) - 1)] == found[:, j]) & (code[high] == found[:, j])
@@ -184,10 +150,9 @@ def _since_turning(position: Vector, travel: float) -> tuple[Vector, Vector]:
     return direction, turned
 
 
-def turning_points(position: ArrayLike, travel: float = TRAVEL) -> NDArray[np.intp]:
-    """Places (m,) in positions (s,) [rad] where the motion turns round; jitter of `travel` / 30 is no turn."""
-    path = array("position", position, (None,))
-    direction, _ = _since_turning(path, travel) if len(path) else (path, path)
+def turning_points(path: Vector) -> NDArray[np.intp]:
+    """Places (m,) in positions (s,) [rad] where the motion turns round; jitter of 1 mrad is no turn."""
+    direction, _ = _since_turning(path, TRAVEL) if len(path) else (path, path)
     changes = np.flatnonzero((direction[1:] != direction[:-1]) & (direction[:-1] != 0.0))
     bounds = np.concatenate([[0], changes + 1])
     # The outermost point lies a little before the place where the turn shows.

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction, JointFit, identify_arm_friction, with_stribeck
-from youbot_dynamics.identification.arm_friction._inertia import ConsistentInertia, consistent_inertia
+from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
@@ -31,20 +30,10 @@ _MOST_POINTS = 3000  # of a curve
 
 @dataclass(frozen=True, eq=False)
 class ArmPart:
-    """The arm of one recording.
+    """The arm of one recording."""
 
-    Args:
-        arm: its readings, None where nothing can be learnt of them.
-        refusal: why, "" where something can.
-    """
-
-    arm: RecordedArm | None
-    refusal: str
-
-
-def joint_names(robot: Robot) -> tuple[str, ...]:
-    """Names of the joints as parameters have them: "joint_1" to "joint_5"."""
-    return tuple(f"joint_{k + 1}" for k in range(len(robot.driver.arm_joints)))
+    arm: RecordedArm | None  # its readings, None where nothing can be learnt of them
+    refusal: str  # why, "" where something can
 
 
 def extract(opened: Opened, robot: Robot) -> ArmPart:
@@ -61,13 +50,12 @@ def extract(opened: Opened, robot: Robot) -> ArmPart:
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Friction and bodies of all recordings in which the arm moved."""
-    names = joint_names(robot)
+    names = tuple(f"joint_{k + 1}" for k in range(len(robot.driver.arm_joints)))
     notes = [f"{one.name}: {one.part.refusal}" for one in taken if one.part.arm is None]
     useful = [one for one in taken if one.part.arm is not None]
     if not useful:
         reason = taken[0].part.refusal
-        refused = tuple(_refused(name, reason) for name in names)
-        return StageResult(STAGE, tuple(one for of_joint in refused for one in of_joint), missing=reason)
+        return StageResult(STAGE, tuple(one for name in names for one in _refused(name, reason)), missing=reason)
     used, left_out = _within_an_hour(useful)
     notes += [f"{one.name} left out: an hour of readings is fitted together" for one in left_out]
     signals = [one.part.arm.signals for one in used]
@@ -85,8 +73,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     findings += [
         Finding(f"arm.bodies.{one.name}", one, 0 if found.fit is None else found.fit.rows) for one in found.inertial
     ]
-    bodies, why_not = _bodies(found)
-    notes += [why_not] if why_not else [_told_of(bodies)] if bodies is not None else []
+    bodies = None
+    if found.fit is not None:
+        if max(len(row.time) for row in found.rows) < _FEWEST_FOR_BODIES:
+            notes.append(f"bodies of the arm were not looked for: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
+        else:
+            bodies = consistent_inertia(found)
+            shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
+            notes.append(
+                f"bodies that can exist explain of the torques (R2): {shares}; what the motion left open is as drawn"
+            )
     return StageResult(
         STAGE,
         tuple(findings),
@@ -136,31 +132,17 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
     """Delay from the torque asked of a joint to its motion; nothing where no torques were asked for."""
     if all(arm.asked is None for arm in arms):
         return []
-    name = f"arm.{joint}.torque_delay"
+    name, unknown = f"arm.{joint}.torque_delay", Unknown("torque_delay", "s")
     starts = [start for arm in arms for start in torque_starts(arm, k)]
     try:
         found = estimate_torque_delay(starts)
     except IdentificationError as none:
-        return [Finding(name, undetermined(Unknown("torque_delay", "s"), f"{none.got}; needed: {none.expected}"))]
+        return [Finding(name, undetermined(unknown, f"{none.got}; needed: {none.expected}"))]
     delay = found.delay
     if not delay.identified:
         # Linear about a delay the data do not hold, its interval says nothing either.
-        delay = undetermined(Unknown("torque_delay", "s"), delay.verdict.removeprefix(refusal("")))
+        delay = undetermined(unknown, delay.verdict.removeprefix(refusal("")))
     return [Finding(name, delay, found.fit.rows, "", {"starts": float(found.starts)})]
-
-
-def _bodies(found: ArmFriction) -> tuple[ConsistentInertia | None, str]:
-    """Bodies that can exist, or why they were not looked for."""
-    if found.fit is None:
-        return None, ""
-    if max(len(row.time) for row in found.rows) < _FEWEST_FOR_BODIES:
-        return None, f"bodies of the arm were not looked for: no joint slid for {_FEWEST_FOR_BODIES // 10} s"
-    return consistent_inertia(found), ""
-
-
-def _told_of(bodies: ConsistentInertia) -> str:
-    shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
-    return f"bodies that can exist explain of the torques (R2): {shares}; what the motion left open is as drawn"
 
 
 def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
@@ -171,7 +153,8 @@ def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
     for k, row in enumerate(found.rows):
         joint = found.model.joint_names[row.joint]
         modelled, half = found.modelled(k)
-        shown = np.flatnonzero(row.recording == _most(row.recording))
+        numbers, counts = np.unique(row.recording, return_counts=True)
+        shown = np.flatnonzero(row.recording == numbers[np.argmax(counts)])
         shown = shown[np.argsort(row.time[shown], kind="stable")][:: 1 + len(shown) // _MOST_POINTS]
         fitted = found[joint]
         left = row.torque[shown] - modelled[shown]
@@ -191,12 +174,6 @@ def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
             )
         )
     return tuple(curves)
-
-
-def _most(recordings: NDArray[np.int64]) -> int:
-    """The recording (r,) names most often."""
-    numbers, counts = np.unique(recordings, return_counts=True)
-    return int(numbers[np.argmax(counts)])
 
 
 def _correlations(found: ArmFriction) -> tuple[Correlation, ...]:

@@ -1,17 +1,7 @@
 """Least squares in blocks of time: sums that merge, robust weights, intervals, whiteness and the verdict."""
 
-from youbot_dynamics.identification.least_squares._block_sums import (
-    BlockSums,
-    Rows,
-    accumulate,
-    merge,
-)
-from youbot_dynamics.identification.least_squares._fit import (
-    Fit,
-    correlation,
-    fit,
-    least_squares,
-)
+from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.least_squares._fit import Fit, correlation, fit, least_squares
 from youbot_dynamics.identification.least_squares._verdict import (
     CONFIDENCE,
     IDENTIFIED,

@@ -25,23 +25,17 @@ _BLOCKS_A_RECORDING = 1 << 40  # keys of two recordings never meet
 class Rows:
     """Rows of a linear model H p = b; several rows may share a time.
 
-    Args:
-        time: (n,) when each row was measured [s], on any clock of the recording; sets its block.
-        regressors: (n, p) H.
-        target: (n,) b.
-        instruments: (n, p) Z, correlated with H but not with the noise in it: p then solves Z'H p = Z'b. None for H.
-        recording: number of the recording, so that blocks of two recordings are not taken for one.
-        block: duration of a block [s], the same for all rows of a recording: several times the memory of the residual.
-
     Raises:
         InputError: shapes that do not fit, values that are not finite, or a block that is not positive.
     """
 
-    time: Vector
-    regressors: Vector
-    target: Vector
+    time: Vector  # (n,) when each row was measured [s], on any clock of the recording; sets its block
+    regressors: Vector  # (n, p) H
+    target: Vector  # (n,) b
+    # (n, p) Z, correlated with H but not with the noise in it: p then solves Z'H p = Z'b. None for H
     instruments: Vector | None = None
-    recording: int = 0
+    recording: int = 0  # number of the recording, so that blocks of two recordings are not taken for one
+    # Duration of a block [s], the same for all rows of a recording: several times the memory of the residual
     block: float = BLOCK
 
     def __post_init__(self) -> None:
@@ -67,19 +61,12 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class BlockSums:
-    """Sums over the k blocks of some rows with p unknowns; arrays are read-only.
+    """Sums over the k blocks of some rows with p unknowns; arrays are read-only."""
 
-    Args:
-        keys: (k,) block numbers, increasing.
-        rows: (k,) rows in each block.
-        gram: (k, (p + 1)(p + 2)/2) upper triangles, row by row, of [H b]'[H b].
-        cross: (k, p, p + 1) Z'[H b] of the instruments, None where the regressors are their own.
-    """
-
-    keys: Indices
-    rows: Indices
-    gram: Vector
-    cross: Vector | None = None
+    keys: Indices  # (k,) block numbers, increasing
+    rows: Indices  # (k,) rows in each block
+    gram: Vector  # (k, (p + 1)(p + 2)/2) upper triangles, row by row, of [H b]'[H b]
+    cross: Vector | None = None  # (k, p, p + 1) Z'[H b] of the instruments, None where the regressors are their own
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
@@ -95,12 +82,6 @@ class BlockSums:
     def unknowns(self) -> int:
         """Number p of unknowns."""
         return _width(self.gram.shape[1]) - 1
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the sums [bytes]."""
-        kept = (self.keys, self.rows, self.gram, self.cross)
-        return sum(value.nbytes for value in kept if value is not None)
 
     def squares(self) -> Vector:
         """Matrices (k, p + 1, p + 1) of [H b]'[H b]."""
@@ -122,15 +103,7 @@ def _width(triangle: int) -> int:
 
 @compiled
 def _add_outer(places: Indices, left: Vector, right: Vector, triangle: bool, sums: Vector) -> None:
-    """Add left[i] right[i]' to row places[i] of sums (k, m): all of it, or its upper triangle.
-
-    Args:
-        places: (n,) block of each row.
-        left: (n, a).
-        right: (n, c).
-        triangle: whether only columns from the row's own on count.
-        sums: (k, m), changed in place.
-    """
+    """Add left[i] right[i]' to row places[i] of sums (k, m), in place: all of it, or its upper triangle."""
     for i in range(left.shape[0]):
         total = sums[places[i]]
         place = 0
@@ -142,11 +115,7 @@ def _add_outer(places: Indices, left: Vector, right: Vector, triangle: bool, sum
 
 
 def accumulate(rows: Rows) -> BlockSums:
-    """Sums of rows, in one pass; a block cut in two by the end of a piece is made whole by `merge`.
-
-    Args:
-        rows: the rows, in any order.
-    """
+    """Sums of rows, in one pass and any order; a block cut in two by the end of a piece is made whole by `merge`."""
     keys, places = _sorted_out(rows.keys())
     table = np.column_stack([rows.regressors, rows.target])
     upper = np.triu_indices(table.shape[1])
@@ -182,9 +151,6 @@ def _sorted_out(keys: Indices) -> tuple[Indices, NDArray[np.intp]]:
 
 def merge(parts: Sequence[BlockSums]) -> BlockSums:
     """Sums of all the rows behind `parts`, in whatever order and grouping they come.
-
-    Args:
-        parts: of one model, at least one.
 
     Raises:
         InputError: none, or sums of different models.

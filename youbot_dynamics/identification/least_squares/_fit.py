@@ -1,6 +1,4 @@
-"""Linear least squares over rows of any number, chunk by chunk, by a triangular factor or by sums of blocks.
-
-Linear least squares that says how far it can be trusted: from block sums to values, intervals and verdicts.
+"""Linear least squares that says how far it can be trusted: from block sums to values, intervals and verdicts.
 
 Columns are scaled to equal length, blocks that fit badly weigh less, intervals come from the scatter between blocks:
 residuals of a robot are correlated over a good part of a second, and the textbook covariance, which takes every sample
@@ -21,13 +19,13 @@ from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import _verdict as verdict
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
-from youbot_dynamics.identification.least_squares._scaled_model import scaled_model, solve_triangular
+from youbot_dynamics.identification.least_squares._scaled_model import ScaledModel, solve_triangular
 from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE, Estimate, Unknown
 
 _CHUNK = 4096  # rows
 
 
-def triangular_factor(
+def _triangular_factor(
     pieces: Iterable[Rows],
     keys: NDArray[np.int64],
     weights: Vector,
@@ -36,19 +34,11 @@ def triangular_factor(
 ) -> Vector:
     """Factor R of the QR decomposition of [H b], or of [Z H b] with instruments, one chunk of rows after the other.
 
-    R'R are the weighted products of the block sums, but no product is ever formed.
-
-    Args:
-        pieces: all rows, in pieces.
-        keys: (k,) block numbers, increasing; rows of other blocks are left out.
-        weights: (k,) of the blocks.
-        columns: (q,) unknowns that take part.
-        lengths: (q,) their columns are divided by these.
-
-    Returns:
-        R (m, m) with m = q + 1, or 2 q + 1 with instruments.
+    R'R are the weighted products of the block sums, but no product is ever formed. Blocks have keys (k,) and weights
+    (k,), rows of others are left out; of the unknowns, columns (q,) divided by lengths (q,) take part. R is (m, m) with
+    m = q + 1, or 2 q + 1 with instruments.
     """
-    factor: Vector | None = None
+    factor = np.zeros((len(columns) + 1, len(columns) + 1))
     for piece in pieces:
         numbers = piece.keys()
         places = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
@@ -58,53 +48,34 @@ def triangular_factor(
         if piece.instruments is not None:
             parts.insert(0, piece.instruments[known][:, columns] / lengths)
         table = np.hstack(parts) * share
-        width = table.shape[1]
-        factor = np.zeros((width, width)) if factor is None else factor
+        if table.shape[1] != len(factor):  # the first piece with instruments
+            factor = np.zeros((table.shape[1], table.shape[1]))
         for first in range(0, len(table), _CHUNK):
             stacked = np.vstack([factor, table[first : first + _CHUNK]])
             factor = np.asarray(np.linalg.qr(stacked, mode="r"), dtype=np.float64)
-    if factor is None:
-        return np.zeros((len(columns) + 1, len(columns) + 1))
     return factor
 
 
 # Scaled condition of H above which the products H'H, whose condition is its square, are not trusted.
-WORST_CONDITION = 1e3
+_WORST_CONDITION = 1e3
 _SILENT = 1e-4  # share of a regressor's power that its instrument must explain, else nobody excited it
 _FEWEST_SPARE_BLOCKS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Solution of a linear model; arrays are read-only.
+    """Solution of a linear model; arrays are read-only."""
 
-    Args:
-        unknowns: what was asked for, p of them.
-        estimates: one each, with interval and verdict.
-        values: (p,) as solved before any bound; NaN where the data do not determine it.
-        covariance: (p, p) from the scatter between blocks; NaN there too.
-        condition: scaled condition number of H (of the instruments' part of it) over what was excited.
-        residual: root mean square of H p - b over the weighted rows, in the unit of b.
-        explained: share of b'b that the model explains.
-        rows: rows used.
-        weights: (k,) of the blocks, 1 for one that fits like the others.
-        keys: (k,) their numbers.
-        freedom: degrees of freedom of the intervals, of Student's t.
-        method: "block sums" or "chunked QR".
-    """
-
-    unknowns: tuple[Unknown, ...]
-    estimates: tuple[Estimate, ...]
-    values: Vector
-    covariance: Vector
-    condition: float
-    residual: float
-    explained: float
-    rows: int
-    weights: Vector
-    keys: NDArray[np.int64]
-    freedom: int
-    method: str
+    unknowns: tuple[Unknown, ...]  # what was asked for, p of them
+    estimates: tuple[Estimate, ...]  # one each, with interval and verdict
+    values: Vector  # (p,) as solved before any bound; NaN where the data do not determine it
+    covariance: Vector  # (p, p) from the scatter between blocks; NaN there too
+    condition: float  # scaled condition number of H (of the instruments' part of it) over what was excited
+    explained: float  # share of b'b that the model explains
+    rows: int  # rows used
+    weights: Vector  # (k,) of the blocks, 1 for one that fits like the others
+    freedom: int  # degrees of freedom of the intervals, of Student's t
+    method: str  # "block sums" or "chunked QR"
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate of one unknown by its name."""
@@ -122,39 +93,32 @@ class Fit:
 
     def reach(self, standard_error: float) -> float:
         """Half-width of the 95 % interval of an estimate with that standard error."""
-        return float(stdtrit(self.freedom, 0.5 + CONFIDENCE / 2.0)) * standard_error
+        return _student(self.freedom) * standard_error
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
-        """Estimates of linear combinations matrix @ values, with their own intervals and verdicts.
+        """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.
 
-        Args:
-            matrix: (m, p); columns of undetermined unknowns count only where they are not zero.
-            unknowns: what the m combinations are.
+        Columns of undetermined unknowns count only where they are not zero.
 
         Raises:
             InputError: a shape that does not fit.
         """
         rows = array("matrix", matrix, (len(unknowns), len(self.unknowns)))
-        found = []
+        estimates = []
         for row, unknown in zip(rows, unknowns, strict=True):
             used = row != 0.0
             value = float(row[used] @ self.values[used])
             if not math.isfinite(value):
                 lacking = [self.unknowns[int(j)].name for j in np.flatnonzero(used & np.isnan(self.values))]
-                found.append(verdict.undetermined(unknown, f"{', '.join(lacking)} is not determined"))
+                estimates.append(verdict.undetermined(unknown, f"{', '.join(lacking)} is not determined"))
                 continue
             error = math.sqrt(float(row[used] @ self.covariance[np.ix_(used, used)] @ row[used]))
-            found.append(verdict.judge(unknown, value, error, self.reach(error)))
-        return tuple(found)
+            estimates.append(verdict.judge(unknown, value, error, self.reach(error)))
+        return tuple(estimates)
 
 
 def least_squares(pieces: Sequence[Rows], unknowns: Sequence[Unknown], *, robust: bool = True) -> Fit:
-    """Sum up and fit rows that are at hand: `fit` of `accumulate`, with QR where it is needed.
-
-    Args:
-        pieces: rows of one model, at least one piece.
-        unknowns: the p unknowns in the order of the columns.
-        robust: see `fit`.
+    """Sum up and fit rows of one model that are at hand: `fit` of `accumulate`, with QR where it is needed.
 
     Raises:
         InputError: pieces that do not belong together, or other unknowns than columns.
@@ -204,12 +168,18 @@ def fit(
     explained = np.einsum("kii->i", products[:, :, :p])
     excited = (lengths > 0.0) & (explained > _SILENT * lengths**2)
     used = np.flatnonzero(excited)
-    model = scaled_model(squares, products, sums.rows, sums.keys, used, lengths[used])
+    kept, scale = np.append(used, p), np.append(lengths[used], 1.0)
+    model = ScaledModel(
+        squares[:, kept[:, None], kept] / np.outer(scale, scale),
+        products[:, used[:, None], kept] / np.outer(lengths[used], scale),
+        sums.rows,
+        sums.keys,
+    )
     weights = model.robust_weights() if robust else np.ones(len(sums))
     solution = model.solve(weights)
     method = "block sums"
-    if solution.condition > WORST_CONDITION and rows is not None:
-        factor = triangular_factor(rows(), sums.keys, weights, used, lengths[used])
+    if solution.condition > _WORST_CONDITION and rows is not None:
+        factor = _triangular_factor(rows(), sums.keys, weights, used, lengths[used])
         solution, method = solve_triangular(factor, len(used)), "chunked QR"
     values, covariance = np.full(p, np.nan), np.full((p, p), np.nan)
     values[used] = np.where(solution.tied, np.nan, solution.values / lengths[used])
@@ -221,18 +191,16 @@ def fit(
     asked = np.full(p, np.nan)
     asked[used] = scaled / lengths[used]
     estimates = _estimates(unknowns, np.where(np.isfinite(values), asked, np.nan), covariance, freedom, excited)
-    power, target = model.power(limited, weights)
+    left, target = float(weights @ model.residual_power(limited)), float(weights @ squares[:, -1, -1])
     return Fit(
         tuple(unknowns),
         estimates,
         read_only(values),
         read_only(covariance),
         solution.condition,
-        math.sqrt(power / float(weights @ sums.rows)),
-        1.0 - power / target if target > 0.0 else math.nan,
+        1.0 - left / target if target > 0.0 else math.nan,
         int(sums.rows.sum()),
         read_only(weights),
-        sums.keys,
         freedom,
         method,
     )
@@ -241,29 +209,30 @@ def fit(
 def _estimates(
     unknowns: Sequence[Unknown], asked: Vector, covariance: Vector, freedom: int, excited: NDArray[np.bool_]
 ) -> tuple[Estimate, ...]:
-    """Judged estimates of all p unknowns.
+    """Judged estimates of p unknowns with covariance (p, p).
 
-    Args:
-        unknowns: p of them.
-        asked: (p,) what the data ask for, others within their bounds; NaN where they do not determine it.
-        covariance: (p, p).
-        freedom: of the intervals.
-        excited: (p,) whether the data depend on each.
+    `asked` (p,) is what the data ask for, others within their bounds, NaN where they do not determine it; `excited`
+    (p,) says whether the data depend on each.
     """
-    multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
     relatives = verdict.alike([unknown.name for unknown in unknowns], correlation(covariance))
     mixed = [unknown.name for j, unknown in enumerate(unknowns) if excited[j] and not np.isfinite(asked[j])]
-    found = []
+    estimates = []
     for j, unknown in enumerate(unknowns):
         if not excited[j]:
-            found.append(verdict.undetermined(unknown, unknown.unexcited))
+            estimates.append(verdict.undetermined(unknown, unknown.unexcited))
         elif not np.isfinite(asked[j]):
             others = ", ".join(name for name in mixed if name != unknown.name)
-            found.append(verdict.undetermined(unknown, f"it cannot be told from {others} in these data"))
+            estimates.append(verdict.undetermined(unknown, f"it cannot be told from {others} in these data"))
         else:
             error = math.sqrt(float(covariance[j, j]))
-            found.append(verdict.judge(unknown, float(asked[j]), error, multiple * error, relatives[j]))
-    return tuple(found)
+            reach = _student(freedom) * error
+            estimates.append(verdict.judge(unknown, float(asked[j]), error, reach, relatives[j]))
+    return tuple(estimates)
+
+
+def _student(freedom: int) -> float:
+    """Standard errors to either side of an interval, by Student's t."""
+    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
 
 
 def correlation(covariance: Vector) -> Vector:

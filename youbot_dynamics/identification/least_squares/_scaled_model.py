@@ -25,45 +25,31 @@ _NOTHING_LEFT = 1e-6  # smallest singular value of what the others say, relative
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Solution of the scaled equations.
+    """Solution of the scaled equations."""
 
-    Args:
-        values: (q,) scaled.
-        tied: (q,) whether an unknown is part of a direction that the data leave open.
-        rank: number of directions that were measured.
-        condition: scaled condition number of H.
-    """
-
-    values: Vector
-    tied: NDArray[np.bool_]
-    rank: int
-    condition: float
+    values: Vector  # (q,) scaled
+    tied: NDArray[np.bool_]  # (q,) whether an unknown is part of a direction that the data leave open
+    rank: int  # number of directions that were measured
+    condition: float  # scaled condition number of H
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledModel:
-    """Block sums of the excited unknowns, columns divided by their length over the whole recording.
+    """Block sums of the excited unknowns, columns divided by their length over the whole recording."""
 
-    Args:
-        squares: (k, q + 1, q + 1) of [H b]'[H b].
-        products: (k, q, q + 1) of Z'[H b].
-        rows: (k,) rows in each block.
-        keys: (k,) numbers of the blocks; neighbours in time follow each other.
-    """
+    squares: Vector  # (k, q + 1, q + 1) of [H b]'[H b]
+    products: Vector  # (k, q, q + 1) of Z'[H b]
+    rows: NDArray[np.int64]  # (k,) rows in each block
+    keys: NDArray[np.int64]  # (k,) numbers of the blocks; neighbours in time follow each other
 
-    squares: Vector
-    products: Vector
-    rows: NDArray[np.int64]
-    keys: NDArray[np.int64]
-
-    def total(self, weights: Vector) -> Vector:
+    def _total(self, weights: Vector) -> Vector:
         """Weighted sum (q, q + 1) of the products over the blocks, weights (k,)."""
         total: Vector = np.einsum("k,kij->ij", weights, self.products)
         return total
 
     def solve(self, weights: Vector) -> Solution:
         """Solve the weighted equations, weights (k,); directions not measured stay 0."""
-        total = self.total(weights)
+        total = self._total(weights)
         return _solve(total[:, :-1], total[:, -1], _NO_PRODUCT, squared=True)
 
     def residual_power(self, values: Vector) -> Vector:
@@ -71,10 +57,6 @@ class ScaledModel:
         against = np.append(-values, 1.0)
         power: Vector = np.maximum(np.einsum("i,kij,j->k", against, self.squares, against, optimize=True), 0.0)
         return power
-
-    def power(self, values: Vector, weights: Vector) -> tuple[float, float]:
-        """Weighted |H p - b|^2 and |b|^2 over all blocks, for scaled values (q,) and weights (k,)."""
-        return float(weights @ self.residual_power(values)), float(weights @ self.squares[:, -1, -1])
 
     def robust_weights(self) -> Vector:
         """Weights (k,): 1 up to 3 times the median residual of the blocks, then its inverse square; iterated."""
@@ -125,18 +107,12 @@ class ScaledModel:
         return covariance
 
     def solve_within(self, weights: Vector, free_values: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """Solve with bounds: values beyond are put there, worst first, and the others solved again by the products.
+        """Values (q,) within bounds (q,), and (q,) what the data asked for when each was put at its bound.
 
-        Args:
-            weights: (k,).
-            free_values: (q,) the solution without bounds, by products or QR: it stands where nothing is beyond.
-            low: (q,).
-            high: (q,).
-
-        Returns:
-            Values (q,) within the bounds, and (q,) what the data asked for when each was put there.
+        The solution without bounds, by products or QR, stands where nothing is beyond; else values are put at their
+        bounds, worst first, and the others solved again by the products.
         """
-        total = self.total(weights)
+        total = self._total(weights)
         values, asked = free_values.copy(), free_values.copy()
         free = np.ones(len(values), dtype=bool)
         while True:
@@ -152,42 +128,11 @@ class ScaledModel:
             asked[free] = reduced.values
 
 
-def scaled_model(
-    squares: Vector,
-    products: Vector,
-    rows: NDArray[np.int64],
-    keys: NDArray[np.int64],
-    columns: NDArray[np.intp],
-    lengths: Vector,
-) -> ScaledModel:
-    """Model of some columns of block sums.
-
-    Args:
-        squares: (k, p + 1, p + 1) of [H b]'[H b].
-        products: (k, p, p + 1) of Z'[H b].
-        rows: (k,) rows in each block.
-        keys: (k,) their numbers.
-        columns: (q,) unknowns that take part.
-        lengths: (q,) what their columns are divided by.
-    """
-    kept = np.append(columns, squares.shape[1] - 1)
-    scale = np.append(lengths, 1.0)
-    return ScaledModel(
-        squares[:, kept[:, None], kept] / np.outer(scale, scale),
-        products[:, columns[:, None], kept] / np.outer(lengths, scale),
-        rows,
-        keys,
-    )
-
-
 def solve_triangular(factor: Vector, count: int) -> Solution:
     """Solve for q = `count` scaled unknowns from the triangular factor of [H b], or of [Z H b].
 
-    With instruments Z = Q1 Rz, H = Q1 Rzh + Q2 (..): Z'H p = Z'b becomes Rzh p = Rzb on the range of Rz.
-
-    Args:
-        factor: (q + 1, q + 1) or (2 q + 1, 2 q + 1).
-        count: q.
+    With instruments Z = Q1 Rz, H = Q1 Rzh + Q2 (..): Z'H p = Z'b becomes Rzh p = Rzb on the range of Rz. The factor is
+    (q + 1, q + 1) or (2 q + 1, 2 q + 1).
     """
     if len(factor) == count + 1:
         return _solve(factor[:count, :count], factor[:count, count], _NO_FACTOR, squared=False)

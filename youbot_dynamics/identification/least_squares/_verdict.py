@@ -20,22 +20,14 @@ _ALIKE = 0.9
 
 @dataclass(frozen=True)
 class Unknown:
-    """An unknown of a linear model.
+    """An unknown of a linear model."""
 
-    Args:
-        name: as the result calls it, e.g. "viscous_y".
-        unit: of its value.
-        low: smallest physical value; a fit beyond it is put there and said to be.
-        high: largest physical value.
-        resolution: a half-width below this is good enough however small the value is: friction may be nil.
-        unexcited: why its regressor may be zero throughout, said of what the robot did.
-    """
-
-    name: str
-    unit: str
-    low: float = -math.inf
-    high: float = math.inf
-    resolution: float = 0.0
+    name: str  # as the result calls it, e.g. "viscous_y"
+    unit: str  # of its value
+    low: float = -math.inf  # smallest physical value; a fit beyond it is put there and said to be
+    high: float = math.inf  # largest physical value
+    resolution: float = 0.0  # a half-width below this is good enough however small the value is: friction may be nil
+    # Why its regressor may be zero throughout, said of what the robot did
     unexcited: str = "nothing in the data depends on it"
 
 
@@ -81,22 +73,12 @@ def undetermined(unknown: Unknown, reason: str) -> Estimate:
 def judge(unknown: Unknown, value: float, standard_error: float, reach: float, alike: Sequence[str] = ()) -> Estimate:
     """Estimate with its verdict: identified where the half-width of value +-reach is at most half the value.
 
-    Args:
-        unknown: what it is.
-        value: as fitted, before any bound.
-        standard_error: of the value.
-        reach: half-width of the interval.
-        alike: unknowns whose estimates correlate strongly with this one.
-
-    Returns:
-        The estimate; a value outside the physical range is put at its bound, and never counts as identified unless
-        the interval is within `resolution` of the bound.
+    A value outside the physical range is put at its bound, and never counts as identified unless the interval is within
+    `resolution` of the bound. `alike` are the unknowns whose estimates correlate strongly with this one.
     """
-    bound = None
     interval = (value - reach, value + reach)
-    if not unknown.low <= value <= unknown.high:
-        bound = unknown.low if value < unknown.low else unknown.high
     limited = min(max(value, unknown.low), unknown.high)
+    bound = None if unknown.low <= value <= unknown.high else limited
     clipped = (max(interval[0], min(unknown.low, limited)), min(interval[1], max(unknown.high, limited)))
     if bound is not None:
         clipped = (min(max(interval[0], unknown.low), unknown.high), min(max(interval[1], unknown.low), unknown.high))
@@ -120,11 +102,6 @@ def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, a
 
 
 def alike(names: Sequence[str], correlation: Vector) -> list[list[str]]:
-    """For each estimate the others that correlate with it above 0.9.
-
-    Args:
-        names: of the p estimates.
-        correlation: (p, p).
-    """
+    """For each of p estimates the names of the others that correlate with it above 0.9; correlation (p, p)."""
     strong = np.abs(np.nan_to_num(correlation)) > _ALIKE
     return [[name for j, name in enumerate(names) if row[j] and j != i] for i, row in enumerate(strong)]

@@ -1,15 +1,15 @@
-"""Whether a residual is white: Ljung-Box and runs of sign, on even times, gaps left out."""
+"""Whether a residual is white: Ljung-Box, on even times, gaps left out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erfc, nan, sqrt
+from math import nan
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaincc
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import array
 from youbot_dynamics.errors import InputError
 
 _LAGS = 20
@@ -19,31 +19,16 @@ _LEVEL = 0.01  # of the test: one white residual in a hundred is called coloured
 
 @dataclass(frozen=True)
 class Whiteness:
-    """How a residual follows itself in time; NaN where there is too little of it.
+    """How a residual follows itself in time; NaN where there is too little of it."""
 
-    Args:
-        q: Ljung-Box statistic [1].
-        p_value: of q: how often steady white noise gives as much.
-        uneven_p_value: the same for white noise whose strength changes, as that of jittering stamps does with speed.
-        lags: number of lags in q; 0 where there is too little to tell.
-        correlations: r1, r2, ... at one to `lags` steps.
-        runs: number of runs of one sign.
-        expected_runs: of white noise with as many of either sign.
-        runs_p_value: of the runs, too few and too many alike.
-        step: between the even times [s].
-        samples: residuals that were tested.
-    """
-
-    q: float
-    p_value: float
+    q: float  # Ljung-Box statistic [1]
+    p_value: float  # of q: how often steady white noise gives as much
+    # The same for white noise whose strength changes, as that of jittering stamps does with speed
     uneven_p_value: float
-    lags: int
-    correlations: tuple[float, ...]
-    runs: int
-    expected_runs: float
-    runs_p_value: float
-    step: float
-    samples: int
+    lags: int  # number of lags in q; 0 where there is too little to tell
+    correlations: tuple[float, ...]  # r1, r2, ... at one to `lags` steps
+    step: float  # between the even times [s]
+    samples: int  # residuals that were tested
 
     @property
     def white(self) -> bool:
@@ -79,9 +64,10 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whi
     step = float(np.median(steps)) if len(steps) else nan
     used = min(lags, len(left) // 4)
     if len(left) < _FEWEST or step <= 0.0 or np.ptp(left) == 0.0:
-        return Whiteness(nan, nan, nan, 0, (), 0, nan, nan, step, len(left))
+        return Whiteness(nan, nan, nan, 0, (), step, len(left))
     place = np.round((stamps - stamps[0]) / step).astype(np.int64)
-    kept = _near(place, used)
+    # Every gap is cut to one step beyond the largest lag: long gaps need no memory.
+    kept = np.concatenate([[0], np.cumsum(np.minimum(np.diff(place), used + 1))])
     count = np.bincount(kept)
     there = count > 0
     even = np.bincount(kept, weights=left) / np.maximum(count, 1)
@@ -94,26 +80,5 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whi
     r = sums / (np.maximum(pairs, 1) * variance)
     q = float(np.sum(n * (n + 2.0) * r**2 * pairs / n**2))
     uneven = float(np.sum(sums[squares > 0.0] ** 2 / squares[squares > 0.0]))
-    p_value, uneven_p = (float(gammaincc(0.5 * used, 0.5 * each)) for each in (q, uneven))
-    runs, expected, runs_p = _runs(even[there])
-    correlations = tuple(float(value) for value in r)
-    return Whiteness(q, p_value, uneven_p, used, correlations, runs, expected, runs_p, step, n)
-
-
-def _near(place: NDArray[np.int64], lags: int) -> NDArray[np.int64]:
-    """Places (m,) with every gap cut to one beyond the largest lag: long gaps need no memory."""
-    gaps = np.minimum(np.diff(place), lags + 1)
-    return np.concatenate([[0], np.cumsum(gaps)])
-
-
-def _runs(values: Vector) -> tuple[int, float, float]:
-    """Runs of sign about the median (Wald and Wolfowitz): how many, how many expected, p-value."""
-    above = values > np.median(values)
-    n, high = len(above), int(above.sum())
-    low = n - high
-    runs = 1 + int(np.count_nonzero(above[1:] != above[:-1]))
-    expected = 1.0 + 2.0 * high * low / n
-    variance = (expected - 1.0) * (expected - 2.0) / (n - 1.0)
-    if variance <= 0.0:
-        return runs, expected, nan
-    return runs, expected, erfc(abs(runs - expected) / sqrt(2.0 * variance))
+    p_value, uneven_p = (float(gammaincc(0.5 * used, 0.5 * statistic)) for statistic in (q, uneven))
+    return Whiteness(q, p_value, uneven_p, used, tuple(r.tolist()), step, n)

@@ -6,7 +6,7 @@ import os
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,12 +23,8 @@ def expand(paths: Sequence[Path]) -> list[Path]:
 
     A folder is a recording itself if it has a metadata.yaml, or else no folders but files NAME_0.mcap, NAME_1.mcap ...
     of one NAME: the parts of a split bag. What is named twice, or links lead to twice, is taken once, or its data would
-    count twice.
-    Folders inside that are empty, or cannot be looked into, are kept as recordings: whoever opens them tells what is
-    wrong with them.
-
-    Args:
-        paths: recordings, or folders with recordings.
+    count twice. Folders inside that are empty, or cannot be looked into, are kept as recordings: whoever opens them
+    tells what is wrong with them.
 
     Raises:
         RecordingError: a path that does not exist.
@@ -84,50 +80,29 @@ def _of_one_bag(names: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One recording and what to take out of it.
+    """One recording and what to take out of it."""
 
-    Args:
-        path: of the recording.
-        number: of the recording within the identification.
-        stages: names of the stages that look at it.
-        robot: as known so far.
-        options: how to read it.
-        inspect: whether to look for what is wrong with it, whatever the stages need: once is enough.
-    """
-
-    path: Path
-    number: int
-    stages: tuple[str, ...]
-    robot: Robot
-    options: Options
-    inspect: bool = False
+    path: Path  # of the recording
+    number: int  # of the recording within the identification
+    stages: tuple[str, ...]  # names of the stages that look at it
+    robot: Robot  # as known so far
+    options: Options  # how to read it
+    inspect: bool = False  # whether to look for what is wrong with it, whatever the stages need: once is enough
 
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """What came out of one recording; small, and can be pickled.
+    """What came out of one recording; small, and can be pickled."""
 
-    Args:
-        number: of the recording.
-        path: of it.
-        sha256: of its data.
-        robot_id: as recorded.
-        lost: what could not be read of it.
-        parts: stage -> its part.
-        lacking: stage -> why it found nothing to work with.
-        broken: why nothing could be read at all, None where it could.
-        warnings: what is wrong with it, where that was asked.
-    """
-
-    number: int
-    path: str
-    sha256: str
-    robot_id: str
-    lost: str
-    parts: dict[str, Any]
-    lacking: dict[str, YoubotDynamicsError]
-    broken: YoubotDynamicsError | None = None
-    warnings: tuple[str, ...] = ()
+    number: int  # of the recording
+    path: str  # of it
+    sha256: str = ""  # of its data
+    robot_id: str = ""  # as recorded
+    lost: str = ""  # what could not be read of it
+    parts: dict[str, Any] = field(default_factory=dict)  # stage -> its part
+    lacking: dict[str, YoubotDynamicsError] = field(default_factory=dict)  # stage -> why it found nothing to work with
+    broken: YoubotDynamicsError | None = None  # why nothing could be read at all, None where it could
+    warnings: tuple[str, ...] = ()  # what is wrong with it, where that was asked
 
 
 class Worker(Protocol):
@@ -138,20 +113,15 @@ class Worker(Protocol):
 
 
 def extract(task: Task, opened: Opened | None = None) -> Extracted:
-    """Take out of a recording what the stages of a task need.
+    """Take out of a recording what the stages of a task need; `opened` where it is open already.
 
-    Args:
-        task: what to do.
-        opened: the recording, where it is open already.
-
-    Returns:
-        Parts; a recording that cannot be read, or lacks something, is told in the result, never raised.
+    A recording that cannot be read, or lacks something, is told in the result, never raised.
     """
     try:
         known = opened or open_recording(task.path, task.number, task.robot, task.options)
         sha256 = known.sha256
     except YoubotDynamicsError as problem:
-        return Extracted(task.number, str(task.path), "", "", "", {}, {}, problem)
+        return Extracted(task.number, str(task.path), broken=problem)
     parts: dict[str, Any] = {}
     lacking: dict[str, YoubotDynamicsError] = {}
     for name in task.stages:
@@ -186,16 +156,17 @@ class HereWorker:
 
     def __call__(self, tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
         """Extract every task, see `Worker`."""
-        found = []
+        extracted = []
         for task in tasks:
-            found.append(self._extract(task))
+            extracted.append(self._extract(task))
             done(task.path.name)
-        return found
+        return extracted
 
     def _extract(self, task: Task) -> Extracted:
         opened = self._open.get(task.number)
         if opened is None:
-            size = _size(task.path)
+            files = task.path.rglob("*") if task.path.is_dir() else [task.path]
+            size = sum(file.stat().st_size for file in files if file.is_file())
             if size <= self._kept:
                 try:
                     opened = open_recording(task.path, task.number, task.robot, task.options)
@@ -204,8 +175,3 @@ class HereWorker:
                 self._kept -= size
                 self._open[task.number] = opened
         return extract(task, opened)
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import itertools
 import logging
 import os
 from collections import deque
@@ -28,13 +29,9 @@ _AHEAD = 256  # tasks the scheduler knows of at a time: thousands of results do 
 _PRELOAD = "youbot_dynamics.identification.pipeline._fleet_process"
 
 
-def _nobody(finished: int, count: int) -> None:
-    """Nobody watches."""
-
-
 @contextmanager
 def fleet_worker(
-    paths: Sequence[Path], scheduler: str, counted: Callable[[int, int], None] = _nobody
+    paths: Sequence[Path], scheduler: str, counted: Callable[[int, int], None] = lambda finished, count: None
 ) -> Iterator[Worker]:
     """Who reads the recordings: this process a few, one process a core of this machine many, or a dask cluster.
 
@@ -53,35 +50,30 @@ def fleet_worker(
     """
     if scheduler:
         with _client_of(scheduler) as client:
-            yield _Counted(DaskWorker(client, f"--scheduler {scheduler}"), counted)
+            yield _counted(DaskWorker(client, f"--scheduler {scheduler}"), counted)
         return
     count, cores = len(expand(paths)), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     if count < _WORTH_A_FLEET or cores < 2 or importlib.util.find_spec("distributed") is None:
-        yield _Counted(HereWorker(), counted)
+        yield _counted(HereWorker(), counted)
         return
     with _processes(min(cores, count)) as client:
-        yield _Counted(DaskWorker(client, "the processes of this machine"), counted)
+        yield _counted(DaskWorker(client, "the processes of this machine"), counted)
 
 
-class _Counted:
+def _counted(worker: Worker, counted: Callable[[int, int], None]) -> Worker:
     """A worker that tells how far it is."""
 
-    def __init__(self, worker: Worker, counted: Callable[[int, int], None]) -> None:
-        self._worker = worker
-        self._counted = counted
+    def work(tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
+        finished = itertools.count(1)
 
-    def __call__(self, tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
-        """Extract every task, see `Worker`."""
-        finished = 0
-
-        def one(name: str) -> None:
-            nonlocal finished
-            finished += 1
-            self._counted(finished, len(tasks))
+        def count(name: str) -> None:
+            counted(next(finished), len(tasks))
             done(name)
 
-        self._counted(finished, len(tasks))
-        return self._worker(tasks, one)
+        counted(0, len(tasks))
+        return worker(tasks, count)
+
+    return work
 
 
 @contextmanager
@@ -187,7 +179,13 @@ class DaskWorker:
         again, suspects = suspects, []
         self._work(again, 1, take)
         for task in suspects:
-            found[task.number] = _broken(task, _died(task))
+            died = RecordingError(
+                str(task.path),
+                got="a worker process that died, twice",
+                expected="a recording that fits into its memory",
+                remedy="split the recording, or identify it alone to see what happens",
+            )
+            found[task.number] = Extracted(task.number, str(task.path), broken=died)
             done(task.path.name)
         return [found[task.number] for task in tasks]
 
@@ -233,20 +231,7 @@ def _result(task: Task, future: Future) -> Extracted | None:
         return extracted
     if isinstance(problem, KilledWorker):
         return None
-    if isinstance(problem, YoubotDynamicsError):
-        return _broken(task, problem)
-    got = f"{type(problem).__name__}: {problem}"
-    return _broken(task, RecordingError(str(task.path), got=got, expected="a recording that can be read"))
-
-
-def _died(task: Task) -> RecordingError:
-    return RecordingError(
-        str(task.path),
-        got="a worker process that died, twice",
-        expected="a recording that fits into its memory",
-        remedy="split the recording, or identify it alone to see what happens",
-    )
-
-
-def _broken(task: Task, problem: YoubotDynamicsError) -> Extracted:
-    return Extracted(task.number, str(task.path), "", "", "", {}, {}, problem)
+    if not isinstance(problem, YoubotDynamicsError):
+        got = f"{type(problem).__name__}: {problem}"
+        problem = RecordingError(str(task.path), got=got, expected="a recording that can be read")
+    return Extracted(task.number, str(task.path), broken=problem)

@@ -10,18 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
-from youbot_dynamics.identification.comparison import (
-    FEEDBACK,
-    OPEN_LOOP,
-    RESTORED,
-    SIMULATED,
-    Footprint,
-    PathComparison,
-    RecordedPath,
-    recorded_path,
-    relative_path,
-    sample_poses,
-)
+from youbot_dynamics.identification import comparison
+from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
 from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.pipeline._extraction import (
     Extracted,
@@ -69,15 +59,11 @@ class Identification:
         return {name: product for stage in self.stages for name, product in stage.products.items()}
 
 
-def _silent(message: str) -> None:
-    """Progress nobody watches."""
-
-
 def identify(
     paths: Sequence[Path],
     robot: Robot,
     options: Options,
-    progress: Callable[[str], None] = _silent,
+    progress: Callable[[str], None] = lambda message: None,
     *,
     only: Sequence[str] = (),
     worker: Worker | None = None,
@@ -116,11 +102,8 @@ def identify(
         wanted = tuple(name for name in names if name in asked)
         if not wanted:
             continue
-        progress(
-            f"reading {len(sound)} recordings for {', '.join(wanted)}"
-            if len(sound) > 1
-            else f"reading {files[sound[0]]} for {', '.join(wanted)}"
-        )
+        read = f"{len(sound)} recordings" if len(sound) > 1 else str(files[sound[0]])
+        progress(f"reading {read} for {', '.join(wanted)}")
         tasks = [Task(files[k], k, wanted, known, options, inspect=not extracted) for k in sound]
         found = work(tasks, lambda name: progress(f"read {name}"))
         sound = [one.number for one in found if one.broken is None]
@@ -225,7 +208,7 @@ def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[
     for file in files:
         try:
             recording = open_recording(file, 0, robot, options).bag()
-            path = recorded_path(recording, base_signals(recording, robot, options.topics), options.topics)
+            path = comparison.recorded_path(recording, base_signals(recording, robot, options.topics), options.topics)
         except YoubotDynamicsError as problem:
             notes.append(f"no path in the report: {problem}")
             continue
@@ -235,26 +218,22 @@ def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[
 
 
 def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComparison:
-    """Drives of one program side by side, with the restored and the simulated one.
+    """Recorded drives of the program `name` side by side, with the restored and the simulated one.
 
-    Args:
-        name: of the program.
-        drives: recorded drives of the same program.
-        robot: with the identified delays.
+    The delays of both are those of the robot, as identified.
     """
     shortest = min(drives, key=lambda path: len(path.time))
     time, desired = shortest.time, shortest.desired_poses()
     actual = {path.label: path.actual[: len(time)] for path in drives}
     for path in drives:
-        if path.label == OPEN_LOOP:
-            actual[RESTORED] = path.restored(robot.base.delay.effective())[: len(time)]
+        if path.label == comparison.OPEN_LOOP:
+            actual[comparison.RESTORED] = path.restored(robot.base.delay.effective())[: len(time)]
     plant = BaseOnly(identified_model(robot), robot.driver, seed=0)
     simulated = drive(shortest.desired, robot, plant, seed=0)
-    origin = np.zeros(3)
-    poses = relative_path(simulated.true_pose, origin)
-    actual[SIMULATED] = sample_poses(simulated.reading_time - simulated.start, poses, time)
-    ordered = {label: actual[label] for label in (OPEN_LOOP, RESTORED, SIMULATED, FEEDBACK) if label in actual}
+    poses = comparison.relative_path(simulated.true_pose, np.zeros(3))
+    actual[comparison.SIMULATED] = comparison.sample_poses(simulated.reading_time - simulated.start, poses, time)
+    ordered = {label: actual[label] for label in comparison.ROWS if label in actual}
     estimated = {path.label: path.estimated[: len(time)] for path in drives if path.estimated is not None}
     base = robot.base.geometry
-    footprint = Footprint(base.half_length, base.half_width, base.wheel_radius)
+    footprint = comparison.Footprint(base.half_length, base.half_width, base.wheel_radius)
     return PathComparison(name, time, desired, ordered, shortest.truth, estimated, footprint)

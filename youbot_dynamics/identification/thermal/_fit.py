@@ -33,9 +33,9 @@ from youbot_dynamics.identification.least_squares import (
 )
 
 COPPER = 0.00393  # [1/K] handbook value
-NO_VOLTAGE = "the recording holds no motor voltage, and one made up of R i + K w would only give back its R and K"
-NO_TEMPERATURE = "the recording holds no motor temperature, nor a voltage that tells the winding's by its resistance"
-ONLY_RATIOS = "current and temperature tell only ratios: the motor's resistance is needed, from its voltage"
+_NO_VOLTAGE = "the recording holds no motor voltage, and one made up of R i + K w would only give back its R and K"
+_NO_TEMPERATURE = "the recording holds no motor temperature, nor a voltage that tells the winding's by its resistance"
+_ONLY_RATIOS = "current and temperature tell only ratios: the motor's resistance is needed, from its voltage"
 
 MEAN = 0.02  # [s] over which voltage, current and speed are averaged: beyond the current loop and PWM
 _WINDOW = 5.0  # [s] over which a winding's resistance tells its temperature: a third of its time constant
@@ -52,19 +52,12 @@ _SPREADS = (0.3, 1.0, 3.0)  # of the starting values of the search
 
 @dataclass(frozen=True, eq=False)
 class Armature:
-    """Resistance and torque constant as identified.
+    """Resistance and torque constant as identified."""
 
-    Args:
-        resistance: of the winding [Ohm], at the temperature it had.
-        constant: K [V s/rad], or volts for each unit of the speed that was recorded.
-        explained: R^2 of the voltage.
-        fit: None where there was nothing to fit.
-    """
-
-    resistance: Estimate
-    constant: Estimate
-    explained: float
-    fit: Fit | None
+    resistance: Estimate  # of the winding [Ohm], at the temperature it had
+    constant: Estimate  # K [V s/rad], or volts for each unit of the speed that was recorded
+    explained: float  # R^2 of the voltage
+    fit: Fit | None  # None where there was nothing to fit
 
 
 def identify_armature(
@@ -93,7 +86,7 @@ def identify_armature(
         Unknown("constant", f"V/({speed_unit})", low=0.0, unexcited="the motor never turned"),
     ]
     if voltage is None:
-        return _no_armature(unknowns, NO_VOLTAGE)
+        return _no_armature(unknowns, _NO_VOLTAGE)
     stamps = array("time", time, (None,))
     columns = [array(n, v, stamps.shape) for n, v in (("current", current), ("speed", speed), ("voltage", voltage))]
     place = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
@@ -120,7 +113,7 @@ def _no_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
 
 
 def winding_from_voltage(
-    time: ArrayLike, voltage: ArrayLike, current: ArrayLike, speed: ArrayLike, constant: float, coefficient: float
+    time: Vector, voltage: Vector, current: Vector, speed: Vector, constant: float, coefficient: float
 ) -> tuple[Vector, Vector, float]:
     """Temperature of a winding by its resistance (V - K w) / i over windows of 5 s, where current flows.
 
@@ -135,44 +128,32 @@ def winding_from_voltage(
     Returns:
         Middles (k,) of the windows [s], rises (k,) above the first of them [K], and the cold resistance [Ohm], taken
         from the first windows as the line through them has it at the start.
-
-    Raises:
-        InputError: shapes that do not fit, or numbers that are not finite.
     """
-    stamps = array("time", time, (None,))
-    columns = [array(n, v, stamps.shape) for n, v in (("voltage", voltage), ("current", current), ("speed", speed))]
-    if not len(stamps):
-        return np.zeros(0), np.zeros(0), math.nan
-    drop = columns[0] - constant * columns[2]
-    place = np.floor((stamps - stamps[0]) / _WINDOW).astype(int)
-    power = np.bincount(place, columns[1] ** 2)
+    nothing = np.zeros(0), np.zeros(0), math.nan
+    if not len(time):
+        return nothing
+    place = np.floor((time - time[0]) / _WINDOW).astype(int)
+    power = np.bincount(place, current**2)
     counts = np.maximum(np.bincount(place), 1)
-    enough = power / counts > _ENOUGH * float(np.mean(columns[1] ** 2))
-    middles = stamps[0] + _WINDOW * (np.flatnonzero(enough) + 0.5)
-    resistance = np.bincount(place, drop * columns[1])[enough] / power[enough]
+    enough = power / counts > _ENOUGH * float(np.mean(current**2))
+    middles = time[0] + _WINDOW * (np.flatnonzero(enough) + 0.5)
+    resistance = np.bincount(place, (voltage - constant * speed) * current)[enough] / power[enough]
     if len(middles) < _FIRST_WINDOWS:
-        return np.zeros(0), np.zeros(0), math.nan
+        return nothing
     first = slice(0, _FIRST_WINDOWS)
-    cold = float(np.polyval(np.polyfit(middles[first] - stamps[0], resistance[first], 1), 0.0))
+    cold = float(np.polyval(np.polyfit(middles[first] - time[0], resistance[first], 1), 0.0))
     return middles, (resistance / cold - 1.0) / coefficient, cold
 
 
 @dataclass(frozen=True, eq=False)
 class HeatRun:
-    """A recording of a motor's heat, at times (n,) [s]; NaN where a temperature was not read.
+    """A recording of a motor's heat, at times (n,) [s]; NaN where a temperature was not read."""
 
-    Args:
-        time: (n,) increasing [s].
-        current: (n,) held until the next time [A].
-        winding: (n,) [degC], None where it is not measured.
-        housing: (n,) [degC], None where it is not measured.
-        ambient: [degC]; None: the motor began as cold as the air, whatever that had: readings count up to a constant.
-    """
-
-    time: Vector
-    current: Vector
-    winding: Vector | None = None
-    housing: Vector | None = None
+    time: Vector  # (n,) increasing [s]
+    current: Vector  # (n,) held until the next time [A]
+    winding: Vector | None = None  # (n,) [degC], None where it is not measured
+    housing: Vector | None = None  # (n,) [degC], None where it is not measured
+    # [degC]; None: the motor began as cold as the air, whatever that had: readings count up to a constant
     ambient: float | None = None
 
     def first(self) -> float:
@@ -214,21 +195,13 @@ class HeatRun:
 
 @dataclass(frozen=True, eq=False)
 class Heat:
-    """Heat of a motor as identified.
+    """Heat of a motor as identified."""
 
-    Args:
-        ratios: heating h, time constants of winding and housing, capacity ratio c.
-        constants: R_wh, R_ha, C_w, C_h; refused where only ratios are known.
-        residual: root mean square [K].
-        values: (4,) of the ratios, as solved.
-        coefficient: of the winding's resistance, at the ambient temperature [1/K].
-    """
-
-    ratios: tuple[Estimate, ...]
-    constants: tuple[Estimate, ...]
-    residual: float
-    values: Vector
-    coefficient: float
+    ratios: tuple[Estimate, ...]  # heating h, time constants of winding and housing, capacity ratio c
+    constants: tuple[Estimate, ...]  # R_wh, R_ha, C_w, C_h; refused where only ratios are known
+    residual: float  # root mean square [K]
+    values: Vector  # (4,) of the ratios, as solved
+    coefficient: float  # of the winding's resistance, at the ambient temperature [1/K]
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate of one ratio or constant by its name."""
@@ -244,19 +217,17 @@ def identify_heat(
 ) -> Heat:
     """Thermal ratios from currents and temperatures, and with the resistance the constants themselves.
 
-    Output error over the logarithms of the four ratios; intervals from blocks of the linearised fit.
+    Output error over the logarithms of the four ratios; intervals from blocks of the linearised fit. All are refused
+    where no temperature was read.
 
     Args:
         runs: recordings of one motor.
         coefficient: growth of the resistance, over the resistance at ambient temperature [1/K].
         resistance: R_a at ambient temperature and its standard error [Ohm], from the armature; None if not known.
-
-    Returns:
-        Estimates with verdicts; all refused where no temperature was read.
     """
     if not runs or not any(len(run.read_times()) for run in runs):
-        nothing = tuple(undetermined(Unknown(*pair), NO_TEMPERATURE) for pair in zip(_NAMES, _UNITS, strict=True))
-        constants = tuple(undetermined(unknown, NO_TEMPERATURE) for unknown in _constant_unknowns())
+        nothing = tuple(undetermined(Unknown(*pair), _NO_TEMPERATURE) for pair in zip(_NAMES, _UNITS, strict=True))
+        constants = tuple(undetermined(unknown, _NO_TEMPERATURE) for unknown in _CONSTANTS)
         return Heat(nothing, constants, math.nan, np.full(4, math.nan), coefficient)
 
     def misfit(logs: Vector) -> Vector:
@@ -278,11 +249,10 @@ def identify_heat(
     ratios: list[Estimate] = []
     for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
         linear = found.estimates[k]
-        if not math.isfinite(errors[k]):
-            reason = linear.verdict.removeprefix("not identifiable: ")
-            ratios.append(undetermined(Unknown(name, unit), reason))
+        error = float(errors[k])
+        if not math.isfinite(error):
+            ratios.append(undetermined(Unknown(name, unit), linear.verdict.removeprefix("not identifiable: ")))
         else:
-            error = float(errors[k])
             ratios.append(judge(Unknown(name, unit, low=0.0), float(values[k]), error, found.reach(error)))
     residual = float(np.sqrt(np.mean(best.fun**2)))
     open_ones = [ratio.name for ratio in ratios if not ratio.identified]
@@ -305,13 +275,12 @@ def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], log
     return least_squares(pieces, [Unknown(name, "1", resolution=math.inf) for name in _NAMES], robust=False)
 
 
-def _constant_unknowns() -> tuple[Unknown, ...]:
-    resistances = ("winding_housing_resistance", "housing_ambient_resistance")
-    capacities = ("winding_capacity", "housing_capacity")
-    found = [Unknown(name, "K/W", low=0.0) for name in resistances]
-    return (*found, *(Unknown(name, "J/K", low=0.0) for name in capacities))
-
-
+_CONSTANTS = (
+    Unknown("winding_housing_resistance", "K/W", low=0.0),
+    Unknown("housing_ambient_resistance", "K/W", low=0.0),
+    Unknown("winding_capacity", "J/K", low=0.0),
+    Unknown("housing_capacity", "J/K", low=0.0),
+)
 # Powers of R_a, h, tau_w, tau_h, c in R_wh = tau_w h / R_a, R_ha = tau_h c h / R_a, C_w = R_a / h, C_h = R_a / (h c).
 _POWERS = np.array([[-1, 1, 1, 0, 0], [-1, 1, 0, 1, 1], [1, -1, 0, 0, 0], [1, -1, 0, 0, -1]], dtype=float)
 
@@ -324,10 +293,10 @@ def _constants(
     One of whose ratios some are open is refused: the fit is linear about its solution, and far from it says nothing.
     """
     if resistance is None:
-        return tuple(undetermined(unknown, ONLY_RATIOS) for unknown in _constant_unknowns())
+        return tuple(undetermined(unknown, _ONLY_RATIOS) for unknown in _CONSTANTS)
     value, error = resistance
     estimates = []
-    for unknown, powers in zip(_constant_unknowns(), _POWERS, strict=True):
+    for unknown, powers in zip(_CONSTANTS, _POWERS, strict=True):
         used = powers[1:] != 0.0
         variance = float(powers[1:][used] @ found.covariance[np.ix_(used, used)] @ powers[1:][used])
         lacking = [name for name, use in zip(_NAMES, used, strict=True) if use and name in open_ones]

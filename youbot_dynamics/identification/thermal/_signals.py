@@ -28,40 +28,24 @@ NOTHING_MEASURED = (
 
 @dataclass(frozen=True, eq=False)
 class Electric:
-    """Means over `MEAN` of b short times, for n joints; NaN where nothing was read.
+    """Means over `MEAN` of b short times, for n joints; NaN where nothing was read."""
 
-    Args:
-        time: (b,) [s].
-        voltage: (b, n) at the terminals [V].
-        current: (b, n) [A].
-        speed: (b, n) of the rotors [rad/s].
-        winding: (b, n) temperature [degC]; NaN throughout where it is not measured.
-    """
-
-    time: Vector
-    voltage: Vector
-    current: Vector
-    speed: Vector
-    winding: Vector
+    time: Vector  # (b,) [s]
+    voltage: Vector  # (b, n) at the terminals [V]
+    current: Vector  # (b, n) [A]
+    speed: Vector  # (b, n) of the rotors [rad/s]
+    winding: Vector  # (b, n) temperature [degC]; NaN throughout where it is not measured
 
 
 @dataclass(frozen=True, eq=False)
 class MotorSignals:
-    """Motors of n joints of one recording; NaN where nothing was read.
+    """Motors of n joints of one recording; NaN where nothing was read."""
 
-    Args:
-        electric: None where no voltage was measured.
-        heat_time: (h,) every `STEP` [s].
-        heat_current: (h, n) root mean square until the next time [A]: heat goes with its square.
-        winding: (h, n) [degC]; None where it is not measured.
-        housing: (h, n) [degC]; None where it is not measured.
-    """
-
-    electric: Electric | None
-    heat_time: Vector
-    heat_current: Vector
-    winding: Vector | None
-    housing: Vector | None
+    electric: Electric | None  # None where no voltage was measured
+    heat_time: Vector  # (h,) every `STEP` [s]
+    heat_current: Vector  # (h, n) root mean square until the next time [A]: heat goes with its square
+    winding: Vector | None  # (h, n) [degC]; None where it is not measured
+    housing: Vector | None  # (h, n) [degC]; None where it is not measured
 
     def run(self, joint: int) -> HeatRun:
         """Heat of one joint by its number, from a cold start."""
@@ -72,12 +56,8 @@ class MotorSignals:
 def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotorSignals:
     """Motors of a bag: i = effort / (Kt N), w = N d(position)/dt, voltage and temperatures where they were measured.
 
-    Efforts are currents times the torque constant the driver was given: that of the robot's facts.
-
-    Args:
-        recording: the bag.
-        robot: gears, torque constants and names of the joints.
-        chosen: role -> topic, where the user overrides.
+    Efforts are currents times the torque constant the driver was given: that of the robot's facts. `chosen` is role ->
+    topic, where the user overrides.
 
     Raises:
         RecordingError: no states or efforts of the arm, or nothing of its motors beside them.
@@ -110,12 +90,8 @@ def _electric(
 ) -> Electric:
     """Means of what belongs to each voltage, all of it at its time: an offset of 10 ms makes 1 % of R.
 
-    Args:
-        voltage: times (v,) [s] and values (v, n) [V].
-        time: (s,) of the joint states [s].
-        angle: (s, n) of the rotors [rad].
-        current: (s, n) [A].
-        winding: times (w,) [s] and temperatures (w, n) [degC]; None where they are not measured.
+    Voltages and temperatures come with their times (v,), as values (v, n); angles of the rotors and currents (s, n)
+    with those of the joint states (s,).
     """
     at, volts = voltage
     # Each turn as far as to the middle between two voltages: their mean then is that of the whole time, without a gap.

@@ -66,14 +66,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     growth = robot.arm.temperature_coefficient
     warm = any(part.winding is not None or part.housing is not None for part in parts)
     began = [_first(part) for part in parts]
-    ambient = min((one for one in began if math.isfinite(one)), default=math.nan)
-    cold = [part for part, first in zip(parts, began, strict=True) if not first - ambient > _WARM]
+    ambient = min((first for first in began if math.isfinite(first)), default=math.nan)
     findings: list[Finding] = []
     fits: list[FitCurve] = []
     notes: list[str] = []
+    cold = []
     for one, first in zip(taken, began, strict=True):
         if first - ambient > _WARM:
             notes.append(f"{one.name}: heat left out, its motors began {first - ambient:.0f} K warmer than the coldest")
+        else:
+            cold.append(one.part)
     for k, joint in enumerate(robot.arm.joints):
         name = f"joint_{k + 1}"
         armature = _armature(parts, k, robot)
@@ -86,9 +88,15 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             runs = runs if warm else by_resistance
             told = _at_reference(told, resistance, at_ambient, 0.0 if math.isfinite(ambient) else growth * _AIR)
             armature = dataclasses.replace(armature, resistance=told)
-        findings += _of_armature(armature, name)
+        rows, explained = 0 if armature.fit is None else armature.fit.rows, {"explained": armature.explained}
+        constant = dataclasses.replace(armature.constant, unit="N m/A")  # the same as V s/rad
+        findings.append(Finding(f"robot.arm.{name}.motor.resistance", armature.resistance, rows, "", explained))
+        findings.append(Finding(f"robot.arm.{name}.motor.torque_constant", constant, rows, "", explained))
         heat = identify_heat(runs, coefficient=growth / at_ambient, resistance=resistance)
-        findings += _of_heat(heat, name)
+        for estimate in (*heat.ratios, *heat.constants):
+            prefix = "robot.arm" if estimate.name in _PARAMETERS else "arm"
+            full = f"{prefix}.{name}.motor.{estimate.name}"
+            findings.append(Finding(full, estimate, details={"residual": heat.residual}))
         fits += _curves(runs, name, heat)
         if told.identified:
             change = told.value / joint.motor.resistance - 1.0
@@ -152,38 +160,16 @@ def _by_resistance(
 def _at_reference(told: Estimate, cold: tuple[float, float] | None, at_ambient: float, air: float) -> Estimate:
     """Resistance at the reference temperature of a winding whose own was not read.
 
-    The fit over a whole recording has it as warm as it was on average: 10 % and more above the cold one.
-
-    Args:
-        told: by that fit [Ohm].
-        cold: resistance at the start, as cold as the air, and its error [Ohm]; None where the start does not show it.
-        at_ambient: growth of the resistance from the reference temperature to that of the air [1].
-        air: share by which that may be off.
+    `told` by the fit over a whole recording is that of a winding as warm as it was on average: 10 % and more above the
+    cold one. `cold` is that at the start, as cold as the air, and its error [Ohm], None where the start does not show
+    it; it grows by the factor `at_ambient` from the reference temperature to the air's, and by a share `air` less or
+    more.
     """
     value, error = told.value, math.hypot(told.standard_error, _UNREAD * told.value)
     if cold is not None:
         value, error = cold[0] / at_ambient, cold[1] / at_ambient
     error = math.hypot(error, air * value)
     return judge(Unknown(told.name, told.unit, low=0.0), value, error, _REACH * error)
-
-
-def _of_armature(armature: Armature, joint: str) -> list[Finding]:
-    rows = 0 if armature.fit is None else armature.fit.rows
-    details = {"explained": armature.explained}
-    prefix = f"robot.arm.{joint}.motor"
-    constant = dataclasses.replace(armature.constant, unit="N m/A")  # the same as V s/rad
-    return [
-        Finding(f"{prefix}.resistance", armature.resistance, rows, "", details),
-        Finding(f"{prefix}.torque_constant", constant, rows, "", details),
-    ]
-
-
-def _of_heat(heat: Heat, joint: str) -> list[Finding]:
-    found = []
-    for estimate in (*heat.ratios, *heat.constants):
-        prefix = "robot.arm" if estimate.name in _PARAMETERS else "arm"
-        found.append(Finding(f"{prefix}.{joint}.motor.{estimate.name}", estimate, details={"residual": heat.residual}))
-    return found
 
 
 def _first(part: MotorSignals) -> float:
