@@ -37,7 +37,7 @@ from youbot_dynamics.identification.arm_friction._inertia import (
 from youbot_dynamics.identification.arm_friction._lugre import bend, fit_bristles
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
-from youbot_dynamics.identification.arm_friction._windows import arm_windows, turning_points
+from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, turning_points
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
 MODEL = ArmFrictionModel(JOINTS, TREE)
@@ -144,7 +144,7 @@ def test_no_window_slides_through_a_reversal():
     turns = signals.time[turning_points(signals.position[:, 0])]
     sliding = windows.time[windows.sliding[:, 0] != 0.0]
     assert len(turns) > 5 and len(sliding) > 200
-    assert min(np.min(np.abs(sliding - turn)) for turn in turns) > windows.half_width
+    assert min(np.min(np.abs(sliding - turn)) for turn in turns) > HALF_WIDTH
     np.testing.assert_array_equal(np.sign(wave(sliding)), windows.sliding[windows.sliding[:, 0] != 0.0, 0])
 
 
