@@ -23,8 +23,7 @@ from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.recording import message_types
 from youbot_dynamics.recording import message_types as types
-from youbot_dynamics.recording.bag import Recording, open_bag, read_poses
-from youbot_dynamics.recording.bag._poses import TRANSFORM_STAMPED
+from youbot_dynamics.recording.bag import Recording, open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.text_log import read_text_log
 from youbot_dynamics.resources import config_path, program_path, urdf_path
@@ -94,8 +93,8 @@ def read_everything(recording: Recording) -> None:
         types.MULTI_DOF_TRAJECTORY: recording.trajectories,
     }
     faces |= dict.fromkeys(
-        (types.ODOMETRY, types.POSE_STAMPED, types.POSE_WITH_COVARIANCE_STAMPED, TRANSFORM_STAMPED),
-        partial(read_poses, recording),
+        (types.ODOMETRY, types.POSE_STAMPED, types.POSE_WITH_COVARIANCE_STAMPED, types.TRANSFORM_STAMPED),
+        recording.poses,
     )
     for info in list(recording.topics.values())[:40]:
         try:

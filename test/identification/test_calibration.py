@@ -22,14 +22,14 @@ from youbot_dynamics.identification.calibration._poses import (
 from youbot_dynamics.identification.calibration._start import NO_FORWARD, NO_SIDEWAYS, NO_TURN, ONLY_TURN, RESTING
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.recording.bag import Recording, open_bag, read_poses
-from youbot_dynamics.recording.bag._poses import TRANSFORM_STAMPED
+from youbot_dynamics.recording.bag import Recording, open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import (
     JOINT_STATE,
     ODOMETRY,
     POSE_STAMPED,
     POSE_WITH_COVARIANCE_STAMPED,
+    TRANSFORM_STAMPED,
     jazzy_types,
     joint_state_cdr,
     odometry_cdr,
@@ -408,7 +408,7 @@ def test_transforms_of_several_bodies_are_not_mixed(tmp_path):
         for k, body in enumerate(("robot", "person")):
             bag.write("/mocap", transform_cdr(k + 1, np.zeros(3), body), k + 1)
     with pytest.raises(RecordingError, match="transforms of person, robot"):
-        read_poses(open_bag(tmp_path / "bag"), "/mocap")
+        open_bag(tmp_path / "bag").poses("/mocap")
 
 
 @pytest.mark.slow

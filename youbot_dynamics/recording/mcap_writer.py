@@ -7,24 +7,23 @@ refreshed with it: rosbag2 opens a folder only with that file, and without it as
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
+
+import yaml
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.recording.bounds import bag_packages
 from youbot_dynamics.recording.message_types import METADATA_RECORD, ROS_DISTRO, definition_of, type_hash_of
 
+CHUNK_NANOSECONDS = 1_000_000_000
 _VERSION = 9
-# Words that YAML 1.1 takes for booleans or nothing where they stand unquoted.
-_NOT_STRINGS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 _INFINITE = {"sec": 9223372036, "nsec": 854775807}
 
 
@@ -57,115 +56,27 @@ class TopicQos:
         }
 
 
-@dataclass(frozen=True)
-class RecordedTopic:
-    """A topic as it stands in metadata.yaml.
+@dataclass
+class _Topic:
+    """A topic of the bag: its RIHS01 hash is "" if unknown; channel of the .mcap file, messages so far."""
 
-    Attributes:
-        name: name of the topic.
-        type: message type.
-        type_hash: RIHS01 hash of the type, "" if unknown.
-        qos: offered quality of service.
-    """
-
-    name: str
     type: str
     type_hash: str
     qos: TopicQos
+    channel: int
+    count: int = 0
 
 
-def bag_information(
-    file_name: str,
-    topics: Sequence[tuple[RecordedTopic, int]],
-    first: int,
-    last: int,
-    custom_data: Mapping[str, str],
-) -> dict[str, object]:
-    """Return the contents of metadata.yaml for a bag of one .mcap file.
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes out what stands at several places at each of them: readers of bags refuse aliases."""
 
-    Args:
-        file_name: the data file, in the folder.
-        topics: each topic with its number of messages.
-        first: earliest receive time [ns].
-        last: latest receive time [ns].
-        custom_data: our own entries.
-    """
-    count = sum(number for _, number in topics)
-    span = {"starting_time": {"nanoseconds_since_epoch": first}, "duration": {"nanoseconds": last - first}}
-    return {
-        "version": _VERSION,
-        "storage_identifier": "mcap",
-        **span,
-        "message_count": count,
-        "topics_with_message_count": [
-            {
-                "topic_metadata": {
-                    "name": topic.name,
-                    "type": topic.type,
-                    "serialization_format": "cdr",
-                    "offered_qos_profiles": [topic.qos.profile()],
-                    "type_description_hash": topic.type_hash,
-                },
-                "message_count": number,
-            }
-            for topic, number in topics
-        ],
-        "compression_format": "",
-        "compression_mode": "",
-        "relative_file_paths": [file_name],
-        "files": [{"path": file_name, **span, "message_count": count}],
-        "custom_data": dict(custom_data),
-        "ros_distro": ROS_DISTRO,
-    }
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
-def to_yaml(value: object) -> str:
-    """Return nested mappings, sequences, strings, integers and booleans as block YAML, strings quoted."""
-    return "\n".join(_lines(value)) + "\n"
-
-
-def _lines(value: object) -> Iterator[str]:
-    if isinstance(value, Mapping) and value:
-        for key, entry in value.items():
-            plain = key.isidentifier() and key.lower() not in _NOT_STRINGS
-            name = key if plain else json.dumps(key, ensure_ascii=False)
-            yield from _entry(f"{name}:", entry)
-    elif isinstance(value, list) and value:
-        for entry in value:
-            lines = list(_lines(entry))
-            yield f"- {lines[0]}"
-            yield from (f"  {line}" for line in lines[1:])
-    else:
-        yield json.dumps(value, ensure_ascii=False)
-
-
-def _entry(key: str, value: object) -> Iterator[str]:
-    lines = list(_lines(value))
-    if isinstance(value, Mapping | list) and value:
-        yield key
-        yield from (f"  {line}" for line in lines)
-    else:
-        yield f"{key} {lines[0]}"
-
-
-def write_metadata(folder: Path, information: Mapping[str, object], durable: bool) -> None:
-    """Write metadata.yaml so that at every moment there is either the old or the new one.
-
-    Args:
-        folder: of the bag.
-        information: from :func:`bag_information`.
-        durable: wait until it is on the disk itself.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    text = to_yaml({"rosbag2_bagfile_information": information})
-    write_atomically(folder / "metadata.yaml", text, durable=durable)
-
-
-__all__ = ["BagWriter", "TopicQos"]
-
-CHUNK_NANOSECONDS = 1_000_000_000
+def _to_yaml(value: object) -> str:
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 20)
+    return text
 
 
 class _ChunkIndex:
@@ -213,8 +124,7 @@ class BagWriter:
         self._folder = Path(folder)
         self._metadata = dict(metadata)
         self._path = self._folder / f"{self._folder.resolve().name}_0.mcap"
-        self._topics: dict[str, tuple[int, RecordedTopic]] = {}
-        self._counts: dict[str, int] = {}
+        self._topics: dict[str, _Topic] = {}
         self._schemas: dict[tuple[str, str], int] = {}
         self._first: int | None = None
         self._last = 0
@@ -259,27 +169,22 @@ class BagWriter:
         """
         self._check_open()
         if name in self._topics:
-            known = self._topics[name][1].type
+            known = self._topics[name].type
             if known != type_name:
                 raise RecordingError(
                     f"topic {name}", got=type_name, expected=known, remedy="record it under another name"
                 )
             return
         text = definition_of(type_name) if definition is None else definition
-        topic = RecordedTopic(name, type_name, type_hash_of(type_name), qos or TopicQos())
+        type_hash, qos = type_hash_of(type_name), qos or TopicQos()
         with self._disk():
             schema = self._schemas.get((type_name, text))
             if schema is None:
                 schema = self._writer.register_schema(type_name, "ros2msg", text.encode())
                 self._schemas[type_name, text] = schema
-            channel = self._writer.register_channel(
-                name,
-                "cdr",
-                schema,
-                {"offered_qos_profiles": to_yaml([topic.qos.profile()]), "topic_type_hash": topic.type_hash},
-            )
-        self._topics[name] = (channel, topic)
-        self._counts[name] = 0
+            details = {"offered_qos_profiles": _to_yaml([qos.profile()]), "topic_type_hash": type_hash}
+            channel = self._writer.register_channel(name, "cdr", schema, details)
+        self._topics[name] = _Topic(type_name, type_hash, qos, channel)
 
     def write(self, topic: str, cdr: bytes, received_ns: int) -> None:
         """Append a message, and close the chunk if it is a second old.
@@ -301,8 +206,8 @@ class BagWriter:
                 remedy="announce the topic with add_topic and give its receive time",
             )
         with self._disk():
-            self._writer.add_message(self._topics[topic][0], received_ns, cdr, received_ns)
-        self._counts[topic] += 1
+            self._writer.add_message(self._topics[topic].channel, received_ns, cdr, received_ns)
+        self._topics[topic].count += 1
         self._first = received_ns if self._first is None else min(self._first, received_ns)
         self._last = max(self._last, received_ns)
         if self._pending_since is None:
@@ -358,7 +263,7 @@ class BagWriter:
             return
         with self._disk():
             self._close_chunk()
-            self._writer.add_metadata("rosbag2", {"serialized_metadata": to_yaml(self._information())})
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": _to_yaml(self._information())})
             self._writer.finish()
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -369,12 +274,7 @@ class BagWriter:
         """Return the writer."""
         return self
 
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Close the bag."""
         self.close()
 
@@ -384,11 +284,40 @@ class BagWriter:
         self._index.replace(getattr(self._writer, "_Writer__chunk_indices", []))
 
     def _information(self) -> dict[str, object]:
-        topics = [(topic, self._counts[name]) for name, (_, topic) in self._topics.items()]
-        return bag_information(self._path.name, topics, self._first or 0, self._last, self._metadata)
+        """Contents of metadata.yaml, as rosbag2 has them for a bag of one file."""
+        first, count = self._first or 0, sum(topic.count for topic in self._topics.values())
+        file_name = self._path.name.encode(errors="backslashreplace").decode()
+        span = {"starting_time": {"nanoseconds_since_epoch": first}, "duration": {"nanoseconds": self._last - first}}
+        return {
+            "version": _VERSION,
+            "storage_identifier": "mcap",
+            **span,
+            "message_count": count,
+            "topics_with_message_count": [
+                {
+                    "topic_metadata": {
+                        "name": name,
+                        "type": topic.type,
+                        "serialization_format": "cdr",
+                        "offered_qos_profiles": [topic.qos.profile()],
+                        "type_description_hash": topic.type_hash,
+                    },
+                    "message_count": topic.count,
+                }
+                for name, topic in self._topics.items()
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "relative_file_paths": [file_name],
+            "files": [{"path": file_name, **span, "message_count": count}],
+            "custom_data": self._metadata,
+            "ros_distro": ROS_DISTRO,
+        }
 
     def _write_metadata(self, durable: bool = False) -> None:
-        write_metadata(self._folder, self._information(), durable)
+        """Write metadata.yaml so that at every moment there is the old or the new one."""
+        text = _to_yaml({"rosbag2_bagfile_information": self._information()})
+        write_atomically(self._folder / "metadata.yaml", text, durable=durable)
         self._metadata_time = time.monotonic()
 
     def _check_open(self) -> None:

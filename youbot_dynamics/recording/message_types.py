@@ -1,4 +1,7 @@
-"""Message types a recording may hold, and messages as bytes without ROS."""
+"""Message types a recording may hold, and messages as bytes without ROS.
+
+Stamps are in ns, poses x, y, yaw [m, m, rad], twists vx, vy, wz [m/s, m/s, rad/s].
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 ODOMETRY = "nav_msgs/msg/Odometry"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 POSE_WITH_COVARIANCE_STAMPED = "geometry_msgs/msg/PoseWithCovarianceStamped"
+TRANSFORM_STAMPED = "geometry_msgs/msg/TransformStamped"
 MULTI_DOF_TRAJECTORY = "trajectory_msgs/msg/MultiDOFJointTrajectory"
 
 ROS_DISTRO = "jazzy"
@@ -40,15 +44,7 @@ def jazzy_types() -> Typestore:
 
 @lru_cache(maxsize=64)
 def types_of_definition(type_name: str, definition: str) -> Typestore:
-    """Return the types that a ROS 1 bag defines for one of its topics.
-
-    Args:
-        type_name: such as ``sensor_msgs/msg/JointState``.
-        definition: text of the message and of those it contains, as the bag holds it.
-
-    Raises:
-        ResourceError: rosbags is not installed.
-    """
+    """Return the types that a ROS 1 bag defines for one of its topics, by the text that the bag holds."""
     with bag_packages():
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
     store = get_typestore(Stores.EMPTY)
@@ -57,14 +53,10 @@ def types_of_definition(type_name: str, definition: str) -> Typestore:
 
 
 def definition_of(type_name: str) -> str:
-    """Return the ros2msg text of a message type, the types it contains appended.
-
-    Args:
-        type_name: such as ``nav_msgs/msg/Odometry``.
+    """Return the ros2msg text of a message type such as ``nav_msgs/msg/Odometry``, the types it contains appended.
 
     Raises:
         RecordingError: no such type in ROS 2 Jazzy.
-        ResourceError: rosbags is not installed.
     """
     if not is_known(type_name):
         raise RecordingError(
@@ -128,16 +120,7 @@ def joint_state_cdr(
     effort: ArrayLike | None = None,
     frame_id: str = "",
 ) -> bytes:
-    """Serialise a sensor_msgs/msg/JointState.
-
-    Args:
-        stamp_ns: header stamp [ns].
-        names: k joints.
-        position: shape (k,) [rad or m]; None leaves the field empty, as for the others.
-        velocity: shape (k,) [rad/s or m/s].
-        effort: shape (k,) [N m or N].
-        frame_id: frame of the header.
-    """
+    """Serialise a sensor_msgs/msg/JointState: k names, and (k,) values of them; None leaves a field empty."""
     values = [
         np.ascontiguousarray(() if value is None else value, dtype=np.float64) for value in (position, velocity, effort)
     ]
@@ -145,33 +128,17 @@ def joint_state_cdr(
 
 
 def twist_cdr(twist: ArrayLike) -> bytes:
-    """Serialise a geometry_msgs/msg/Twist.
-
-    Args:
-        twist: shape (3,), vx, vy [m/s], wz [rad/s].
-    """
+    """Serialise a geometry_msgs/msg/Twist of a twist (3,)."""
     return _bytes(_twist(twist), TWIST)
 
 
 def twist_stamped_cdr(stamp_ns: int, frame_id: str, twist: ArrayLike) -> bytes:
-    """Serialise a geometry_msgs/msg/TwistStamped.
-
-    Args:
-        stamp_ns: header stamp [ns].
-        frame_id: frame of the header.
-        twist: shape (3,), vx, vy [m/s], wz [rad/s].
-    """
+    """Serialise a geometry_msgs/msg/TwistStamped of a twist (3,)."""
     return _bytes(_new(TWIST_STAMPED, _header(stamp_ns, frame_id), _twist(twist)), TWIST_STAMPED)
 
 
 def pose_stamped_cdr(stamp_ns: int, frame_id: str, pose: ArrayLike) -> bytes:
-    """Serialise a geometry_msgs/msg/PoseStamped.
-
-    Args:
-        stamp_ns: header stamp [ns].
-        frame_id: frame of the pose.
-        pose: shape (3,), x, y [m], yaw [rad].
-    """
+    """Serialise a geometry_msgs/msg/PoseStamped of a pose (3,)."""
     return _bytes(_new(POSE_STAMPED, _header(stamp_ns, frame_id), _pose(pose)), POSE_STAMPED)
 
 
@@ -184,16 +151,9 @@ def odometry_cdr(
     pose_covariance: ArrayLike | None = None,
     twist_covariance: ArrayLike | None = None,
 ) -> bytes:
-    """Serialise a nav_msgs/msg/Odometry.
+    """Serialise a nav_msgs/msg/Odometry of a pose (3,) and a twist (3,) in the moving child frame.
 
-    Args:
-        stamp_ns: header stamp [ns].
-        frame_id: frame of the pose.
-        child_frame_id: frame of the twist, moving with the body.
-        pose: shape (3,), x, y [m], yaw [rad].
-        twist: shape (3,), vx, vy [m/s], wz [rad/s].
-        pose_covariance: shape (36,) or (6, 6), rows x, y, z, roll, pitch, yaw [m, rad]; None for zeros.
-        twist_covariance: likewise for the twist [m/s, rad/s].
+    Covariances are (36,) or (6, 6), rows x, y, z, roll, pitch, yaw; None for zeros.
     """
     covariances = [
         _NO_COVARIANCE if covariance is None else np.array(covariance, dtype=np.float64).reshape(36)
@@ -212,15 +172,15 @@ def odometry_cdr(
 def trajectory_cdr(
     stamp_ns: int, frame_id: str, joint: str, times: ArrayLike, poses: ArrayLike, twists: ArrayLike | None = None
 ) -> bytes:
-    """Serialise a trajectory_msgs/msg/MultiDOFJointTrajectory of one planar joint.
+    """Serialise a trajectory_msgs/msg/MultiDOFJointTrajectory of one planar joint, which starts at its stamp.
 
     Args:
-        stamp_ns: header stamp [ns]: when the trajectory starts.
+        stamp_ns: header stamp [ns].
         frame_id: frame of the poses.
         joint: name of the frame that moves.
-        times: shape (n,), since the start [s].
-        poses: shape (n, 3), x, y [m], yaw [rad].
-        twists: shape (n, 3), body twists [m/s, m/s, rad/s]; None leaves them out.
+        times: (n,) since the start [s].
+        poses: (n, 3) [m, m, rad].
+        twists: (n, 3) body twists [m/s, m/s, rad/s]; None leaves them out.
     """
     rows = np.asarray(poses, dtype=np.float64)
     velocities = [None] * len(rows) if twists is None else list(np.asarray(twists, dtype=np.float64))
@@ -229,14 +189,7 @@ def trajectory_cdr(
         placed = _pose(pose)
         transform = _new("geometry_msgs/msg/Transform", _vector(pose[0], pose[1], 0.0), placed.orientation)
         since = _new("builtin_interfaces/msg/Duration", *divmod(round(float(time) * 1e9), 1_000_000_000))
-        points.append(
-            _new(
-                "trajectory_msgs/msg/MultiDOFJointTrajectoryPoint",
-                [transform],
-                [] if velocity is None else [_twist(velocity)],
-                [],
-                since,
-            )
-        )
+        moving = [] if velocity is None else [_twist(velocity)]
+        points.append(_new("trajectory_msgs/msg/MultiDOFJointTrajectoryPoint", [transform], moving, [], since))
     message = _new(MULTI_DOF_TRAJECTORY, _header(stamp_ns, frame_id), [joint], points)
     return _bytes(message, MULTI_DOF_TRAJECTORY)

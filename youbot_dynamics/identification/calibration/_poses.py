@@ -12,7 +12,7 @@ from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.reading import find_topic, find_wheel_states
 from youbot_dynamics.identification.signals import even_stamps
-from youbot_dynamics.recording.bag import POSE_TYPES, Recording, read_poses
+from youbot_dynamics.recording.bag import POSE_TYPES, Recording
 from youbot_dynamics.recording.message_types import ODOMETRY
 from youbot_dynamics.robot import Robot
 
@@ -151,7 +151,7 @@ def recorded_calibration_signals(
         raise RecordingError(
             f"topic {states.topic} in {recording.path}", got="no positions", expected="wheel angles [rad]"
         )
-    poses = read_poses(recording, find_pose_topic(recording, chosen, pose_topic))
+    poses = recording.poses(find_pose_topic(recording, chosen, pose_topic))
     stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
     wheel_time, pose_time = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
     clock = f"{'stamps' if stamped else 'receive times'} of {states.topic} and {poses.topic}"

@@ -1,11 +1,9 @@
 """Recordings as time series: rosbag2 folders, .mcap, .db3 and ROS 1 bags, damaged files as far as they go."""
 
-from youbot_dynamics.recording.bag._bag import Recording, open_bag
-from youbot_dynamics.recording.bag._poses import POSE_TYPES, read_poses
+from youbot_dynamics.recording.bag._bag import POSE_TYPES, Recording, open_bag
 
 __all__ = [
     "POSE_TYPES",
     "Recording",
     "open_bag",
-    "read_poses",
 ]

@@ -15,50 +15,32 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import open_file
-from youbot_dynamics.recording.bag._decode import (
-    JointLayout,
-    Messages,
-    joint_layouts,
-    ordered_rows,
-    pose_columns,
-    seconds,
-    stamp_seconds,
-    trajectory_rows,
-    twist_columns,
-)
-from youbot_dynamics.recording.bag._locate import data_files, open_sources, recover_sources
+from youbot_dynamics.recording import message_types, series
+from youbot_dynamics.recording.bag import _decode
+from youbot_dynamics.recording.bag._locate import data_files, open_files, open_sources
 from youbot_dynamics.recording.bag._recovery import RecoveredMcap, read_metadata_record
-from youbot_dynamics.recording.bag._source import Decoder, TopicInfo, checked_time, collect_topics, reading
+from youbot_dynamics.recording.bag._source import TopicInfo, checked_time, collect_topics, reading
 from youbot_dynamics.recording.bounds import DamagedError
-from youbot_dynamics.recording.message_types import (
-    JOINT_STATE,
-    MULTI_DOF_TRAJECTORY,
-    ODOMETRY,
-    POSE_STAMPED,
-    POSE_WITH_COVARIANCE_STAMPED,
-    TWIST,
-    TWIST_STAMPED,
-)
-from youbot_dynamics.recording.series import (
-    JointSamples,
-    JointSeries,
-    PoseSeries,
-    TrajectoryMessage,
-    TwistSeries,
-)
 
-__all__ = ["Recording", "TopicInfo", "open_bag"]
+# Messages that tell where a body is; motion capture such as vicon_bridge, vrpn or OptiTrack sends transforms.
+POSE_TYPES = (
+    message_types.POSE_STAMPED,
+    message_types.POSE_WITH_COVARIANCE_STAMPED,
+    message_types.TRANSFORM_STAMPED,
+    message_types.ODOMETRY,
+)
 
 Decoded = TypeVar("Decoded")
 
 _NANOSECONDS = 1_000_000_000
+_MOST_TOLD = 12  # topics in a message
 
 
 def open_bag(path: Path | str) -> Recording:
@@ -84,6 +66,7 @@ class Recording:
     Attributes:
         path: what was opened.
         metadata: what our recorder wrote about the recording (robot_id, versions, parameters).
+        origin: first receive time, rounded down to a whole second [ns]; 0 for a recording without messages.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,22 +74,22 @@ class Recording:
         self.path = path
         self._files = data_files(path)
         self._sources, self._note = open_sources(path, self._files)
-        self.metadata: Mapping[str, str] = MappingProxyType(self._read_metadata())
-        self._origin = self._first_time()
-        self._joints: dict[str, tuple[list[JointLayout], int]] = {}
-        self._twists: dict[str, TwistSeries] = {}
-        self._poses: dict[str, PoseSeries] = {}
-
-    @property
-    def origin(self) -> int:
-        """First receive time, rounded down to a whole second [ns]; 0 for a recording without messages."""
-        return self._origin
+        metadata: dict[str, str] = {}
+        for source in self._sources:
+            metadata.update(source.metadata)
+        for file in self._files:
+            if file.suffix == ".mcap":
+                metadata.update(read_metadata_record(file))
+        self.metadata: Mapping[str, str] = MappingProxyType(metadata)
+        starts = [source.start for source in self._sources if source.start is not None]
+        self.origin = min(starts) // _NANOSECONDS * _NANOSECONDS if starts else 0
+        self._decoded: dict[str, Any] = {}
 
     @property
     def topics(self) -> Mapping[str, TopicInfo]:
         """Topics by name."""
-        found = [topic for source in self._sources for topic in source.topics.values()]
-        return MappingProxyType(collect_topics((topic.name, topic.type, topic.count) for topic in found))
+        topics = [topic for source in self._sources for topic in source.topics.values()]
+        return MappingProxyType(collect_topics((topic.name, topic.type, topic.count) for topic in topics))
 
     @property
     def lost(self) -> str:
@@ -115,11 +98,6 @@ class Recording:
         A damaged chunk inside a file is found only when a topic in it is read: ask again after reading.
         """
         return "; ".join(part for part in (*(source.lost for source in self._sources), self._note) if part)
-
-    @property
-    def damaged(self) -> bool:
-        """Whether anything could not be read; see ``lost``."""
-        return bool(self.lost)
 
     @cached_property
     def sha256(self) -> str:
@@ -131,23 +109,20 @@ class Recording:
                     digest.update(block)
         return digest.hexdigest()
 
-    def joint_names(self, topic: str) -> dict[tuple[str, ...], int]:
-        """Return how many messages of a JointState topic name which joints.
+    def joint_names(self, topic: str) -> set[tuple[str, ...]]:
+        """Return which joints the messages of a JointState topic name together.
 
         Raises:
             RecordingError: no such topic, another type, or no messages.
         """
-        counts: dict[tuple[str, ...], int] = {}
-        for layout in self._joint_layouts(topic)[0]:
-            counts[layout.names] = counts.get(layout.names, 0) + layout.received.size
-        return counts
+        return {layout.names for layout in self._joint_layouts(topic)[0]}
 
-    def joint_states(self, topic: str, joints: Sequence[str] | None = None) -> JointSeries:
+    def joint_states(self, topic: str, joints: Sequence[str] | None = None) -> series.JointSeries:
         """Return the joint states of a topic, selected by joint name.
 
         Args:
             topic: of type sensor_msgs/msg/JointState.
-            joints: names in the order wanted; messages that lack one of them are skipped and counted. None:
+            joints: names in the order wanted; messages that lack one of them are skipped. None:
                 every joint any message names, NaN where a message lacks it. Infinite values become NaN as well.
 
         Raises:
@@ -167,167 +142,137 @@ class Recording:
             )
         received = np.concatenate([layout.received for layout in chosen])
         stamp = np.concatenate([layout.stamp for layout in chosen])
-        blocks = [layout.columns(names) for layout in chosen]
-        order = np.argsort(received, kind="stable")
-        rows = order[ordered_rows(stamp[order])]
-        position, velocity, effort = (_numbers(np.concatenate(block)[rows]) for block in zip(*blocks, strict=True))
-        return JointSeries(
+        rows = _decode.rows_in_order(received, stamp)
+        values = np.concatenate([layout.columns(names) for layout in chosen], axis=1)[:, rows]
+        position, velocity, effort = _numbers(values)
+        return series.JointSeries(
             topic,
             names,
-            stamp_seconds(stamp[rows], self._origin),
-            seconds(received[rows], self._origin),
+            _decode.stamp_seconds(stamp[rows], self.origin),
+            _decode.seconds(received[rows], self.origin),
             position,
             velocity,
             effort,
-            skipped=sum(layout.received.size for layout in layouts) - received.size,
             rejected=rejected + received.size - rows.size,
         )
 
-    def twists(self, topic: str) -> TwistSeries:
+    def twists(self, topic: str) -> series.TwistSeries:
         """Return the body velocities of a Twist or TwistStamped topic.
 
         Raises:
             RecordingError: no such topic, another type, or no messages.
         """
-        type_name = self._type_of(topic, (TWIST, TWIST_STAMPED))
-        if topic not in self._twists:
-            received, stamp, twist = self._decode(
-                topic, type_name, lambda messages: twist_columns(messages, type_name == TWIST_STAMPED)
-            )
-            order = np.argsort(received, kind="stable")
-            rows = order[ordered_rows(stamp[order])]
-            self._twists[topic] = TwistSeries(
-                topic,
-                seconds(stamp[rows], self._origin) if np.any(stamp) else None,
-                seconds(received[rows], self._origin),
-                _numbers(twist[rows]),
-                rejected=received.size - rows.size,
-            )
-        return self._twists[topic]
+        types = (message_types.TWIST, message_types.TWIST_STAMPED)
+        received, stamp, twist = self._columns(topic, types, _decode.twist_columns)
+        rows = _decode.rows_in_order(received, stamp)
+        return series.TwistSeries(
+            topic,
+            _decode.seconds(stamp[rows], self.origin) if np.any(stamp) else None,
+            _decode.seconds(received[rows], self.origin),
+            _numbers(twist[rows]),
+            rejected=received.size - rows.size,
+        )
 
-    def poses(self, topic: str) -> PoseSeries:
-        """Return the planar poses of an Odometry, PoseStamped or PoseWithCovarianceStamped topic.
+    def poses(self, topic: str) -> series.PoseSeries:
+        """Return the planar poses of a topic of one of POSE_TYPES.
 
         Raises:
-            RecordingError: no such topic, another type, or no messages.
+            RecordingError: no such topic, another type, no messages, or transforms of several bodies.
         """
-        type_name = self._type_of(topic, (ODOMETRY, POSE_STAMPED, POSE_WITH_COVARIANCE_STAMPED))
-        if topic not in self._poses:
-            frame, received, stamp, pose, twist = self._decode(
-                topic, type_name, lambda messages: pose_columns(messages, type_name)
+        frame, bodies, received, stamp, pose, twist = self._columns(topic, POSE_TYPES, _decode.pose_columns)
+        if len(bodies) > 1:
+            raise RecordingError(
+                f"topic {topic} in {self.path}",
+                got=f"transforms of {', '.join(sorted(bodies))}",
+                expected="those of one body",
+                remedy="record the topic of the robot alone",
             )
-            order = np.argsort(received, kind="stable")
-            sound = order[np.all(np.isfinite(pose[order]), axis=1)]
-            rows = sound[ordered_rows(stamp[sound])]
-            self._poses[topic] = PoseSeries(
-                topic,
-                frame,
-                stamp_seconds(stamp[rows], self._origin),
-                seconds(received[rows], self._origin),
-                pose[rows],
-                _numbers(twist[rows]) if type_name == ODOMETRY else None,
-                rejected=received.size - rows.size,
-            )
-        return self._poses[topic]
+        rows = _decode.rows_in_order(received, stamp, np.all(np.isfinite(pose), axis=1))
+        return series.PoseSeries(
+            topic,
+            frame,
+            _decode.stamp_seconds(stamp[rows], self.origin),
+            _decode.seconds(received[rows], self.origin),
+            pose[rows],
+            None if twist is None else _numbers(twist[rows]),
+            rejected=received.size - rows.size,
+        )
 
-    def trajectories(self, topic: str) -> tuple[TrajectoryMessage, ...]:
+    def trajectories(self, topic: str) -> tuple[series.TrajectoryMessage, ...]:
         """Return the planar trajectories of a MultiDOFJointTrajectory topic, in the order they came.
 
         Raises:
             RecordingError: no such topic, another type, or no messages.
         """
-        type_name = self._type_of(topic, (MULTI_DOF_TRAJECTORY,))
+        messages = self._columns(topic, (message_types.MULTI_DOF_TRAJECTORY,), _decode.trajectory_rows)
         return tuple(
-            TrajectoryMessage(
+            series.TrajectoryMessage(
                 topic,
                 frame,
-                1e-9 * (stamp - self._origin) if stamp else float("nan"),
-                1e-9 * (received - self._origin),
+                1e-9 * (stamp - self.origin) if stamp else float("nan"),
+                1e-9 * (received - self.origin),
                 times,
                 poses,
             )
-            for received, stamp, frame, times, poses in self._decode(topic, type_name, trajectory_rows)
+            for received, stamp, frame, times, poses in messages
         )
 
-    def _joint_layouts(self, topic: str) -> tuple[list[JointLayout], int]:
-        self._type_of(topic, (JOINT_STATE,))
-        if topic not in self._joints:
-            self._joints[topic] = self._decode(topic, JOINT_STATE, joint_layouts, JointSamples)
-        return self._joints[topic]
+    def _joint_layouts(self, topic: str) -> tuple[list[_decode.JointLayout], int]:
+        return self._columns(topic, (message_types.JOINT_STATE,), _decode.joint_layouts)
 
     def _type_of(self, topic: str, expected: Sequence[str]) -> str:
         """Return the type of a topic after checking that it is there, of an expected type, and not empty."""
         topics = self.topics
+        thing = f"topic {topic} in {self.path}"
         if topic not in topics:
             near = difflib.get_close_matches(topic, topics, n=3, cutoff=0.5)
             names = near + [name for name in topics if name not in near]
-            more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+            more = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
             raise RecordingError(
-                f"topic {topic} in {self.path}",
+                thing,
                 got="no such topic",
-                expected=f"one of {', '.join(names[:12])}{more}" if names else "a recording with topics",
+                expected=f"one of {', '.join(names[:_MOST_TOLD])}{more}" if names else "a recording with topics",
                 remedy="name one of the topics" if names else "record it again",
             )
         info = topics[topic]
         if info.type not in expected:
-            raise RecordingError(
-                f"topic {topic} in {self.path}",
-                got=info.type,
-                expected=" or ".join(expected),
-                remedy="name a topic of that type",
-            )
+            wanted = " or ".join(expected)
+            raise RecordingError(thing, got=info.type, expected=wanted, remedy="name a topic of that type")
         if not info.count:
-            raise RecordingError(
-                f"topic {topic} in {self.path}",
-                got="no messages",
-                expected="at least one",
-                remedy="check that the topic was published while recording",
-            )
+            remedy = "check that the topic was published while recording"
+            raise RecordingError(thing, got="no messages", expected="at least one", remedy=remedy)
         return info.type
 
-    def _decode(
-        self,
-        topic: str,
-        type_name: str,
-        columns: Callable[[Messages], Decoded],
-        faster: Callable[[Decoder], Decoder] | None = None,
+    def _columns(
+        self, topic: str, types: Sequence[str], columns: Callable[[_decode.Messages, str], Decoded]
     ) -> Decoded:
         """Collect the columns of a topic; where a file turns out to be damaged, of what is left of it."""
-        try:
-            with reading(self.path):
-                return columns(self._messages(topic, faster))
-        except DamagedError:
-            if all(isinstance(source, RecoveredMcap) for source in self._sources):
-                raise
-            self._sources, self._note = recover_sources(self._files)
-            self._type_of(topic, (type_name,))
-            with reading(self.path):
-                return columns(self._messages(topic, faster))
+        type_name = self._type_of(topic, types)
+        if topic not in self._decoded:
+            try:
+                with reading(self.path):
+                    self._decoded[topic] = columns(self._messages(topic), type_name)
+            except DamagedError:
+                if all(isinstance(source, RecoveredMcap) for source in self._sources):
+                    raise
+                self._sources, self._note = open_files(self._files, indexed=False)
+                self._type_of(topic, (type_name,))
+                with reading(self.path):
+                    self._decoded[topic] = columns(self._messages(topic), type_name)
+        decoded: Decoded = self._decoded[topic]
+        return decoded
 
-    def _messages(self, topic: str, faster: Callable[[Decoder], Decoder] | None) -> Messages:
+    def _messages(self, topic: str) -> _decode.Messages:
         for source in self._sources:
             if topic in source.topics:
                 decode, messages = source.messages(topic)
-                if faster is not None:
-                    decode = faster(decode)
+                if source.topics[topic].type == message_types.JOINT_STATE:
+                    decode = series.JointSamples(decode)
                 with reading(source.path):
                     for received, data in messages:
                         yield checked_time(received), decode(data)
 
-    def _first_time(self) -> int:
-        starts = [source.start for source in self._sources if source.start is not None]
-        return min(starts) // _NANOSECONDS * _NANOSECONDS if starts else 0
-
-    def _read_metadata(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for source in self._sources:
-            found.update(source.metadata)
-        for file in self._files:
-            if file.suffix == ".mcap":
-                found.update(read_metadata_record(file))
-        return found
-
 
 def _numbers(values: Vector) -> Vector:
-    """The same table with NaN in place of infinities, (n, k): neither was measured, and NaN is what readers expect."""
+    """The same values with NaN in place of infinities: neither was measured, and NaN is what readers expect."""
     return np.where(np.isfinite(values), values, np.nan)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import open_file, read_text
-from youbot_dynamics.recording.bag._recovery import RecoveredMcap
-from youbot_dynamics.recording.bag._source import RosbagsSource, Source
+from youbot_dynamics.recording.bag._recovery import RecoveredMcap, Source
+from youbot_dynamics.recording.bag._source import RosbagsSource
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, DamagedError
 
 _MAGIC = {".mcap": b"\x89MCAP0\r\n", ".db3": b"SQLite format 3\x00", ".bag": b"#ROSBAG V"}
@@ -27,12 +27,8 @@ def data_files(path: Path) -> list[Path]:
         RecordingError: nothing there, a folder without a bag, or a file that is no bag.
     """
     if not path.exists():
-        raise RecordingError(
-            str(path),
-            got="no such file or folder",
-            expected=_EXPECTED,
-            remedy="check the spelling of the path",
-        )
+        remedy = "check the spelling of the path"
+        raise RecordingError(str(path), got="no such file or folder", expected=_EXPECTED, remedy=remedy)
     if not path.is_dir():
         check_magic(path)
         return [path]
@@ -50,11 +46,7 @@ def data_files(path: Path) -> list[Path]:
             expected=_EXPECTED,
             remedy="name the folder or file of one recording",
         )
-    return sorted(files, key=lambda file: [int(part) if part.isdigit() else part for part in _parts(file.name)])
-
-
-def _parts(name: str) -> list[str]:
-    return re.split(r"(\d+)", name)
+    return sorted(files, key=lambda file: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", file.name)])
 
 
 def check_magic(path: Path) -> None:
@@ -101,38 +93,29 @@ def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
     lost = ""
     if path.is_dir() and (path / "metadata.yaml").exists():
         try:
-            whole = RosbagsSource(path)
+            return [RosbagsSource(path)], ""
         except DamagedError as error:
             if not files:
                 raise
             if "missing" in error.got:
                 lost = error.got
-        else:
-            return [whole], ""
-    sources, unreadable = _file_by_file(files, _open_mcap)
+    sources, unreadable = open_files(files)
     return sources, "; ".join(part for part in (lost, unreadable) if part)
 
 
-def recover_sources(files: Sequence[Path]) -> tuple[list[Source], str]:
-    """Open each data file on its own, .mcap files chunk by chunk without trusting their index.
+def open_files(files: Sequence[Path], *, indexed: bool = True) -> tuple[list[Source], str]:
+    """Open each data file on its own; results and errors of `open_sources`, which gives the first reason.
 
-    Returns:
-        As for :func:`open_sources`.
-
-    Raises:
-        RecordingError: no file can be read; the first reason is given.
-        ResourceError: rosbags or mcap is not installed.
+    Args:
+        files: the data files.
+        indexed: believe the index of .mcap files as long as it can be read; else go through their chunks.
     """
-    return _file_by_file(files, RecoveredMcap)
-
-
-def _file_by_file(files: Sequence[Path], open_mcap: Callable[[Path], Source]) -> tuple[list[Source], str]:
     sources: list[Source] = []
     failures: list[RecordingError] = []
     for file in files:
         try:
             check_magic(file)
-            sources.append(open_mcap(file) if file.suffix == ".mcap" else RosbagsSource(file))
+            sources.append(_open_file(file, indexed))
         except RecordingError as error:
             failures.append(error)
     if not sources:
@@ -140,8 +123,11 @@ def _file_by_file(files: Sequence[Path], open_mcap: Callable[[Path], Source]) ->
     return sources, "; ".join(str(error) for error in failures)
 
 
-def _open_mcap(file: Path) -> Source:
-    try:
-        return RosbagsSource(file)
-    except DamagedError:
-        return RecoveredMcap(file)
+def _open_file(file: Path, indexed: bool) -> Source:
+    if indexed or file.suffix != ".mcap":
+        try:
+            return RosbagsSource(file)
+        except DamagedError:
+            if file.suffix != ".mcap":
+                raise
+    return RecoveredMcap(file)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.recording.bag._source import Decoder, TopicInfo, checked_size, collect_topics
+from youbot_dynamics.recording.bag._source import Decoder, RosbagsSource, TopicInfo, checked_size, collect_topics
 from youbot_dynamics.recording.bounds import ALLOWANCE, SKIPPED, bag_packages, chunk_unpackers
 from youbot_dynamics.recording.message_types import METADATA_RECORD, jazzy_types
 
@@ -210,3 +210,6 @@ class RecoveredMcap:
         if tail:
             return got + f"its last {tail} bytes, an incomplete record, and all that should follow are lost"
         return got + "what was not flushed is lost, at most the last second in a bag of our recorder"
+
+
+Source = RosbagsSource | RecoveredMcap

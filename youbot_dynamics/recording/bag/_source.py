@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
 from youbot_dynamics.files import open_file
@@ -41,19 +41,6 @@ class TopicInfo:
     name: str
     type: str
     count: int
-
-
-class Source(Protocol):
-    """One data file, or a rosbag2 folder read as a whole."""
-
-    path: Path
-    topics: Mapping[str, TopicInfo]
-    start: int | None
-    lost: str
-    metadata: Mapping[str, str]
-
-    def messages(self, topic: str) -> tuple[Decoder, Iterator[tuple[int, bytes]]]:
-        """Return the decoder of a topic, and receive time [ns] and bytes of its messages."""
 
 
 @contextmanager
@@ -86,11 +73,10 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _repair(path: Path) -> str:
-    if path.suffix == ".bag":
-        return f"repair a copy of it with: rosbag reindex {path.name}"
-    if path.suffix == ".db3":
-        return f"repair a copy of it with: sqlite3 {path.name} .recover | sqlite3 repaired.db3"
-    return "record it again, or pass an intact copy"
+    return {
+        ".bag": f"repair a copy of it with: rosbag reindex {path.name}",
+        ".db3": f"repair a copy of it with: sqlite3 {path.name} .recover | sqlite3 repaired.db3",
+    }.get(path.suffix, "record it again, or pass an intact copy")
 
 
 def collect_topics(found: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo]:
