@@ -22,7 +22,7 @@ from friction_runs import (
 )
 
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
-from youbot_dynamics.errors import IdentificationError, RecordingError
+from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.base_friction import (
     BaseFriction,
     FrictionSignals,
@@ -30,15 +30,14 @@ from youbot_dynamics.identification.base_friction import (
     estimate_coast_down,
 )
 from youbot_dynamics.identification.base_friction import _rows as half_windows
-from youbot_dynamics.identification.base_friction._fit import (
+from youbot_dynamics.identification.base_friction._fit import fit_friction, friction_sums
+from youbot_dynamics.identification.base_friction._rows import friction_rows
+from youbot_dynamics.identification.base_friction._signals import (
     AGAINST,
     NO_EFFORT,
     ZERO_EFFORT,
-    fit_friction,
-    friction_sums,
+    recorded_wheel_signals,
 )
-from youbot_dynamics.identification.base_friction._rows import friction_rows
-from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals
 from youbot_dynamics.identification.least_squares import merge
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
@@ -206,8 +205,6 @@ def test_a_driver_without_efforts_is_told_so_and_of_the_way_out():
         bad = dataclasses.replace(good, torques=torques)
         found = estimate_base_friction([bad], MODEL)
         assert set(reasons(found).values()) == {f"not identifiable: {reason}"}
-        with pytest.raises(IdentificationError, match=reason[:40]):
-            friction_sums(bad, MODEL)
     assert "standard youBot driver publishes none" in NO_EFFORT and "motors switched off" in NO_EFFORT
     nan = dataclasses.replace(good, torques=np.full_like(good.torques, np.nan))
     assert nan.refusal() == NO_EFFORT
@@ -305,7 +302,9 @@ def test_creeping_wheels_give_no_rows_and_creeping_rollers_only_that_of_forward(
     rows = {}
     for name, twist in {"creep": [0.008, 0.0, 0.0], "forward": [0.3, 0.005, 0.0], "both": [0.3, 0.1, 0.0]}.items():
         speeds = np.tile(BASE.wheel_speeds(twist), (400, 1))
-        rows[name] = sum(len(piece.time) for piece in friction_rows(MODEL, time, speeds, np.ones_like(speeds)))
+        rows[name] = sum(
+            len(piece.time) for piece in friction_rows(MODEL, FrictionSignals(time, speeds, np.ones_like(speeds)))
+        )
     assert rows["creep"] == 0 and rows["both"] == 3 * rows["forward"] > 0
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from youbot_dynamics.errors import InputError
-from youbot_dynamics.identification.reading import ONE_WAY
 from youbot_dynamics.identification.reading._clock import ClockCheck, check_clock
 
 PERIOD = 0.02
@@ -47,11 +45,10 @@ def test_the_interval_of_the_drift_holds_it():
     assert 0.85 <= np.mean([low <= 50e-6 <= high for low, high in found])
 
 
-def test_a_constant_offset_is_no_drift_and_the_summary_says_what_cannot_be_told():
+def test_a_constant_offset_is_no_drift():
     check = check_clock(*topic(offset=-0.3))
     assert check.offset == pytest.approx(0.301, abs=1e-3)
     assert abs(check.drift) < 5e-6 and check.warnings == ()
-    assert ONE_WAY in check.summary and "cannot be told from delay" in check.summary
     assert told(check_clock(*topic(offset=1e4)), "different clocks")
 
 
@@ -164,15 +161,6 @@ def test_jittering_stamps_are_not_two_senders():
     assert check.warnings == ()
 
 
-def test_missing_stamps_are_left_out_and_counted():
-    stamp, received = topic()
-    stamp[::10] = np.nan
-    stamp[5::100] = 0.0
-    check = check_clock(stamp, received)
-    assert told(check, f"{300 + 30} of 3000 messages carry no stamp")
-    assert abs(check.drift) < 1e-5
-
-
 def test_a_topic_without_stamps_has_a_rate_and_no_clock():
     _, received = topic()
     check = check_clock(np.full(len(received), np.nan), received)
@@ -188,8 +176,7 @@ def test_repeated_and_disordered_stamps_are_told_apart():
     assert told(check_clock(stamp, received), "earlier than the one before")
 
 
-def test_what_cannot_be_checked_is_an_error():
-    with pytest.raises(InputError, match="stamp and received"):
-        check_clock([1.0, 2.0], [1.0])
-    with pytest.raises(InputError, match="2 or more"):
-        check_clock([1.0, np.nan], [np.nan, 1.0])
+def test_a_blink_of_a_topic_has_a_rate_and_no_verdict_on_its_clock():
+    stamp, received = topic(duration=0.2)
+    check = check_clock(stamp, received)
+    assert check.warnings == () and check.rate == pytest.approx(50.0) and np.isnan(check.drift)

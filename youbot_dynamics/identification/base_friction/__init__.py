@@ -2,7 +2,6 @@
 
 from youbot_dynamics.identification.base_friction._fit import (
     BaseFriction,
-    FrictionSignals,
     estimate_base_friction,
     estimate_coast_down,
 )
@@ -11,6 +10,7 @@ from youbot_dynamics.identification.base_friction._rows import (
     WHEEL_DEADBAND,
     FrictionModel,
 )
+from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 
 __all__ = [
     "BaseFriction",

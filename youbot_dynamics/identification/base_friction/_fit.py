@@ -6,27 +6,19 @@ a regressor, so at constant speed the noise of one reading enters both, xi tends
 (iii) m_a leaves out the rotors (D-003-10); (iv) the sign of a wheel at rest is noise. Here speed and acceleration are
 averaged over a window in which they share no noise, instruments come from the command, inertia is the effective one,
 and windows with a wheel near rest are left out.
-
-Friction over effective mass from a base that coasts with its motors off: all a driver without efforts can tell.
-
-Motors off means no torque: M V' + m Omega x V = -friction. Divided by the effective mass forward this holds no force
-at all, so only ratios come out: xi_L / m_eff [1/s], F1 / m_eff [N m/kg], and so on. The real driver switches the
-motors off by the service `base/switchOffMotors`; on the floor the base then rolls to rest in a second or two.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
+from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 from youbot_dynamics.identification.least_squares import (
     BlockSums,
     Estimate,
@@ -38,65 +30,6 @@ from youbot_dynamics.identification.least_squares import (
     merge,
     undetermined,
 )
-
-_LOOKED_AT = 100_000  # samples looked at for signs of sensible efforts
-
-NO_EFFORT = (
-    "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
-    "the base coast with the motors switched off eight times or more (service base/switchOffMotors) and name the spans "
-    "with --motors-off, which gives friction over effective mass"
-)
-ZERO_EFFORT = "every wheel effort in the recording is exactly 0: its driver fills in zeros where it measures nothing"
-AGAINST = "the efforts drive against the motion: check the signs of the efforts and of the wheels"
-
-
-@dataclass(frozen=True, eq=False)
-class FrictionSignals:
-    """What the friction of a base is fitted to; columns are wheels, positive forward.
-
-    Args:
-        time: (s,) [s], increasing.
-        speeds: (s, n) wheel speeds [rad/s], from positions where they are known: the mean over each interval.
-        torques: (s, n) of the motors at the wheels, gear included [N m]; None where nothing reports them.
-        commanded: (s, n) wheel speeds asked for, held and moved by the identified delay [rad/s]; None where unknown.
-        recording: number of the recording, another one for each.
-    """
-
-    time: Vector
-    speeds: Vector
-    torques: Vector | None
-    commanded: Vector | None = None
-    recording: int = 0
-
-    @property
-    def fastest(self) -> float:
-        """Largest wheel speed [rad/s], 0 where there is none."""
-        return float(np.nanmax(np.abs(self.speeds), initial=0.0))
-
-    def without(self, spans: Sequence[tuple[float, float]]) -> FrictionSignals:
-        """The same without the readings in some spans (begin, end) [s]."""
-        keep = np.ones(len(self.time), dtype=bool)
-        for begin, end in spans:
-            keep &= (self.time < begin) | (self.time > end)
-        if np.all(keep):
-            return self
-        torques, commanded = (None if one is None else one[keep] for one in (self.torques, self.commanded))
-        return FrictionSignals(self.time[keep], self.speeds[keep], torques, commanded, self.recording)
-
-    def refusal(self) -> str:
-        """Why nothing can be learnt from the efforts, "" where something can."""
-        if self.torques is None or not _anything(self.torques, np.isfinite):
-            return NO_EFFORT
-        if not _anything(self.torques, np.nan_to_num):
-            return ZERO_EFFORT
-        every = max(1, len(self.time) // _LOOKED_AT)
-        power = np.nansum(self.torques[::every] * self.speeds[::every])
-        return AGAINST if power < 0.0 else ""
-
-
-def _anything(table: Vector, says: Callable[[Vector], Vector | NDArray[np.bool_]]) -> bool:
-    """Whether `says` is true of any value of a table (s, n); stops at the first chunk in which it is."""
-    return any(bool(np.any(says(table[k : k + _LOOKED_AT]))) for k in range(0, len(table), _LOOKED_AT))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,31 +52,8 @@ class BaseFriction:
 
 
 def friction_sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
-    """Block sums of one recording: all of it that identification needs, ready to be merged with those of others.
-
-    Raises:
-        IdentificationError: no efforts, zero efforts, or efforts against the motion; with that reason.
-    """
-    reason = signals.refusal()
-    if reason:
-        raise IdentificationError("base friction", got=reason)
-    return _sums(signals, model)
-
-
-def _sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
-    """Block sums of signals with efforts."""
-    return merge([accumulate(piece) for piece in friction_pieces(signals, model)])
-
-
-def friction_pieces(signals: FrictionSignals, model: FrictionModel) -> Iterable[Rows]:
-    """Rows of one recording with efforts, samples that are not finite left out."""
-    torques, commanded = signals.torques, signals.commanded
-    assert torques is not None  # refusal() has seen to it
-    if commanded is None:
-        return friction_rows(model, signals.time, signals.speeds, torques, None, signals.recording)
-    sound = np.all([np.isfinite(column).all(axis=1) for column in (signals.speeds, torques, commanded)], axis=0)
-    time, speeds = signals.time[sound], signals.speeds[sound]
-    return friction_rows(model, time, speeds, torques[sound], commanded[sound], signals.recording)
+    """Block sums of one recording with efforts: all that identification needs, to be merged with those of others."""
+    return merge([accumulate(piece) for piece in friction_rows(model, signals)])
 
 
 def fit_friction(
@@ -201,10 +111,8 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
     if not recordings or any(reasons):
         reason = next((reason for reason in reasons if reason), "there is no recording")
         return no_friction(model, reason)
-    sums = merge([_sums(signals, model) for signals in recordings])
-    return fit_friction(
-        sums, model, lambda: (piece for signals in recordings for piece in friction_pieces(signals, model))
-    )
+    sums = merge([friction_sums(signals, model) for signals in recordings])
+    return fit_friction(sums, model, lambda: (rows for signals in recordings for rows in friction_rows(model, signals)))
 
 
 _UNITS = {"viscous_x": "1/s", "viscous_y": "1/s", "roller_coulomb": "m/s2", "wheel_coulomb": "m2/s2"}
@@ -213,12 +121,16 @@ _UNITS = {"viscous_x": "1/s", "viscous_y": "1/s", "roller_coulomb": "m/s2", "whe
 def estimate_coast_down(
     signals: FrictionSignals, off: Sequence[tuple[float, float]], model: FrictionModel
 ) -> BaseFriction:
-    """Friction over effective mass from the spans in which the motors were off.
+    """Friction over effective mass from the spans in which the motors were off: all a driver without efforts can tell.
+
+    Motors off means no torque: M V' + m Omega x V = -friction. Divided by the effective mass forward this holds no
+    force at all, so only ratios come out: xi_L / m_eff [1/s], F1 / m_eff [N m/kg], and so on. The real driver switches
+    the motors off by the service `base/switchOffMotors`; on the floor the base then rolls to rest in a second or two.
 
     Args:
         signals: of the wheels; efforts and commands are not looked at.
         off: (begin, end) of each span without torque [s], on the clock of the signals.
-        model: kinematics and inertias; only their ratios matter. Common to all wheels.
+        model: kinematics and inertias, of which only ratios matter; without `each_wheel`.
 
     Returns:
         viscous_x, viscous_y, roller_coulomb and wheel_coulomb, each over the effective mass forward.
@@ -229,13 +141,14 @@ def estimate_coast_down(
 
 def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], model: FrictionModel) -> BlockSums | None:
     """Block sums of one recording, a block each coast: see `estimate_coast_down`; None where nothing rolled in them."""
-    common, mass = dataclasses.replace(model, each_wheel=False), _mass_forward(model)
+    mass = _mass_forward(model)
     parts = []
     for number, (begin, end) in enumerate(off):
         inside = (signals.time > begin) & (signals.time < end)
         speeds = signals.speeds[inside]
-        for rows in friction_rows(common, signals.time[inside], speeds, np.zeros_like(speeds), None, signals.recording):
-            friction = rows.regressors[:, : common.coefficients]
+        coasting = FrictionSignals(signals.time[inside], speeds, np.zeros_like(speeds), None, signals.recording)
+        for rows in friction_rows(model, coasting):
+            friction = rows.regressors[:, : model.coefficients]
             # One block a coast: readings along it share what the floor was like.
             coast = np.full(len(rows.time), number + 0.5)
             parts.append(accumulate(Rows(coast, friction, rows.target / mass, None, signals.recording)))
@@ -244,19 +157,19 @@ def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], mod
 
 def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFriction:
     """Friction over effective mass from the sums of one or many recordings; refused without any."""
-    common, mass = dataclasses.replace(model, each_wheel=False), _mass_forward(model)
+    mass = _mass_forward(model)
     unknowns = tuple(
         Unknown(f"{one.name}_over_mass", _UNITS[one.name], one.low, one.high, one.resolution / mass, one.unexcited)
-        for one in common.unknowns()[: common.coefficients]
+        for one in model.unknowns()[: model.coefficients]
     )
-    try:
-        if not parts:
-            raise IdentificationError("coast-down", got="no span with the motors off")
-        found = fit(merge(parts), unknowns)
-    except IdentificationError as too_little:
-        reason = too_little.got.replace("blocks with usable rows", "coasts in which the wheels roll one way")
-        return BaseFriction(common, tuple(undetermined(unknown, reason) for unknown in unknowns))
-    return BaseFriction(common, found.estimates, found)
+    reason = "no span with the motors off"
+    if parts:
+        try:
+            found = fit(merge(parts), unknowns)
+            return BaseFriction(model, found.estimates, found)
+        except IdentificationError as too_little:
+            reason = too_little.got.replace("blocks with usable rows", "coasts in which the wheels roll one way")
+    return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 
 
 def _mass_forward(model: FrictionModel) -> float:

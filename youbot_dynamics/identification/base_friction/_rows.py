@@ -1,6 +1,4 @@
-"""Rows of the base's equation of motion over half windows of a recording.
-
-Sums over half windows of time: what the friction of the base needs of every sample, in one pass.
+"""Rows of the base's equation of motion over windows of a recording, from sums over half windows made in one pass.
 
 Two neighbouring halves make a window with triangular weight. The weight of the acceleration is then the derivative of
 the weight of everything else, and both are symmetric about the same instant: noise of a reading enters speed and
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.compiled import HAVE_NUMBA, compiled
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
+from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 from youbot_dynamics.identification.least_squares import Rows, Unknown
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
@@ -35,10 +34,8 @@ class HalfWindows:
         number: (k,) of each half; it begins at number x span.
         count: (k,) samples in it.
         late: (k,) sum of x, how far through the half each sample lies, 0 to 1.
-        speed: (k, n) sum of the wheel speeds [rad/s].
-        speed_late: (k, n) sum of x times them.
-        torque: (k, n) sum of the torques [N m].
-        torque_late: (k, n) sum of x times them.
+        speed: (2, k, n) sums of the wheel speeds [rad/s], and of x times them.
+        torque: (2, k, n) the same of the torques [N m].
         lowest: (k, n + m) smallest of the wheel speeds, then of the m sideways speeds.
         highest: (k, n + m) largest of them.
     """
@@ -48,9 +45,7 @@ class HalfWindows:
     count: Vector
     late: Vector
     speed: Vector
-    speed_late: Vector
     torque: Vector
-    torque_late: Vector
     lowest: Vector
     highest: Vector
 
@@ -68,15 +63,16 @@ class HalfWindows:
         """Middle of each window (k - 1,) [s]."""
         return self.number[1:].astype(np.float64) * self.span
 
-    def averaged(self, early: Vector, late: Vector) -> Vector:
-        """Mean (k - 1, n) with triangular weight, of sums (k, n) and their x-weighted sums (k, n)."""
+    def averaged(self, sums: Vector) -> Vector:
+        """Mean (k - 1, n) with triangular weight, of sums (2, k, n)."""
+        early, late = sums
         weight = self.late[:-1] + self.count[1:] - self.late[1:]
         mean: Vector = (late[:-1] + early[1:] - late[1:]) / weight[:, None]
         return mean
 
     def rate(self) -> Vector:
         """Mean acceleration of the wheels (k - 1, n) with the same triangular weight [rad/s2]."""
-        mean = self.speed / self.count[:, None]
+        mean = self.speed[0] / self.count[:, None]
         apart = self.span * (1.0 + np.diff(self.late / self.count))
         slope: Vector = np.asarray(np.diff(mean, axis=0) / apart[:, None], dtype=np.float64)
         return slope
@@ -110,22 +106,10 @@ def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector
         _compile_samples_of_four()
     add = _add_samples_of_four if quick else _add_samples
     add(time, speeds, torques, sideways, span, float(number[0]), sums, lowest, highest)
-    filled = sums[:, 0] > 0.0
-    sums = sums[filled]
-    speed, speed_late, torque, torque_late = np.split(sums[:, 2:], 4, axis=1)
-    numbers = number[0] + np.flatnonzero(filled)
-    return HalfWindows(
-        span=span,
-        number=numbers,
-        count=sums[:, 0],
-        late=sums[:, 1],
-        speed=speed,
-        speed_late=speed_late,
-        torque=torque,
-        torque_late=torque_late,
-        lowest=lowest[filled],
-        highest=highest[filled],
-    )
+    filled = np.flatnonzero(sums[:, 0] > 0.0)
+    count, late = sums[filled, :2].T
+    tables = sums[filled, 2:].reshape(len(filled), 4, wheels).swapaxes(0, 1)
+    return HalfWindows(span, number[0] + filled, count, late, tables[:2], tables[2:], lowest[filled], highest[filled])
 
 
 def _add_samples(
@@ -139,18 +123,9 @@ def _add_samples(
     lowest: Vector,
     highest: Vector,
 ) -> None:
-    """Write count, sum x, then sums of speeds, x speeds, torques, x torques, and the extremes, of each half.
+    """Add count, sum x, sums of speeds, x speeds, torques, x torques to `sums` (k, 2 + 4 n), extremes to (k, n + m).
 
-    Args:
-        time: (s,).
-        speeds: (s, n).
-        torques: (s, n).
-        sideways: (m, n).
-        span: of a half.
-        first: number of the first half.
-        sums: (k, 2 + 4 n), zeros.
-        lowest: (k, n + m), infinite.
-        highest: (k, n + m), minus infinite.
+    `first` is the number of the first half; for the others see `half_windows`.
     """
     for begin in range(0, len(time), _SAMPLES_AT_ONCE):
         piece = slice(begin, begin + _SAMPLES_AT_ONCE)
@@ -375,14 +350,7 @@ class FrictionModel:
         return force
 
 
-def friction_rows(
-    model: FrictionModel,
-    time: Vector,
-    speeds: Vector,
-    torques: Vector,
-    commanded: Vector | None = None,
-    recording: int = 0,
-) -> Iterator[Rows]:
+def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Rows]:
     """Rows of the windows in which every wheel that matters rolls one way, in pieces of bounded size.
 
     A row needs the signs of all wheels, the rows y and yaw those of all rollers too. Windows in which a sign is not
@@ -390,12 +358,13 @@ def friction_rows(
 
     Args:
         model: what to identify.
-        time: (s,) increasing [s].
-        speeds: (s, n) wheel speeds [rad/s].
-        torques: (s, n) of the motors at the wheels [N m].
-        commanded: (s, n) wheel speeds the robot was asked for, free of noise and moved by the delay: instruments.
-        recording: number of the recording.
+        signals: with torques; the commanded speeds are free of noise and moved by the delay, and give instruments.
     """
+    time, speeds, torques, commanded = signals.time, signals.speeds, signals.torques, signals.commanded
+    assert torques is not None  # refusal() has seen to it
+    if commanded is not None:
+        sound = np.all([np.isfinite(column).all(axis=1) for column in (speeds, torques, commanded)], axis=0)
+        time, speeds, torques, commanded = time[sound], speeds[sound], torques[sound], commanded[sound]
     base = model.base
     places = np.unique(base.positions[:, 0])
     sideways = base.forward_matrix[1] + places[:, None] * base.forward_matrix[2]
@@ -413,7 +382,7 @@ def friction_rows(
         measured = half_windows(time[piece], speeds[piece], torques[piece], sideways, span)
         asked = None if commanded is None else commanded[piece]
         wished = None if asked is None else half_windows(time[piece], asked, asked, sideways, span)
-        yield _rows_of_windows(model, measured, wished, deadband, which, recording, block)
+        yield _rows_of_windows(model, measured, wished, deadband, which, signals.recording, block)
 
 
 def _rows_of_windows(
@@ -434,16 +403,16 @@ def _rows_of_windows(
     sliding = np.all(signs[:, count:] != 0.0, axis=1)
     keep = np.flatnonzero(rolling)
     usable = np.stack([rolling, rolling & sliding, rolling & sliding], axis=1)[keep]
-    twist = measured.averaged(measured.speed, measured.speed_late)[keep] @ base.forward_matrix.T
+    twist = measured.averaged(measured.speed)[keep] @ base.forward_matrix.T
     rate = measured.rate()[keep] @ base.forward_matrix.T
-    force = measured.averaged(measured.torque, measured.torque_late)[keep] @ base.inverse_matrix
+    force = measured.averaged(measured.torque)[keep] @ base.inverse_matrix
     target = force - model.known_force(twist, rate)
     time = np.repeat(measured.time[keep][:, None], 3, axis=1)[usable]
     wheels, rollers = signs[keep, :count], signs[keep, count:][:, which]
     if wished is None:
         regressors = model.columns(twist, (rate, np.zeros_like(rate)), wheels, rollers)[usable]
         return Rows(time, regressors, target[usable], None, recording, block)
-    asked = wished.averaged(wished.speed, wished.speed_late)[keep] @ base.forward_matrix.T
+    asked = wished.averaged(wished.speed)[keep] @ base.forward_matrix.T
     rates = wished.rate() @ base.forward_matrix.T
     pushes = rates[keep], (rates[keep + 1] - rates[keep - 1]) / (2.0 * wished.span)
     turning = np.sign(asked @ base.inverse_matrix.T)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.errors import IdentificationError, RecordingError
-from youbot_dynamics.identification.base_friction._fit import FrictionSignals
-from youbot_dynamics.identification.reading import find_topic, find_wheel_states, positions_in_degrees, speed_ratio
+from youbot_dynamics.identification.reading import (
+    find_topic,
+    find_wheel_states,
+    positions_in_degrees,
+    speed_ratio,
+    times_of,
+)
 from youbot_dynamics.identification.signals import HeldCommand, base_signals
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.recording.bag import Recording
@@ -20,6 +26,64 @@ _COMMANDS = ("wheel_commands", "driver_cmd_vel", "cmd_vel")  # roles that can be
 _AROUND = 2  # intervals on either side
 _FEWEST = 20  # readings
 _GAP = 1.3  # mean of the intervals around over the median from which on readings are missing
+_LOOKED_AT = 100_000  # samples looked at for signs of sensible efforts
+
+NO_EFFORT = (
+    "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
+    "the base coast with the motors switched off eight times or more (service base/switchOffMotors) and name the spans "
+    "with --motors-off, which gives friction over effective mass"
+)
+ZERO_EFFORT = "every wheel effort in the recording is exactly 0: its driver fills in zeros where it measures nothing"
+AGAINST = "the efforts drive against the motion: check the signs of the efforts and of the wheels"
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionSignals:
+    """What the friction of a base is fitted to; columns are wheels, positive forward.
+
+    Args:
+        time: (s,) [s], increasing.
+        speeds: (s, n) wheel speeds [rad/s], from positions where they are known: the mean over each interval.
+        torques: (s, n) of the motors at the wheels, gear included [N m]; None where nothing reports them.
+        commanded: (s, n) wheel speeds asked for, held and moved by the identified delay [rad/s]; None where unknown.
+        recording: number of the recording, another one for each.
+    """
+
+    time: Vector
+    speeds: Vector
+    torques: Vector | None
+    commanded: Vector | None = None
+    recording: int = 0
+
+    @property
+    def fastest(self) -> float:
+        """Largest wheel speed [rad/s], 0 where there is none."""
+        return float(np.nanmax(np.abs(self.speeds), initial=0.0))
+
+    def without(self, spans: Sequence[tuple[float, float]]) -> FrictionSignals:
+        """The same without the readings in some spans (begin, end) [s]."""
+        keep = np.ones(len(self.time), dtype=bool)
+        for begin, end in spans:
+            keep &= (self.time < begin) | (self.time > end)
+        if np.all(keep):
+            return self
+        torques, commanded = (None if one is None else one[keep] for one in (self.torques, self.commanded))
+        return FrictionSignals(self.time[keep], self.speeds[keep], torques, commanded, self.recording)
+
+    def refusal(self) -> str:
+        """Why nothing can be learnt from the efforts, "" where something can."""
+        if self.torques is None or not _anything(self.torques, np.isfinite):
+            return NO_EFFORT
+        if not _anything(self.torques, np.nan_to_num):
+            return ZERO_EFFORT
+        every = max(1, len(self.time) // _LOOKED_AT)
+        power = np.nansum(self.torques[::every] * self.speeds[::every])
+        return AGAINST if power < 0.0 else ""
+
+
+def _anything(table: Vector, says: Callable[[Vector], Vector | Flags]) -> bool:
+    """Whether `says` is true of any value of a table (s, n); stops at the first chunk in which it is."""
+    return any(bool(np.any(says(table[k : k + _LOOKED_AT]))) for k in range(0, len(table), _LOOKED_AT))
 
 
 def recorded_wheel_signals(
@@ -42,8 +106,7 @@ def recorded_wheel_signals(
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
     _refuse_degrees(states, recording)
-    time = states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
-    command = None
+    time, command = times_of(states), None
     # Friction needs no command, it only gains instruments by one; but one that cannot be read is told.
     if any(find_topic(recording, role, chosen) is not None for role in _COMMANDS):
         motion = base_signals(recording, robot, chosen)
@@ -60,7 +123,7 @@ def _refuse_degrees(states: JointSeries, recording: Recording) -> None:
     Raises:
         RecordingError: d(position)/dt is 57 times the velocity.
     """
-    time = states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
+    time = times_of(states)
     for k, name in enumerate(states.names):
         ratio = speed_ratio(time, states.position[:, k], states.velocity[:, k])
         if positions_in_degrees(ratio):

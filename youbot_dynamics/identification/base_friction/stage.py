@@ -11,24 +11,21 @@ from numpy.typing import NDArray
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.base_friction._fit import (
     BaseFriction,
-    FrictionSignals,
     coast_sums,
     fit_coast_down,
     fit_friction,
-    friction_pieces,
     friction_sums,
     no_friction,
 )
-from youbot_dynamics.identification.base_friction._rows import FrictionModel
-from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals
+from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
+from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import BlockSums, Rows, merge, whiteness
+from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Rows, merge, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.robot import Robot
 
 STAGE = "base_friction"
-_PREFIX = "robot.base.friction"
 # What the robot has a parameter for; the rest keeps the friction honest and is reported beside it.
 _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
 _MOST_POINTS = 3000  # of a curve
@@ -75,12 +72,12 @@ def extract(opened: Opened, robot: Robot) -> FrictionPart:
     """
     signals = _signals(opened, robot)
     off = _spans(opened, signals)
-    model, wheels = friction_model(robot), friction_model(robot, each_wheel=True)
-    coast = coast_sums(signals, off, model) if off else None
+    coast = coast_sums(signals, off, friction_model(robot)) if off else None
     driven = signals.without(off)
     reason = driven.refusal()
-    sums = None if reason else friction_sums(driven, model)
-    of_wheels = None if reason else friction_sums(driven, wheels)
+    sums, of_wheels = (
+        None if reason else friction_sums(driven, friction_model(robot, each_wheel)) for each_wheel in (False, True)
+    )
     return FrictionPart(sums, of_wheels, coast, reason, signals.fastest)
 
 
@@ -110,14 +107,19 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     model = friction_model(robot)
     useful = [one for one in taken if one.part.sums is not None]
     notes = [f"{one.name}: {one.part.refusal}" for one in taken if one.part.sums is None]
-    coasted, coasted_fit = _coasted(taken, model)
-    notes += [_COASTED] if coasted else []
+    fastest = max((one.part.fastest for one in useful), default=0.0)
+    coasts = [one.part.coast for one in taken if one.part.coast is not None]
+    coasting = fit_coast_down(coasts, model)
+    coasted: tuple[Finding, ...] = ()
+    if coasts:
+        coasted = _findings(coasting, coasting.estimates, max(one.part.fastest for one in taken))
+        notes.append(_COASTED)
     if not useful:
+        if coasts:
+            return StageResult(STAGE, coasted, correlations=_correlations("Coasting", coasting), notes=tuple(notes))
         reason = taken[0].part.refusal
-        findings = _findings(no_friction(model, reason), 0.0)
-        if not coasted:
-            return StageResult(STAGE, findings, missing=reason)
-        return StageResult(STAGE, coasted, correlations=_correlations("Coasting", coasted_fit), notes=tuple(notes))
+        refused = no_friction(model, reason)
+        return StageResult(STAGE, _findings(refused, refused.estimates, fastest), missing=reason)
 
     def driven(one: Taken) -> FrictionSignals:
         opened = reopen(one.number)
@@ -126,48 +128,31 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
     def rows_of(chosen: FrictionModel) -> Iterable[Rows]:
         for one in useful:
-            yield from friction_pieces(driven(one), chosen)
+            yield from friction_rows(chosen, driven(one))
 
     wheels = friction_model(robot, each_wheel=True)
     found = fit_friction(merge([one.part.sums for one in useful]), model, lambda: rows_of(model))
     apart = fit_friction(merge([one.part.of_wheels for one in useful]), wheels, lambda: rows_of(wheels))
-    fastest = max(one.part.fastest for one in useful)
-    rows = list(friction_pieces(driven(useful[0]), model))
+    rows = list(friction_rows(model, driven(useful[0])))
+    beside = () if found.fit is None else found.fit.estimates[model.coefficients :]
+    own = [estimate for estimate in apart.estimates if estimate.name.startswith("wheel_")]
     return StageResult(
         STAGE,
-        (*_findings(found, fastest), *_of_wheels(apart, fastest), *coasted),
+        (*_findings(found, (*found.estimates, *beside), fastest), *_findings(apart, own, fastest), *coasted),
         fits=_curves(found, rows, useful[0].name),
         correlations=_correlations("Friction of the base", found),
         notes=tuple(notes),
     )
 
 
-def _coasted(taken: Sequence[Taken], model: FrictionModel) -> tuple[tuple[Finding, ...], BaseFriction]:
-    """Findings of the spans with the motors off of all recordings; none where none was named."""
-    parts = [one.part.coast for one in taken if one.part.coast is not None]
-    found = fit_coast_down(parts, model)
-    if not parts:
-        return (), found
-    rows = 0 if found.fit is None else found.fit.rows
-    valid = f"wheel speeds of up to {max(one.part.fastest for one in taken):.3g} rad/s"
-    return tuple(Finding(f"base.friction.{one.name}", one, rows, valid) for one in found.estimates), found
-
-
-def _findings(found: BaseFriction, fastest: float) -> tuple[Finding, ...]:
+def _findings(found: BaseFriction, estimates: Iterable[Estimate], fastest: float) -> tuple[Finding, ...]:
+    """Findings of a fit, those that the robot has a parameter for first."""
     rows = 0 if found.fit is None else found.fit.rows
     valid = f"wheel speeds of up to {fastest:.3g} rad/s" if rows else ""
-    extra = () if found.fit is None else found.fit.estimates[found.model.coefficients :]
-    named = [(f"{_PREFIX}.{one.name}", one) for one in found.estimates if one.name in _PARAMETERS]
-    named += [(f"base.friction.{one.name}", one) for one in (*found.estimates, *extra) if one.name not in _PARAMETERS]
-    return tuple(Finding(name, estimate, rows, valid) for name, estimate in named)
-
-
-def _of_wheels(found: BaseFriction, fastest: float) -> tuple[Finding, ...]:
-    """Coulomb and viscous friction of each wheel."""
-    rows = 0 if found.fit is None else found.fit.rows
-    valid = f"wheel speeds of up to {fastest:.3g} rad/s" if rows else ""
-    own = [one for one in found.estimates if one.name.startswith("wheel_")]
-    return tuple(Finding(f"base.friction.{one.name}", one, rows, valid) for one in own)
+    named = sorted(estimates, key=lambda estimate: estimate.name not in _PARAMETERS)
+    return tuple(
+        Finding(f"{'robot.' * (one.name in _PARAMETERS)}base.friction.{one.name}", one, rows, valid) for one in named
+    )
 
 
 def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[FitCurve, ...]:

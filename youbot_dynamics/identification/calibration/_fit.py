@@ -8,7 +8,6 @@ Of half length and half width only the sum shows in the motion of a rectangular 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -77,15 +76,13 @@ class Calibration:
 
     Args:
         estimates: "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (over that mean, less 1),
-            "wheel_radius_fl" and so on, "half_length_plus_half_width", "lateral_factor" if it was asked for,
+            "wheel_radius_fl" and so on, "half_length_plus_half_width", "lateral_factor",
             "sensor_x", "sensor_y", "sensor_yaw" (pose of the tracked body on the robot) and "time_offset" (what poses
             are stamped later than the wheels; of several recordings "time_offset_0" and so on).
         base: kinematics with every value that was identified, configured ones elsewhere.
         sensor: (3,) pose of the tracked body on the robot [m, m, rad], as fitted; 0 where nothing tells.
         offsets: (r,) [s] of the recordings, as fitted.
         size_factor: identified over configured half_length and half_width; 1 where it is not known.
-        scatter: (3,) of position [m], yaw [rad] and slip [rad] in the windows, standard deviations.
-        weight: share of the poses' weight that was kept; below 1 where some were far off.
         fit: of the last step, over logarithms of radii, size and lateral factor, then sensor and offsets: correlation
             and condition; None where there was nothing to fit.
     """
@@ -95,8 +92,6 @@ class Calibration:
     sensor: Vector
     offsets: Vector
     size_factor: float = 1.0
-    scatter: Vector | None = None
-    weight: float = math.nan
     fit: Fit | None = None
 
     def __getitem__(self, name: str) -> Estimate:
@@ -108,8 +103,6 @@ def calibrate(
     recordings: Sequence[CalibrationSignals],
     base: MecanumBase,
     *,
-    lateral_factor_known: bool = False,
-    wheel_names: Sequence[str] = WHEELS,
     span: float = 2.0,
 ) -> Calibration:
     """Calibrate the geometry of a base of n mecanum wheels, of any places and roller angles.
@@ -117,29 +110,25 @@ def calibrate(
     Args:
         recordings: of one robot with the tracked body in one place, each with another number.
         base: as configured: where the search begins, and what stays where the data say nothing.
-        lateral_factor_known: keep the configured lateral factor instead of asking for it.
-        wheel_names: of the n wheels, for the names of their radii.
         span: length of the windows [s]; longer where poses are rare, half of it where the recordings are short.
 
     Returns:
         Estimates with intervals and verdicts; all refused where the poses do not follow the wheels.
 
     Raises:
-        InputError: other wheels than names or columns of angles, or no recording.
+        InputError: other columns of angles than wheels, or no recording.
     """
     n = len(base.radii)
-    if not recordings or len(wheel_names) != n or any(r.wheel_angles.shape[1] != n for r in recordings):
+    if not recordings or any(r.wheel_angles.shape[1] != n for r in recordings):
         columns = ", ".join(str(r.wheel_angles.shape[1]) for r in recordings) or "no recording"
-        raise InputError(
-            "recordings", got=f"wheels {columns}; {len(wheel_names)} wheel names", expected=f"{n} wheels in each"
-        )
+        raise InputError("recordings", got=f"wheels {columns}", expected=f"{n} wheels in each")
     start = first_guess(recordings, base)
     windows = cut_windows(recordings, start, span)
     told = excitation(windows, start)
-    unknowns = _changes(wheel_names, [signals.recording for signals in recordings])
+    unknowns = _changes(n, [signals.recording for signals in recordings])
     offsets = len(recordings)
-    asked = np.flatnonzero(told.asked(n, lateral_factor_known) + [True] * offsets)
-    reasons = told.reasons(n, lateral_factor_known)
+    asked = np.flatnonzero(told.asked(n) + [True] * offsets)
+    reasons = told.reasons(n)
     reasons += [RESTING if RESTING in reasons else ""] * offsets
     strange = _wrong_unit(windows, start)
     solved = None
@@ -151,35 +140,25 @@ def calibrate(
         strange = f"{too_little.got} of {windows[0].span:g} s in which it moved"
     if strange:
         reasons, solved = [strange] * len(unknowns), None
-    return _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons, lateral_factor_known)
+    return _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons)
 
 
-def _changes(wheel_names: Sequence[str], numbers: Sequence[int]) -> tuple[Unknown, ...]:
+def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
     """Unknowns of the linear model: changes about the last guess, of which none is too small to be told."""
-    names = [f"wheel_radius_{name}" for name in wheel_names] + [SIZE, LATERAL_FACTOR]
-    names += ["sensor_x", "sensor_y", "sensor_yaw"]
+    names = [f"{RADIUS}_{name}" for name in (WHEELS if wheels == len(WHEELS) else range(wheels))]
+    names += [SIZE, LATERAL_FACTOR, "sensor_x", "sensor_y", "sensor_yaw"]
     names += ["time_offset"] if len(numbers) == 1 else [f"time_offset_{number}" for number in numbers]
-    units = ["1"] * (len(wheel_names) + 2) + ["m", "m", "rad"] + ["s"] * len(numbers)
+    units = ["1"] * (wheels + 2) + ["m", "m", "rad"] + ["s"] * len(numbers)
     return tuple(Unknown(name, unit, resolution=math.inf) for name, unit in zip(names, units, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """Where the fit came to rest.
-
-    Args:
-        guess: the solution.
-        fit: of the last step.
-        scales: (3,) scatter of position, yaw and slip.
-        weights: (m, 2) of poses and slips, one array a recording.
-        residuals: (m, 3 + n), one array a recording.
-    """
+    """Where the fit came to rest: the solution, the fit of the last step, scatter (3,) of position, yaw and slip."""
 
     guess: Guess
     fit: Fit
     scales: Vector
-    weights: list[Vector]
-    residuals: list[Vector]
 
 
 def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: Sequence[Unknown]) -> _Solved:
@@ -194,7 +173,7 @@ def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: S
     farthest = math.inf  # change in the last round, in standard errors
     for _ in range(_ROUNDS):
         left = _residuals(windows, guess, weights, scales)
-        scales = _scatter(left, weights)
+        scales = _scatter(left)
         weights = [_fading(one, scales) for one in left]
         left = _residuals(windows, guess, weights, scales)
         if farthest > _CURVED:
@@ -214,7 +193,7 @@ def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: S
             farthest = float(np.max(np.abs(change[known]) / errors[known], initial=0.0))
         if farthest <= _SETTLED:
             break
-    return _Solved(guess, found, scales, weights, left)
+    return _Solved(guess, found, scales)
 
 
 def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector]:
@@ -238,7 +217,7 @@ def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vecto
     return [residuals(part, guess, offset, by, scales) for part, offset, by in pairs]
 
 
-def _scatter(left: Sequence[Vector], weights: Sequence[Vector]) -> Vector:
+def _scatter(left: Sequence[Vector]) -> Vector:
     """Standard deviations (3,) of position [m], yaw and slip [rad]: by the median, which poses far off do not move."""
     table = np.abs(np.vstack(left))
     medians = [np.median(table[:, columns]) for columns in (slice(0, 2), 2, slice(3, None))]
@@ -250,9 +229,7 @@ def _fading(left: Vector, scales: Vector) -> Vector:
     """Weights (m, 2) of poses and slips by residuals (m, 3 + n): 1, and beyond 4 deviations (4 / deviations)^4."""
     pose = np.max(np.abs(left[:, :3]) / scales[[0, 0, 1]], axis=1)
     slip = np.max(np.abs(left[:, 3:]) / scales[2], axis=1)
-    off = np.column_stack([pose, slip])
-    weights: Vector = (_FAR / np.maximum(off, _FAR)) ** 4
-    return weights
+    return np.asarray((_FAR / np.maximum(np.column_stack([pose, slip]), _FAR)) ** 4)
 
 
 def _wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
@@ -269,8 +246,12 @@ def _wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
 def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> str:
     """Why these poses cannot be those of this robot, "" where they can."""
     ratio = float(np.mean(solved.guess.base.radii / base.radii))
-    ways = np.vstack([_levelled(part) for part in windows])
-    motion = math.sqrt(float(np.mean(np.sum(ways**2, axis=1))))
+    ways = []
+    for part in windows:
+        poses = part.signals.poses
+        places = np.column_stack([poses[:, :2], TURNING_RADIUS * np.unwrap(poses[:, 2])])[part.rows]
+        ways.append(places - part.spread(part.sums(places) / part.counts[:, None]))
+    motion = math.sqrt(float(np.mean(np.sum(np.vstack(ways) ** 2, axis=1))))
     left = math.hypot(float(solved.scales[0]), TURNING_RADIUS * float(solved.scales[1]))
     if left <= _WORST_SHARE * motion and 1.0 / _LIKELY < ratio < _LIKELY:
         return ""
@@ -281,21 +262,8 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
     )
 
 
-def _levelled(part: Windows) -> Vector:
-    """Places and turns (m, 3) [m] about the mean of their windows, turns counted at a usual distance."""
-    poses = part.signals.poses
-    places = np.column_stack([poses[:, :2], TURNING_RADIUS * np.unwrap(poses[:, 2])])[part.rows]
-    levelled: Vector = places - part.spread(part.sums(places) / part.counts[:, None])
-    return levelled
-
-
 def _judged(
-    base: MecanumBase,
-    guess: Guess,
-    solved: _Solved | None,
-    unknowns: Sequence[Unknown],
-    reasons: Sequence[str],
-    known: bool,
+    base: MecanumBase, guess: Guess, solved: _Solved | None, unknowns: Sequence[Unknown], reasons: Sequence[str]
 ) -> Calibration:
     """Values with verdicts out of the changes of the last step, and the base they make."""
     n = len(base.radii)
@@ -313,10 +281,7 @@ def _judged(
         asked.append(_Asked(unknown.name, units[k], float(values[k]), row, *precisions[k]))
     why = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     last = None if solved is None else solved.fit
-    pairs = zip(asked, why, strict=True)
-    estimates = tuple(
-        _estimate(one, reason, last) for one, reason in pairs if not (known and one.name == LATERAL_FACTOR)
-    )
+    estimates = tuple(_estimate(value, reason, last) for value, reason in zip(asked, why, strict=True))
     found = {estimate.name: estimate for estimate in estimates if estimate.identified}
     pattern = guess.base.radii if wheels_told_apart(estimates, base.radii) else base.radii
     mean = found[RADIUS].value if RADIUS in found else float(np.mean(base.radii))
@@ -328,8 +293,6 @@ def _judged(
         read_only(guess.sensor.copy()),
         read_only(guess.offsets.copy()),
         factor,
-        None if solved is None else read_only(solved.scales),
-        math.nan if solved is None else float(np.mean(np.concatenate(solved.weights)[:, 0])),
         last,
     )
 
@@ -398,7 +361,7 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
         share = 100.0 * reach / abs(asked.value)
         text = f"it is known to +-{share:.2g} % only, and a data sheet to {100.0 * _USEFUL:g} %"
         told = f"; it cannot be told from {', '.join(relatives)} in these data" if relatives else ""
-        return dataclasses.replace(judged, verdict=refusal(text + told))
+        return replace(judged, verdict=refusal(text + told))
     return judged
 
 
@@ -435,11 +398,6 @@ def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Est
 
 def _share(whole: Estimate, name: str, share: float) -> Estimate:
     """Estimate of a fixed share of another one."""
-    low, high = whole.interval
-    return replace(
-        whole,
-        name=name,
-        value=share * whole.value,
-        standard_error=share * whole.standard_error,
-        interval=(share * low, share * high),
-    )
+    low, high = (share * end for end in whole.interval)
+    error = share * whole.standard_error
+    return replace(whole, name=name, value=share * whole.value, standard_error=error, interval=(low, high))

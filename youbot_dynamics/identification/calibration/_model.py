@@ -17,6 +17,7 @@ from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
+_BASE = np.zeros(3)  # pose of the base on itself
 _STEP = 1e-6  # of the slopes, in logarithms, m, rad, s
 
 
@@ -70,12 +71,10 @@ class Windows:
     @property
     def counts(self) -> Indices:
         """Poses (w,) in each window."""
-        return np.diff(np.append(self.starts, len(self.rows))) if len(self.starts) else np.zeros(0, dtype=np.int64)
+        return np.diff(np.append(self.starts, len(self.rows)))
 
     def sums(self, values: Vector) -> Vector:
         """Sums (w, ...) of values (m, ...) over the windows."""
-        if not len(self.starts):
-            return np.zeros((0, *values.shape[1:]))
         total: Vector = np.add.reduceat(values, self.starts, axis=0)
         return total
 
@@ -85,10 +84,11 @@ class Windows:
         return spread
 
 
-def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
-    """Poses (m, 3) [m, m, rad] by the wheels at times (m,) [s], from the origin at the first reading; yaw unwrapped.
+def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sensor: Vector = _BASE) -> Vector:
+    """Poses (m, 3) [m, m, rad] of a body at `sensor` (3,) on the base, by the wheels at times (m,) [s]; yaw unwrapped.
 
-    Constant twist between two readings, exact on SE(2); the same beyond the ends.
+    The base begins at the origin with the first reading. Constant twist between two readings, exact on SE(2); the same
+    beyond the ends.
     """
     steps = np.diff(signals.wheel_angles, axis=0) @ base.forward_matrix.T
     ways = _exponentials(steps)
@@ -97,25 +97,11 @@ def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> V
     poses[1:, :2] = np.cumsum(_turned(ways[:, :2], poses[:-1, 2]), axis=0)
     place, share = _intervals(signals.wheel_time, times)
     part = _exponentials(steps[place] * share[:, None])
-    found = poses[place]
-    found[:, :2] += _turned(part[:, :2], found[:, 2])
-    found[:, 2] += part[:, 2]
-    return found
-
-
-def predicted_poses(signals: CalibrationSignals, base: MecanumBase, sensor: Vector, times: Vector) -> Vector:
-    """Poses (m, 3) [m, m, rad] of the tracked body by the wheels, see `odometry`.
-
-    Args:
-        signals: the recording.
-        base: kinematics.
-        sensor: (3,) pose of the body on the robot [m, m, rad].
-        times: (m,) on the clock of the wheels [s].
-    """
-    found = odometry(signals, base, times)
-    found[:, :2] += _turned(np.tile(sensor[:2], (len(found), 1)), found[:, 2])
-    found[:, 2] += sensor[2]
-    return found
+    reckoned = poses[place]
+    for step in (part, sensor):
+        reckoned[:, :2] += _turned(step[..., :2], reckoned[:, 2])
+        reckoned[:, 2] += step[..., 2]
+    return reckoned
 
 
 def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
@@ -137,14 +123,14 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
 
     Args:
         windows: of the recording.
-        guess: geometry and sensor.
+        guess: what is believed.
         offset: of the clocks [s].
         weights: (m, 2) of the poses and of the slips in the mean of their window.
         scales: (3,) standard deviations of position [m], yaw [rad] and slip [rad], by which they count.
     """
     measured = windows.signals.poses[windows.rows]
     times = windows.signals.pose_time[windows.rows] - offset
-    predicted = predicted_poses(windows.signals, guess.base, guess.sensor, times)
+    predicted = odometry(windows.signals, guess.base, times, guess.sensor)
     share = weights / np.maximum(windows.spread(windows.sums(weights)), 1e-300)
     pose_share, slip_share = share[:, :1], share[:, 1:]
 
@@ -158,7 +144,7 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     path = level(predicted[:, :2], pose_share)
     ahead = _turned(path, windows.spread(heading))
     aside = np.column_stack([-ahead[:, 1], ahead[:, 0]])
-    off_yaw = _wrapped(turn - windows.spread(heading))
+    off_yaw = wrapped(turn - windows.spread(heading))
     wish = np.sum(aside * (way - ahead), axis=1) / scales[0] ** 2 + off_yaw / scales[1] ** 2
     stiffness = np.sum(aside**2, axis=1) / scales[0] ** 2 + 1.0 / scales[1] ** 2
     more = windows.sums(pose_share[:, 0] * wish) / windows.sums(pose_share[:, 0] * stiffness)
@@ -168,17 +154,12 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
 
 
 def slopes(windows: Windows, guess: Guess, place: int, weights: Vector, scales: Vector, asked: Indices) -> Vector:
-    """Slopes (m, 3 + n, p) of the residuals over the p changes of `Guess.moved`, zero for those not asked for.
+    """Slopes (m, 3 + n, p) of the `residuals` over the p changes of `Guess.moved`, zero for those not asked for.
 
-    Args:
-        windows: of the recording.
-        guess: about which.
-        place: of the recording among the offsets.
-        weights: (m, 2), see `residuals`.
-        scales: (3,), see `residuals`.
-        asked: places of the changes that are asked for.
+    `place` is that of the recording among the offsets.
     """
-    n, count = len(guess.base.radii), len(guess.base.radii) + 5 + len(guess.offsets)
+    n = len(guess.base.radii)
+    count = n + 5 + len(guess.offsets)
     found = np.zeros((len(windows.rows), 3 + n, count))
     for k in asked:
         if k >= n + 5 and k != n + 5 + place:
@@ -206,12 +187,13 @@ def _exponentials(steps: Vector) -> Vector:
 
 
 def _turned(vectors: Vector, angle: Vector) -> Vector:
-    """Vectors (m, 2) turned by angles (m,)."""
+    """Vectors (m, 2) or (2,) turned by angles (m,)."""
     c, s = np.cos(angle), np.sin(angle)
-    return np.column_stack([c * vectors[:, 0] - s * vectors[:, 1], s * vectors[:, 0] + c * vectors[:, 1]])
+    x, y = vectors[..., 0], vectors[..., 1]
+    return np.column_stack([c * x - s * y, s * x + c * y])
 
 
-def _wrapped(angle: Vector) -> Vector:
+def wrapped(angle: Vector) -> Vector:
     """Angles (m,) in [-pi, pi)."""
     wrapped: Vector = (angle + np.pi) % (2.0 * np.pi) - np.pi
     return wrapped
@@ -247,9 +229,9 @@ def odometry_errors(
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     sound = np.abs(times[ends] - times[starts] - span) <= 2.0 * usual
     starts, ends = starts[sound], ends[sound]
-    reckoned = _ways(predicted_poses(signals, base, sensor, times), starts, ends, float(sensor[2]))
+    reckoned = _ways(odometry(signals, base, times, sensor), starts, ends, float(sensor[2]))
     errors = reckoned - _ways(tracked, starts, ends, float(sensor[2]))
-    errors[:, 2] = (errors[:, 2] + np.pi) % (2.0 * np.pi) - np.pi
+    errors[:, 2] = wrapped(errors[:, 2])
     moving: Vector = errors[np.max(np.abs(reckoned), axis=1) > _MOVING]
     return moving
 
@@ -257,6 +239,4 @@ def odometry_errors(
 def _ways(poses: Vector, starts: Indices, ends: Indices, yaw: float) -> Vector:
     """Ways and turns (m, 3) between poses (k, 3) of a body turned by `yaw` on the robot, in the robot's axes then."""
     step = poses[ends] - poses[starts]
-    heading = poses[starts, 2] - yaw
-    c, s = np.cos(heading), np.sin(heading)
-    return np.column_stack([c * step[:, 0] + s * step[:, 1], c * step[:, 1] - s * step[:, 0], step[:, 2]])
+    return np.column_stack([_turned(step[:, :2], yaw - poses[starts, 2]), step[:, 2]])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.arrays import Indices, Vector, array, read_only
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.reading import find_topic, find_wheel_states
 from youbot_dynamics.identification.signals import even_stamps
@@ -32,8 +32,6 @@ class CalibrationSignals:
         pose_time: (k,) of the poses [s], increasing, on the same clock but for a constant.
         poses: (k, 3) of the tracked body in a fixed frame [m, m, rad], the yaw of any winding.
         recording: number of the recording, another one for each.
-        source: what they were read from.
-        clock: which clock the times are of.
 
     Raises:
         InputError: shapes that do not fit, values that are not finite, or times that do not increase.
@@ -44,8 +42,6 @@ class CalibrationSignals:
     pose_time: Vector
     poses: Vector
     recording: int = 0
-    source: str = ""
-    clock: str = ""
 
     def __post_init__(self) -> None:
         """Check the shapes and lock copies."""
@@ -65,21 +61,13 @@ class CalibrationSignals:
     def gaps(self) -> NDArray[np.bool_]:
         """Intervals (s - 1,) between two readings of the wheels over which the way of the robot is not known."""
         spans = np.diff(self.wheel_time)
-        if not len(spans):
-            return np.zeros(0, dtype=bool)
         speed = np.max(np.abs(np.diff(self.wheel_angles, axis=0)), axis=1) / spans
         gaps: NDArray[np.bool_] = (spans > _GAP * np.median(spans)) | (speed > _FAST * np.quantile(speed, 0.99))
         return gaps
 
 
 def calibration_signals(
-    wheel_time: Vector,
-    wheel_angles: Vector,
-    pose_time: Vector,
-    poses: Vector,
-    recording: int = 0,
-    source: str = "",
-    clock: str = "",
+    wheel_time: Vector, wheel_angles: Vector, pose_time: Vector, poses: Vector, recording: int = 0
 ) -> CalibrationSignals:
     """Signals from raw columns: rows that are not finite or do not advance in time are left out.
 
@@ -93,19 +81,14 @@ def calibration_signals(
         pose_time: (k,) [s].
         poses: (k, 3) [m, m, rad].
         recording: number of the recording.
-        source: what they were read from.
-        clock: which clock the times are of.
     """
-    wheels = np.flatnonzero(np.isfinite(wheel_time) & np.isfinite(wheel_angles).all(axis=1))
-    wheels = wheels[_advancing(wheel_time[wheels])]
-    known = np.flatnonzero(np.isfinite(pose_time) & np.isfinite(poses).all(axis=1))
-    known = known[_advancing(pose_time[known])]
+    wheels, known = _sound(wheel_time, wheel_angles), _sound(pose_time, poses)
     changed = np.ones(len(known), dtype=bool)
     changed[1:] = np.any(np.diff(poses[known], axis=0) != 0.0, axis=1)
     known = known[changed]
     angles = wheel_angles[wheels]
     times, means = _thinned(pose_time[known], poses[known])
-    return CalibrationSignals(even_stamps(wheel_time[wheels], angles), angles, times, means, recording, source, clock)
+    return CalibrationSignals(even_stamps(wheel_time[wheels], angles), angles, times, means, recording)
 
 
 def _thinned(time: Vector, poses: Vector) -> tuple[Vector, Vector]:
@@ -119,12 +102,11 @@ def _thinned(time: Vector, poses: Vector) -> tuple[Vector, Vector]:
     return means[:, 0], np.column_stack([means[:, 1:3], np.arctan2(means[:, 4], means[:, 3])])
 
 
-def _advancing(time: Vector) -> NDArray[np.bool_]:
-    """Which times (n,) lie after all those before them."""
-    keep = np.ones(len(time), dtype=bool)
-    if len(time):
-        keep[1:] = time[1:] > np.maximum.accumulate(time)[:-1]
-    return keep
+def _sound(time: Vector, table: Vector) -> Indices:
+    """Rows of a table (n, k) that are finite and whose times (n,) lie after all those before them."""
+    rows = np.flatnonzero(np.isfinite(time) & np.isfinite(table).all(axis=1))
+    latest = np.maximum.accumulate(time[rows])
+    return rows[np.diff(latest, prepend=-np.inf) > 0.0]
 
 
 def recorded_calibration_signals(
@@ -154,15 +136,12 @@ def recorded_calibration_signals(
     poses = recording.poses(find_pose_topic(recording, chosen, pose_topic))
     stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
     wheel_time, pose_time = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
-    clock = f"{'stamps' if stamped else 'receive times'} of {states.topic} and {poses.topic}"
     if stamped:
         behind = float(np.median(poses.received - poses.stamp) - np.median(states.received - states.stamp))
         if abs(behind) > _ONE_CLOCK:
             pose_time = pose_time + behind
-            clock += f", those of the second moved by {behind:.3f} s, as the receive times have it"
     angles = states.position * np.array(robot.driver.position_sign)
-    source = f"{states.topic} against {poses.topic}"
-    return calibration_signals(wheel_time, angles, pose_time, poses.pose, number, source, clock)
+    return calibration_signals(wheel_time, angles, pose_time, poses.pose, number)
 
 
 def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> str:

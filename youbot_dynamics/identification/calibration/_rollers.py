@@ -19,26 +19,29 @@ with the mean rows would have made on the same way. The geometry is then fitted 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import asinh, pi, sqrt, tan
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from youbot_dynamics.arrays import Vector, array
-from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
 from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.comparison import sample_poses
-from youbot_dynamics.identification.least_squares import CONFIDENCE, IDENTIFIED, Estimate, refusal
-from youbot_dynamics.identification.reading import find_topic, find_wheel_states
+from youbot_dynamics.identification.least_squares import (
+    CONFIDENCE,
+    IDENTIFIED,
+    Estimate,
+    Unknown,
+    refusal,
+    undetermined,
+)
 from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
-from youbot_dynamics.recording.bag import Recording
-from youbot_dynamics.robot import Robot
 
 _PIECE = 0.3  # [s] of way held against the turn of a wheel: about half a passage of a roller
 _TRIED = 96  # phases around the pitch: 0.6 degrees apart for 6 rollers
@@ -62,16 +65,10 @@ class RollerPhaseFit:
         wheels: as given, at the phases that were found; at none unless all were identified.
         estimates: of the phase of each wheel [rad], in [-pitch/2, pitch/2), at wheel angle 0 of this recording: they
             hold as long as the driver goes on counting.
-        gains: (n,) share of the mean square that the mean rows leave, which the phases take away.
-        drift_mean: rms (3,) of the poses reckoned with mean rows off the recorded ones [m, m, rad].
-        drift_phases: the same with the phases found.
     """
 
     wheels: RollingWheels
     estimates: tuple[Estimate, ...]
-    gains: Vector
-    drift_mean: Vector
-    drift_phases: Vector
 
     @property
     def identified(self) -> bool:
@@ -79,41 +76,7 @@ class RollerPhaseFit:
         return all(estimate.identified for estimate in self.estimates)
 
 
-def roller_phases_of_bag(
-    recording: Recording, robot: Robot, wheels: RollingWheels, chosen: Mapping[str, str]
-) -> RollerPhaseFit:
-    """Phases from the wheel states of a bag and its ground truth.
-
-    Args:
-        recording: a bag.
-        robot: joint names and signs.
-        wheels: believed geometry and number of rollers.
-        chosen: role -> topic, where the user overrides.
-
-    Raises:
-        RecordingError: no wheel states, no true poses, or stamps of one of them only.
-        IdentificationError: too little of them.
-    """
-    joints = robot.driver.wheel_joints
-    states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
-    topic = find_topic(recording, "ground_truth", chosen)
-    if topic is None:
-        raise RecordingError(
-            f"{recording.path}",
-            got="no true poses",
-            expected="a topic ground_truth",
-            remedy="record one, or name it with --topic ground_truth=NAME; odometry does not know its rollers",
-        )
-    poses = recording.poses(topic)
-    stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
-    angles = states.position * np.array(robot.driver.position_sign)
-    times, moments = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
-    return fit_roller_phases(times, angles, moments, poses.pose, wheels)
-
-
-def fit_roller_phases(
-    stamps: ArrayLike, wheel_angles: ArrayLike, pose_stamps: ArrayLike, poses: ArrayLike, wheels: RollingWheels
-) -> RollerPhaseFit:
+def fit_roller_phases(signals: CalibrationSignals, wheels: RollingWheels) -> RollerPhaseFit:
     """Phase of each wheel: least squares over pieces of 0.3 s; see the head of this file.
 
     Intervals are 95 %, by leaving out one block of the recording after the other. A phase counts as identified where
@@ -121,25 +84,14 @@ def fit_roller_phases(
     rows, and where it beats these in nearly every block.
 
     Args:
-        stamps: (m,) of the wheel readings [s], on one clock with the poses.
-        wheel_angles: (m, n) [rad], positive forward; a count that jumps ends what can be used.
-        pose_stamps: (k,) [s].
-        poses: (k, 3) [m, m, rad].
+        signals: wheels on one clock with the poses, which are those of the base; a count of the wheels that jumps
+            parts what can be used.
         wheels: believed geometry, number of rollers and depth; its phases do not matter.
 
     Raises:
-        InputError: shapes that do not fit.
-        IdentificationError: fewer than 200 readings with poses around them, or wheels that hardly turn.
+        IdentificationError: fewer than 200 readings with poses around them.
     """
-    times = array("stamps", stamps, (None,))
-    n = len(wheels.base.radii)
-    angles = array("wheel_angles", wheel_angles, (len(times), n))
-    moments = array("pose_stamps", pose_stamps, (None,))
-    seen = array("poses", poses, (len(moments), 3))
-    if len(times) > 1 and np.any(np.diff(times) <= 0.0):
-        raise IdentificationError(
-            "roller phases", got="stamps that do not increase", expected="readings in their order"
-        )
+    times, moments = signals.wheel_time, signals.pose_time
     inside = (times >= moments[0]) & (times <= moments[-1]) if len(moments) else np.zeros(len(times), dtype=bool)
     if np.sum(inside) < _FEWEST_READINGS:
         raise IdentificationError(
@@ -148,31 +100,14 @@ def fit_roller_phases(
             expected=f"{_FEWEST_READINGS} or more",
             remedy="record longer, poses and wheels together",
         )
-    times, angles = even_stamps(times, angles)[inside], angles[inside]
-    path = sample_poses(moments, seen, times)
+    angles = signals.wheel_angles[inside]
+    times = even_stamps(times, signals.wheel_angles)[inside]
+    path = sample_poses(moments, signals.poses, times)
     pieces = _Pieces.cut(times, angles, planar.steps_of_path(path))
-    phases, estimates, gains = np.zeros(n), [], np.zeros(n)
-    for wheel in range(n):
-        fit = _WheelFit(pieces, wheels, wheel)
-        estimate, gains[wheel] = fit.estimate()
-        estimates.append(estimate)
-        phases[wheel] = estimate.value
-    found = wheels.at_phases(phases if np.all(np.isfinite(phases)) else None)
+    estimates = tuple(_WheelFit(pieces, wheels, wheel).estimate() for wheel in range(angles.shape[1]))
     complete = all(estimate.identified for estimate in estimates)
-    return RollerPhaseFit(
-        found if complete else wheels.at_phases(None),
-        tuple(estimates),
-        gains,
-        _drift(wheels.at_phases(None), angles, path),
-        _drift(found, angles, path),
-    )
-
-
-def _drift(wheels: RollingWheels, angles: Vector, path: Vector) -> Vector:
-    """Root mean square (3,) of reckoned poses off a path (m, 3) [m, m, rad], both begun at its first pose."""
-    reckoned = planar.move_path(path[0], wheels.path(angles))
-    drift: Vector = np.sqrt(np.mean((reckoned - path) ** 2, axis=0))
-    return drift
+    phases = np.array([estimate.value for estimate in estimates]) if complete else None
+    return RollerPhaseFit(wheels.at_phases(phases), estimates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,14 +169,13 @@ class _WheelFit:
         self._tried = (np.arange(_TRIED) / _TRIED - 0.5) * wheels.pitch
         self._block = np.minimum(np.arange(len(self._along)) * _BLOCKS // max(1, len(self._along)), _BLOCKS - 1)
 
-    def estimate(self) -> tuple[Estimate, float]:
-        """Phase with interval and verdict, and the share of what the mean rows leave that it takes away."""
+    def estimate(self) -> Estimate:
+        """Phase with interval and verdict."""
         wheel, pitch = self._wheel, self._wheels.pitch
         name = f"roller_phase_{wheel}"
         if len(self._along) < _FEWEST_READINGS // 2 or np.ptp(self._angles) < pitch:
-            open_ = (float("nan"), float("nan"))
             reason = f"wheel {wheel} turned by {np.ptp(self._angles):.2g} rad; one roller takes {pitch:.2g} rad"
-            return Estimate(name, "rad", float("nan"), float("nan"), open_, refusal(reason)), 0.0
+            return undetermined(Unknown(name, "rad"), reason)
         squares = np.array([self._squares(phase) for phase in self._tried])
         ridge = self._ridge(squares)
         value = self._lowest(squares.sum(axis=1), ridge)
@@ -250,7 +184,6 @@ class _WheelFit:
         multiple = float(stdtrit(_BLOCKS - 1, 0.5 + CONFIDENCE / 2.0))
         reach = multiple * error
         left, mean = self._left(value, ridge), self._left(None, ridge)
-        gain = 1.0 - float(np.sum(left**2) / np.sum(mean**2))
         share, share_error = self._share_there(mean - left, mean)
         wrapped = (value + 0.5 * pitch) % pitch - 0.5 * pitch
         verdict = IDENTIFIED
@@ -261,7 +194,7 @@ class _WheelFit:
                 f"of the ripple the phase predicts {share:.2f} +-{multiple * share_error:.2f} is there: with less than"
                 f" {_HALF:g} the mean of all phases is nearer"
             )
-        return Estimate(name, "rad", wrapped, error, (wrapped - reach, wrapped + reach), verdict), gain
+        return Estimate(name, "rad", wrapped, error, (wrapped - reach, wrapped + reach), verdict)
 
     def _share_there(self, predicted: Vector, seen: Vector) -> tuple[float, float]:
         """Regression of what mean rows leave (r,) on what phases predict of it (r,), and its standard error."""
@@ -421,10 +354,13 @@ def _phases(
 def _fit(signals: CalibrationSignals, offset: float, found: Calibration, wheels: RollingWheels) -> RollerPhaseFit:
     """Phases of one recording, by the poses of the base that its tracked body tells."""
     recent = signals.wheel_time >= signals.wheel_time[-1] - _LONGEST
-    rolling = RollingWheels(found.base, wheels.rollers, wheels.depth)
-    poses = _of_base(signals.poses, found.sensor)
-    times = signals.wheel_time[recent]
-    return fit_roller_phases(times, signals.wheel_angles[recent], signals.pose_time - offset, poses, rolling)
+    part = CalibrationSignals(
+        signals.wheel_time[recent],
+        signals.wheel_angles[recent],
+        signals.pose_time - offset,
+        _of_base(signals.poses, found.sensor),
+    )
+    return fit_roller_phases(part, RollingWheels(found.base, wheels.rollers, wheels.depth))
 
 
 def _of_base(poses: Vector, sensor: Vector) -> Vector:

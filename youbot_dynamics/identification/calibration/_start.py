@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Indices, Vector
-from youbot_dynamics.identification.calibration._model import Guess, Windows, odometry
+from youbot_dynamics.identification.calibration._model import Guess, Windows, odometry, wrapped
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
@@ -39,31 +39,32 @@ def first_guess(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> 
     offsets = np.array([_rough_offset(signals, base) for signals in recordings])
     product = 0j
     for signals, offset in zip(recordings, offsets, strict=True):
-        if len(signals.pose_time) < 2 or len(signals.wheel_time) < 2:
-            continue
-        ways = [_ways(times, poses) for times, poses in _both(signals, base, float(offset))]
-        product += np.sum(np.conj(ways[0]) * ways[1])
+        if _enough(signals):
+            rolled, tracked = (_ways(poses) for poses in _both(signals, base, float(offset)))
+            product += np.sum(np.conj(rolled) * tracked)
     # A way that the wheels see at angle a, the body turned by b sees at a - b.
     yaw = -float(np.angle(product)) if product else 0.0
     return Guess(base, np.array([0.0, 0.0, yaw]), offsets)
 
 
-def _both(signals: CalibrationSignals, base: MecanumBase, offset: float) -> list[tuple[Vector, Vector]]:
-    """Grid of times (m,) and poses (m, 3) on it, by the wheels and by the tracker."""
+def _enough(signals: CalibrationSignals) -> bool:
+    return len(signals.pose_time) > 1 and len(signals.wheel_time) > 1
+
+
+def _both(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tuple[Vector, Vector]:
+    """Poses (m, 3) on a grid of times, by the wheels and by the tracker."""
     first = max(signals.wheel_time[0], signals.pose_time[0] - offset)
     last = min(signals.wheel_time[-1], signals.pose_time[-1] - offset)
     times = np.arange(first, last, _GRID)
     yaws = np.unwrap(signals.poses[:, 2])
     columns = [*signals.poses[:, :2].T, yaws]
     tracked = np.column_stack([np.interp(times + offset, signals.pose_time, column) for column in columns])
-    return [(times, odometry(signals, base, times)), (times, tracked)]
+    return odometry(signals, base, times), tracked
 
 
-def _ways(times: Vector, poses: Vector) -> NDArray[np.complex128]:
-    """Way of each half second in the frame of its middle, as x + i y [m], of poses (m, 3) on the grid of times (m,)."""
+def _ways(poses: Vector) -> NDArray[np.complex128]:
+    """Way of each half second in the frame of its middle, as x + i y [m], of poses (m, 3) on the grid."""
     ahead = round(0.5 / _GRID)
-    if len(times) <= ahead:
-        return np.zeros(0, dtype=complex)
     step = poses[ahead:] - poses[:-ahead]
     middle = poses[:-ahead, 2] + 0.5 * step[:, 2]
     ways: NDArray[np.complex128] = (step[:, 0] + 1j * step[:, 1]) * np.exp(-1j * middle)
@@ -72,14 +73,14 @@ def _ways(times: Vector, poses: Vector) -> NDArray[np.complex128]:
 
 def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
     """Offset [s] at which pace and turn of wheels and tracked body agree best; the smaller one where many do."""
-    if len(signals.pose_time) < 2 or len(signals.wheel_time) < 2:
+    if not _enough(signals):
         return 0.0
-    (times, wheels), (_, tracked) = _both(signals, base, 0.0)
+    both = _both(signals, base, 0.0)
     ahead = round(_PACE / _GRID)
-    if len(times) <= 4 * ahead:
+    if len(both[0]) <= 4 * ahead:
         return 0.0
     paces = []
-    for poses in (wheels, tracked):
+    for poses in both:
         step = poses[ahead:] - poses[:-ahead]
         paces.append(np.column_stack([np.hypot(step[:, 0], step[:, 1]), TURNING_RADIUS * step[:, 2]]))
     reach = min(round(_WORST_OFFSET / _GRID), len(paces[0]) // 3)
@@ -107,15 +108,14 @@ def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: fl
     steps = [np.diff(signals.pose_time) for signals in recordings if len(signals.pose_time) > 1]
     usual = float(np.median(np.concatenate(steps))) if steps else span
     longest = max(span, 2.0 * _FEWEST_POSES * usual)
-    found = _cut(recordings, guess, longest)
-    if sum(len(windows.keys) for windows in found) < _FEW_WINDOWS and longest == span:
-        return _cut(recordings, guess, 0.5 * span)
-    return found
 
+    def cut(length: float) -> tuple[Windows, ...]:
+        pairs = zip(recordings, guess.offsets.tolist(), strict=True)
+        return tuple(_windows(signals, guess.base, offset, length) for signals, offset in pairs)
 
-def _cut(recordings: Sequence[CalibrationSignals], guess: Guess, span: float) -> tuple[Windows, ...]:
-    pairs = zip(recordings, guess.offsets.tolist(), strict=True)
-    return tuple(_windows(signals, guess.base, offset, span) for signals, offset in pairs)
+    windows = cut(longest)
+    few = sum(len(part.keys) for part in windows) < _FEW_WINDOWS
+    return cut(0.5 * span) if few and longest == span else windows
 
 
 def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span: float) -> Windows:
@@ -155,36 +155,29 @@ def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vec
 
 @dataclass(frozen=True)
 class Excitation:
-    """What the windows can tell.
-
-    Args:
-        windows: how many there are.
-        forward: whether the robot drove forward in several of them.
-        sideways: whether it moved sideways in several.
-        turning: whether it turned in several.
-    """
+    """What the windows can tell: how many there are, and whether the robot moved so in several of them."""
 
     windows: int
     forward: bool
     sideways: bool
     turning: bool
 
-    def asked(self, wheels: int, known: bool) -> list[bool]:
-        """Which unknowns of `Guess.moved`, without the offsets, the fit moves; with `known` not the lateral factor.
+    def asked(self, wheels: int) -> list[bool]:
+        """Which unknowns of `Guess.moved`, without the offsets, the fit moves.
 
         Of two that only show together, one stays as configured.
         """
         straight = self.forward or self.sideways
-        factor = self.forward and self.sideways and not known
+        factor = self.forward and self.sideways
         return [True] * wheels + [self.turning and straight, factor, self.turning, self.turning, straight]
 
-    def reasons(self, wheels: int, known: bool) -> list[str]:
+    def reasons(self, wheels: int) -> list[str]:
         """Why each of the same unknowns cannot be told, "" where it may be."""
         if not self.windows or not (self.forward or self.sideways or self.turning):
             return [RESTING] * (wheels + 5)
         if not (self.forward or self.sideways):
             return [ONLY_TURN] * (wheels + 5)
-        scale = "" if self.forward or known else NO_FORWARD
+        scale = "" if self.forward else NO_FORWARD
         size = scale if self.turning else NO_TURN
         factor = NO_SIDEWAYS if not self.sideways else scale
         lever = "" if self.turning else NO_TURN
@@ -205,7 +198,7 @@ def tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:
     for part in windows:
         first, last = _ends(part)
         step = part.signals.poses[last] - part.signals.poses[first]
-        step[:, 2] = (step[:, 2] + np.pi) % (2.0 * np.pi) - np.pi
+        step[:, 2] = wrapped(step[:, 2])
         tracked.append(_lengths(step))
     return float(np.median(np.concatenate(tracked) / rolled)) if len(rolled) else 1.0
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import nan
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +39,9 @@ _OPPOSITE_MISFIT = 0.5
 _LEAST_EXPLAINED = 0.9
 # Readings beyond this are damage, not motion; their squares would overflow.
 _LARGEST_VALUE = 1e9
+
+
+_Told = TypeVar("_Told", "DelayEstimate", Estimate)
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,6 @@ def _estimate_channel(
     fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
     if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, fastest):
         reason = "the command never changed" if len(time) >= 10 else "too few readings"
-        nan = float("nan")
         parts = refused(reason) if apart else (None, None)
         return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
     centred = motion - motion.mean()
@@ -227,9 +231,9 @@ def _estimate_channel(
     residual = centred - gain * (model - model.mean())
     rms = float(np.sqrt(np.mean(residual**2)))
     noise = _without_friction(residual, columns, friction, time - value)
-    spread = block_jackknife(columns, noise, time)
-    error = float(np.sqrt(spread.covariance[-1, -1]))
-    reach = float(stdtrit(spread.freedom, 0.5 + CONFIDENCE / 2.0)) * error
+    covariance, freedom = block_jackknife(columns, noise, time)
+    error = float(np.sqrt(covariance[-1, -1]))
+    reach = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0)) * error
     interval = (value - reach, value + reach)
     reason = ""
     if not np.isfinite(error):
@@ -250,11 +254,10 @@ def _estimate_channel(
     if apart and reason:
         dead_time, lag = refused(reason)
     elif apart:
-        response = fit_fopdt(command, time, motion, max(0.0, value), friction=friction, longest=longest)
-        dead_time, lag, residual = response.dead_time, response.lag, response.residual
+        dead_time, lag, residual = fit_fopdt(command, time, motion, max(0.0, value), friction, longest)
     if not reason:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
-        reason = _too_wide(value, reach)
+        reason = _too_wide(value, reach, _WIDEST_NEAR_ZERO)
     colour = whiteness(time, residual)
     verdict = refusal(reason) if reason else IDENTIFIED
     return DelayEstimate(name, value, error, interval, gain, rms, len(time), fastest, verdict, dead_time, lag, colour)
@@ -264,8 +267,7 @@ def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand |
     """Residual (m,) less what the friction at a few lags explains."""
     if friction is None:
         return residual
-    parts = [columns] + [friction.held(query - lag)[:, None] for lag in _FRICTION_LAGS]
-    table = np.column_stack(parts)
+    table = np.column_stack([columns, *(friction.held(query - lag) for lag in _FRICTION_LAGS)])
     norms = np.linalg.norm(table, axis=0)
     table = table[:, norms > 0.0] / norms[norms > 0.0]
     cleaned: Vector = residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0]
@@ -287,7 +289,7 @@ def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float
     return found or [(float(grid[int(np.argmin(depth))]), float(depth.min()))]
 
 
-def _too_wide(value: float, reach: float, near_zero: float = _WIDEST_NEAR_ZERO) -> str:
+def _too_wide(value: float, reach: float, near_zero: float) -> str:
     """Reason to call an estimate useless for its interval of +-reach [s], "" where it is useful."""
     if reach < max(WIDEST_SHARE * value, near_zero):
         return ""
@@ -304,54 +306,31 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     Args:
         estimates: of one channel, at least one.
     """
-    dead_time = _combine_parts([estimate.dead_time for estimate in estimates if estimate.dead_time is not None])
-    lag = _combine_parts([estimate.lag for estimate in estimates if estimate.lag is not None])
+    together = _combined(estimates, _WIDEST_NEAR_ZERO)
     good = [estimate for estimate in estimates if estimate.identified]
-    if len(good) <= 1:
-        return replace(good[0] if good else estimates[0], dead_time=dead_time, lag=lag)
-    value, error, reach = _weighted(
-        np.array([estimate.value for estimate in good]),
-        np.array([estimate.standard_error for estimate in good]),
-        np.array([0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in good]),
-    )
-    reason = _too_wide(value, reach)
-    colours = [estimate.whiteness for estimate in good if estimate.whiteness is not None]
-    return DelayEstimate(
-        good[0].channel,
-        value,
-        error,
-        (max(0.0, value - reach), value + reach),
-        float(np.mean([estimate.gain for estimate in good])),
-        float(np.sqrt(np.mean([estimate.residual**2 for estimate in good]))),
-        sum(estimate.samples for estimate in good),
-        max(estimate.fastest for estimate in good),
-        refusal(reason) if reason else IDENTIFIED,
-        dead_time,
-        lag,
-        min(colours, key=lambda colour: colour.uneven_p_value, default=None),
-    )
+    if len(good) > 1:
+        colours = [estimate.whiteness for estimate in good if estimate.whiteness is not None]
+        together = replace(
+            together,
+            gain=float(np.mean([estimate.gain for estimate in good])),
+            residual=float(np.sqrt(np.mean([estimate.residual**2 for estimate in good]))),
+            samples=sum(estimate.samples for estimate in good),
+            fastest=max(estimate.fastest for estimate in good),
+            whiteness=min(colours, key=lambda colour: colour.uneven_p_value, default=None),
+        )
+    dead_times = [estimate.dead_time for estimate in estimates if estimate.dead_time is not None]
+    lags = [estimate.lag for estimate in estimates if estimate.lag is not None]
+    dead_time, lag = (_combined(parts, RESOLUTION) if parts else None for parts in (dead_times, lags))
+    return replace(together, dead_time=dead_time, lag=lag)
 
 
-def _combine_parts(parts: Sequence[Estimate]) -> Estimate | None:
-    """One estimate from those of several recordings; None from none."""
+def _combined(parts: Sequence[_Told], near_zero: float) -> _Told:
+    """Weighted mean of what was identified, a half-width below `near_zero` [s] being useful; else the first one."""
     good = [part for part in parts if part.identified]
     if len(good) <= 1:
-        return next(iter(good or parts), None)
-    value, error, reach = _weighted(
-        np.array([part.value for part in good]),
-        np.array([part.standard_error for part in good]),
-        np.array([0.5 * (part.interval[1] - part.interval[0]) for part in good]),
-    )
-    reason = _too_wide(value, reach, RESOLUTION)
-    verdict = refusal(reason) if reason else IDENTIFIED
-    return replace(
-        good[0], value=value, standard_error=error, interval=(max(0.0, value - reach), value + reach), verdict=verdict
-    )
-
-
-def _weighted(values: Vector, errors: Vector, reaches: Vector) -> tuple[float, float, float]:
-    """Weighted mean, its error and half-width, of values (r,) with errors (r,) and half-widths (r,)."""
-    errors = np.maximum(errors, 1e-9)
+        return (good or parts)[0]
+    values = np.array([part.value for part in good])
+    errors = np.maximum([part.standard_error for part in good], 1e-9)
     weights = errors**-2
     value = float(weights @ values / weights.sum())
     disagreement = float(weights @ (values - value) ** 2) / (len(values) - 1)
@@ -360,5 +339,13 @@ def _weighted(values: Vector, errors: Vector, reaches: Vector) -> tuple[float, f
         # The scatter between the recordings rules, and only so many of them measure it.
         multiple = float(stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2.0))
     else:
-        multiple = float(np.max(reaches / errors))
-    return value, error, multiple * error
+        multiple = max(0.5 * (part.interval[1] - part.interval[0]) / e for part, e in zip(good, errors, strict=True))
+    reach = multiple * error
+    reason = _too_wide(value, reach, near_zero)
+    return replace(
+        good[0],
+        value=value,
+        standard_error=error,
+        interval=(max(0.0, value - reach), value + reach),
+        verdict=refusal(reason) if reason else IDENTIFIED,
+    )

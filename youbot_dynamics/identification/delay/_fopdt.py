@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from math import exp, hypot, inf, nan, sqrt
 from typing import NamedTuple
 
@@ -19,21 +19,8 @@ BLOCK = 0.8  # [s] several times the memory of the residual (0.1-0.3 s): blocks 
 _WORST_CONDITION = 1e10  # of the normal equations with scaled columns
 
 
-@dataclass(frozen=True, eq=False)
-class Jackknife:
-    """Spread of the coefficients of a fit.
-
-    Args:
-        covariance: (p, p), infinite throughout where a block carries all there is to know of a coefficient.
-        freedom: degrees of freedom for Student's t.
-    """
-
-    covariance: Vector
-    freedom: int
-
-
-def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: float = BLOCK) -> Jackknife:
-    """Covariance (B - 1) / B sum_b (x_b - x)(x_b - x)', x_b the fit without block b of B.
+def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Vector, int]:
+    """Covariance (B - 1) / B sum_b (x_b - x)(x_b - x)', x_b the fit without block b of B, and degrees of freedom.
 
     Plain covariances take samples as independent and are several times too small on correlated residuals.
 
@@ -41,17 +28,19 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: flo
         columns: (m, p) linearised model.
         residual: (m,).
         time: (m,) [s], not decreasing.
-        length: of a block [s].
+
+    Returns:
+        (p, p), infinite throughout where a block carries all there is to know of a coefficient; for Student's t.
     """
     size = columns.shape[1]
-    unknown = Jackknife(np.full((size, size), np.inf), 1)
+    unknown = np.full((size, size), np.inf), 1
     norms = np.linalg.norm(columns, axis=0)
     if np.any(norms == 0.0):
         return unknown
     scaled = columns / norms
-    block = np.floor((time - time[0]) / length).astype(int)
+    block = np.floor((time - time[0]) / BLOCK).astype(int)
     # A last block of a few samples would count like a full one.
-    block = np.minimum(block, max(1, round((time[-1] - time[0]) / length)) - 1)
+    block = np.minimum(block, max(1, round((time[-1] - time[0]) / BLOCK)) - 1)
     ends = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
     normals, moments = [], []
     for first, last in zip(ends[:-1], ends[1:], strict=True):
@@ -66,7 +55,7 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: flo
     spread = without - np.linalg.solve(normal, moment)
     count = len(normals)
     covariance = (count - 1) / count * (spread.T @ spread) / np.outer(norms, norms)
-    return Jackknife(covariance, max(1, count - size))
+    return covariance, max(1, count - size)
 
 
 class Answer(NamedTuple):
@@ -158,35 +147,17 @@ _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 0.15
 _ALIKE = -0.9  # correlation of dead time and lag below which a wide interval is put down to it
 
 
-@dataclass(frozen=True, eq=False)
-class Fopdt:
-    """First-order response with dead time, K exp(-tau s) / (1 + T s), of one channel.
-
-    Args:
-        dead_time: tau [s].
-        lag: T [s].
-        gain: K, motion over command [1].
-        correlation: of dead time and lag; NaN where nothing is known.
-        residual: (m,) what the model, friction included, leaves of the motion.
-    """
-
-    dead_time: Estimate
-    lag: Estimate
-    gain: float
-    correlation: float
-    residual: Vector
-
-
 def fit_fopdt(
     command: HeldCommand,
     time: Vector,
     motion: Vector,
     delay: float,
-    *,
-    friction: HeldCommand | None = None,
-    longest: float = 0.8,
-) -> Fopdt:
+    friction: HeldCommand | None,
+    longest: float,
+) -> tuple[Estimate, Estimate, Vector]:
     """Fit motion(t) = a + K x(t - tau) + friction, T x'' + x' = u, u the held command: least squares over tau and T.
+
+    So motion over command is K exp(-tau s) / (1 + T s), a first-order response with dead time.
 
     x is exact between the samples of the command (`LaggedCommand`): output error, so noise of the motion does not
     bias it as it would an equation error. The search runs over the delay d = tau + T and q = T^2 / 2, in which slow
@@ -208,32 +179,33 @@ def fit_fopdt(
         delay: where to begin: the effective delay [s].
         friction: expected friction (any unit) held from each command on, with the same window; None for unknown.
         longest: largest dead time, and largest lag, considered [s].
+
+    Returns:
+        Dead time tau, lag T, and what the model, friction included, leaves of the motion (m,).
     """
     behind: list[Vector] = []
     if friction is not None:
         behind = [LaggedCommand(friction, slow).twice(time - delay) for slow in _FRICTION_LAGS]
     search = _Search(command, time, motion, behind, longest)
     dead_time, lag = search.best(delay)
-    _, residual, gain = search.linearised(dead_time, lag)
+    _, residual, _ = search.linearised(dead_time, lag)
     # Lags much shorter than the command is held hardly show; there the slopes are those of a longer one.
     longer = max(lag, 0.5 * float(np.median(np.diff(command.times))))
     slopes, left, _ = search.linearised(dead_time + lag - longer, longer)
-    spread = block_jackknife(np.column_stack([search.others, slopes]), left, time)
+    covariance, freedom = block_jackknife(np.column_stack([search.others, slopes]), left, time)
     explained = 1.0 - float(residual @ residual) / float(np.sum((motion - motion.mean()) ** 2))
-    if not np.all(np.isfinite(spread.covariance)):
+    if not np.all(np.isfinite(covariance)):
         reason = "the motion carries no information on how it answers a change of the command"
-        return Fopdt(*refused(reason, dead_time, lag), gain, nan, residual)
+        return *refused(reason, dead_time, lag), residual
     if explained < _LEAST_EXPLAINED:
         reason = f"dead time and lag explain only {explained:.0%} of the motion"
-        return Fopdt(*refused(reason, dead_time, lag), gain, nan, residual)
+        return *refused(reason, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
-    covariance = spread.covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _own_sizes(slopes)])
-    correlation = _correlation(covariance, lag)
+    covariance = covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _own_sizes(slopes)])
     q = 0.5 * lag**2
     if lag <= _LEAST_LAG:  # at its bound q does not stand at the least misfit; the slopes say where that lies
         q = min(q, 0.5 * longer**2 + float(np.linalg.lstsq(slopes, left, rcond=None)[0][-1]))
-    pair = _judged(dead_time, lag, q, Jackknife(covariance, spread.freedom), correlation, longest)
-    return Fopdt(*pair, gain, correlation, residual)
+    return *_judged(dead_time, lag, q, covariance, freedom, longest), residual
 
 
 def _rms(signal: Vector) -> float:
@@ -329,7 +301,7 @@ def _correlation(covariance: Vector, lag: float) -> float:
 
 
 def _judged(
-    dead_time: float, lag: float, q: float, spread: Jackknife, correlation: float, longest: float
+    dead_time: float, lag: float, q: float, covariance: Vector, freedom: int, longest: float
 ) -> tuple[Estimate, Estimate]:
     """Dead time and lag with intervals and verdicts.
 
@@ -337,13 +309,13 @@ def _judged(
         dead_time: as found [s].
         lag: as found [s].
         q: lag^2 / 2 where its misfit is least, below 0 included [s^2].
-        spread: covariance (2, 2) of d and q.
-        correlation: of dead time and lag.
+        covariance: (2, 2) of d and q.
+        freedom: degrees of freedom of it.
         longest: end of the search [s].
     """
-    multiple = float(stdtrit(spread.freedom, 0.5 + CONFIDENCE / 2.0))
-    reach_d, reach_q = multiple * np.sqrt(np.diag(spread.covariance))
-    shared = spread.covariance[0, 1] / sqrt(spread.covariance[0, 0] * spread.covariance[1, 1])
+    multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
+    reach_d, reach_q = multiple * np.sqrt(np.diag(covariance))
+    shared = covariance[0, 1] / sqrt(covariance[0, 0] * covariance[1, 1])
     low, high = sqrt(max(0.0, 2.0 * (q - reach_q))), sqrt(max(0.0, 2.0 * (q + reach_q)))
 
     def reach_of_difference(side: float) -> float:
@@ -359,6 +331,7 @@ def _judged(
     elif latest < 0.0:
         reason = "the motion would have to lead the command"
     told = ""
+    correlation = _correlation(covariance, lag)
     if correlation < _ALIKE:
         told = (
             f"; dead time and lag cannot be told apart (correlation {correlation:.3f}): the command changes too slowly "
@@ -382,7 +355,5 @@ def _estimate(
 
 def refused(reason: str, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:
     """Dead time and lag that the data leave open, and why."""
-    return (
-        Estimate("dead_time", "s", dead_time, nan, (nan, nan), refusal(reason)),
-        Estimate("lag", "s", lag, nan, (nan, nan), refusal(reason)),
-    )
+    found = Estimate("dead_time", "s", dead_time, nan, (nan, nan), refusal(reason))
+    return found, replace(found, name="lag", value=lag)

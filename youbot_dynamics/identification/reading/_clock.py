@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.ndimage import minimum_filter1d
 from scipy.stats import theilslopes
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import InputError
 
 _MISSING = 1.5  # periods between messages from which on one is missing
 _WINDOW = 25  # steps over which the rate is taken
@@ -23,29 +21,16 @@ _ALTERNATING = -0.8  # correlation of a step with the next; independent jitter o
 _UNEVEN = 0.05  # spread of the steps over their mean
 
 
-@dataclass(frozen=True)
-class Rhythm:
-    """How regularly messages were sent.
+def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str, ...]]:
+    """How regularly messages were sent: rate by the median step [Hz], messages missing, a sentence for each warning.
 
     Args:
-        rate: from the median step [Hz]; NaN where no two stamps differ.
-        missing: messages the rhythm lacks.
-        warnings: a sentence each.
-    """
-
-    rate: float
-    missing: int
-    warnings: tuple[str, ...]
-
-
-def rhythm(stamp: ArrayLike, jumps: Sequence[int]) -> Rhythm:
-    """Look at the steps between stamps.
-
-    Args:
-        stamp: (m,) [s], finite, in the order of arrival.
+        stamps: (m,) [s], in the order of arrival.
         jumps: messages before which the clock jumped: those steps say nothing.
+
+    Returns:
+        A rate of NaN where no two stamps differ.
     """
-    stamps = np.asarray(stamp, dtype=float)
     steps = np.delete(np.diff(stamps), [place - 1 for place in jumps])
     warnings = []
     back, same = int(np.count_nonzero(steps < 0.0)), int(np.count_nonzero(steps == 0.0))
@@ -55,7 +40,7 @@ def rhythm(stamp: ArrayLike, jumps: Sequence[int]) -> Rhythm:
         warnings.append(f"{same} messages repeat the stamp of the one before")
     steps = steps[steps > 0.0]
     if not len(steps):
-        return Rhythm(nan, 0, tuple(warnings))
+        return nan, 0, tuple(warnings)
     period = float(np.median(steps))
     mixed = _mixed(steps)
     changed = "" if mixed else _changed(steps)
@@ -73,7 +58,7 @@ def rhythm(stamp: ArrayLike, jumps: Sequence[int]) -> Rhythm:
             warnings.append(
                 f"{lost} missing in {where} of {float(long.max()):.3g} s, by a rhythm of {1.0 / period:.4g} Hz"
             )
-    return Rhythm(1.0 / period, missing, tuple(warnings))
+    return 1.0 / period, missing, tuple(warnings)
 
 
 def _mixed(steps: Vector) -> str:
@@ -151,35 +136,27 @@ class ClockCheck:
     """Clocks and rhythm of one topic; NaN where the data do not tell.
 
     Args:
-        messages: number of them.
         rate: messages a second, from the median step [Hz].
+        missing: messages that the rhythm of the stamps lacks.
         offset: least receive time less stamp before the first jump [s]: clock offset and shortest way together.
         drift: how much faster the clock of the stamps runs than that of the receiver [s/s].
         drift_interval: 95 % interval [s/s].
         jitter: standard deviation of receive time less stamp about its line, jumps taken out [s].
         jumps: of either clock.
-        missing: messages that the rhythm of the stamps lacks.
         warnings: what a reader of results should know, a sentence each.
     """
 
-    messages: int
     rate: float
-    offset: float
-    drift: float
-    drift_interval: tuple[float, float]
-    jitter: float
-    jumps: tuple[ClockJump, ...]
     missing: int
-    warnings: tuple[str, ...]
+    offset: float = nan
+    drift: float = nan
+    drift_interval: tuple[float, float] = (nan, nan)
+    jitter: float = nan
+    jumps: tuple[ClockJump, ...] = ()
+    warnings: tuple[str, ...] = ()
 
-    @property
-    def summary(self) -> str:
-        """One sentence for a result: what was found, and what cannot be."""
-        drift = "drift unknown" if np.isnan(self.drift) else f"drift {1e6 * self.drift:.3g} ppm"
-        return f"{self.rate:.4g} Hz, {drift}, jitter {1e3 * self.jitter:.3g} ms, {len(self.jumps)} jumps; {ONE_WAY}"
 
-
-def check_clock(stamp: ArrayLike, received: ArrayLike) -> ClockCheck:
+def check_clock(stamps: Vector, times: Vector) -> ClockCheck:
     """Compare the stamps of a topic with the times its messages came in.
 
     L = received - stamp = offset - drift t + way, way >= 0. A way is late now and then, never early: jumps and drift
@@ -187,40 +164,24 @@ def check_clock(stamp: ArrayLike, received: ArrayLike) -> ClockCheck:
     wait and then come faster than they were sent are late as well, however many they are, and no clock has jumped.
 
     Args:
-        stamp: (m,) [s], in the order of arrival; NaN or 0 where a message carries none.
-        received: (m,) [s].
-
-    Raises:
-        InputError: arrays of different lengths, or fewer than 2 messages with a receive time.
+        stamps: (m,) [s], in the order of arrival; NaN throughout where no message carries one.
+        times: (m,) of reception [s], two or more.
     """
-    stamps, times = np.asarray(stamp, dtype=float), np.asarray(received, dtype=float)
-    if stamps.ndim != 1 or stamps.shape != times.shape:
-        raise InputError("stamp and received", got=f"shapes {stamps.shape} and {times.shape}", expected="(m,) each")
-    known = np.isfinite(times)
-    stamps, times = stamps[known], times[known]
-    if len(times) < 2:
-        raise InputError("received", got=f"{len(times)} finite times", expected="2 or more", remedy="record longer")
-    stamped = np.isfinite(stamps) & (stamps != 0.0)
-    count, bare = len(times), int(np.count_nonzero(~stamped))
-    if count - bare < _FEWEST:
-        found = rhythm(times, [])
-        told = "no message carries a stamp" if bare == count else f"only {count - bare} of {count} messages are stamped"
-        warnings = (f"{told}: receive times serve, with all their jitter", *found.warnings)
-        return ClockCheck(count, found.rate, nan, nan, (nan, nan), nan, (), found.missing, warnings)
-    warnings = (f"{bare} of {count} messages carry no stamp (NaN or 0) and are left out",) if bare else ()
-    stamps, times = stamps[stamped], times[stamped]
+    stamped = bool(np.all(np.isfinite(stamps)))
+    if not stamped or len(times) < _FEWEST:
+        told = () if stamped else ("no message carries a stamp: receive times serve, with all their jitter",)
+        rate, missing, warnings = rhythm(stamps if stamped else times, [])
+        return ClockCheck(rate, missing, warnings=told + warnings)
     late = times - stamps
     prompt = _without_waits(late, times, stamps)
     places = _jumps(prompt, times)
-    found = rhythm(stamps, places)
-    jumps, level = _measured(prompt, times, stamps, places, found)
+    rate, missing, warnings = rhythm(stamps, places)
+    jumps, level = _measured(prompt, times, stamps, places, rate)
     drift, interval, line = _drift(prompt - level, times)
     jitter = float(np.std(late - level - line))
     offset = float(np.min(prompt[: places[0]] if places else prompt))
-    checked = ClockCheck(count, found.rate, offset, drift, interval, jitter, jumps, found.missing, ())
-    told_clock = _warnings(checked, float(np.ptp(times)))
-    everything = (*warnings, *told_clock, *found.warnings)
-    return ClockCheck(count, found.rate, offset, drift, interval, jitter, jumps, found.missing, everything)
+    checked = ClockCheck(rate, missing, offset, drift, interval, jitter, jumps)
+    return replace(checked, warnings=_warnings(checked, float(np.ptp(times))) + warnings)
 
 
 def _without_waits(late: Vector, times: Vector, stamps: Vector) -> Vector:
@@ -262,7 +223,7 @@ def _jumps(late: Vector, times: Vector) -> list[int]:
 
 
 def _measured(
-    late: Vector, times: Vector, stamps: Vector, places: list[int], found: Rhythm
+    late: Vector, times: Vector, stamps: Vector, places: list[int], rate: float
 ) -> tuple[tuple[ClockJump, ...], Vector]:
     """Jumps with their sizes, and what they add to `late` (m,)."""
     level = np.zeros(len(late))
@@ -271,14 +232,11 @@ def _measured(
     for k, place in enumerate(places):
         size = float(np.min(late[place : ends[k + 2]]) - np.min(late[ends[k] : place]))
         level[place:] += size
-        off_rhythm = [abs(float(clock[place] - clock[place - 1]) - 1.0 / found.rate) for clock in (stamps, times)]
+        off_rhythm = [abs(float(clock[place] - clock[place - 1]) - 1.0 / rate) for clock in (stamps, times)]
         stamp_jumped = off_rhythm[0] >= off_rhythm[1]
-        jumps.append(ClockJump(float(times[place]), -size if stamp_jumped else size, _name(stamp_jumped)))
+        clock = "stamp" if stamp_jumped else "receive"
+        jumps.append(ClockJump(float(times[place]), -size if stamp_jumped else size, clock))
     return tuple(jumps), level
-
-
-def _name(stamp_jumped: bool) -> str:
-    return "stamp" if stamp_jumped else "receive"
 
 
 def _drift(late: Vector, times: Vector) -> tuple[float, tuple[float, float], Vector]:

@@ -21,7 +21,6 @@ from youbot_dynamics.identification.reading._opened import (
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Robot
 
-_NOT_ZERO = 1e-9  # [s]
 _LEAP = 3.0  # [rad] less than half a turn, which a wrapped angle leaps by
 _FASTEST = 60.0  # [rad/s] several times what any joint of a youBot does
 _TIMES_USUAL = 20.0  # times as fast as nine of ten readings
@@ -89,9 +88,7 @@ def _of_series(states: JointSeries) -> Iterator[str]:
             )
             yield f"{who}: {lacking} of {len(table)} messages have {what} that are no numbers, of {joints}"
     if len(states.received) > 1:
-        # In a message 0 means no stamp; here times count from a second of the recording, where 0 is one like any other.
-        checked = check_clock(states.stamp + _NOT_ZERO, states.received + _NOT_ZERO)
-        yield from (f"{who}: {warning}" for warning in checked.warnings)
+        yield from (f"{who}: {warning}" for warning in check_clock(states.stamp, states.received).warnings)
 
 
 def _of_jumps(states: JointSeries) -> Iterator[str]:
