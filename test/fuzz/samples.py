@@ -87,7 +87,7 @@ def messages(rows: int = 12) -> list[tuple[str, str, bytes, int]]:
 def read_everything(recording: Recording) -> None:
     """Every topic, by each face that takes its type; and what concerns the whole."""
     faces: dict[str, Callable[[str], object]] = {
-        types.JOINT_STATE: recording.joint_states,
+        types.JOINT_STATE: lambda topic: [recording.joint_states(topic, j) for j in recording.joint_names(topic)],
         types.TWIST: recording.twists,
         types.TWIST_STAMPED: recording.twists,
         types.MULTI_DOF_TRAJECTORY: recording.trajectories,

@@ -48,7 +48,7 @@ def radians_a_tick() -> float:
     """
     whole, square = 0.0, 0.0
     for number in (1, 3):
-        states = open_bag(FOLDER / f"bag{number}.bag").joint_states("/wheel_states")
+        states = open_bag(FOLDER / f"bag{number}.bag").joint_states("/wheel_states", robot().driver.wheel_joints)
         speed = states.velocity / 60.0
         turned = np.sum(0.5 * (speed[1:] + speed[:-1]) * np.diff(states.stamp)[:, None], axis=0)
         counted = states.position[-1] - states.position[0]

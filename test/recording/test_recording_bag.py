@@ -106,14 +106,6 @@ def test_joints_are_selected_by_name_and_messages_without_them_skipped(bag: Path
     assert wheels.rejected == 0
 
 
-def test_all_joints_leave_nan_where_a_message_lacks_them(bag: Path) -> None:
-    everything = open_bag(bag).joint_states("/driver/joint_states")
-    assert everything.names == WHEELS + ARM
-    assert everything.position.shape == (200, 9)
-    assert np.isnan(everything.position[0, 4:]).all() and not np.isnan(everything.position[0, :4]).any()
-    assert everything.effort[1, 4:].tolist() == [3.0] * 5
-
-
 def test_joint_names_of_a_topic_are_those_named_together(bag: Path) -> None:
     assert open_bag(bag).joint_names("/driver/joint_states") == {WHEELS, ARM}
 
@@ -134,11 +126,8 @@ def test_twists_and_poses_are_planar(bag: Path) -> None:
     stamped = recording.twists("/cmd_vel_stamped")
     assert stamped.stamp is not None and stamped.stamp[0] == pytest.approx(0.25)
     odometry = recording.poses("/odom")
-    assert odometry.frame == "odom" and odometry.twist is not None
     np.testing.assert_allclose(odometry.pose[5], [5, 2, 3.5 - 2 * math.pi])
-    np.testing.assert_allclose(odometry.twist[5], [0.1, 0.2, 0.3])
     mocap = recording.poses("/mocap")
-    assert mocap.frame == "world" and mocap.twist is None
     np.testing.assert_allclose(mocap.pose[0], [1, 2, math.pi])
 
 

@@ -178,20 +178,16 @@ class PoseSeries(_ReadOnlyArrays):
 
     Attributes:
         topic: name of the topic.
-        frame: frame the poses are given in, from the first message.
         stamp: (n,), header stamp [s]; NaN throughout if no message was stamped.
         received: (n,), receive time [s].
         pose: (n, 3), x, y [m], yaw [rad] in (-pi, pi].
-        twist: (n, 3), vx, vy [m/s], wz [rad/s] in the body frame (Odometry); None for other types.
         rejected: messages kept out: a stamp that decreases or is missing, a place or quaternion that is none.
     """
 
     topic: str
-    frame: str
     stamp: Vector
     received: Vector
     pose: Vector
-    twist: Vector | None = None
     rejected: int = 0
 
 
@@ -200,17 +196,11 @@ class TrajectoryMessage(_ReadOnlyArrays):
     """A planar trajectory as it was sent.
 
     Attributes:
-        topic: name of the topic.
-        frame: frame of the poses; the base's own frame means relative to the pose at the start.
         start: header stamp, the time the trajectory begins [s]; NaN if it was not set.
-        received: receive time [s].
         time: (k,), from the start [s].
         pose: (k, 3), x, y [m], yaw [rad] in (-pi, pi].
     """
 
-    topic: str
-    frame: str
     start: float
-    received: float
     time: Vector
     pose: Vector

@@ -34,12 +34,9 @@ _RATIOS = (
 
 
 def angles_beyond(position: ArrayLike, lower: Sequence[float], upper: Sequence[float]) -> float:
-    """How far angles go beyond the mechanical limits of their joints [rad]; 0 within `_SLACK` of them.
+    """How far angles (s, n) [rad] go beyond the limits [n] of their joints; 0 within `_SLACK` of them.
 
-    Args:
-        position: (s, n) [rad]; what is not finite does not count.
-        lower: [n] limits [rad].
-        upper: [n] limits [rad].
+    What is not finite does not count.
     """
     angles = np.asarray(position, dtype=float)
     beyond = np.maximum(np.asarray(lower) - angles, angles - np.asarray(upper))
@@ -47,20 +44,15 @@ def angles_beyond(position: ArrayLike, lower: Sequence[float], upper: Sequence[f
     return farthest if farthest > _SLACK else 0.0
 
 
-def speed_ratio(time: ArrayLike, position: ArrayLike, velocity: ArrayLike) -> float:
+def speed_ratio(time: Vector, position: Vector, velocity: Vector) -> float:
     """d(position)/dt over velocity, by least squares; NaN where the joint hardly moved or one of both is missing.
 
-    Args:
-        time: (s,) increasing [s].
-        position: (s,) [rad].
-        velocity: (s,) as reported [rad/s].
+    Times (s,) [s] increase; positions (s,) [rad] and velocities (s,) [rad/s] are as reported.
     """
-    stamps = np.asarray(time, dtype=float)
-    angle, told = np.asarray(position, dtype=float), np.asarray(velocity, dtype=float)
-    steps = np.diff(stamps)
+    steps = np.diff(time)
     with np.errstate(divide="ignore", invalid="ignore"):
-        speed = np.diff(angle) / steps
-    mean = 0.5 * (told[1:] + told[:-1])
+        speed = np.diff(position) / steps
+    mean = 0.5 * (velocity[1:] + velocity[:-1])
     usual = float(np.median(steps)) if len(steps) else 0.0
     # Near a gap the two are not of the same time.
     use = np.isfinite(speed) & np.isfinite(mean) & (steps > 0.5 * usual) & (steps < 1.5 * usual)
@@ -170,9 +162,7 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
         return named
     candidates = [info.name for info in recording.topics.values() if info.type == JOINT_STATE and info.count > 0]
     for name in candidates:
-        if name.rsplit("/", 1)[-1] == "wheel_commands":
-            continue
-        if any(set(joints) <= set(names) for names in recording.joint_names(name)):
+        if name.rsplit("/", 1)[-1] != "wheel_commands" and _names(recording, name, joints):
             return name
     raise RecordingError(
         f"{recording.path}",

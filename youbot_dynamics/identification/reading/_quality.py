@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -43,32 +43,29 @@ def look_at(opened: Opened, robot: Robot) -> tuple[str, ...]:
 
 def _warnings(opened: Opened, robot: Robot) -> Iterator[str]:
     recording, chosen, driver = opened.bag(), opened.options.topics, robot.driver
-    ones = np.ones(len(driver.arm_joints))
-    both = (
-        (find_wheel_states, driver.wheel_joints, np.array(driver.position_sign), np.array(driver.velocity_sign)),
-        (find_arm_states, driver.arm_joints, ones, ones),
-    )
-    for find, joints, position_sign, velocity_sign in both:
+
+    def states_of(find: Callable[[], str | None], joints: tuple[str, ...]) -> JointSeries | None:
+        """None where they are not in the recording: the stage that needs them says so."""
         try:
-            states = recording.joint_states(find(recording, joints, chosen), joints)
+            topic = find()
+            return None if topic is None else recording.joint_states(topic, joints)
         except YoubotDynamicsError:
-            continue  # not in the recording: the stage that needs it says so
-        yield from _of_series(states)
-        yield from _of_jumps(states)
-        yield from _of_units(states, position_sign, velocity_sign)
-    try:
-        topic = find_topic(recording, "wheel_commands", chosen)
-        commands = None if topic is None else recording.joint_states(topic, driver.wheel_joints)
-    except YoubotDynamicsError:
-        return
-    if commands is None:
-        return
-    yield from _of_series(commands)
-    try:
-        wheels = recording.joint_states(find_wheel_states(recording, driver.wheel_joints, chosen), driver.wheel_joints)
-    except YoubotDynamicsError:
-        return
-    yield from _of_pair(commands, wheels)
+            return None
+
+    wheels = states_of(lambda: find_wheel_states(recording, driver.wheel_joints, chosen), driver.wheel_joints)
+    arm = states_of(lambda: find_arm_states(recording, driver.arm_joints, chosen), driver.arm_joints)
+    commands = states_of(lambda: find_topic(recording, "wheel_commands", chosen), driver.wheel_joints)
+    ones = np.ones(len(driver.arm_joints))
+    signs = ((np.array(driver.position_sign), np.array(driver.velocity_sign)), (ones, ones))
+    for states, (position_sign, velocity_sign) in zip((wheels, arm), signs, strict=True):
+        if states is not None:
+            yield from _of_series(states)
+            yield from _of_jumps(states)
+            yield from _of_units(states, position_sign, velocity_sign)
+    if commands is not None:
+        yield from _of_series(commands)
+        if wheels is not None:
+            yield from _of_pair(commands, wheels)
 
 
 def _of_series(states: JointSeries) -> Iterator[str]:
@@ -129,8 +126,7 @@ def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:
         return
     time = times_of(wheels)
     with np.errstate(divide="ignore", invalid="ignore"):
-        speeds = np.diff(wheels.position, axis=0) / np.diff(time)[:, None]
-    turned = _power(speeds)
+        turned = _power(np.diff(wheels.position, axis=0) / np.diff(time)[:, None])
     if turned < asked / _UNLIKE:
         yield f"{wheels.topic}: the wheels hardly turned while {commands.topic} asked for it: were the motors on?"
     told = bool(np.any(np.abs(wheels.velocity) > 0.0))  # then `_of_units` knows better

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.arrays import Flags, Vector, array, read_only
 from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError, InputError
@@ -53,7 +53,7 @@ class DriveSignals:
         recording: number of the recording, another one for each.
 
     Raises:
-        InputError: commands and their times that differ in number.
+        InputError: commands or poses and their times that differ in number.
     """
 
     sent: Vector
@@ -64,24 +64,13 @@ class DriveSignals:
 
     def __post_init__(self) -> None:
         """Check the shapes, leave out what is not finite or not newer, and keep the arrays read-only."""
-        sent = np.asarray(self.sent, dtype=float)
-        twists = np.asarray(self.twists, dtype=float)
-        if twists.shape != (len(sent), 3):
-            raise InputError("twists", got=f"shape {twists.shape}", expected=f"({len(sent)}, 3), one a command")
         # A command that cannot be read is not one to stop: the one before it is taken to hold.
-        told = np.isfinite(sent) & np.all(np.isfinite(twists), axis=1)
-        sent, twists = sent[told], twists[told]
-        stamps, poses = np.asarray(self.stamps, dtype=float), np.asarray(self.poses, dtype=float)
-        sound = np.isfinite(stamps) & np.all(np.isfinite(poses), axis=1)
-        stamps, poses = stamps[sound], poses[sound].copy()
-        newer = np.concatenate([[True], np.diff(stamps) > 0.0]) if len(stamps) else np.zeros(0, dtype=bool)
-        late = np.concatenate([[True], np.diff(sent) > 0.0]) if len(sent) else np.zeros(0, dtype=bool)
-        stamps, poses = stamps[newer], poses[newer]
+        sent, twists = _sound_rows("twists", self.sent, self.twists)
+        stamps, poses = _sound_rows("poses", self.stamps, self.poses)
         inside = (stamps >= sent[0]) & (stamps <= sent[-1] + 1.0) if len(sent) else np.zeros(len(stamps), dtype=bool)
         stamps, poses = stamps[inside], poses[inside]
-        if len(poses):
-            poses[:, 2] = np.unwrap(poses[:, 2])
-        for name, value in (("sent", sent[late]), ("twists", twists[late]), ("stamps", stamps), ("poses", poses)):
+        poses[:, 2] = np.unwrap(poses[:, 2])
+        for name, value in (("sent", sent), ("twists", twists), ("stamps", stamps), ("poses", poses)):
             object.__setattr__(self, name, read_only(np.ascontiguousarray(value)))
 
     def commands_known(self, span: int) -> Vector:
@@ -95,6 +84,21 @@ class DriveSignals:
             begin, end = self.sent[gap] + usual, self.sent[gap + 1] + _MEMORY
             known[(self.stamps[span:] > begin) & (self.stamps[:-span] < end)] = 0.0
         return known
+
+
+def _sound_rows(name: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, Vector]:
+    """Times (n,) and rows (n, 3) that are finite, each later than the one before it.
+
+    Raises:
+        InputError: times and rows that differ in number.
+    """
+    moments, rows = np.asarray(times, dtype=float), np.asarray(table, dtype=float)
+    if rows.shape != (len(moments), 3):
+        raise InputError(name, got=f"shape {rows.shape}", expected=f"({len(moments)}, 3), one a time")
+    sound = np.isfinite(moments) & np.all(np.isfinite(rows), axis=1)
+    moments, rows = moments[sound], rows[sound]
+    later = np.diff(moments, prepend=-np.inf) > 0.0
+    return moments[later], rows[later]
 
 
 def rolled_path(body_positions: ArrayLike) -> Vector:
@@ -131,11 +135,10 @@ _UNKNOWNS = (
     Unknown("centre_x", "m", resolution=0.05, unexcited="the robot never moved sideways and turned"),
     *(Unknown(f"gain_{axis}", "1", unexcited=_STILL) for axis in _AXES),
 )
-_NAMES = tuple(unknown.name for unknown in _UNKNOWNS)
 _LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5])
 _HIGH = np.array([1.0, 1.0, 1.0, 0.5, 500.0, 5.0, 20.0, 500.0, 500.0, 10.0, 0.3, 1.5, 1.5, 1.5])
 _STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 5e-3, 1e-3, 1e-3, 1e-3])
-_GAINS = slice(11, 14)
+_GAINS = slice(11, 14)  # places in _UNKNOWNS
 # The same as values within the search, whose intervals are judged later.
 _VALUES = tuple(
     Unknown(one.name, one.unit, low, high, math.inf, _STILL)
@@ -201,9 +204,8 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
         np.array([*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *friction, 1.0, centre, 1.0, 1.0, 1.0])
         for lag in _LAGS
     ]
-    begun = [_search(problem, start, _FIRST_ROUNDS) for start in starts]
-    found = _search(problem, min(begun, key=lambda one: one[0])[1], _ROUNDS)[1]
-    return _judged(problem, found)
+    _, begun = min((_search(problem, start, _FIRST_ROUNDS) for start in starts), key=lambda ended: ended[0])
+    return _judged(problem, _search(problem, begun, _ROUNDS)[1])
 
 
 def _span(one: DriveSignals) -> int:
@@ -222,41 +224,31 @@ def _tells(one: DriveSignals) -> bool:
 class _Problem:
     """Displacements of model and readings, weighted, for the unknowns that the drives excite."""
 
-    def __init__(
-        self,
-        drives: Sequence[DriveSignals],
-        dynamics: MecanumDynamics,
-        driven: NDArray[np.bool_],
-    ) -> None:
+    def __init__(self, drives: Sequence[DriveSignals], dynamics: MecanumDynamics, driven: Flags) -> None:
         self.drives = drives
         self.dynamics = dynamics
-        free = np.ones(len(_NAMES), dtype=bool)
-        free[[0, 1, 2]] = free[_GAINS] = driven
-        free[_NAMES.index("roller_coulomb")] = bool(driven[1] or driven[2])
-        free[_NAMES.index("viscous_x")] = bool(driven[0])
-        free[_NAMES.index("viscous_y")] = bool(driven[1])
-        free[_NAMES.index("turn_factor")] = bool(driven[2] and (driven[0] or driven[1]))
-        free[_NAMES.index("centre_x")] = bool(driven[2] and driven[1])
-        self.free = np.flatnonzero(free)
+        x, y, yaw = driven.tolist()
+        coulomb, turning = [True, y or yaw], [yaw and (x or y), yaw and y]
+        # In the order of _UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
+        self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw])
         self.spans = [_span(one) for one in drives]
         self.told = [one.commands_known(span) for one, span in zip(drives, self.spans, strict=True)]
 
     def residuals(self, x: Vector) -> list[Vector]:
         """Measured less modelled displacement (k, 3) of each drive in the body frame, the yaw as a length."""
         base = _base_of(x, self.dynamics)
-        parts = zip(self.drives, self.spans, self.told, strict=True)
-        return [self._residual(base, x[_GAINS], one, span) * told[:, None] for one, span, told in parts]
+        found = []
+        for one, span, told in zip(self.drives, self.spans, self.told, strict=True):
+            poses = np.zeros((len(one.stamps), 3))
+            twists = np.ascontiguousarray(one.twists * x[_GAINS])
+            begin, end, state = float(one.sent[0]), float(one.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
+            follow(base.constants, state, begin, end, _STEP, one.sent, twists, one.stamps, poses)
+            found.append((displacements(one.poses, span) - displacements(poses, span)) * told[:, None])
+        return found
 
     def stacked(self, x: Vector) -> Vector:
         """All residuals (r,)."""
         return np.concatenate([part.ravel() for part in self.residuals(x)])
-
-    def _residual(self, base: DrivenBase, gains: Vector, one: DriveSignals, span: int) -> Vector:
-        poses = np.zeros((len(one.stamps), 3))
-        twists = np.ascontiguousarray(one.twists * gains)
-        begin, end, state = float(one.sent[0]), float(one.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
-        follow(base.constants, state, begin, end, _STEP, one.sent, twists, one.stamps, poses)
-        return displacements(one.poses, span) - displacements(poses, span)
 
 
 def _base_of(x: Vector, dynamics: MecanumDynamics) -> DrivenBase:
@@ -282,8 +274,9 @@ def displacements(poses: Vector, span: int) -> Vector:
 
 def _search(problem: _Problem, start: Vector, rounds: int) -> tuple[float, Vector]:
     """Misfit and solution (14,) of Levenberg and Marquardt within the bounds."""
+    free, low, high = problem.free, _LOW[problem.free], _HIGH[problem.free]
     x = start.copy()
-    x[problem.free] = np.clip(start[problem.free], _LOW[problem.free], _HIGH[problem.free])
+    x[free] = np.clip(start[free], low, high)
     residual = problem.stacked(x)
     misfit, damping = float(residual @ residual), 1e-3
     for _ in range(rounds):
@@ -296,7 +289,7 @@ def _search(problem: _Problem, start: Vector, rounds: int) -> tuple[float, Vecto
         while damping < 1e8:
             step = np.linalg.solve(normal + damping * np.diag(scale), -moment)
             trial = x.copy()
-            trial[problem.free] = np.clip(x[problem.free] + step, _LOW[problem.free], _HIGH[problem.free])
+            trial[free] = np.clip(x[free] + step, low, high)
             left = problem.stacked(trial)
             if float(left @ left) < misfit:
                 better = (trial, left)
@@ -327,10 +320,9 @@ def _slopes(problem: _Problem, x: Vector, residual: Vector) -> Vector:
 def _judged(problem: _Problem, x: Vector) -> Response:
     """Estimates with intervals about a solution (14,)."""
     residual = problem.stacked(x)
-    slopes = np.zeros((len(residual), len(_NAMES)))
+    slopes = np.zeros((len(residual), len(_UNKNOWNS)))
     slopes[:, problem.free] = -_slopes(problem, x, residual)
-    pieces, row = [], 0
-    power = 0.0
+    pieces, row, power = [], 0, 0.0
     duration = sum(float(np.ptp(one.stamps)) for one in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
     for one, span, told in zip(problem.drives, problem.spans, problem.told, strict=True):

@@ -109,20 +109,18 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
     measured = drive.poses - drive.poses[0] + modelled[0]
     every = max(1, len(drive.stamps) // _MOST_POINTS)
     time = drive.stamps[::every] - drive.stamps[0]
-    curves = []
-    for axis, (label, unit) in enumerate(_AXES):
-        curves.append(
-            FitCurve(
-                title=f"Response {label}, {name}",
-                quantity="position" if axis < 2 else "heading",
-                unit=unit,
-                time=time,
-                measured=measured[::every, axis],
-                modelled=modelled[::every, axis],
-                modelled_is="model run on the commands alone",
-                whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
-                caption="The model is given the commands, never a measurement: what drifts apart is friction that "
-                "wanders, slip, or geometry.",
-            )
+    return tuple(
+        FitCurve(
+            title=f"Response {label}, {name}",
+            quantity="position" if axis < 2 else "heading",
+            unit=unit,
+            time=time,
+            measured=measured[::every, axis],
+            modelled=modelled[::every, axis],
+            modelled_is="model run on the commands alone",
+            whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
+            caption="The model is given the commands, never a measurement: what drifts apart is friction that "
+            "wanders, slip, or geometry.",
         )
-    return tuple(curves)
+        for axis, (label, unit) in enumerate(_AXES)
+    )

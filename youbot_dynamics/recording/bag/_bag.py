@@ -117,22 +117,21 @@ class Recording:
         """
         return {layout.names for layout in self._joint_layouts(topic)[0]}
 
-    def joint_states(self, topic: str, joints: Sequence[str] | None = None) -> series.JointSeries:
+    def joint_states(self, topic: str, joints: Sequence[str]) -> series.JointSeries:
         """Return the joint states of a topic, selected by joint name.
 
         Args:
             topic: of type sensor_msgs/msg/JointState.
-            joints: names in the order wanted; messages that lack one of them are skipped. None:
-                every joint any message names, NaN where a message lacks it. Infinite values become NaN as well.
+            joints: names in the order wanted; messages that lack one of them are skipped. Infinite values become NaN.
 
         Raises:
             RecordingError: no such topic, another type, no messages, or none with these joints.
         """
         layouts, rejected = self._joint_layouts(topic)
-        seen = tuple(dict.fromkeys(name for layout in layouts for name in layout.names))
-        names = seen if joints is None else tuple(joints)
-        chosen = [layout for layout in layouts if joints is None or set(names) <= set(layout.names)]
+        names = tuple(joints)
+        chosen = [layout for layout in layouts if set(names) <= set(layout.names)]
         if not chosen:
+            seen = dict.fromkeys(name for layout in layouts for name in layout.names)
             missing = [name for name in names if name not in seen]
             raise RecordingError(
                 f"topic {topic} in {self.path}",
@@ -143,7 +142,8 @@ class Recording:
         received = np.concatenate([layout.received for layout in chosen])
         stamp = np.concatenate([layout.stamp for layout in chosen])
         rows = _decode.rows_in_order(received, stamp)
-        values = np.concatenate([layout.columns(names) for layout in chosen], axis=1)[:, rows]
+        tables = [layout.values[:, :, [layout.names.index(name) for name in names]] for layout in chosen]
+        values = np.concatenate(tables, axis=1)[:, rows]
         position, velocity, effort = _numbers(values)
         return series.JointSeries(
             topic,
@@ -179,7 +179,7 @@ class Recording:
         Raises:
             RecordingError: no such topic, another type, no messages, or transforms of several bodies.
         """
-        frame, bodies, received, stamp, pose, twist = self._columns(topic, POSE_TYPES, _decode.pose_columns)
+        bodies, received, stamp, pose = self._columns(topic, POSE_TYPES, _decode.pose_columns)
         if len(bodies) > 1:
             raise RecordingError(
                 f"topic {topic} in {self.path}",
@@ -190,11 +190,9 @@ class Recording:
         rows = _decode.rows_in_order(received, stamp, np.all(np.isfinite(pose), axis=1))
         return series.PoseSeries(
             topic,
-            frame,
             _decode.stamp_seconds(stamp[rows], self.origin),
             _decode.seconds(received[rows], self.origin),
             pose[rows],
-            None if twist is None else _numbers(twist[rows]),
             rejected=received.size - rows.size,
         )
 
@@ -206,15 +204,8 @@ class Recording:
         """
         messages = self._columns(topic, (message_types.MULTI_DOF_TRAJECTORY,), _decode.trajectory_rows)
         return tuple(
-            series.TrajectoryMessage(
-                topic,
-                frame,
-                1e-9 * (stamp - self.origin) if stamp else float("nan"),
-                1e-9 * (received - self.origin),
-                times,
-                poses,
-            )
-            for received, stamp, frame, times, poses in messages
+            series.TrajectoryMessage(1e-9 * (stamp - self.origin) if stamp else float("nan"), times, poses)
+            for stamp, times, poses in messages
         )
 
     def _joint_layouts(self, topic: str) -> tuple[list[_decode.JointLayout], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Flags, Vector
-from youbot_dynamics.recording.message_types import ODOMETRY, POSE_STAMPED, TRANSFORM_STAMPED, TWIST_STAMPED
+from youbot_dynamics.recording.message_types import POSE_STAMPED, TRANSFORM_STAMPED, TWIST_STAMPED
 from youbot_dynamics.recording.series import JointSample
 
 IntArray = NDArray[np.int64]
@@ -83,14 +83,6 @@ class JointLayout:
     stamp: IntArray
     values: Vector
 
-    def columns(self, joints: Sequence[str]) -> Vector:
-        """Position, velocity and effort of some joints (3, n, len(joints)), NaN for those not named here."""
-        chosen = np.full((*self.values.shape[:2], len(joints)), np.nan)
-        for column, joint in enumerate(joints):
-            if joint in self.names:
-                chosen[:, :, column] = self.values[:, :, self.names.index(joint)]
-        return chosen
-
 
 def stamp_of(message: Any) -> int:
     """Header stamp of a message [ns]."""
@@ -146,11 +138,12 @@ def _columns(
 def twist_columns(messages: Messages, type_name: str) -> tuple[IntArray, IntArray, Vector]:
     """Receive times (n,) [ns], stamps (n,) [ns], 0 for a Twist, and twists (n, 3) [m/s, m/s, rad/s]."""
     stamped = type_name == TWIST_STAMPED
-    return _columns(messages, stamped, lambda message: _twist_row(message.twist if stamped else message), 3)
 
+    def row_of(message: Any) -> tuple[float, ...]:
+        twist = message.twist if stamped else message
+        return twist.linear.x, twist.linear.y, twist.angular.z
 
-def _twist_row(twist: Any) -> tuple[float, float, float]:
-    return twist.linear.x, twist.linear.y, twist.angular.z
+    return _columns(messages, stamped, row_of, 3)
 
 
 def yaw_of(quaternions: Vector) -> Vector:
@@ -172,40 +165,34 @@ def _planar(rows: Vector) -> Vector:
     return np.column_stack((rows[:, :2], yaw_of(rows[:, 2:])))
 
 
-def pose_columns(messages: Messages, type_name: str) -> tuple[str, set[str], IntArray, IntArray, Vector, Vector | None]:
-    """Frame, names of the bodies of transforms, receive times (n,) [ns], stamps (n,) [ns], poses (n, 3), twists (n, 3).
+def pose_columns(messages: Messages, type_name: str) -> tuple[set[str], IntArray, IntArray, Vector]:
+    """Names of the bodies of transforms, receive times (n,) [ns], stamps (n,) [ns] and poses (n, 3) [m, m, rad].
 
-    Args:
-        messages: receive time [ns] and messages of the type.
-        type_name: Odometry, PoseStamped, PoseWithCovarianceStamped or TransformStamped; only the first has twists.
+    `type_name` is Odometry, PoseStamped, PoseWithCovarianceStamped or TransformStamped.
     """
-    frame = ""
     bodies: set[str] = set()
 
     def row_of(message: Any) -> tuple[float, ...]:
-        nonlocal frame
-        frame = frame or message.header.frame_id
         if type_name == TRANSFORM_STAMPED:
             bodies.add(message.child_frame_id)
             return _place_row(message.transform.translation, message.transform.rotation)
         pose = message.pose if type_name == POSE_STAMPED else message.pose.pose
-        row = _place_row(pose.position, pose.orientation)
-        return row + _twist_row(message.twist.twist) if type_name == ODOMETRY else row
+        return _place_row(pose.position, pose.orientation)
 
-    received, stamp, rows = _columns(messages, True, row_of, 9 if type_name == ODOMETRY else 6)
-    return frame, bodies, received, stamp, _planar(rows[:, :6]), rows[:, 6:] if type_name == ODOMETRY else None
+    received, stamp, rows = _columns(messages, True, row_of, 6)
+    return bodies, received, stamp, _planar(rows)
 
 
-def trajectory_rows(messages: Messages, type_name: str) -> list[tuple[int, int, str, Vector, Vector]]:
-    """Receive time [ns], stamp [ns], frame, times (k,) [s] and poses (k, 3) of each trajectory.
+def trajectory_rows(messages: Messages, type_name: str) -> list[tuple[int, Vector, Vector]]:
+    """Stamp [ns], times (k,) [s] and poses (k, 3) of each trajectory.
 
     Points without a transform are left out: an empty trajectory has no rows.
     """
     found = []
-    for received, message in messages:
+    for _, message in messages:
         points = [point for point in message.points if len(point.transforms)]
         moments = [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points]
         rows = [_place_row(point.transforms[0].translation, point.transforms[0].rotation) for point in points]
         poses = _planar(np.array(rows, dtype=np.float64).reshape(-1, 6))
-        found.append((received, stamp_of(message), message.header.frame_id, np.array(moments, dtype=float), poses))
+        found.append((stamp_of(message), np.array(moments, dtype=np.float64), poses))
     return found
