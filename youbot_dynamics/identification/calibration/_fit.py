@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,12 +100,7 @@ class Calibration:
         return {estimate.name: estimate for estimate in self.estimates}[name]
 
 
-def calibrate(
-    recordings: Sequence[CalibrationSignals],
-    base: MecanumBase,
-    *,
-    span: float = 2.0,
-) -> Calibration:
+def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, span: float = 2.0) -> Calibration:
     """Calibrate the geometry of a base of n mecanum wheels, of any places and roller angles.
 
     Args:
@@ -126,10 +122,9 @@ def calibrate(
     windows = cut_windows(recordings, start, span)
     told = excitation(windows, start)
     unknowns = _changes(n, [signals.recording for signals in recordings])
-    offsets = len(recordings)
-    asked = np.flatnonzero(told.asked(n) + [True] * offsets)
+    asked = np.flatnonzero(told.asked(n) + [True] * len(recordings))
     reasons = told.reasons(n)
-    reasons += [RESTING if RESTING in reasons else ""] * offsets
+    reasons += [RESTING if RESTING in reasons else ""] * len(recordings)
     strange = _wrong_unit(windows, start)
     solved = None
     try:
@@ -267,34 +262,28 @@ def _judged(
 ) -> Calibration:
     """Values with verdicts out of the changes of the last step, and the base they make."""
     n = len(base.radii)
-    size = float(np.mean(np.sum(np.abs(guess.base.positions), axis=1)))
-    values = np.concatenate([guess.base.radii, [size, guess.base.lateral_factor], guess.sensor, guess.offsets])
-    slope = np.concatenate([values[: n + 2], np.ones(len(values) - n - 2)])
-    radii = np.concatenate([guess.base.radii / n, np.zeros(len(values) - n)])
-    asked = [_Asked(RADIUS, "m", float(np.mean(guess.base.radii)), radii, _USEFUL, 0.0)]
-    asked += _radius_errors(guess.base.radii, [unknown.name for unknown in unknowns])
-    precisions = [(_USEFUL, 0.0)] * (n + 2) + [(math.inf, _LEVER_RESOLUTION)] * 2 + [(math.inf, _YAW_RESOLUTION)]
-    precisions += [(math.inf, _OFFSET_RESOLUTION)] * len(guess.offsets)
-    units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * len(guess.offsets)
-    for k, unknown in enumerate(unknowns):
-        row = slope[k] * np.eye(len(values))[k]
-        asked.append(_Asked(unknown.name, units[k], float(values[k]), row, *precisions[k]))
     why = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
-    last = None if solved is None else solved.fit
-    estimates = tuple(_estimate(value, reason, last) for value, reason in zip(asked, why, strict=True))
-    found = {estimate.name: estimate for estimate in estimates if estimate.identified}
+    fitted = None if solved is None else solved.fit
+    asked = _asked(guess, [unknown.name for unknown in unknowns])
+    estimates = tuple(_estimate(value, reason, fitted) for value, reason in zip(asked, why, strict=True))
+    known = {estimate.name: estimate.value for estimate in estimates if estimate.identified}
     pattern = guess.base.radii if wheels_told_apart(estimates, base.radii) else base.radii
-    mean = found[RADIUS].value if RADIUS in found else float(np.mean(base.radii))
-    factor = found[SIZE].value / float(np.mean(np.sum(np.abs(base.positions), axis=1))) if SIZE in found else 1.0
-    lateral = found[LATERAL_FACTOR].value if LATERAL_FACTOR in found else base.lateral_factor
+    mean = known.get(RADIUS, float(np.mean(base.radii)))
+    factor = known[SIZE] / _size(base) if SIZE in known else 1.0
+    lateral = known.get(LATERAL_FACTOR, base.lateral_factor)
     return Calibration(
         estimates,
         MecanumBase(base.positions * factor, mean / np.mean(pattern) * pattern, base.roller_angles, lateral),
         read_only(guess.sensor.copy()),
         read_only(guess.offsets.copy()),
         factor,
-        last,
+        fitted,
     )
+
+
+def _size(base: MecanumBase) -> float:
+    """Half length and half width together [m]."""
+    return float(np.mean(np.sum(np.abs(base.positions), axis=1)))
 
 
 def wheels_told_apart(estimates: Sequence[Estimate], radii: Vector) -> bool:
@@ -311,38 +300,44 @@ def wheels_told_apart(estimates: Sequence[Estimate], radii: Vector) -> bool:
     return uneven and all(one.identified for one in errors)
 
 
-def _radius_errors(radii: Vector, names: Sequence[str]) -> list[_Asked]:
-    """Errors e_i = r_i / r - 1 of radii (n,) over their mean r; names of the unknowns, ln r_i the first n of them.
+class _Asked(NamedTuple):
+    """A value that is reported, its slope (p,) over the unknowns, and the share of it beyond which it is of no use."""
 
-    de_i = r_i / r (d ln r_i - sum of r_j / (n r) d ln r_j). They are judged by how much the wheels differ as a whole:
-    one that happens to be nil is as well known as the others.
-    """
-    n, mean = len(radii), float(np.mean(radii))
-    errors = radii / mean - 1.0
-    resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
-    slopes_ = np.zeros((n, len(names)))
-    slopes_[:, :n] = (radii / mean)[:, None] * (np.eye(n) - radii / (n * mean))
-    return [
-        _Asked(name.replace(RADIUS, RADIUS_ERROR), "1", float(error), slope, math.inf, resolution)
-        for name, error, slope in zip(names, errors, slopes_, strict=False)
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """A value that is reported: its slope (p,) over the unknowns, and the half-widths at which it is of use."""
-
-    name: str
-    unit: str
+    unknown: Unknown
     value: float
     slope: Vector
     share: float
-    resolution: float
+
+
+def _asked(guess: Guess, names: Sequence[str]) -> list[_Asked]:
+    """Mean radius r, errors e_i = r_i / r - 1 of the n radii over it, then the values whose changes are the p unknowns.
+
+    The first are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d ln r_j).
+    Errors are judged by how much the wheels differ as a whole: one that happens to be nil is as well known as the
+    others.
+    """
+    radii, n, offsets = guess.base.radii, len(guess.base.radii), len(guess.offsets)
+    mean, nothing = float(np.mean(radii)), np.zeros(len(names) - n)
+    asked = [_Asked(Unknown(RADIUS, "m"), mean, np.concatenate([radii / n, nothing]), _USEFUL)]
+    errors = radii / mean - 1.0
+    resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
+    of_radii = (radii / mean)[:, None] * (np.eye(n) - radii / (n * mean))
+    for name, error, slope in zip(names[:n], errors.tolist(), of_radii, strict=True):
+        unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
+        asked.append(_Asked(unknown, error, np.concatenate([slope, nothing]), math.inf))
+    values = np.concatenate([radii, [_size(guess.base), guess.base.lateral_factor], guess.sensor, guess.offsets])
+    slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
+    units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets
+    good = [0.0] * (n + 2) + [_LEVER_RESOLUTION] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
+    for name, unit, value, slope, resolution in zip(names, units, values.tolist(), slopes_, good, strict=True):
+        share = math.inf if resolution else _USEFUL
+        asked.append(_Asked(Unknown(name, unit, resolution=resolution), value, slope, share))
+    return asked
 
 
 def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     """Estimate of a value with its verdict; `reason`: why it cannot be told, "" where it may be."""
-    unknown = Unknown(asked.name, asked.unit, resolution=asked.resolution)
+    unknown = asked.unknown
     if reason or found is None:
         return undetermined(unknown, reason)
     used = asked.slope != 0.0
@@ -365,10 +360,6 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     return judged
 
 
-_PARAMETERS = "robot.base.geometry"
-_BESIDE = "base.geometry"
-
-
 def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Estimate]:
     """Estimates by their name in the result.
 
@@ -384,15 +375,15 @@ def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Est
     """
     apart = wheels_told_apart(found.estimates, geometry.mecanum().radii)
     common = 1.0 if apart else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
-    named = {f"{_PARAMETERS}.{RADIUS}": _share(found[RADIUS], RADIUS, common)}
+    parameters = "robot.base.geometry"
+    named = {f"{parameters}.{RADIUS}": _share(found[RADIUS], RADIUS, common)}
     whole = geometry.half_length + geometry.half_width
     for name in ("half_length", "half_width"):
-        named[f"{_PARAMETERS}.{name}"] = _share(found[SIZE], name, getattr(geometry, name) / whole)
+        named[f"{parameters}.{name}"] = _share(found[SIZE], name, getattr(geometry, name) / whole)
     for estimate in found.estimates:
         if estimate.name != RADIUS:
             known = estimate.name == LATERAL_FACTOR or (apart and estimate.name.startswith(RADIUS_ERROR))
-            prefix = _PARAMETERS if known else _BESIDE
-            named[f"{prefix}.{estimate.name}"] = estimate
+            named[f"{parameters if known else 'base.geometry'}.{estimate.name}"] = estimate
     return named
 
 

@@ -94,12 +94,12 @@ def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sens
     ways = _exponentials(steps)
     poses = np.zeros((len(signals.wheel_time), 3))
     poses[1:, 2] = np.cumsum(steps[:, 2])
-    poses[1:, :2] = np.cumsum(_turned(ways[:, :2], poses[:-1, 2]), axis=0)
+    poses[1:, :2] = np.cumsum(turned(ways[:, :2], poses[:-1, 2]), axis=0)
     place, share = _intervals(signals.wheel_time, times)
     part = _exponentials(steps[place] * share[:, None])
     reckoned = poses[place]
     for step in (part, sensor):
-        reckoned[:, :2] += _turned(step[..., :2], reckoned[:, 2])
+        reckoned[:, :2] += turned(step[..., :2], reckoned[:, 2])
         reckoned[:, 2] += step[..., 2]
     return reckoned
 
@@ -142,13 +142,13 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     heading = np.arctan2(windows.sums(pose_share[:, 0] * np.sin(turn)), windows.sums(pose_share[:, 0] * np.cos(turn)))
     way = level(measured[:, :2], pose_share)
     path = level(predicted[:, :2], pose_share)
-    ahead = _turned(path, windows.spread(heading))
+    ahead = turned(path, windows.spread(heading))
     aside = np.column_stack([-ahead[:, 1], ahead[:, 0]])
     off_yaw = wrapped(turn - windows.spread(heading))
     wish = np.sum(aside * (way - ahead), axis=1) / scales[0] ** 2 + off_yaw / scales[1] ** 2
     stiffness = np.sum(aside**2, axis=1) / scales[0] ** 2 + 1.0 / scales[1] ** 2
     more = windows.sums(pose_share[:, 0] * wish) / windows.sums(pose_share[:, 0] * stiffness)
-    ahead = _turned(ahead, windows.spread(more))
+    ahead = turned(ahead, windows.spread(more))
     slips = level(_slips(windows.signals, guess.base, times), slip_share)
     return np.column_stack([way - ahead, off_yaw - windows.spread(more), slips])
 
@@ -183,10 +183,10 @@ def _exponentials(steps: Vector) -> Vector:
     """Ways (m, 3) of body displacements (m, 3): `planar.exponential` of many."""
     turn = steps[:, 2]
     half = np.sinc(0.5 * turn / np.pi)  # sin(turn/2) / (turn/2): the chord over the arc
-    return np.column_stack([_turned(steps[:, :2] * half[:, None], 0.5 * turn), turn])
+    return np.column_stack([turned(steps[:, :2] * half[:, None], 0.5 * turn), turn])
 
 
-def _turned(vectors: Vector, angle: Vector) -> Vector:
+def turned(vectors: Vector, angle: Vector) -> Vector:
     """Vectors (m, 2) or (2,) turned by angles (m,)."""
     c, s = np.cos(angle), np.sin(angle)
     x, y = vectors[..., 0], vectors[..., 1]
@@ -239,4 +239,4 @@ def odometry_errors(
 def _ways(poses: Vector, starts: Indices, ends: Indices, yaw: float) -> Vector:
     """Ways and turns (m, 3) between poses (k, 3) of a body turned by `yaw` on the robot, in the robot's axes then."""
     step = poses[ends] - poses[starts]
-    return np.column_stack([_turned(step[:, :2], yaw - poses[starts, 2]), step[:, 2]])
+    return np.column_stack([turned(step[:, :2], yaw - poses[starts, 2]), step[:, 2]])

@@ -10,11 +10,10 @@ changes of rollers by their primitives asinh(tan(phi)) and -ln(cos(phi)). It is 
 scale s, the lever y and the depth b, which are freed within their tolerances so that a robot that is not calibrated
 does not bend the phase, and one-dimensional in the phase, which is tried all around the pitch.
 
-Geometry of a base together with the phases of its rollers: each disturbs the fit of the other (system 31).
-
-Mean rows leave the ripple of the rollers in the poses, which bends radii, size and lateral factor by a few parts in a
-thousand. Once phases are found, the ripple is taken out of the wheel angles: each step becomes the turn that wheels
-with the mean rows would have made on the same way. The geometry is then fitted again, and the phases with it.
+Phases and geometry disturb each other's fit. Mean rows leave the ripple of the rollers in the poses, which bends
+radii, size and lateral factor by a few parts in a thousand. Once phases are found, the ripple is taken out of the wheel
+angles: each step becomes the turn that wheels with the mean rows would have made on the same way. The geometry is then
+fitted again, and the phases with it.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from scipy.special import stdtrit
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
 from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
+from youbot_dynamics.identification.calibration._model import turned
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.least_squares import (
@@ -341,9 +341,14 @@ def _phases(
     """Phases in each recording, None where they could not be asked for, and why not in the newest."""
     fits: list[RollerPhaseFit | None] = []
     reason = ""
+    believed = RollingWheels(found.base, wheels.rollers, wheels.depth)
     for signals, offset in zip(recordings, found.offsets.tolist(), strict=True):
         try:
-            fits.append(_fit(signals, offset, found, wheels))
+            recent = signals.wheel_time >= signals.wheel_time[-1] - _LONGEST
+            times, angles = signals.wheel_time[recent], signals.wheel_angles[recent]
+            poses = _of_base(signals.poses, found.sensor)
+            of_base = CalibrationSignals(times, angles, signals.pose_time - offset, poses)
+            fits.append(fit_roller_phases(of_base, believed))
             reason = ""
         except YoubotDynamicsError as problem:
             fits.append(None)
@@ -351,23 +356,7 @@ def _phases(
     return fits, reason
 
 
-def _fit(signals: CalibrationSignals, offset: float, found: Calibration, wheels: RollingWheels) -> RollerPhaseFit:
-    """Phases of one recording, by the poses of the base that its tracked body tells."""
-    recent = signals.wheel_time >= signals.wheel_time[-1] - _LONGEST
-    part = CalibrationSignals(
-        signals.wheel_time[recent],
-        signals.wheel_angles[recent],
-        signals.pose_time - offset,
-        _of_base(signals.poses, found.sensor),
-    )
-    return fit_roller_phases(part, RollingWheels(found.base, wheels.rollers, wheels.depth))
-
-
 def _of_base(poses: Vector, sensor: Vector) -> Vector:
     """Poses (k, 3) of the base, the tracked body standing at (3,) on it; the yaw goes on over whole turns."""
-    moved: Vector = poses.copy()
-    moved[:, 2] = np.unwrap(poses[:, 2]) - sensor[2]
-    c, s = np.cos(moved[:, 2]), np.sin(moved[:, 2])
-    moved[:, 0] -= c * sensor[0] - s * sensor[1]
-    moved[:, 1] -= s * sensor[0] + c * sensor[1]
-    return moved
+    yaw = np.unwrap(poses[:, 2]) - sensor[2]
+    return np.column_stack([poses[:, :2] - turned(sensor[:2], yaw), yaw])
