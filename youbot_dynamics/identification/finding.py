@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.identification.least_squares import Estimate, Whiteness
+from youbot_dynamics.identification.least_squares import Estimate, Fit, Whiteness
 from youbot_dynamics.robot import PREFIX
 
 BODIES = "arm_bodies"  # name of a product: the ConsistentInertia of the arm
@@ -78,6 +78,14 @@ class Correlation:
     condition: float  # scaled condition number
     method: str = ""  # how it was solved
     bounds: tuple[str, ...] = ()  # unknowns that were put at a physical bound
+
+    @classmethod
+    def of_fit(cls, title: str, fit: Fit | None) -> tuple[Correlation, ...]:
+        """That of a fit; none where there was nothing to fit."""
+        if fit is None:
+            return ()
+        names = tuple(unknown.name for unknown in fit.unknowns)
+        return (cls(title, names, fit.correlation, fit.condition, fit.method, fit.active_bounds),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,7 @@ from youbot_dynamics.files import RAISE_LIMITS, beyond_limit, scaled
 
 @contextmanager
 def bag_packages() -> Iterator[None]:
-    """Turn a failing import of rosbags or mcap inside the block into one line that says how to get them.
-
-    Raises:
-        ResourceError: a package that reads or writes bags is not installed.
-    """
+    """Turn a failing import of rosbags or mcap inside the block into a ResourceError that says how to get them."""
     try:
         yield
     except ImportError as error:
@@ -79,12 +75,9 @@ class Allowance(threading.local):
             self.chunk, self.bytes, self.steps, self.reads = before
 
     def unpack(self, kind: Callable[[], Any], packed: bytes, claimed: int | None = None) -> bytes:
-        """Contents of a chunk or message.
+        """Contents of a chunk or message that claims to unpack to so many bytes, None where it does not say.
 
-        Args:
-            kind: class of its decompressor, as in the modules bz2, zstd and lz4.frame.
-            packed: the bytes.
-            claimed: how many bytes it says to have unpacked, None where it does not say.
+        `kind` is the class of its decompressor, as in the modules bz2, zstd and lz4.frame.
 
         Raises:
             DamagedError: incomplete, or more than is claimed or allowed; it is not unpacked any further.
@@ -110,32 +103,20 @@ class Allowance(threading.local):
         return data
 
     def spend(self, data: bytes) -> bytes:
-        """The same bytes, counted.
-
-        Raises:
-            DamagedError: more than is left.
-        """
+        """The same bytes, counted; a DamagedError where they are more than is left."""
         self._check("a compressed file", len(data), self.bytes)
         self.bytes -= len(data)
         return data
 
     def step(self) -> bool:
-        """Count steps of SQLite; it goes on as long as this is false.
-
-        Raises:
-            DamagedError: more than are left.
-        """
+        """Count steps of SQLite, which goes on as long as this is false; a DamagedError where none are left."""
         self.steps -= _STEPS_AT_ONCE
         if self.steps < 0:
             raise DamagedError("a database", got="rows without end", expected="tables as rosbag2 writes them")
         return False
 
     def count(self, reads: int) -> None:
-        """Count records of an .mcap file: small ones unpack to millions from a file of a megabyte.
-
-        Raises:
-            DamagedError: more than are left.
-        """
+        """Count records of an .mcap file, small ones of which unpack to millions from a megabyte; as `step`."""
         self.reads -= reads
         if self.reads < 0:
             expected = f"at most {READS}, and one for each {BYTES_PER_READ} bytes of the file"
@@ -172,11 +153,7 @@ def load_yaml(text: str) -> Any:
 
 
 def rosbags_readers() -> tuple[type[Reader1], type[Reader2]]:
-    """Readers of ROS 1 and ROS 2 bags that keep to ALLOWANCE.
-
-    Raises:
-        ResourceError: rosbags is not installed.
-    """
+    """Readers of ROS 1 and ROS 2 bags that keep to ALLOWANCE."""
     with bag_packages():
         from rosbags.rosbag1 import Reader as Reader1
         from rosbags.rosbag2 import Reader as Reader2

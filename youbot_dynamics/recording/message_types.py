@@ -32,11 +32,7 @@ ROS_DISTRO = "jazzy"
 
 @lru_cache(maxsize=1)
 def jazzy_types() -> Typestore:
-    """Return the message types of ROS 2 Jazzy.
-
-    Raises:
-        ResourceError: rosbags is not installed.
-    """
+    """Return the message types of ROS 2 Jazzy."""
     with bag_packages():
         from rosbags.typesys import Stores, get_typestore
     return get_typestore(Stores.ROS2_JAZZY)

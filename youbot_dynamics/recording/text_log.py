@@ -123,23 +123,14 @@ def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
 
 @dataclass(frozen=True, eq=False)
 class TextLog:
-    """A text log in SI units; arrays are read-only.
+    """A text log in SI units; arrays are read-only."""
 
-    Attributes:
-        path: the file.
-        time: (n,) [s], strictly increasing, as in the file.
-        command: commanded speed of each channel, (n,) [rad/s, m/s].
-        measured: measured speed of each channel, (n,) [rad/s, m/s].
-        measured_position: measured position of each channel, (n,) [rad, m].
-        sha256: hash of the file, in hexadecimal digits.
-    """
-
-    path: Path
-    time: Vector
-    command: Mapping[str, Vector]
-    measured: Mapping[str, Vector]
-    measured_position: Mapping[str, Vector]
-    sha256: str
+    path: Path  # the file
+    time: Vector  # (n,) [s], strictly increasing, as in the file
+    command: Mapping[str, Vector]  # commanded speed of each channel, (n,) [rad/s, m/s]
+    measured: Mapping[str, Vector]  # measured speed of each channel, (n,) [rad/s, m/s]
+    measured_position: Mapping[str, Vector]  # measured position of each channel, (n,) [rad, m]
+    sha256: str  # hash of the file, in hexadecimal digits
 
 
 def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextLog:

@@ -34,17 +34,12 @@ from youbot_dynamics.identification.least_squares import (
 
 @dataclass(frozen=True, eq=False)
 class BaseFriction:
-    """Friction of a base as identified.
+    """Friction of a base as identified."""
 
-    Args:
-        model: which coefficients.
-        estimates: of its coefficients of friction, then, with `each_wheel`, of the viscous torque of each wheel.
-        fit: residual, condition, correlation; None where there was nothing to fit.
-    """
-
-    model: FrictionModel
+    model: FrictionModel  # which coefficients
+    # of its coefficients of friction, then, with `each_wheel`, of the viscous torque of each wheel
     estimates: tuple[Estimate, ...]
-    fit: Fit | None = None
+    fit: Fit | None = None  # residual, condition, correlation; None where there was nothing to fit
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate of one coefficient by its name."""

@@ -27,27 +27,16 @@ _SAMPLES_AT_ONCE = 8192  # samples worked off at a time without numba: they stay
 
 @dataclass(frozen=True, eq=False)
 class HalfWindows:
-    """Sums over k half windows of samples of n wheels.
+    """Sums over k half windows of samples of n wheels."""
 
-    Args:
-        span: duration of a half [s].
-        number: (k,) of each half; it begins at number x span.
-        count: (k,) samples in it.
-        late: (k,) sum of x, how far through the half each sample lies, 0 to 1.
-        speed: (2, k, n) sums of the wheel speeds [rad/s], and of x times them.
-        torque: (2, k, n) the same of the torques [N m].
-        lowest: (k, n + m) smallest of the wheel speeds, then of the m sideways speeds.
-        highest: (k, n + m) largest of them.
-    """
-
-    span: float
-    number: NDArray[np.int64]
-    count: Vector
-    late: Vector
-    speed: Vector
-    torque: Vector
-    lowest: Vector
-    highest: Vector
+    span: float  # duration of a half [s]
+    number: NDArray[np.int64]  # (k,) of each half; it begins at number x span
+    count: Vector  # (k,) samples in it
+    late: Vector  # (k,) sum of x, how far through the half each sample lies, 0 to 1
+    speed: Vector  # (2, k, n) sums of the wheel speeds [rad/s], and of x times them
+    torque: Vector  # (2, k, n) the same of the torques [N m]
+    lowest: Vector  # (k, n + m) smallest of the wheel speeds, then of the m sideways speeds
+    highest: Vector  # (k, n + m) largest of them
 
     @property
     def sound(self) -> Flags:

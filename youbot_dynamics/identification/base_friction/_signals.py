@@ -39,21 +39,14 @@ AGAINST = "the efforts drive against the motion: check the signs of the efforts 
 
 @dataclass(frozen=True, eq=False)
 class FrictionSignals:
-    """What the friction of a base is fitted to; columns are wheels, positive forward.
+    """What the friction of a base is fitted to; columns are wheels, positive forward."""
 
-    Args:
-        time: (s,) [s], increasing.
-        speeds: (s, n) wheel speeds [rad/s], from positions where they are known: the mean over each interval.
-        torques: (s, n) of the motors at the wheels, gear included [N m]; None where nothing reports them.
-        commanded: (s, n) wheel speeds asked for, held and moved by the identified delay [rad/s]; None where unknown.
-        recording: number of the recording, another one for each.
-    """
-
-    time: Vector
-    speeds: Vector
-    torques: Vector | None
+    time: Vector  # (s,) [s], increasing
+    speeds: Vector  # (s, n) wheel speeds [rad/s], from positions where they are known: the mean over each interval
+    torques: Vector | None  # (s, n) of the motors at the wheels, gear included [N m]; None where nothing reports them
+    # (s, n) wheel speeds asked for, held and moved by the identified delay [rad/s]; None where unknown
     commanded: Vector | None = None
-    recording: int = 0
+    recording: int = 0  # number of the recording, another one for each
 
     @property
     def fastest(self) -> float:

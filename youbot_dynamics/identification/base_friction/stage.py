@@ -38,21 +38,13 @@ _COASTED = (
 
 @dataclass(frozen=True, eq=False)
 class FrictionPart:
-    """Friction of one recording.
+    """Friction of one recording."""
 
-    Args:
-        sums: all that the fit needs of it, None where nothing can be learnt from its efforts.
-        of_wheels: the same for a model of each wheel.
-        coast: of its spans with the motors off, None where none was named or nothing rolled in them.
-        refusal: why its efforts are of no use, "" where they are.
-        fastest: largest wheel speed in it [rad/s].
-    """
-
-    sums: BlockSums | None
-    of_wheels: BlockSums | None
-    coast: BlockSums | None
-    refusal: str
-    fastest: float
+    sums: BlockSums | None  # all that the fit needs of it, None where nothing can be learnt from its efforts
+    of_wheels: BlockSums | None  # the same for a model of each wheel
+    coast: BlockSums | None  # of its spans with the motors off, None where none was named or nothing rolled in them
+    refusal: str  # why its efforts are of no use, "" where they are
+    fastest: float  # largest wheel speed in it [rad/s]
 
 
 def friction_model(robot: Robot, each_wheel: bool = False) -> FrictionModel:
@@ -116,7 +108,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         notes.append(_COASTED)
     if not useful:
         if coasts:
-            return StageResult(STAGE, coasted, correlations=_correlations("Coasting", coasting), notes=tuple(notes))
+            return StageResult(
+                STAGE, coasted, correlations=Correlation.of_fit("Coasting", coasting.fit), notes=tuple(notes)
+            )
         reason = taken[0].part.refusal
         refused = no_friction(model, reason)
         return StageResult(STAGE, _findings(refused, refused.estimates, fastest), missing=reason)
@@ -140,7 +134,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         STAGE,
         (*_findings(found, (*found.estimates, *beside), fastest), *_findings(apart, own, fastest), *coasted),
         fits=_curves(found, rows, useful[0].name),
-        correlations=_correlations("Friction of the base", found),
+        correlations=Correlation.of_fit("Friction of the base", found.fit),
         notes=tuple(notes),
     )
 
@@ -199,11 +193,3 @@ def _rows_of_axes(table: NDArray[np.float64]) -> tuple[NDArray[np.bool_], ...]:
     along = (table[:, 1] == 0.0) & (table[:, 2] == 0.0)
     across = (table[:, 0] == 0.0) & ~along
     return along, across, ~along & ~across
-
-
-def _correlations(title: str, found: BaseFriction) -> tuple[Correlation, ...]:
-    fit = found.fit
-    if fit is None:
-        return ()
-    names = tuple(unknown.name for unknown in fit.unknowns)
-    return (Correlation(title, names, fit.correlation, fit.condition, fit.method, fit.active_bounds),)

@@ -23,17 +23,11 @@ _STEP = 1e-6  # of the slopes, in logarithms, m, rad, s
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Values of all that is asked for.
+    """Values of all that is asked for."""
 
-    Args:
-        base: kinematics.
-        sensor: (3,) pose of the tracked body on the robot [m, m, rad].
-        offsets: (r,) what a pose is stamped later than the wheels' reading of the same moment [s], per recording.
-    """
-
-    base: MecanumBase
-    sensor: Vector
-    offsets: Vector
+    base: MecanumBase  # kinematics
+    sensor: Vector  # (3,) pose of the tracked body on the robot [m, m, rad]
+    offsets: Vector  # (r,) what a pose is stamped later than the wheels' reading of the same moment [s], per recording
 
     def moved(self, change: Vector) -> Guess:
         """Guess with its values changed by (n + 5 + r,).
@@ -52,21 +46,13 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Poses of one recording, sorted into windows of equal length.
+    """Poses of one recording, sorted into windows of equal length."""
 
-    Args:
-        signals: the recording.
-        rows: (m,) which of its poses take part.
-        starts: (w,) place among `rows` at which each of the w windows begins.
-        keys: (w,) number of each window: time over its length.
-        span: length [s].
-    """
-
-    signals: CalibrationSignals
-    rows: Indices
-    starts: Indices
-    keys: Indices
-    span: float
+    signals: CalibrationSignals  # the recording
+    rows: Indices  # (m,) which of its poses take part
+    starts: Indices  # (w,) place among `rows` at which each of the w windows begins
+    keys: Indices  # (w,) number of each window: time over its length
+    span: float  # length [s]
 
     @property
     def counts(self) -> Indices:

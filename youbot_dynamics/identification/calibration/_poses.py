@@ -26,22 +26,15 @@ _FAST = 8.0  # times the speed that 99 % of the readings stay below: a counter t
 class CalibrationSignals:
     """What the geometry of a base is calibrated with; arrays are read-only.
 
-    Args:
-        wheel_time: (s,) of the wheels' readings [s], increasing.
-        wheel_angles: (s, n) [rad], positive when a wheel rolls the robot forward.
-        pose_time: (k,) of the poses [s], increasing, on the same clock but for a constant.
-        poses: (k, 3) of the tracked body in a fixed frame [m, m, rad], the yaw of any winding.
-        recording: number of the recording, another one for each.
-
     Raises:
         InputError: shapes that do not fit, values that are not finite, or times that do not increase.
     """
 
-    wheel_time: Vector
-    wheel_angles: Vector
-    pose_time: Vector
-    poses: Vector
-    recording: int = 0
+    wheel_time: Vector  # (s,) of the wheels' readings [s], increasing
+    wheel_angles: Vector  # (s, n) [rad], positive when a wheel rolls the robot forward
+    pose_time: Vector  # (k,) of the poses [s], increasing, on the same clock but for a constant
+    poses: Vector  # (k, 3) of the tracked body in a fixed frame [m, m, rad], the yaw of any winding
+    recording: int = 0  # number of the recording, another one for each
 
     def __post_init__(self) -> None:
         """Check the shapes and lock copies."""

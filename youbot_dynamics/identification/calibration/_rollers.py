@@ -59,15 +59,11 @@ _CREEP = 1e-4  # [m] that contacts creep over a piece: no pose is so good that l
 
 @dataclass(frozen=True, eq=False)
 class RollerPhaseFit:
-    """Phases and what they are worth.
+    """Phases and what they are worth."""
 
-    Args:
-        wheels: as given, at the phases that were found; at none unless all were identified.
-        estimates: of the phase of each wheel [rad], in [-pitch/2, pitch/2), at wheel angle 0 of this recording: they
-            hold as long as the driver goes on counting.
-    """
-
-    wheels: RollingWheels
+    wheels: RollingWheels  # as given, at the phases that were found; at none unless all were identified
+    # of the phase of each wheel [rad], in [-pitch/2, pitch/2), at wheel angle 0 of this recording: they hold as
+    # long as the driver goes on counting
     estimates: tuple[Estimate, ...]
 
     @property
@@ -112,19 +108,12 @@ def fit_roller_phases(signals: CalibrationSignals, wheels: RollingWheels) -> Rol
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Steps of a recording and the pieces they are summed over.
+    """Steps of a recording and the pieces they are summed over."""
 
-    Args:
-        angles: (m, n) of the wheels at the readings.
-        steps: (m - 1, 3) body displacements from reading to reading.
-        first: (p,) readings at which the pieces begin.
-        last: (p,) readings at which they end.
-    """
-
-    angles: Vector
-    steps: Vector
-    first: Vector
-    last: Vector
+    angles: Vector  # (m, n) of the wheels at the readings
+    steps: Vector  # (m - 1, 3) body displacements from reading to reading
+    first: Vector  # (p,) readings at which the pieces begin
+    last: Vector  # (p,) readings at which they end
 
     @classmethod
     def cut(cls, times: Vector, angles: Vector, steps: Vector) -> _Pieces:
@@ -282,17 +271,12 @@ _LONGEST = 300.0  # [s] of a recording in which phases are looked for
 
 @dataclass(frozen=True, eq=False)
 class RollerCalibration:
-    """Geometry and phases.
+    """Geometry and phases."""
 
-    Args:
-        calibration: the geometry.
-        phases: of the rollers at the counts of the newest recording; None where they could not be asked for.
-        reason: why they could not, "" where they were.
-    """
-
-    calibration: Calibration
+    calibration: Calibration  # the geometry
+    # of the rollers at the counts of the newest recording; None where they could not be asked for
     phases: RollerPhaseFit | None
-    reason: str = ""
+    reason: str = ""  # why they could not, "" where they were
 
 
 def calibrate_with_rollers(recordings: Sequence[CalibrationSignals], wheels: RollingWheels) -> RollerCalibration:

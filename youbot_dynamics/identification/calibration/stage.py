@@ -33,37 +33,42 @@ def extract(opened: Opened, robot: Robot) -> CalibrationSignals:
     Raises:
         RecordingError: no wheel states, no poses beside odometry, or several topics that could be meant.
     """
-    options = opened.options
-    return recorded_calibration_signals(opened.bag(), robot, options.topics, options.pose_topic, opened.number)
+    return recorded_calibration_signals(
+        opened.bag(), robot, opened.options.topics, opened.options.pose_topic, opened.number
+    )
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Geometry from all recordings together, which must have the tracked body in one place on the robot."""
-    used: list[Taken] = []
+    used: list[CalibrationSignals] = []
     notes: list[str] = []
     total = 0.0
-    for one in taken:
-        time = one.part.wheel_time
+    for recording in taken:
+        time = recording.part.wheel_time
         total += float(time[-1] - time[0]) if len(time) else 0.0
         if not used or total <= _LONGEST:
-            used.append(one)
+            used.append(recording.part)
         else:
-            notes.append(f"{one.name} left out: an hour of readings is fitted together")
+            notes.append(f"{recording.name} left out: an hour of readings is fitted together")
     geometry = robot.base.geometry
-    found = calibrate_with_rollers([one.part for one in used], geometry.wheels())
+    found = calibrate_with_rollers(used, geometry.wheels())
     if found.calibration[SIZE].identified:
-        notes.append(_RATIO)
-        notes.append(_worth([one.part for one in used], found.calibration, geometry.mecanum()))
-    samples = sum(len(one.part.poses) for one in used)
+        notes += [_RATIO, _worth(used, found.calibration, geometry.mecanum())]
+    samples = sum(len(signals.poses) for signals in used)
     named = named_estimates(found.calibration, geometry)
     findings = [Finding(name, estimate, samples) for name, estimate in named.items()]
     if found.phases is None:
         notes.append(f"roller phases: {found.reason}")
     else:
-        findings += _of_rollers(found.phases, len(used[-1].part.wheel_time))
+        findings += _of_rollers(found.phases, len(used[-1].wheel_time))
         if found.phases.identified:
             notes.append(_COUNTING)
-    return StageResult(STAGE, tuple(findings), correlations=_correlations(found.calibration), notes=tuple(notes))
+    return StageResult(
+        STAGE,
+        tuple(findings),
+        correlations=Correlation.of_fit("Geometry of the base", found.calibration.fit),
+        notes=tuple(notes),
+    )
 
 
 def _worth(recordings: Sequence[CalibrationSignals], found: Calibration, configured: MecanumBase) -> str:
@@ -92,11 +97,3 @@ def _of_rollers(found: RollerPhaseFit, samples: int) -> list[Finding]:
     error = max(estimate.standard_error for estimate in found.estimates)
     largest = Estimate("roller_phase_error", "rad", error, 0.0, (error, error), IDENTIFIED)
     return [*phases, Finding(f"{prefix}.roller_phase_error", largest, samples)]
-
-
-def _correlations(found: Calibration) -> tuple[Correlation, ...]:
-    fit = found.fit
-    if fit is None:
-        return ()
-    names = tuple(unknown.name for unknown in fit.unknowns)
-    return (Correlation("Geometry of the base", names, fit.correlation, fit.condition, fit.method, fit.active_bounds),)

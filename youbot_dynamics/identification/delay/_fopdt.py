@@ -59,17 +59,11 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Ve
 
 
 class Answer(NamedTuple):
-    """What a lagging robot shows at some times, and its derivatives.
+    """What a lagging robot shows at some times, and its derivatives."""
 
-    Attributes:
-        motion: (m,) position, or mean speed over the window of the command.
-        rate: (m,) its time derivative.
-        widening: (m,) its derivative by lag^2 / 2 while dead time + lag stays the same.
-    """
-
-    motion: Vector
-    rate: Vector
-    widening: Vector
+    motion: Vector  # (m,) position, or mean speed over the window of the command
+    rate: Vector  # (m,) its time derivative
+    widening: Vector  # (m,) its derivative by lag^2 / 2 while dead time + lag stays the same
 
 
 @compiled

@@ -27,19 +27,12 @@ _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
 @dataclass(frozen=True, eq=False)
 class DelayPart:
-    """Delays of one recording.
+    """Delays of one recording."""
 
-    Args:
-        estimates: one a channel, of each piece where commands are missing in between.
-        fits: curves of the identified ones.
-        clock: which clock the times are of.
-        signals: what was compared.
-    """
-
-    estimates: tuple[DelayEstimate, ...]
-    fits: tuple[FitCurve, ...]
-    clock: str
-    signals: str
+    estimates: tuple[DelayEstimate, ...]  # one a channel, of each piece where commands are missing in between
+    fits: tuple[FitCurve, ...]  # curves of the identified ones
+    clock: str  # which clock the times are of
+    signals: str  # what was compared
 
 
 def extract(opened: Opened, robot: Robot) -> DelayPart:

@@ -118,42 +118,26 @@ _JITTER_SHARE = 0.5  # of the period
 
 @dataclass(frozen=True)
 class ClockJump:
-    """A jump of one clock against the other.
+    """A jump of one clock against the other."""
 
-    Args:
-        time: receive time of the first message after it [s].
-        size: of the jump [s], positive where that clock went forward.
-        clock: "stamp" or "receive": the one that left its rhythm.
-    """
-
-    time: float
-    size: float
-    clock: str
+    time: float  # receive time of the first message after it [s]
+    size: float  # of the jump [s], positive where that clock went forward
+    clock: str  # "stamp" or "receive": the one that left its rhythm
 
 
 @dataclass(frozen=True)
 class ClockCheck:
-    """Clocks and rhythm of one topic; NaN where the data do not tell.
+    """Clocks and rhythm of one topic; NaN where the data do not tell."""
 
-    Args:
-        rate: messages a second, from the median step [Hz].
-        missing: messages that the rhythm of the stamps lacks.
-        offset: least receive time less stamp before the first jump [s]: clock offset and shortest way together.
-        drift: how much faster the clock of the stamps runs than that of the receiver [s/s].
-        drift_interval: 95 % interval [s/s].
-        jitter: standard deviation of receive time less stamp about its line, jumps taken out [s].
-        jumps: of either clock.
-        warnings: what a reader of results should know, a sentence each.
-    """
-
-    rate: float
-    missing: int
+    rate: float  # messages a second, from the median step [Hz]
+    missing: int  # messages that the rhythm of the stamps lacks
+    # least receive time less stamp before the first jump [s]: clock offset and shortest way together
     offset: float = nan
-    drift: float = nan
-    drift_interval: tuple[float, float] = (nan, nan)
-    jitter: float = nan
-    jumps: tuple[ClockJump, ...] = ()
-    warnings: tuple[str, ...] = ()
+    drift: float = nan  # how much faster the clock of the stamps runs than that of the receiver [s/s]
+    drift_interval: tuple[float, float] = (nan, nan)  # 95 % interval [s/s]
+    jitter: float = nan  # standard deviation of receive time less stamp about its line, jumps taken out [s]
+    jumps: tuple[ClockJump, ...] = ()  # of either clock
+    warnings: tuple[str, ...] = ()  # what a reader of results should know, a sentence each
 
 
 def check_clock(stamps: Vector, times: Vector) -> ClockCheck:

@@ -260,42 +260,25 @@ class Options:
 
 @dataclass(frozen=True)
 class Source:
-    """A recording that was read.
+    """A recording that was read."""
 
-    Args:
-        path: as given.
-        sha256: of its data.
-        clock: which clock the times of its signals are of, "" where no stage compared any.
-        signals: topics or columns that were compared.
-        robot_id: as recorded, "" if it does not say.
-        lost: what could not be read of it, "" for nothing.
-    """
-
-    path: str
-    sha256: str
-    clock: str
-    signals: str
-    robot_id: str
-    lost: str
+    path: str  # as given
+    sha256: str  # of its data
+    clock: str  # which clock the times of its signals are of, "" where no stage compared any
+    signals: str  # topics or columns that were compared
+    robot_id: str  # as recorded, "" if it does not say
+    lost: str  # what could not be read of it, "" for nothing
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """An opened recording.
+    """An opened recording."""
 
-    Args:
-        path: as given.
-        number: of the recording within the identification, 0 for the first.
-        options: how the user wants it read.
-        recording: the bag, None for a text log.
-        log: the text log, None for a bag.
-    """
-
-    path: Path
-    number: int
-    options: Options
-    recording: Recording | None = None
-    log: TextLog | None = None
+    path: Path  # as given
+    number: int  # of the recording within the identification, 0 for the first
+    options: Options  # how the user wants it read
+    recording: Recording | None = None  # the bag, None for a text log
+    log: TextLog | None = None  # the text log, None for a bag
 
     def bag(self) -> Recording:
         """The bag.

@@ -45,22 +45,15 @@ _MEMORY = 0.5  # [s] for which a base goes on doing what it was told
 class DriveSignals:
     """Commands and poses of one drive from rest.
 
-    Args:
-        sent: (c,) times of the commands [s], increasing.
-        twists: (c, 3) body twists that were sent, each held until the next [m/s, m/s, rad/s].
-        stamps: (m,) of the poses, on the same clock [s].
-        poses: (m, 3) in any fixed frame [m, m, rad]: ground truth, or what the wheels have rolled.
-        recording: number of the recording, another one for each.
-
     Raises:
         InputError: commands or poses and their times that differ in number.
     """
 
-    sent: Vector
-    twists: Vector
-    stamps: Vector
-    poses: Vector
-    recording: int = 0
+    sent: Vector  # (c,) times of the commands [s], increasing
+    twists: Vector  # (c, 3) body twists that were sent, each held until the next [m/s, m/s, rad/s]
+    stamps: Vector  # (m,) of the poses, on the same clock [s]
+    poses: Vector  # (m, 3) in any fixed frame [m, m, rad]: ground truth, or what the wheels have rolled
+    recording: int = 0  # number of the recording, another one for each
 
     def __post_init__(self) -> None:
         """Check the shapes, leave out what is not finite or not newer, and keep the arrays read-only."""
@@ -151,24 +144,18 @@ _WORST_MISFIT = 0.1  # of the displacements, as a share of them, above which the
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Response of a base as identified.
+    """Response of a base as identified."""
 
-    Args:
-        estimates: dead times, lag, rate, friction as the loops feel it, gains.
-        base: the model with these values; None where they were not found.
-        fit: linear about the solution, of all unknowns: intervals, correlation; None where there was nothing to fit.
-        residual: root mean square of the displacements over half a second that are left (3,) [m, m, rad].
-        usable: whether all values together say how the base moves: what their covariance adds to a displacement is
-            less than what the model leaves over anyway.
-        sums: of the linear problem, for `combined_response`.
-    """
-
-    estimates: tuple[Estimate, ...]
-    base: DrivenBase | None = None
+    estimates: tuple[Estimate, ...]  # dead times, lag, rate, friction as the loops feel it, gains
+    base: DrivenBase | None = None  # the model with these values; None where they were not found
+    # linear about the solution, of all unknowns: intervals, correlation; None where there was nothing to fit
     fit: Fit | None = None
+    # root mean square of the displacements over half a second that are left (3,) [m, m, rad]
     residual: Vector = dataclasses.field(default_factory=lambda: np.full(3, math.nan))
+    # whether all values together say how the base moves: what their covariance adds to a displacement is less
+    # than what the model leaves over anyway
     usable: bool = False
-    sums: BlockSums | None = None
+    sums: BlockSums | None = None  # of the linear problem, for `combined_response`
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate by its name."""

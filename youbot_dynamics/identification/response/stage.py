@@ -33,19 +33,12 @@ _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
 
 @dataclass(frozen=True, eq=False)
 class ResponsePart:
-    """Response in one recording.
+    """Response in one recording."""
 
-    Args:
-        response: as identified from it alone.
-        fits: curves of it.
-        samples: readings.
-        fastest: largest twist that was sent (3,) [m/s, m/s, rad/s].
-    """
-
-    response: Response
-    fits: tuple[FitCurve, ...]
-    samples: int
-    fastest: Vector
+    response: Response  # as identified from it alone
+    fits: tuple[FitCurve, ...]  # curves of it
+    samples: int  # readings
+    fastest: Vector  # largest twist that was sent (3,) [m/s, m/s, rad/s]
 
 
 def extract(opened: Opened, robot: Robot) -> ResponsePart:

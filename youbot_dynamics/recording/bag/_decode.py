@@ -69,19 +69,12 @@ def stamp_seconds(stamp: IntArray, origin: int) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class JointLayout:
-    """The messages of a topic that name the same joints.
+    """The messages of a topic that name the same joints."""
 
-    Attributes:
-        names: joints in the order of the columns.
-        received: (n,) receive time [ns].
-        stamp: (n,) header stamp [ns], 0 if not set.
-        values: (3, n, k) position, velocity and effort, NaN where absent.
-    """
-
-    names: tuple[str, ...]
-    received: IntArray
-    stamp: IntArray
-    values: Vector
+    names: tuple[str, ...]  # joints in the order of the columns
+    received: IntArray  # (n,) receive time [ns]
+    stamp: IntArray  # (n,) header stamp [ns], 0 if not set
+    values: Vector  # (3, n, k) position, velocity and effort, NaN where absent
 
 
 def stamp_of(message: Any) -> int:

@@ -121,11 +121,7 @@ def _readers() -> Mapping[int, Callable[[bytes], Any]]:
 
 
 def read_metadata_record(path: Path) -> dict[str, str]:
-    """Return the metadata that our recorder puts at the beginning of an .mcap file, {} if there is none.
-
-    Raises:
-        ResourceError: mcap is not installed.
-    """
+    """Return the metadata that our recorder puts at the beginning of an .mcap file, {} if there is none."""
     with bag_packages():
         from mcap.records import Metadata
     for record in _Scan(path).records(until_data=True):
@@ -142,7 +138,6 @@ class RecoveredMcap:
 
     Raises:
         RecordingError: not one message can be recovered.
-        ResourceError: mcap is not installed.
     """
 
     def __init__(self, path: Path) -> None:

@@ -30,17 +30,11 @@ _LONGEST_NAME = 1000  # characters; ROS allows 255
 
 @dataclass(frozen=True)
 class TopicInfo:
-    """A topic of a recording.
+    """A topic of a recording."""
 
-    Attributes:
-        name: such as ``/driver/joint_states``.
-        type: such as ``sensor_msgs/msg/JointState``, also for ROS 1 bags.
-        count: number of messages.
-    """
-
-    name: str
-    type: str
-    count: int
+    name: str  # such as ``/driver/joint_states``
+    type: str  # such as ``sensor_msgs/msg/JointState``, also for ROS 1 bags
+    count: int  # number of messages
 
 
 @contextmanager
@@ -96,11 +90,7 @@ def collect_topics(found: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo
 
 
 def checked_size(path: Path) -> int:
-    """Bytes of a recording, once it is known to consist of regular files.
-
-    Raises:
-        RecordingError: a pipe, socket or device among them, or no permission.
-    """
+    """Bytes of a recording; a RecordingError where not all of it are regular files that may be read."""
     size = 0
     for file in path.iterdir() if path.is_dir() else (path,):
         if file.exists() and not file.is_dir():
@@ -110,11 +100,7 @@ def checked_size(path: Path) -> int:
 
 
 def checked_time(received: int) -> int:
-    """The same receive time [ns].
-
-    Raises:
-        ValueError: no integer of 63 bits.
-    """
+    """The same receive time [ns]; a ValueError where it is no integer of 63 bits."""
     if isinstance(received, int) and 0 <= received < 1 << 63:
         return received
     raise ValueError(f"a receive time of {str(received)[:30]!r}")
