@@ -187,15 +187,10 @@ class BagWriter:
         self._topics[name] = _Topic(type_name, type_hash, qos, channel)
 
     def write(self, topic: str, cdr: bytes, received_ns: int) -> None:
-        """Append a message, and close the chunk if it is a second old.
-
-        Args:
-            topic: announced with :meth:`add_topic`.
-            cdr: the serialised message.
-            received_ns: receive time [ns], not negative.
+        """Append a serialised message of a topic announced with `add_topic`, and close the chunk if it is a second old.
 
         Raises:
-            RecordingError: unknown topic, negative time, or the disk refuses.
+            RecordingError: unknown topic, negative receive time [ns], or the disk refuses.
         """
         self._check_open()
         if topic not in self._topics or received_ns < 0:
@@ -219,10 +214,7 @@ class BagWriter:
             self.flush()
 
     def describe(self, entries: Mapping[str, str]) -> None:
-        """Add to the metadata what became known after the beginning.
-
-        Args:
-            entries: keys and texts; a key that is there already is replaced.
+        """Add to the metadata what became known after the beginning; a key that is there already is replaced.
 
         Raises:
             RecordingError: the disk refuses.

@@ -42,9 +42,8 @@ def extract(opened: Opened, robot: Robot) -> DelayPart:
         RecordingError: command or motion are missing, or share no clock.
         IdentificationError: too few samples in common.
     """
-    signals = (
-        text_signals(opened.log) if opened.log is not None else base_signals(opened.bag(), robot, opened.options.topics)
-    )
+    log = opened.log
+    signals = base_signals(opened.bag(), robot, opened.options.topics) if log is None else text_signals(log)
     found: list[DelayEstimate] = []
     fits: list[FitCurve] = []
     for number, piece in enumerate(_unbroken(signals)):
@@ -102,12 +101,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             notes.extend(f"channel {channel}, left out of one recording: {verdict}" for verdict in refused)
     together = [combine(of_channel) for of_channel in estimates.values()]
     findings = tuple(finding for delay in together for finding in _findings(delay))
-    return StageResult(
-        "delay",
-        findings,
-        fits=tuple(fit for one in taken for fit in one.part.fits),
-        notes=(*notes, ONE_WAY),
-    )
+    fits = tuple(fit for recording in taken for fit in recording.part.fits)
+    return StageResult("delay", findings, fits=fits, notes=(*notes, ONE_WAY))
 
 
 def _findings(delay: DelayEstimate) -> list[Finding]:

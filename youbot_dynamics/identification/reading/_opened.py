@@ -1,9 +1,9 @@
-"""A recording as the stages of an identification see it: opened, numbered, its topics found, its units checked."""
+"""A recording opened and numbered, its topics found, its units checked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,8 +104,8 @@ _NOT_MEANT = {
 }
 # What names the arm's joints and is no reading of them: commands, estimates, and what only a simulation knows.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
-_MOST_TOLD = 12  # topics in a message
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
+_MOST_TOLD = 12  # topics in a message
 
 
 def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> str | None:
@@ -129,26 +129,30 @@ def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> st
                 remedy=f"correct --topic {role}=NAME",
             )
         return chosen[role]
+    candidates = [info.name for info in recording.topics.values() if info.type in types and info.count > 0]
     for name in names:
-        unlike = tuple(f"/{other}" for other in _NOT_MEANT.get(name, ()))
-        found = [
-            info.name
-            for info in recording.topics.values()
-            if f"/{info.name.lstrip('/')}".endswith(f"/{name}")
-            and not (unlike and f"/{info.name.lstrip('/')}".endswith(unlike))
-            and info.type in types
-            and info.count > 0
-        ]
-        if len(found) > 1:
-            raise RecordingError(
-                f"{recording.path}",
-                got=f"several topics {name}: {', '.join(found)}",
-                expected="one robot",
-                remedy=f"choose with --topic {role}={found[0]}",
-            )
-        if found:
-            return found[0]
+        topics = [topic for topic in candidates if _called(topic, name)]
+        if topics:
+            return _only(recording, name, topics, role)
     return None
+
+
+def _called(topic: str, name: str) -> bool:
+    """Whether a topic has a name by contract, in any namespace, and not that of another role which ends like it."""
+    whole = f"/{topic.lstrip('/')}"
+    return whole.endswith(f"/{name}") and not whole.endswith(tuple(f"/{other}" for other in _NOT_MEANT.get(name, ())))
+
+
+def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> str:
+    """The one of the topics for a role; a RecordingError where there are several robots in one bag."""
+    if len(topics) == 1:
+        return topics[0]
+    raise RecordingError(
+        f"{recording.path}",
+        got=f"several topics {what}: {', '.join(topics)}",
+        expected="one robot",
+        remedy=f"choose with --topic {role}={topics[0]}",
+    )
 
 
 def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
@@ -182,24 +186,23 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
         named = find_topic(recording, "arm_states", chosen)
         assert named is not None  # a chosen topic is there, or find_topic has said that it is not
         return named
-    found = [name for name in _readings(recording) if _names(recording, name, joints)]
-    for ending in ROLES["arm_states"][0]:
-        meant = [name for name in found if f"/{name.lstrip('/')}".endswith(f"/{ending}")]
-        raw = [name for name in meant if not (ending == "joint_states" and name.endswith("driver/joint_states"))]
-        if len(raw) > 1:
-            raise RecordingError(
-                f"{recording.path}",
-                got=f"several topics with the states of the arm: {', '.join(raw)}",
-                expected="one robot",
-                remedy=f"choose with --topic arm_states={raw[0]}",
-            )
-        if raw:
-            return raw[0]
-    if found:
-        return found[0]
+    readings = [
+        info.name
+        for info in recording.topics.values()
+        if info.type == JOINT_STATE
+        and info.count > 0
+        and not (info.name.endswith(_NO_READINGS) or any(part in info.name for part in _NO_READINGS_OF))
+    ]
+    candidates = [topic for topic in readings if _names(recording, topic, joints)]
+    for name in ROLES["arm_states"][0]:
+        topics = [topic for topic in candidates if _called(topic, name)]
+        if topics:
+            return _only(recording, "with the states of the arm", topics, "arm_states")
+    if candidates:
+        return candidates[0]
     raise RecordingError(
         f"{recording.path}",
-        got=f"no states of {', '.join(joints)} ({_told(recording, list(_readings(recording)))})",
+        got=f"no states of {', '.join(joints)} ({_told(recording, readings)})",
         expected="a topic driver/joint_states with messages of the arm",
         remedy="record it, or name another one with --topic arm_states=NAME",
     )
@@ -214,14 +217,6 @@ def _told(recording: Recording, candidates: Sequence[str]) -> str:
         return "no messages at all"
     more = f" and {len(heard) - _MOST_TOLD} more" if len(heard) > _MOST_TOLD else ""
     return f"no JointState topic; topics: {', '.join(heard[:_MOST_TOLD])}{more}"
-
-
-def _readings(recording: Recording) -> Iterator[str]:
-    """JointState topics that may be readings of joints."""
-    for info in recording.topics.values():
-        others = info.name.endswith(_NO_READINGS) or any(part in info.name for part in _NO_READINGS_OF)
-        if info.type == JOINT_STATE and info.count > 0 and not others:
-            yield info.name
 
 
 def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:
@@ -307,10 +302,10 @@ class Opened:
 
 
 def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:
-    """Open a bag, or a text log where its columns are described.
+    """Open a bag (rosbag2 folder, .mcap, .db3, .bag), or a text log where its columns are described.
 
     Args:
-        path: rosbag2 folder, .mcap, .db3, .bag, or a text file with `options.columns`.
+        path: of the bag or log.
         number: of the recording within the identification.
         robot: it must belong to.
         options: how to read it.
