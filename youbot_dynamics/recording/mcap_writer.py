@@ -29,17 +29,11 @@ _INFINITE = {"sec": 9223372036, "nsec": 854775807}
 
 @dataclass(frozen=True)
 class TopicQos:
-    """Quality of service of a publisher, as a player offers it again.
+    """Quality of service of a publisher, as a player offers it again."""
 
-    Attributes:
-        reliable: reliable, else best effort.
-        transient_local: late subscribers get the last messages, else volatile.
-        depth: length of the history; 0 where unknown.
-    """
-
-    reliable: bool = True
-    transient_local: bool = False
-    depth: int = 0
+    reliable: bool = True  # reliable, else best effort
+    transient_local: bool = False  # late subscribers get the last messages, else volatile
+    depth: int = 0  # length of the history; 0 where unknown
 
     def profile(self) -> dict[str, object]:
         """Return the profile with the names of rosbag2."""

@@ -32,7 +32,7 @@ class JointSample(NamedTuple):
         names: k joints.
         stamp: header stamp [ns].
         position: k float64 values [rad or m] as bytes, or none; velocity and effort likewise.
-        velocity: [rad/s or m/s].
+        velocity: likewise [rad/s or m/s].
         effort: [N m or N].
     """
 
@@ -130,77 +130,44 @@ class _ReadOnlyArrays:
 
 @dataclass(frozen=True, eq=False)
 class JointSeries(_ReadOnlyArrays):
-    """Joint states, one column per joint.
+    """Joint states, one column per joint."""
 
-    Attributes:
-        topic: name of the topic.
-        names: joints, in the order of the columns.
-        stamp: (n,), header stamp [s]; NaN throughout if no message was stamped.
-        received: (n,), receive time [s].
-        position: (n, k) [rad or m]; NaN where a message had no position.
-        velocity: (n, k) [rad/s or m/s]; NaN where a message had no velocity.
-        effort: (n, k) [N m or N]; NaN where a message had no effort.
-        rejected: messages kept out: a stamp that decreases or is missing, a field of the wrong length.
-    """
-
-    topic: str
-    names: tuple[str, ...]
-    stamp: Vector
-    received: Vector
-    position: Vector
-    velocity: Vector
-    effort: Vector
-    rejected: int = 0
+    topic: str  # name of the topic
+    names: tuple[str, ...]  # joints, in the order of the columns
+    stamp: Vector  # (n,), header stamp [s]; NaN throughout if no message was stamped
+    received: Vector  # (n,), receive time [s]
+    position: Vector  # (n, k) [rad or m]; NaN where a message had no position
+    velocity: Vector  # (n, k) [rad/s or m/s]; NaN where a message had no velocity
+    effort: Vector  # (n, k) [N m or N]; NaN where a message had no effort
+    rejected: int = 0  # messages kept out: a stamp that decreases or is missing, a field of the wrong length
 
 
 @dataclass(frozen=True, eq=False)
 class TwistSeries(_ReadOnlyArrays):
-    """Body velocities.
+    """Body velocities."""
 
-    Attributes:
-        topic: name of the topic.
-        stamp: (n,), header stamp [s]; None for an unstamped type, or if no message was stamped.
-        received: (n,), receive time [s].
-        twist: (n, 3), vx, vy [m/s], wz [rad/s].
-        rejected: messages kept out because their stamp decreases or is missing.
-    """
-
-    topic: str
-    stamp: Vector | None
-    received: Vector
-    twist: Vector
-    rejected: int = 0
+    topic: str  # name of the topic
+    stamp: Vector | None  # (n,), header stamp [s]; None for an unstamped type, or if no message was stamped
+    received: Vector  # (n,), receive time [s]
+    twist: Vector  # (n, 3), vx, vy [m/s], wz [rad/s]
+    rejected: int = 0  # messages kept out because their stamp decreases or is missing
 
 
 @dataclass(frozen=True, eq=False)
 class PoseSeries(_ReadOnlyArrays):
-    """Planar poses.
+    """Planar poses."""
 
-    Attributes:
-        topic: name of the topic.
-        stamp: (n,), header stamp [s]; NaN throughout if no message was stamped.
-        received: (n,), receive time [s].
-        pose: (n, 3), x, y [m], yaw [rad] in (-pi, pi].
-        rejected: messages kept out: a stamp that decreases or is missing, a place or quaternion that is none.
-    """
-
-    topic: str
-    stamp: Vector
-    received: Vector
-    pose: Vector
-    rejected: int = 0
+    topic: str  # name of the topic
+    stamp: Vector  # (n,), header stamp [s]; NaN throughout if no message was stamped
+    received: Vector  # (n,), receive time [s]
+    pose: Vector  # (n, 3), x, y [m], yaw [rad] in (-pi, pi]
+    rejected: int = 0  # messages kept out: a stamp that decreases or is missing, a place or quaternion that is none
 
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryMessage(_ReadOnlyArrays):
-    """A planar trajectory as it was sent.
+    """A planar trajectory as it was sent."""
 
-    Attributes:
-        start: header stamp, the time the trajectory begins [s]; NaN if it was not set.
-        time: (k,), from the start [s].
-        pose: (k, 3), x, y [m], yaw [rad] in (-pi, pi].
-    """
-
-    start: float
-    time: Vector
-    pose: Vector
+    start: float  # header stamp, the time the trajectory begins [s]; NaN if it was not set
+    time: Vector  # (k,), from the start [s]
+    pose: Vector  # (k, 3), x, y [m], yaw [rad] in (-pi, pi]

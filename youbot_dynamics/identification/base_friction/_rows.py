@@ -243,20 +243,13 @@ class FrictionModel:
     pushes between two readings, so that efforts read in step with the commands miss part of the push, or see it early
     or late. `missed_inertia` and `missed_impulse`, of the asked acceleration and of its rate, keep that out of the
     friction: a late effort would look like viscous friction otherwise. They are no masses.
-
-    Args:
-        base: kinematics.
-        mass: of the body [kg].
-        yaw_inertia: of the body about the vertical [kg m2].
-        wheel_inertia: J_w of a wheel with its reflected rotor [kg m2].
-        each_wheel: Coulomb and viscous friction of each wheel apart.
     """
 
-    base: MecanumBase
-    mass: float
-    yaw_inertia: float
-    wheel_inertia: float
-    each_wheel: bool = False
+    base: MecanumBase  # kinematics
+    mass: float  # of the body [kg]
+    yaw_inertia: float  # of the body about the vertical [kg m2]
+    wheel_inertia: float  # J_w of a wheel with its reflected rotor [kg m2]
+    each_wheel: bool = False  # Coulomb and viscous friction of each wheel apart
 
     @property
     def wheel_names(self) -> tuple[str, ...]:

@@ -73,26 +73,19 @@ _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m,
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Geometry as identified.
+    """Geometry as identified."""
 
-    Args:
-        estimates: "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (over that mean, less 1),
-            "wheel_radius_fl" and so on, "half_length_plus_half_width", "lateral_factor",
-            "sensor_x", "sensor_y", "sensor_yaw" (pose of the tracked body on the robot) and "time_offset" (what poses
-            are stamped later than the wheels; of several recordings "time_offset_0" and so on).
-        base: kinematics with every value that was identified, configured ones elsewhere.
-        sensor: (3,) pose of the tracked body on the robot [m, m, rad], as fitted; 0 where nothing tells.
-        offsets: (r,) [s] of the recordings, as fitted.
-        size_factor: identified over configured half_length and half_width; 1 where it is not known.
-        fit: of the last step, over logarithms of radii, size and lateral factor, then sensor and offsets: correlation
-            and condition; None where there was nothing to fit.
-    """
-
+    # "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (over that mean, less 1),
+    # "wheel_radius_fl" and so on, "half_length_plus_half_width", "lateral_factor", "sensor_x", "sensor_y",
+    # "sensor_yaw" (pose of the tracked body on the robot) and "time_offset" (what poses are stamped later than
+    # the wheels; of several recordings "time_offset_0" and so on)
     estimates: tuple[Estimate, ...]
-    base: MecanumBase
-    sensor: Vector
-    offsets: Vector
-    size_factor: float = 1.0
+    base: MecanumBase  # kinematics with every value that was identified, configured ones elsewhere
+    sensor: Vector  # (3,) pose of the tracked body on the robot [m, m, rad], as fitted; 0 where nothing tells
+    offsets: Vector  # (r,) [s] of the recordings, as fitted
+    size_factor: float = 1.0  # identified over configured half_length and half_width; 1 where it is not known
+    # of the last step, over logarithms of radii, size and lateral factor, then sensor and offsets: correlation
+    # and condition; None where there was nothing to fit
     fit: Fit | None = None
 
     def __getitem__(self, name: str) -> Estimate:

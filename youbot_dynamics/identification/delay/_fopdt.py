@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import exp, hypot, inf, nan, sqrt
 from typing import NamedTuple
@@ -98,27 +99,26 @@ class LaggedCommand:
         y = u_k + (y_k - u_k) exp(-r / lag), r the time since sample k. The integral of y is that of u less
         lag (y - y_0): no sum over steps, no error of a rule.
         """
-        at, half = np.asarray(query, dtype=float), self.command.half_window
-        if half == 0.0:
-            return self._position(at)
-        late, early = self._position(at + half), self._position(at - half)
-        return Answer(*((a - b) / (2.0 * half) for a, b in zip(late, early, strict=True)))
+        return Answer(*self._over_window(self._position, query))
 
     def twice(self, query: ArrayLike) -> Vector:
-        """What two such lags in a row make of the held values at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag.
+        """What two such lags in a row make of the held values at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag."""
+        return self._over_window(self._doubled, query)
 
-        Over the window of the command, where it has one, the mean rate of change.
-        """
+    def _over_window(self, values_at: Callable[[Vector], Vector], query: ArrayLike) -> Vector:
+        """Values (..., m) at times (m,), or where the command has a window their mean rate over it."""
         at, half = np.asarray(query, dtype=float), self.command.half_window
         if half == 0.0:
-            answer, change = self._held_answer(at)
-            return answer + self.lag * change
-        late, early = self._held_answer(at + half), self._held_answer(at - half)
-        return (late[0] - early[0] + self.lag * (late[1] - early[1])) / (2.0 * half)
+            return values_at(at)
+        return (values_at(at + half) - values_at(at - half)) / (2.0 * half)
 
-    def _position(self, query: Vector) -> Answer:
+    def _position(self, query: Vector) -> Vector:
         answer, change = self._held_answer(query)
-        return Answer(self.command.integral(query) - self.lag * answer, answer, -change)
+        return np.array([self.command.integral(query) - self.lag * answer, answer, -change])
+
+    def _doubled(self, query: Vector) -> Vector:
+        answer, change = self._held_answer(query)
+        return answer + self.lag * change
 
     def _held_answer(self, query: Vector) -> tuple[Vector, Vector]:
         """Answer y and dy/dlag at `query`, (m,) each."""
