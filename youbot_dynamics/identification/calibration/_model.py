@@ -30,7 +30,7 @@ class Guess:
     offsets: Vector  # (r,) what a pose is stamped later than the wheels' reading of the same moment [s], per recording
 
     def moved(self, change: Vector) -> Guess:
-        """Guess with its values changed by (n + 5 + r,).
+        """Guess with its values changed by (p,), p = n + 5 + r.
 
         Logarithms of the n radii, of the size and of the lateral factor, then sensor and offsets.
         """
