@@ -58,8 +58,8 @@ class DriveSignals:
     def __post_init__(self) -> None:
         """Check the shapes, leave out what is not finite or not newer, and keep the arrays read-only."""
         # A command that cannot be read is not one to stop: the one before it is taken to hold.
-        sent, twists = _sound_rows("twists", self.sent, self.twists)
-        stamps, poses = _sound_rows("poses", self.stamps, self.poses)
+        sent, twists = _sound_rows("twists", "command", self.sent, self.twists)
+        stamps, poses = _sound_rows("poses", "stamp", self.stamps, self.poses)
         inside = (stamps >= sent[0]) & (stamps <= sent[-1] + 1.0) if len(sent) else np.zeros(len(stamps), dtype=bool)
         stamps, poses = stamps[inside], poses[inside]
         poses[:, 2] = np.unwrap(poses[:, 2])
@@ -79,7 +79,7 @@ class DriveSignals:
         return known
 
 
-def _sound_rows(name: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, Vector]:
+def _sound_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, Vector]:
     """Times (n,) and rows (n, 3) that are finite, each later than the one before it.
 
     Raises:
@@ -87,7 +87,7 @@ def _sound_rows(name: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, 
     """
     moments, rows = np.asarray(times, dtype=float), np.asarray(table, dtype=float)
     if rows.shape != (len(moments), 3):
-        raise InputError(name, got=f"shape {rows.shape}", expected=f"({len(moments)}, 3), one a time")
+        raise InputError(name, got=f"shape {rows.shape}", expected=f"({len(moments)}, 3), one a {owner}")
     sound = np.isfinite(moments) & np.all(np.isfinite(rows), axis=1)
     moments, rows = moments[sound], rows[sound]
     later = np.diff(moments, prepend=-np.inf) > 0.0
