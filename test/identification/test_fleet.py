@@ -108,19 +108,20 @@ def test_results_come_in_the_order_of_the_recordings(folder: Path, local: DaskWo
 
 def test_few_recordings_are_read_here_and_many_elsewhere(folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
-    asked = []
+    asked, here = [], []
+    monkeypatch.setattr(fleet, "HereWorker", lambda: here.append(HereWorker()) or here[-1])
     monkeypatch.setattr(
         fleet, "_processes", lambda count: asked.append(count) or (_ for _ in ()).throw(StopAsyncIteration)
     )
     bags = expand([folder])
-    with fleet_worker(bags[:7], "") as worker:
-        assert isinstance(worker._worker, HereWorker)
+    with fleet_worker(bags[:7], ""):
+        assert len(here) == 1
     with pytest.raises(StopAsyncIteration), fleet_worker([folder], ""):
         pass
-    assert asked == [2]
+    assert asked == [2] and len(here) == 1
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with fleet_worker([folder], "") as worker:
-        assert isinstance(worker._worker, HereWorker)
+    with fleet_worker([folder], ""):
+        assert asked == [2] and len(here) == 2
 
 
 def test_finished_recordings_are_counted(folder: Path) -> None:
