@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -35,6 +36,13 @@ def test_it_starts_from_jazzy_and_goes_through_rosdep_and_colcon():
     places = [steps.index(step) for step in wanted]
     assert places == sorted(places)
     assert "--return-code-on-test-failure" in steps
+
+
+def test_colcon_itself_is_told_to_leave_out_slow_tests():
+    """It overwrites PYTEST_ADDOPTS."""
+    (command,) = of("CMD")
+    assert json.loads(command)[-3:] == ["--pytest-args", " -m", "not slow"]
+    assert "PYTEST_ADDOPTS" not in " ".join(of("ENV"))
 
 
 def test_pip_never_touches_the_python_of_the_system():
