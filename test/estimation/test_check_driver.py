@@ -229,15 +229,22 @@ def test_an_error_weighs_more_than_what_is_not_told_and_that_more_than_a_warning
 
 # Over DDS
 
+# A machine that holds up the twin makes it a driver that loses its pace, and that is rightly told. How a pace is judged
+# stands above, on made-up stamps.
+PACED = {"states of the wheels", "states of the arm", "odometry of the driver"}
+CODES = {OK: 0, WARNING: 0, ERROR: 1, NOT_TOLD: 3}
 
-def checked(processes, *words: str) -> tuple[int, dict[str, dict]]:
-    """Exit code and findings by item of `youbot check-driver --json`."""
+
+def checked(child) -> dict[str, dict]:
+    """Findings by item of `youbot check-driver --json`, without those of a pace."""
     from ros_processes import PATIENCE
 
-    child = processes.youbot("check-driver", "--json", *words)
     output = child.communicate(timeout=PATIENCE)[0]
-    document = json.loads(output[output.index("{\n") :])
-    return child.returncode, {finding["item"]: finding for finding in document["findings"]}
+    findings = {finding["item"]: finding for finding in json.loads(output[output.index("{\n") :])["findings"]}
+    assert child.returncode == CODES[worst(DriverFinding(i, f["verdict"], "") for i, f in findings.items())]
+    assert set(findings) >= PACED
+    assert all(findings[item]["verdict"] in (OK, WARNING) for item in PACED), findings
+    return {item: finding for item, finding in findings.items() if item not in PACED}
 
 
 @pytest.mark.ros
@@ -253,23 +260,17 @@ def test_the_twin_passes_and_its_signs_are_told_once_it_drives():
         operator.wait(lambda: command.get_subscription_count() > 0, "the twin")
         operator.listen(JointState, "driver/joint_states")
         operator.wait(lambda: len(operator.received["driver/joint_states"]) > 100, "a second of its states")
-        code, found = checked(processes, "--duration", "4")
-        assert code == 3, found
-        assert {item for item, f in found.items() if f["verdict"] == "not told"} == {
-            "signs of the wheels",
-            "wheels against the driver's odometry",
-        }
-        assert 10.0 < found["states of the wheels"]["values"]["rate_hz"] < 53.0  # 50, but on a busy machine
+        untold = {"signs of the wheels", "wheels against the driver's odometry"}
+        for item, finding in checked(processes.youbot("check-driver", "--json", "--duration", "4")).items():
+            assert finding["verdict"] == (NOT_TOLD if item in untold else OK), finding
         twist = Twist()
         twist.linear.x, twist.linear.y, twist.angular.z = 0.2, 0.1, 0.3
-        for _ in range(5):  # a machine that holds up the twin is rightly told as a driver that loses its pace
-            child = processes.youbot("check-driver", "--duration", "6")
-            operator.send(command, twist, lambda child=child: child.poll() is not None, "the end of the check")
-            output = child.communicate()[0]
-            if child.returncode == 0:
-                break
-        assert child.returncode == 0, output
-        assert "positions move as" in output and "one motion" in output
+        child = processes.youbot("check-driver", "--json", "--duration", "6")
+        operator.send(command, twist, lambda: child.poll() is not None, "the end of the check")
+        driven = checked(child)
+        assert {finding["verdict"] for finding in driven.values()} == {OK}, driven
+        assert "positions move as" in driven["signs of the wheels"]["text"]
+        assert "one motion" in driven["wheels against the driver's odometry"]["text"]
 
 
 @pytest.mark.ros

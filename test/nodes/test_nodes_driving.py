@@ -201,8 +201,15 @@ def test_a_trajectory_is_given_up_where_odometry_falls_silent_or_its_clock_jumps
         observer.listen(DiagnosticArray, "/diagnostics")
         observer.listen(Twist, "driver/cmd_vel")
         observer.wait(lambda: observer.node.count_publishers("trajectory_tracker/error") > 0, "the tracker")
-        processes.youbot("play", "combined")
-        observer.wait(lambda: len(observer.received["trajectory_tracker/error"]) > 100, "a tracked trajectory")
+        players = [processes.youbot("play", "combined")]
+
+        def tracked() -> bool:
+            if players[-1].poll() is not None:  # given up where this machine held up the odometry
+                players.append(processes.youbot("play", "combined"))
+            return len(observer.received["trajectory_tracker/error"]) > 100
+
+        observer.wait(tracked, "a tracked trajectory")
+        observer.received["/diagnostics"].clear()
         assert observer.received["driver/cmd_vel"][-1] != Twist()
         value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=fault)
         request = SetParameters.Request(parameters=[Parameter(name="fault", value=value)])

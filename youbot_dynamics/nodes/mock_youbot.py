@@ -30,6 +30,9 @@ from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.faults import ARM, BASE, KINDS, ODOMETRY, parse_faults
 from youbot_dynamics.warm_up import first_use, use_driver
 
+_AT_ONCE = 2e-4  # [s] within which two clocks are read together: a fifth of the jitter of the driver's stamps
+_READINGS = 20  # of both, at most
+
 
 class _MachineTime:
     """The plant runs on the steady clock, its stamps are those of the node's clock."""
@@ -46,8 +49,15 @@ class _MachineTime:
         return self.now()
 
     def shift(self) -> float:
-        """From the plant's time to that of the stamps [s]."""
-        return node_time(self._node) - time.monotonic()
+        """From the plant's time to that of the stamps [s].
+
+        The two clocks are read again where the machine did something else between them: stamps would go back.
+        """
+        for _ in range(_READINGS):
+            before, now, after = time.monotonic(), node_time(self._node), time.monotonic()
+            if after - before < _AT_ONCE:
+                break
+        return now - 0.5 * (before + after)
 
 
 class _OwnTime:
