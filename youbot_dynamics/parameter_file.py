@@ -32,7 +32,7 @@ LARGEST = 1_000_000  # [bytes] of a parameter file
 _DEEPEST = 32  # lists and mappings inside each other
 
 
-class Placed(NamedTuple):
+class _Placed(NamedTuple):
     """A value and the line of the file it stands in, counted from 1."""
 
     value: Value
@@ -83,9 +83,9 @@ def read_checked(path: Path, prefix: str, table: Mapping[str, Parameter]) -> dic
     return checked
 
 
-def _read_placed(path: Path, node: str, namespace: str) -> dict[str, Placed]:
+def _read_placed(path: Path, node: str, namespace: str) -> dict[str, _Placed]:
     full_name = "".join(f"/{part}" for part in (namespace.strip("/"), node) if part)
-    values: dict[str, Placed] = {}
+    values: dict[str, _Placed] = {}
     for section, parameters in read_sections(path).items():
         if _section_applies(section, full_name):
             values.update(parameters)
@@ -101,7 +101,7 @@ def _section_applies(section: str, full_name: str) -> bool:
     return re.fullmatch(pattern, full_name) is not None
 
 
-def read_sections(path: Path, limit: int = LARGEST) -> dict[str, dict[str, Placed]]:
+def read_sections(path: Path, limit: int = LARGEST) -> dict[str, dict[str, _Placed]]:
     """Every section of a parameter file of at most `limit` bytes, before `scaled`; raises as `read_parameters`.
 
     Node pattern -> dotted names, values and lines.
@@ -113,7 +113,7 @@ def read_sections(path: Path, limit: int = LARGEST) -> dict[str, dict[str, Place
         raise ParameterError(f"parameter file {path}", got=" ".join(str(problem).split())) from None
     if root is None:
         return {}
-    sections: dict[str, dict[str, Placed]] = {}
+    sections: dict[str, dict[str, _Placed]] = {}
     for section, body in _entries(root, path, "the file"):
         entries = _entries(body, path, section)
         alone = len(entries) == 1
@@ -178,7 +178,7 @@ def _entries(node: yaml.Node, path: Path, where: str) -> list[tuple[str, yaml.No
     return list(entries.items())
 
 
-def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, Placed]) -> None:
+def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, _Placed]) -> None:
     for key, value in _entries(node, path, prefix or "ros__parameters"):
         name = f"{prefix}.{key}" if prefix else key
         line = value.start_mark.line + 1
@@ -192,9 +192,9 @@ def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, Placed])
                 items.append(_scalar(item, path, name))
             if len({type(item) for item in items}) != 1:
                 raise _refuse(path, value, f"an empty or mixed list in {name}", "elements of one type")
-            found[name] = Placed(tuple(items), line)  # type: ignore[arg-type]
+            found[name] = _Placed(tuple(items), line)  # type: ignore[arg-type]
         else:
-            found[name] = Placed(_scalar(value, path, name), line)
+            found[name] = _Placed(_scalar(value, path, name), line)
 
 
 def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:

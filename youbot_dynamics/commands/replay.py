@@ -66,7 +66,7 @@ _Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
 
 
 @dataclass(frozen=True, eq=False)
-class OpenedLog:
+class _OpenedLog:
     """A log that was read."""
 
     arm: ArmLog
@@ -77,7 +77,7 @@ class OpenedLog:
 
 def open_log(
     path: Path, robot: Robot, columns: str, topics: Mapping[str, str], inverted: Sequence[str] = ()
-) -> OpenedLog:
+) -> _OpenedLog:
     """Read a bag, or a text log where its columns are described.
 
     Args:
@@ -106,7 +106,7 @@ def open_log(
     return opened
 
 
-def _of_bag(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, str]) -> OpenedLog:
+def _of_bag(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, str]) -> _OpenedLog:
     states = recording.joint_states(find_arm_states(recording, joints, topics), joints)
     names = {role: find_topic(recording, role, topics) for role in _TOPIC_ROLES[1:]}
     motors = {role: _motor_readings(recording, name, joints) for role, name in names.items() if name is not None}
@@ -137,7 +137,7 @@ def _of_bag(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, 
         **{role.replace("_", " "): name for role, name in names.items() if name is not None},
         "clock": "header stamps" if stamped else "receive times",
     }
-    return OpenedLog(arm, recording.origin, provenance, tuple(warnings))
+    return _OpenedLog(arm, recording.origin, provenance, tuple(warnings))
 
 
 def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -> MotorReadings:
@@ -145,7 +145,7 @@ def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -
     return MotorReadings(times_of(states), states.effort)
 
 
-def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) -> OpenedLog:
+def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) -> _OpenedLog:
     tables = {role: _table(log, role, joints) for role in _COLUMN_ROLES}
     if not np.isfinite(tables["position"]).any(axis=0).all():
         missing = [name for name in joints if f"position.{name}" not in log.measured]
@@ -171,7 +171,7 @@ def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) ->
     )
     # Stamps of messages cannot be before 1970: a log that begins at negative times is moved by whole seconds.
     origin = max(0, -int(np.floor(log.time[0]))) * 1_000_000_000
-    return OpenedLog(arm, origin, {"log": str(path), "SHA-256": log.sha256, "columns": columns}, ())
+    return _OpenedLog(arm, origin, {"log": str(path), "SHA-256": log.sha256, "columns": columns}, ())
 
 
 def _as_measured(columns: str, joints: tuple[str, ...]) -> str:
@@ -225,7 +225,7 @@ def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
         )
 
 
-def write_estimates(folder: Path, replay: ArmReplay, robot: Robot, origin: int) -> None:
+def _write_estimates(folder: Path, replay: ArmReplay, robot: Robot, origin: int) -> None:
     """Write a rosbag2 folder with the topics, types and rates of node arm_ekf; any viewer of bags reads it.
 
     The folder is new or empty; `origin` is time 0 of the log [ns since 1970].
@@ -331,7 +331,7 @@ def replay_command(given: argparse.Namespace) -> int:
             page = replay_page(f"Replay of {given.log.name}", replay, robot, provenance, opened.warnings)
             given.out.mkdir(parents=True, exist_ok=True)
             step("writing the estimates")
-            write_estimates(given.out / _BAG, replay, robot, opened.origin)
+            _write_estimates(given.out / _BAG, replay, robot, opened.origin)
             write_atomically(given.out / "report.html", page)
     if given.json:
         sys.stdout.write(as_json(replay, opened))
@@ -370,7 +370,7 @@ def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot
     return robot_from_values({**values_of(robot), **own}), settings_from_values(ArmSettings, told)
 
 
-def as_json(replay: ArmReplay, opened: OpenedLog) -> str:
+def as_json(replay: ArmReplay, opened: _OpenedLog) -> str:
     """Summary, findings and counts; a number that is not finite is null."""
 
     def number(value: float | str) -> float | str | None:
@@ -408,7 +408,7 @@ def _files(given: argparse.Namespace) -> dict[str, str]:
     return {**chosen, **inverted}
 
 
-def _print(replay: ArmReplay, opened: OpenedLog) -> None:
+def _print(replay: ArmReplay, opened: _OpenedLog) -> None:
     table = Table(title="the arm by its filter")
     table.add_column("joint", no_wrap=True)
     for name in JOINT_COLUMNS:

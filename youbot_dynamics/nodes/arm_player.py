@@ -36,7 +36,7 @@ ACTION = "arm_1/arm_controller/follow_joint_trajectory"
 _ANSWER = 1.0  # [s] a server has to answer when the arm is stopped
 
 
-class TopicInterface:
+class _TopicInterface:
     """To the arm by a message; an empty one stops it."""
 
     def __init__(self, node: Node) -> None:
@@ -117,9 +117,9 @@ class ActionInterface:
             rclpy.spin_once(self._node, timeout_sec=0.02)
 
 
-def _interfaces_of(node: Node) -> tuple[ActionInterface | TopicInterface, ...]:
+def _interfaces_of(node: Node) -> tuple[ActionInterface | _TopicInterface, ...]:
     """Ways this machine has the packages for, the better one first."""
-    topic = TopicInterface(node)
+    topic = _TopicInterface(node)
     if importlib.util.find_spec("control_msgs") is None:
         return (topic,)
     from control_msgs.action import FollowJointTrajectory
@@ -143,7 +143,7 @@ class ArmPlayer(Player):
         self.robot = NodeParameters(self, ()).robot()
         self.position: Vector | None = None
         self._interfaces = _interfaces_of(self)
-        self._used: ActionInterface | TopicInterface | None = None
+        self._used: ActionInterface | _TopicInterface | None = None
         listen(self, JointState, "driver/joint_states", self._on_states, DRIVER_QOS)
 
     def _on_states(self, message: JointState) -> None:
@@ -192,7 +192,7 @@ class ArmPlayer(Player):
                 )
         return not flag.set
 
-    def _find_interface(self, flag: StopFlag) -> ActionInterface | TopicInterface | None:
+    def _find_interface(self, flag: StopFlag) -> ActionInterface | _TopicInterface | None:
         """Best interface that somebody takes trajectories by; None after a signal."""
         self.wait(lambda: any(interface.ready() for interface in self._interfaces), LOOK, flag)
         self.wait(self._interfaces[0].ready, _GRACE, flag)
