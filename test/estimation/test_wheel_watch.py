@@ -188,18 +188,16 @@ def test_a_faulty_wheel_ends_the_trajectory_and_is_named_over_dds() -> None:
             entries = [s for array in observer.received["/diagnostics"] for s in array.status]
             return any(s.name == item and words in s.message for s in entries)
 
-        def driven(begun: int) -> bool:
-            if told("/trajectory_tracker: trajectory", "/odom fell silent"):  # where this machine held up the odometry
-                observer.received["/diagnostics"].clear()
-                path.publish(many(300, 30.0, 0.15))
-            return len(errors) > begun + 100
+        def drive() -> None:
+            """Send the trajectory, and again where this machine held up the odometry, until it is followed."""
+            begun = len(errors)
+            observer.send(path, many(300, 30.0, 0.15), lambda: len(errors) > begun + 100, "the drive", 8.0)
 
         observer.wait(lambda: told("/odometry: wheels", "integrating"), "odometry", 60.0)
         for kind, wheel in (("dead_wheel", 1), ("reversed_wheel", 0), ("frozen_encoder", 2)):
             observer.received["/diagnostics"].clear()
-            begun = len(errors)
-            path.publish(many(300, 30.0, 0.15))
-            observer.wait(lambda begun=begun: driven(begun), "the drive")
+            drive()
+            observer.received["/diagnostics"].clear()
             since = spoil(f"{kind} joint={WHEELS[wheel]}")
             words = f"trajectory given up: {WHEELS[wheel]}"
             observer.wait(lambda words=words: told("/trajectory_tracker: trajectory", words), f"{kind}: {words}")

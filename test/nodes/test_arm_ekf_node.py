@@ -127,17 +127,17 @@ def test_estimates_follow_the_truth_of_a_moving_arm() -> None:
         assert len(stamps) > 0.85 * after_start.sum()
 
         friction_stamps, friction = rows(observer.received["arm_1/friction"], "effort")
-        sliding = np.abs(at(friction_stamps, truth["velocity"])) > 0.1
-        signed = friction * np.sign(at(friction_stamps, truth["velocity"]))
+        ahead_stamps, ahead = rows(observer.received["arm_1/friction_feedforward"], "effort")
+        both = np.intersect1d(friction_stamps, ahead_stamps)
+        assert len(both) >= len(friction_stamps) - 5  # the first and last may be under way on one topic
+        friction, ahead = friction[np.isin(friction_stamps, both)], ahead[np.isin(ahead_stamps, both)]
+        sliding = np.abs(at(both, truth["velocity"])) > 0.1
+        signed = friction * np.sign(at(both, truth["velocity"]))
         for k in range(5):
             true = COULOMB[k] + 0.5  # viscous friction and the estimate's error
             assert 0.5 * COULOMB[k] < np.median(signed[sliding[:, k], k]) < 1.5 * true
-        ahead_stamps, ahead = rows(observer.received["arm_1/friction_feedforward"], "effort")
-        assert np.array_equal(ahead_stamps, friction_stamps)
-        assert (
-            np.mean(ahead[sliding] * signed[sliding] * np.sign(at(ahead_stamps, truth["velocity"]))[sliding] > 0) > 0.9
-        )
-        assert np.diff(friction_stamps).mean() < 0.03
+        assert np.mean(ahead[sliding] * signed[sliding] * np.sign(at(both, truth["velocity"]))[sliding] > 0) > 0.9
+        assert np.diff(both).mean() < 0.03
 
         winding = observer.received["arm_1/arm_joint_2/winding_temperature"][-1]
         true_winding = observer.received["ground_truth/winding_temperature"][-1].effort[1]

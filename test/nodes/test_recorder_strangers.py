@@ -51,7 +51,7 @@ def test_the_recorder_passes_over_unknown_types_and_foreign_nodes(tmp_path: Path
             assert recorder.poll() is None, f"ended after {number} messages: {recorder.communicate()[0]}"
         processes.node("base_controller")
         bag = tmp_path / "bag" / "metadata.yaml"
-        stranger.wait(lambda: 'robot_id: "youbot' in bag.read_text(), "the parameters of our own node in the bag", 60.0)
+        stranger.wait(lambda: "robot_id: youbot" in bag.read_text(), "the parameters of our own node in the bag", 60.0)
         recorder.terminate()
         told = recorder.communicate(timeout=30.0)[0]
     assert recorder.returncode == 0 and "Traceback" not in told, told
