@@ -20,6 +20,14 @@ else
     PYTHON="$VENV/bin/python"
 fi
 
+# A copy of the package on PYTHONPATH, such as a sourced workspace has, would hide what is installed here.
+kept=""
+IFS=: read -r -a entries <<<"${PYTHONPATH:-}"
+for entry in "${entries[@]}"; do
+    [[ -d "$entry/youbot_dynamics" ]] || kept+="${kept:+:}$entry"
+done
+export PYTHONPATH="$kept"
+
 WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
 mkdir "$WORK/source" "$WORK/else where"
