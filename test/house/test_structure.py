@@ -16,8 +16,9 @@ from repository import ROOT
 PACKAGE = ROOT / "youbot_dynamics"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# Floors of the house (design): a file imports from floors below its own; within a floor from its own room.
-FLOOR = {
+# Layers of the package: a file imports from layers below its own; within a layer from its own subject, which is a
+# folder or a file of the package.
+LAYER = {
     "errors": 0,
     "files": 0,
     "arrays": 0,
@@ -43,10 +44,10 @@ FLOOR = {
     "nodes": 4,
     "commands": 4,
 }
-# Neighbours on one floor that may be imported, and by whom.
+# Subjects on one layer that may be imported, and by whom.
 MAY_LOOK_SIDEWAYS = {"identification/pipeline/_pipeline.py", "simulation/scenario/_drive.py"}
-SIDEWAYS_ROOMS = {
-    ("control", "robot"),  # limits and geometry of the robot, itself on the second floor
+SIDEWAYS_SUBJECTS = {
+    ("control", "robot"),  # limits and geometry of the robot, itself on the second layer
     ("control", "robot_base"),
     ("control", "dynamics"),  # models of what is controlled
     ("robot", "robot_arm"),
@@ -76,7 +77,7 @@ ROS = {"rclpy", "ament_index_python", "launch", "launch_ros", "tf2_ros", "builti
 ROS |= {"rosgraph_msgs", "std_srvs", "rosidl_runtime_py"}
 
 
-def room(path: Path) -> str:
+def subject(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -84,7 +85,7 @@ def relative(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def rooms_imported(path: Path) -> set[str]:
+def subjects_imported(path: Path) -> set[str]:
     own = [name.split(".") for name, _ in imports(path) if name.split(".")[0] == "youbot_dynamics"]
     return {parts[1] for parts in own if len(parts) > 1 and parts[1] != "__version__"}
 
@@ -93,12 +94,12 @@ def rooms_imported(path: Path) -> set[str]:
 def test_imports_run_downwards_only(path: Path) -> None:
     if path == PACKAGE / "__init__.py":
         return
-    here = room(path)
-    assert here in FLOOR, f"{relative(path)} has no floor in the house"
-    for other in rooms_imported(path) - {here}:
-        assert FLOOR[other] <= FLOOR[here], f"{relative(path)} imports {other} from a floor above"
-        if FLOOR[other] == FLOOR[here] and (here, other) not in SIDEWAYS_ROOMS:
-            assert relative(path) in MAY_LOOK_SIDEWAYS, f"{relative(path)} imports its neighbour {other}"
+    here = subject(path)
+    assert here in LAYER, f"{relative(path)} has no layer"
+    for other in subjects_imported(path) - {here}:
+        assert LAYER[other] <= LAYER[here], f"{relative(path)} imports {other} from a layer above"
+        if LAYER[other] == LAYER[here] and (here, other) not in SIDEWAYS_SUBJECTS:
+            assert relative(path) in MAY_LOOK_SIDEWAYS, f"{relative(path)} imports {other} of its own layer"
 
 
 @pytest.mark.parametrize("plant", ["youbot", "mujoco_youbot", "plant", "robot_driver", "faults", "truth"])
@@ -120,13 +121,13 @@ def of_ros(module: str) -> bool:
     return first in ROS or first.endswith("_msgs")
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room(path) != "nodes"], ids=relative)
+@pytest.mark.parametrize("path", [path for path in FILES if subject(path) != "nodes"], ids=relative)
 def test_ros_is_imported_in_nodes_alone(path: Path) -> None:
     """The locator of an installed package may ask the ament index, lazily."""
     found = [(name, top) for name, top in imports(path) if of_ros(name)]
     if relative(path) == "resources.py":
         found = [(name, top) for name, top in found if top or not name.startswith("ament_index_python")]
-    if room(path) == "commands":
+    if subject(path) == "commands":
         found = [(name, top) for name, top in found if top]
     assert not found, f"{relative(path)} imports {found}"
 
@@ -152,7 +153,7 @@ print("fine")
 
 
 def test_the_core_imports_and_loads_its_robot_without_ros() -> None:
-    core = [path for path in FILES if room(path) not in ("nodes", "commands")]
+    core = [path for path in FILES if subject(path) not in ("nodes", "commands")]
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in core]
     command = [sys.executable, "-c", IMPORT_CORE_WITHOUT_ROS, str(ROOT), ",".join(sorted(ROS)), *names]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -165,12 +166,12 @@ def test_no_file_is_longer_than_500_lines() -> None:
     assert not {name: lines for name, lines in lengths.items() if lines > 500}
 
 
-# Rooms of which all but the face is private.
+# Subjects of which all but the face is private.
 CLOSED = ("report",)
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_a_closed_room_has_a_small_face(name: str) -> None:
+def test_a_closed_subject_has_a_small_face(name: str) -> None:
     modules = [path.stem for path in (PACKAGE / name).glob("*.py")]
     assert all(module.startswith("_") for module in modules)
     assert len(importlib.import_module(f"youbot_dynamics.{name}").__all__) <= 10
@@ -218,7 +219,7 @@ ARRAYS = re.compile(r"\b(ArrayLike|Vector|NDArray)\b")
 SHAPE = re.compile(r"\((\d+|n[qv]|[a-z])( [-+] \d+)?,|\([a-z]\)")
 
 
-NUMERICAL = [path for path in FILES if FLOOR.get(room(path), 4) < 4 and path.parent != PACKAGE]
+NUMERICAL = [path for path in FILES if LAYER.get(subject(path), 4) < 4 and path.parent != PACKAGE]
 
 
 @pytest.mark.parametrize("path", NUMERICAL, ids=relative)
