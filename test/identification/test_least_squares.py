@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_python import numbers_without_numba
 from scipy.signal import lfilter
+from scipy.stats import t as student
 
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import BlockSums, Rows, Unknown, accumulate, fit, least_squares, merge
@@ -94,6 +95,13 @@ def test_an_hour_of_four_unknowns_stays_below_a_megabyte_whatever_the_rate():
     assert slow == fast < 1e6
     copy = pickle.loads(pickle.dumps(hour(50.0)))
     assert np.array_equal(copy.gram, hour(50.0).gram)
+
+
+def test_intervals_are_those_of_student_at_95_percent():
+    found = least_squares([rows(noise=0.3)], UNKNOWNS)
+    for one in found.estimates:
+        expected = student.interval(0.95, found.freedom, one.value, one.standard_error)
+        np.testing.assert_allclose(one.interval, expected, rtol=1e-9)
 
 
 def test_intervals_hold_where_the_plain_covariance_is_several_times_too_narrow():

@@ -138,7 +138,7 @@ def test_a_rejected_goal_ends_the_play_with_what_to_look_at(player):
 
 
 def test_nobody_to_take_trajectories_is_told_with_what_was_not_tried(player, monkeypatch):
-    monkeypatch.setattr(arm_player, "LOOK", 0.3)
+    monkeypatch.setattr(arm_player, "DISCOVERY_TIMEOUT", 0.3)
     monkeypatch.setattr(arm_player, "_GRACE", 0.1)
     player.position = UPRIGHT
     lacking = importlib.util.find_spec("control_msgs") is None

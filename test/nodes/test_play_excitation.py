@@ -129,10 +129,10 @@ def test_the_arm_of_the_mock_follows_and_stops_when_told(monkeypatch):
     rclpy.init()
     try:
         player = arm_player.ArmPlayer()
-        monkeypatch.setattr(arm_player, "LOOK", 0.5)
+        monkeypatch.setattr(arm_player, "DISCOVERY_TIMEOUT", 0.5)
         with pytest.raises(TrajectoryError, match="no states of the arm"):
             player.play(swing(), Flag())
-        monkeypatch.setattr(arm_player, "LOOK", 30.0)
+        monkeypatch.setattr(arm_player, "DISCOVERY_TIMEOUT", 30.0)
         with Processes() as processes:
             processes.node("mock_youbot", "-p", "seed:=1")
             assert player.play(swing(), Flag())

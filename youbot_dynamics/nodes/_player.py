@@ -1,4 +1,4 @@
-"""What the nodes share that play one motion and end: the base's by a tracker, the arm's by its driver."""
+"""What program_player and arm_player share: they play one motion, by a tracker or the arm's driver, and end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection
 from youbot_dynamics.nodes.stop_flag import StopFlag
 
-LOOK = 10.0  # [s] to find who takes the motion
+DISCOVERY_TIMEOUT = 10.0  # [s] to find the node that takes the motion
 
 
 class Player(Node, ABC):

@@ -24,7 +24,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion, from_here
-from youbot_dynamics.nodes._player import LOOK, Player, play_once
+from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
 from youbot_dynamics.nodes.driver_messages import values_of
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.parameters import NodeParameters
@@ -161,7 +161,7 @@ class ArmPlayer(Player):
         Raises:
             TrajectoryError: no arm, nobody who takes trajectories, a refusal, or an arm that does not follow.
         """
-        if not self.wait(lambda: self.position is not None, LOOK, flag) and not flag.set:
+        if not self.wait(lambda: self.position is not None, DISCOVERY_TIMEOUT, flag) and not flag.set:
             raise TrajectoryError(
                 f"topic {self.resolve_topic_name('driver/joint_states')}",
                 got="no states of the arm",
@@ -194,7 +194,7 @@ class ArmPlayer(Player):
 
     def _find_interface(self, flag: StopFlag) -> ActionInterface | _TopicInterface | None:
         """Best interface that somebody takes trajectories by; None after a signal."""
-        self.wait(lambda: any(interface.ready() for interface in self._interfaces), LOOK, flag)
+        self.wait(lambda: any(interface.ready() for interface in self._interfaces), DISCOVERY_TIMEOUT, flag)
         self.wait(self._interfaces[0].ready, _GRACE, flag)
         if flag.set:
             return None

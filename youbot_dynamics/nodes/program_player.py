@@ -19,7 +19,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectory
 from youbot_dynamics.control.trajectory import Program, TrajectoryLimits, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError
 from youbot_dynamics.identification.excitation import BASE, base_program
-from youbot_dynamics.nodes._player import LOOK, Player, play_once
+from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
 from youbot_dynamics.nodes.stop_flag import StopFlag
@@ -87,7 +87,7 @@ class ProgramPlayer(Player):
         limits = self.config.settings(TrajectoryLimits)
         limits.check(points=len(program.twists) + 1, duration=program.duration)
         topic = self.resolve_topic_name("trajectory")
-        if not self.wait(self._connected, LOOK, flag) and not flag.set:
+        if not self.wait(self._connected, DISCOVERY_TIMEOUT, flag) and not flag.set:
             raise TrajectoryError(
                 f"topic {topic}",
                 got="no trajectory_tracker that listens and reaches a base_controller",

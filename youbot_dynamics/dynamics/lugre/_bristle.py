@@ -1,25 +1,22 @@
 """The LuGre bristle (Canudas de Wit et al. 1995): its law, its exact motion over a step, and their slopes.
 
-The law of the LuGre bristle at an instant: compiled functions of one joint, for use inside other compiled loops.
+Compiled functions of one joint, for use inside other compiled loops. They check nothing; `LuGre` does.
 
-Equation (seed 001 (9), one joint):
+The law at an instant (seed 001 (9)):
 
     dz/dt = v - sigma0 |v| z / g(v),    g(v) = coulomb + (static - coulomb) exp(-(v / stribeck_speed)^2)
     tau_f = sigma0 z + sigma1 dz/dt + viscous v
 
 Units: z bristle deflection [rad], v speed [rad/s], sigma0 [N m/rad], sigma1 and viscous [N m s/rad], coulomb and
-static [N m], stribeck_speed [rad/s]. The functions check nothing; `LuGre` does. Without a Stribeck curve
-static = coulomb, and stribeck_speed is any positive number.
+static [N m], stribeck_speed [rad/s]. Without a Stribeck curve static = coulomb, and stribeck_speed is any positive
+number.
 
-Steps of the LuGre bristle, stable at any stiffness: compiled functions of one joint.
-
-Along the travelled path s, with |ds| = |v| dt, time drops out of the law of the bristle:
+Steps, stable at any stiffness. Along the travelled path s, with |ds| = |v| dt, time drops out of the law:
 
     dz/ds = sign(v) - sigma0 z / g
 
 Where g is constant a step is therefore exact whatever the speed did, as long as it kept its sign (`slide`). Where g
 follows the Stribeck curve the step is exponential with g taken as linear along the path (`exponential_part`).
-Arguments and units are those of the bristle, dt in s; nothing is checked here.
 """
 
 from __future__ import annotations

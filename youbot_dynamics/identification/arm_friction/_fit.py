@@ -24,7 +24,13 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     inertial_parameters,
     uncertainty,
 )
-from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel, JointRows, joint_rows, refusal_of
+from youbot_dynamics.identification.arm_friction._rows import (
+    ArmFrictionModel,
+    JointRows,
+    joint_rows,
+    refusal_of,
+    stribeck_share,
+)
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
@@ -260,7 +266,7 @@ def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: i
 
 def _total(found: Fit, name: str, row: JointRows, speed: float, first: int) -> Estimate:
     """Total friction at a speed, coefficients within their bounds; the interval is that without bounds."""
-    rising = math.exp(-((speed / row.stribeck_speed) ** 2)) if row.stribeck_speed > 0.0 else 0.0
+    rising = stribeck_share(np.array([speed]), row.stribeck_speed)[0] if row.stribeck_speed > 0.0 else 0.0
     one = np.array([1.0, speed, rising])
     solved = np.isfinite(found.values[first : first + 3])
     unknown = Unknown(f"{name}_total_at_{speed:.3g}", "N m", low=0.0, resolution=0.01)

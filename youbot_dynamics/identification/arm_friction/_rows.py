@@ -47,6 +47,12 @@ class ArmFrictionModel:
         return [arm_windows(signals, self.half_width) for signals in recordings]
 
 
+def stribeck_share(speed: Vector, stribeck_speed: float) -> Vector:
+    """Share (k,) of the Stribeck term that acts at speeds (k,) [rad/s]: exp(-(v/v_s)^2), v_s > 0 (system 9)."""
+    share: Vector = np.exp(-((speed / stribeck_speed) ** 2))
+    return share
+
+
 @dataclass(frozen=True, eq=False)
 class JointRows:
     """Rows of one joint, of all recordings."""
@@ -75,7 +81,7 @@ class JointRows:
         if self.one_speed:
             return np.column_stack([sign, rising, rising, np.ones(len(sign))])
         if self.stribeck_speed > 0.0:
-            rising = sign * np.exp(-((self.speed / self.stribeck_speed) ** 2))
+            rising = sign * stribeck_share(self.speed, self.stribeck_speed)
         return np.column_stack([sign, self.speed, rising, np.ones(len(sign))])
 
     def explained(self, change: Vector) -> float:

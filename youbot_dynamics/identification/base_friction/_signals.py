@@ -65,18 +65,18 @@ class FrictionSignals:
 
     def refusal(self) -> str:
         """Why nothing can be learnt from the efforts, "" where something can."""
-        if self.torques is None or not _anything(self.torques, np.isfinite):
+        if self.torques is None or not _any_of(self.torques, np.isfinite):
             return NO_EFFORT
-        if not _anything(self.torques, np.nan_to_num):
+        if not _any_of(self.torques, np.nan_to_num):
             return ZERO_EFFORT
         every = max(1, len(self.time) // _LOOKED_AT)
         power = np.nansum(self.torques[::every] * self.speeds[::every])
         return AGAINST if power < 0.0 else ""
 
 
-def _anything(table: Vector, says: Callable[[Vector], Vector | Flags]) -> bool:
-    """Whether `says` is true of any value of a table (s, n); stops at the first chunk in which it is."""
-    return any(bool(np.any(says(table[k : k + _LOOKED_AT]))) for k in range(0, len(table), _LOOKED_AT))
+def _any_of(table: Vector, condition: Callable[[Vector], Vector | Flags]) -> bool:
+    """Whether a condition holds of any value of a table (s, n); stops at the first chunk in which it does."""
+    return any(bool(np.any(condition(table[k : k + _LOOKED_AT]))) for k in range(0, len(table), _LOOKED_AT))
 
 
 def recorded_wheel_signals(

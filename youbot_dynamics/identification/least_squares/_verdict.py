@@ -11,6 +11,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 
 IDENTIFIED = "identified"
+# Of the intervals of all stages but the thermal one, whose errors are known: `_REACH` there.
 CONFIDENCE = 0.95
 # A half-width beyond this share of the value says nothing useful.
 WIDEST_SHARE = 0.5
