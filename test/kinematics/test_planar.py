@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
+from scipy.spatial.transform import Rotation
 
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics import planar
@@ -183,6 +184,21 @@ def test_mean_twist_is_the_twist_that_was_held(start: tuple, twist: tuple) -> No
 @pytest.mark.parametrize("yaw", [-3.0, -0.2, 0.0, 1.5, pi])
 def test_heading_of_a_quaternion(yaw: float) -> None:
     assert planar.yaw_of_quaternion(0.0, 0.0, sin(yaw / 2), cos(yaw / 2)) == pytest.approx(yaw)
+
+
+@pytest.mark.parametrize("tilt", [(0.0, 0.0), (0.4, 0.0), (0.0, -0.5), (-0.3, 0.6)])
+@pytest.mark.parametrize("yaw", [-2.5, -0.2, 0.0, 1.5])
+def test_heading_of_a_tilted_body_is_that_of_its_x_axis(yaw: float, tilt: tuple[float, float]) -> None:
+    turn = Rotation.from_euler("ZYX", [yaw, *tilt])
+    assert planar.yaw_of_quaternion(*turn.as_quat()) == pytest.approx(yaw, abs=1e-12)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 0.02, 7.0])
+def test_mean_twist_of_any_duration(dt: float) -> None:
+    twist = np.array([0.3, -0.1, 0.4])
+    np.testing.assert_allclose(
+        planar.mean_twist([1.0, 2.0, 3.0], planar.integrate([1.0, 2.0, 3.0], twist, dt), dt), twist, atol=1e-9
+    )
 
 
 FUNCTIONS_OF_ONE = ["exponential", "logarithm", "displacement_jacobians"]
