@@ -61,7 +61,7 @@ def bringup(options: BringupOptions) -> int:
         ended = fleet.look()
     running = fleet.running
     last = [running.pop(p.executable) for p in processes if p.last]
-    # The robot's ear must outlive those who tell it to stop.
+    # The driver, or the simulated robot, must outlive the nodes that tell it to stop.
     listeners = [running.pop(name) for name in ("mock_youbot", DRIVER) if name in running]
     for group in (list(running.values()), last, listeners):
         stop_all(group)
