@@ -9,7 +9,7 @@ STAMP="$VENV/complete"         # last thing written; holds what the environment 
 
 # For pytest: a test that hangs has failed and the run ends, instead of waiting until somebody stops it.
 # shellcheck disable=SC2034  # for the scripts that source this one
-END_OF_A_HANG=(-o faulthandler_exit_on_timeout=true --max-worker-restart 1)
+END_OF_A_HANG=(-o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true --max-worker-restart 1)
 
 say() { printf '[environment] %s\n' "$*" >&2; }
 fail() { printf '[environment] error: %s\n' "$*" >&2; exit 1; }
