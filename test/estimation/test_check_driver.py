@@ -130,6 +130,23 @@ def test_messages_that_were_held_up_are_no_clock_that_jumped(after):
     assert judge_clock("x", dataclasses.replace(whole, arrived=arrived)).values["jumps"] == 0.0
 
 
+@pytest.mark.parametrize("count", [3, 20])
+def test_messages_that_waited_before_the_first_or_after_the_last_look_are_no_jump(count):
+    whole = times()
+    for part, late in ((slice(None, count), 0.5), (slice(-count, None), 0.5)):
+        arrived = whole.arrived.copy()
+        arrived[part] += late
+        assert judge_clock("x", dataclasses.replace(whole, arrived=arrived)).values["jumps"] == 0.0
+
+
+@pytest.mark.parametrize("by", [-0.5, 0.5, 3.0])
+def test_a_clock_that_jumps_between_two_messages_is_told(by):
+    whole = times()
+    stamp = whole.stamp.copy()
+    stamp[N // 2 :] += by
+    assert judge_clock("x", dataclasses.replace(whole, stamp=stamp)).verdict == ERROR
+
+
 def test_two_publishers_show_by_equal_stamps():
     whole = times()
     twice = Times(*(np.repeat(field, 2) for field in (whole.stamp, whole.received, whole.arrived)))

@@ -158,11 +158,16 @@ def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
 
 
 def _jumps(times: Times) -> int:
-    """How often the stamps went back, or left the steady clock for good: messages that were held up catch up again."""
+    """How often the stamps went back, or left the steady clock for good: messages that were held up catch up again.
+
+    Messages that wait look like stamps behind the clock: a step ahead counts only behind a whole burst, a step back
+    only before one. At the ends of what was heard the two cannot be told apart.
+    """
     ahead = times.stamp - times.arrived
     jumps = int(np.count_nonzero(np.diff(times.stamp) < 0.0))
     for k in np.flatnonzero((np.diff(times.stamp) >= 0.0) & (np.abs(np.diff(ahead)) > _JUMP)) + 1:
-        jumps += bool(abs(ahead[k : k + _BURST].max() - ahead[max(0, k - _BURST) : k].max()) > _JUMP)
+        step = ahead[k : k + _BURST].max() - ahead[max(0, k - _BURST) : k].max()
+        jumps += bool(abs(step) > _JUMP and _BURST <= (k if step > 0.0 else times.count - k))
     return jumps
 
 
