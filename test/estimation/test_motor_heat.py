@@ -177,3 +177,6 @@ def test_what_cannot_be_is_refused() -> None:
         heat.predict(1.0, math.nan)
     with pytest.raises(ModelError, match="ambient"):
         HeatTuning(ambient_deviation=0.0)
+    for deviation in (0.0, -1.0, math.nan):
+        with pytest.raises(ModelError, match="deviation"):
+            heat.update_temperature(30.0, math.nan, deviation)

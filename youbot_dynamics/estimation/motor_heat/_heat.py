@@ -185,10 +185,15 @@ class MotorHeat:
         return self._filter.update(np.array([float(voltage)]), sensor, np.array([variance]))
 
     def update_temperature(self, winding: float, housing: float, deviation: float) -> Innovation:
-        """Correct by sensors of winding and housing [degC], NaN where there is none; deviation [K]."""
+        """Correct by sensors of winding and housing [degC], NaN where there is none; deviation [K].
+
+        Raises:
+            ModelError: a deviation that is not finite and above 0.
+        """
+        variance = number("deviation", deviation, "K", above=0.0) ** 2
         sensor = positions_of((WINDING, HOUSING), STATES)
         readings = np.array([winding, housing], dtype=np.float64)
-        return self._filter.update(readings, sensor, np.full(2, float(deviation) ** 2))
+        return self._filter.update(readings, sensor, np.full(2, variance))
 
     def seconds_to(self, limit: float, mean_square_current: float, deviations: float = 0.0) -> float:
         """Time until the winding reaches a limit under a load that goes on [s]; infinite where it never does.
