@@ -77,7 +77,7 @@ class FreeBody:
     gravity: Vector
 
     def state(self, pose: ArrayLike, twist: ArrayLike) -> Vector:
-        """Coordinates x (12,) of a pose (4, 4) of the carrier in fixed axes and its twist (6,) in its own frame."""
+        """Coordinates x (12,) of a carrier's pose (4, 4), fixed axes, and twist (6,) [linear; angular] in its frame."""
         carrier, speed = check_pose(pose), array("twist", twist, (6,))
         rotation, centre = carrier[:3, :3], self.load.centre_of_mass
         turn = so3.logarithm(rotation @ self.orientation.T)
@@ -99,7 +99,10 @@ class FreeBody:
         return so3.exponential(turn) @ self.orientation, jacobian @ rate, jacobian @ u[3:] + changing @ rate
 
     def wrench(self, state: ArrayLike, push: ArrayLike) -> Vector:
-        """Wrench (6,) on the load that moves it at x (12,) by u (6,), at the carrier's origin and in its frame."""
+        """Wrench (6,) [force; moment] on the load that moves it at x (12,) by u (6,), in N and N m.
+
+        It acts at the origin of the carrier's frame and is given in it.
+        """
         rotation, omega, alpha = self.turning(state, push)
         force = rotation.T @ (self.load.mass * (np.asarray(push, dtype=float)[:3] - self.gravity))
         spin, turned = rotation.T @ omega, rotation.T @ alpha

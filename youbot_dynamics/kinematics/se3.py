@@ -48,7 +48,7 @@ def exponential(displacement: ArrayLike) -> Vector:
     Solves R' = R skew(w), p' = R v (seed 002 eq. (A.7), (A.10); systems 16, 17).
 
     Args:
-        displacement: (6,) body twist x time, [v; w] in m and rad.
+        displacement: (6,) body twist x time, [v; w] in m and rad; InputError for a turn of more than 2^52 rad.
     """
     d = array("displacement", displacement, (6,))
     pose = np.eye(4)
