@@ -31,6 +31,7 @@ chosen() {
 }
 
 cd "$ROOT"
+export OPENBLAS_NUM_THREADS=1  # the workers share the cores: threads of each besides made a fit of 4 s take 400
 step "ruff check" "$VENV/bin/python" -m ruff check .
 step "ruff format" "$VENV/bin/python" -m ruff format --check .
 step "mypy" "$VENV/bin/python" -m mypy
