@@ -15,6 +15,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
 from youbot_dynamics.estimation import odometry as core
+from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
 from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.messages import answer, joint_positions, odometry_message, seconds, twice
@@ -49,6 +50,8 @@ TABLE = (
 IMU_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
 _NO_RATES = -1.0  # first element of the covariance in a message without them, by the definition of sensor_msgs/Imu
 _SILENCE = 0.5  # [s] without a message after which the topic counts as silent
+_AXES = ("x", "y", "yaw")
+_FIGURES = (("delay", 1e3, "ms", 1), ("gain", 1.0, "", 3), ("lag", 1e3, "ms", 0))  # field, factor, unit, decimals
 
 
 class OdometryNode(Node):
@@ -62,7 +65,9 @@ class OdometryNode(Node):
         self._names = driver.wheel_joints
         self._position_sign = np.array(driver.position_sign)
         self._velocity_sign = np.array(driver.velocity_sign)
+        self._base = self._robot.base.geometry.mecanum()
         self._estimator = core.BaseEstimator(self._robot, *self._settings())
+        self._monitor = ResponseMonitor(self._robot)
         with first_use(self.get_logger().info):
             use_odometry(self._robot)
         self.config.on_change(lambda: self._estimator.retune(*self._settings()))
@@ -79,6 +84,7 @@ class OdometryNode(Node):
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
         listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
         self.create_subscription(Imu, "imu", self._on_imu, IMU_QOS)
+        self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
         Diagnostics(self, self._report)
 
     def _make_tf(self):
@@ -109,6 +115,7 @@ class OdometryNode(Node):
         self._last_message = time.monotonic()
         stamp = seconds(message.header.stamp)
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
+        self._monitor.read(stamp, position)
         state = self._estimator.take_wheels(stamp, position, velocity)
         if state is not None:
             self._publish(state)
@@ -117,6 +124,12 @@ class OdometryNode(Node):
         """Take the yaw rate: angular_velocity.z, of an IMU that is mounted upright."""
         if message.angular_velocity_covariance[0] != _NO_RATES:
             self._estimator.take_rate(seconds(message.header.stamp), message.angular_velocity.z)
+
+    def _on_wheel_commands(self, message: JointState) -> None:
+        """Take what was sent, for the response of the running drive."""
+        picked = joint_positions(message, self._names)
+        if picked is not None:
+            self._monitor.sent(seconds(message.header.stamp), self._base.twist(picked[1]))
 
     def _put_signs_right(self, message: JointState) -> None:
         """Let every wheel turn positive when it rolls forward."""
@@ -148,7 +161,8 @@ class OdometryNode(Node):
         return answer(response, True, f"the base is at the origin of {self._frame}")
 
     def _report(self) -> dict[str, Status]:
-        return {"wheels": self._wheels_status(), "pattern": self._pattern_status()}
+        status = {"wheels": self._wheels_status(), "pattern": self._pattern_status()}
+        return {**status, "response": self._response_status()}
 
     def _wheels_status(self) -> Status:
         silent, odometry = time.monotonic() - self._last_message, self._estimator.odometry
@@ -194,6 +208,32 @@ class OdometryNode(Node):
         if complaints:
             return Status(WARN, "; ".join(complaints), values)
         return Status(OK, "the wheels keep the pattern of one body", values)
+
+    def _response_status(self) -> Status:
+        """How the base answers its commands in this drive, beside what was identified."""
+        values, off, shown = {}, [], []
+        for k, (axis, response) in enumerate(zip(_AXES, self._monitor.axes, strict=True)):
+            age = self._monitor.age(k)
+            values[f"{axis}_age_s"] = f"{age:.0f}"
+            for name, factor, unit, decimals in _FIGURES:
+                figure: Figure = getattr(response, name)
+                text = "not shown by this drive"
+                if figure.valid:
+                    value, deviation, identified = (
+                        f"{factor * number:.{decimals}f}"
+                        for number in (figure.value, figure.deviation, figure.identified)
+                    )
+                    text = f"{value} +- {deviation} {unit}".strip()
+                    text += ", none identified" if identified == "nan" else f", identified {identified}"
+                    shown.append(axis)
+                values[f"{axis}_{name}"] = text
+                if figure.off and age < MEMORY:
+                    off.append(f"{name} of {axis} is {text}")
+        if off:
+            remedy = "look for a loaded computer, network or motor, or identify again"
+            return Status(WARN, f"the base answers other than identified: {'; '.join(off)}: {remedy}", values)
+        axes = ", ".join(dict.fromkeys(shown))
+        return Status(OK, f"measured: {axes}" if axes else "no drive with wheel_commands has shown it yet", values)
 
 
 def main() -> None:
