@@ -157,13 +157,14 @@ def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFric
         Unknown(f"{one.name}_over_mass", _UNITS[one.name], one.low, one.high, one.resolution / mass, one.unexcited)
         for one in model.unknowns()[: model.coefficients]
     )
-    reason = "no span with the motors off"
+    reason = "no span with the motors off; needed: eight or more in which the base rolls to rest"
     if parts:
         try:
             found = fit(merge(parts), unknowns)
             return BaseFriction(model, found.estimates, found)
         except IdentificationError as too_little:
-            reason = too_little.got.replace("blocks with usable rows", "coasts in which the wheels roll one way")
+            coasts = too_little.got.replace("blocks with usable rows", "coasts in which the wheels roll one way")
+            reason = f"{coasts}; needed: {too_little.expected}"
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 
 

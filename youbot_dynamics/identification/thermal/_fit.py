@@ -11,6 +11,7 @@ armature, do resistances and capacities follow each by itself.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,12 +30,19 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     judge,
     least_squares,
+    refusal,
     undetermined,
 )
 
 COPPER = 0.00393  # [1/K] handbook value
-_NO_VOLTAGE = "the recording holds no motor voltage, and one made up of R i + K w would only give back its R and K"
-_NO_TEMPERATURE = "the recording holds no motor temperature, nor a voltage that tells the winding's by its resistance"
+_NO_VOLTAGE = (
+    "the recording holds no motor voltage, and one made up of R i + K w would only give back its R and K; "
+    "needed: the voltage at the terminals, measured"
+)
+_NO_TEMPERATURE = (
+    "the recording holds no motor temperature, nor a voltage that tells the winding's by its resistance; "
+    "needed: one of the two"
+)
 _ONLY_RATIOS = "current and temperature tell only ratios: the motor's resistance is needed, from its voltage"
 
 MEAN = 0.02  # [s] over which voltage, current and speed are averaged: beyond the current loop and PWM
@@ -48,6 +56,10 @@ _UNITS = ("K/(A2 s)", "s", "s", "1")
 _START = (1e-2, 15.0, 200.0, 0.1)
 _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (10.0, 1e3, 1e5, 10.0)
 _SPREADS = (0.3, 1.0, 3.0)  # of the starting values of the search
+_AT_END = 1e-3  # of a logarithm: as near to the end of the search it stopped there, not at a least misfit
+_EXPLAINS = 0.5  # R^2 below which a model explains too little for its values to mean anything
+_APART = 3.0  # combined standard errors beyond which parts of the data disagree
+_SHOWN = 2.0  # time constants that a run must last to show them: before, an exponential looks like a slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +81,8 @@ def identify_armature(
     mean: float = MEAN,
 ) -> Armature:
     """R and K of V = R i + K w, over means of 20 ms, within which inductance and filters settle.
+
+    Both are refused where the two explain less than half of the voltage's variance about its mean.
 
     Args:
         time: (n,) [s], increasing.
@@ -99,12 +113,21 @@ def identify_armature(
     try:
         found = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
     except IdentificationError as too_little:
-        return _no_armature(unknowns, too_little.got)
+        return _no_armature(unknowns, f"{too_little.got}; needed: {too_little.expected}")
     values = np.nan_to_num([estimate.value for estimate in found.estimates])
     left, spread = means[3] - table @ values, means[3] - means[3].mean()
     power = float(spread @ spread)
     explained = 1.0 - float(left @ left) / power if power > 0.0 else math.nan
-    return Armature(found.estimates[0], found.estimates[1], explained, found)
+    told = [one if explained >= _EXPLAINS else _meaningless(one, explained) for one in found.estimates]
+    return Armature(told[0], told[1], explained, found)
+
+
+def _meaningless(estimate: Estimate, explained: float) -> Estimate:
+    """The estimate, refused where it was identified by a fit that explains too little."""
+    reason = (
+        f"the fit explains {explained:.2g} of the variance (R2): at least {_EXPLAINS:g} is needed for it to mean much"
+    )
+    return undetermined(Unknown(estimate.name, estimate.unit), reason) if estimate.identified else estimate
 
 
 def _no_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
@@ -187,6 +210,25 @@ class HeatRun:
         left = np.concatenate(parts) if parts else np.zeros(0)
         return left - left.mean() if self.ambient is None and len(left) else left
 
+    def only(self, half: int) -> HeatRun:
+        """The run with the readings of its first (0) or second (1) half alone, and where it began."""
+        late = self.time >= 0.5 * (self.time[0] + self.time[-1])
+
+        def kept(column: Vector | None) -> Vector | None:
+            if column is None:
+                return None
+            part: Vector = np.where(late == bool(half), column, np.nan)
+            began = int(np.argmax(np.isfinite(column)))
+            part[began] = column[began]
+            return part
+
+        return dataclasses.replace(self, winding=kept(self.winding), housing=kept(self.housing))
+
+    def spread(self) -> Vector:
+        """Each reading (m,) less the mean of its column [K], in the order of `misfit`."""
+        columns = [column[np.isfinite(column)] for column in (self.winding, self.housing) if column is not None]
+        return np.concatenate([column - column.mean() for column in columns if len(column)] or [np.zeros(0)])
+
     def read_times(self) -> Vector:
         """Time (m,) of each reading, in the order of `misfit` [s]."""
         columns = [column for column in (self.winding, self.housing) if column is not None]
@@ -202,6 +244,8 @@ class Heat:
     residual: float  # root mean square [K]
     values: Vector  # (4,) of the ratios, as solved
     coefficient: float  # of the winding's resistance, at the ambient temperature [1/K]
+    # Ratios of which parts of the data tell different values: their intervals hold both
+    disagreeing: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate of one ratio or constant by its name."""
@@ -217,8 +261,9 @@ def identify_heat(
 ) -> Heat:
     """Thermal ratios from currents and temperatures, and with the resistance the constants themselves.
 
-    Output error over the logarithms of the four ratios; intervals from blocks of the linearised fit. All are refused
-    where no temperature was read.
+    Output error over the logarithms of the four ratios; intervals from blocks of the linearised fit, widened where
+    parts of the data disagree. All are refused where no temperature was read or the fit explains less than half of its
+    variance, a time constant where no run lasts twice as long.
 
     Args:
         runs: recordings of one motor.
@@ -230,33 +275,82 @@ def identify_heat(
         constants = tuple(undetermined(unknown, _NO_TEMPERATURE) for unknown in _CONSTANTS)
         return Heat(nothing, constants, math.nan, np.full(4, math.nan), coefficient)
 
+    starts = [np.log(np.array(_START) * [spread, 1.0, 1.0, 1.0]) for spread in _SPREADS]
+    logs, found, left = _solved(runs, coefficient, starts)
+    values = np.exp(logs)
+    gaps = _disagreement(runs, coefficient, logs)
+    # Half the gap as a further standard error: the interval then holds what either part tells.
+    covariance = found.covariance + np.diag((0.5 * gaps) ** 2)
+    ratios = []
+    for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
+        error = float(np.sqrt(covariance[k, k]) * values[k])
+        if math.isfinite(error):
+            ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, found.reach(error))
+            reason = _unbelievable(k, runs, logs, left, float(gaps[k]), ratio.identified)
+            ratios.append(dataclasses.replace(ratio, verdict=refusal(reason)) if reason else ratio)
+        else:
+            reason = found.estimates[k].verdict.removeprefix(refusal(""))
+            ratios.append(undetermined(Unknown(name, unit), reason))
+    open_ones = [ratio.name for ratio in ratios if not ratio.identified]
+    constants = _constants(found, covariance, logs, resistance, open_ones)
+    disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
+    residual = float(np.sqrt(np.mean(left**2)))
+    return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
+
+
+def _solved(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> tuple[Vector, Fit, Vector]:
+    """Logarithms (4,) of the ratios, the fit about them, and what is left (m,) [K]; the best from several starts."""
+
     def misfit(logs: Vector) -> Vector:
         return np.concatenate([run.misfit(np.exp(logs), coefficient) for run in runs])
 
     limits = (np.log(_LOW), np.log(_HIGH))
     # On its way the search meets constants with which the heat runs away; it turns back from them by itself.
     with np.errstate(over="ignore", invalid="ignore"):
-        solutions = [
-            optimize.least_squares(
-                misfit, np.log(np.array(_START) * [spread, 1.0, 1.0, 1.0]), bounds=limits, x_scale=1.0
-            )
-            for spread in _SPREADS
-        ]
-    best = min(solutions, key=lambda one: float(one.cost))
-    found = _linear_fit(runs, misfit, best.x)
-    values = np.exp(best.x)
-    errors = np.sqrt(np.diag(found.covariance)) * values
-    ratios: list[Estimate] = []
-    for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
-        linear = found.estimates[k]
-        error = float(errors[k])
-        if not math.isfinite(error):
-            ratios.append(undetermined(Unknown(name, unit), linear.verdict.removeprefix("not identifiable: ")))
-        else:
-            ratios.append(judge(Unknown(name, unit, low=0.0), float(values[k]), error, found.reach(error)))
-    residual = float(np.sqrt(np.mean(best.fun**2)))
-    open_ones = [ratio.name for ratio in ratios if not ratio.identified]
-    return Heat(tuple(ratios), _constants(found, best.x, resistance, open_ones), residual, values, coefficient)
+        solutions = [optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0) for start in starts]
+        best = min(solutions, key=lambda one: float(one.cost))
+        return best.x, _linear_fit(runs, misfit, best.x), best.fun
+
+
+def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> Vector:
+    """How far (4,) parts of the data lie apart in the logarithms of the ratios, 0 where they agree.
+
+    The readings of the first half of every run against those of the second; each run against all others; the first half
+    of the runs against the second. Parts agree within 3 combined standard errors.
+    """
+    read = [run for run in runs if len(run.read_times())]
+    pairs = [([run.only(0) for run in read], [run.only(1) for run in read])]
+    if len(read) > 1:
+        pairs += [([run], [*read[:k], *read[k + 1 :]]) for k, run in enumerate(read)]
+        pairs += [(read[: len(read) // 2], read[len(read) // 2 :])]
+    gaps = np.zeros(4)
+    for pair in pairs:
+        try:
+            (a, of_a, _), (b, of_b, _) = (_solved(part, coefficient, [logs]) for part in pair)
+        except IdentificationError:
+            continue  # a part is too short to tell anything by itself
+        apart = np.abs(a - b)
+        combined = np.sqrt(np.diag(of_a.covariance) + np.diag(of_b.covariance))
+        gaps = np.maximum(gaps, np.where(apart > _APART * combined, apart, 0.0))
+    return gaps
+
+
+def _unbelievable(k: int, runs: Sequence[HeatRun], logs: Vector, left: Vector, gap: float, identified: bool) -> str:
+    """Why a ratio by its number cannot be believed although an interval is known, "" where it can."""
+    spread = np.concatenate([run.spread() for run in runs])
+    power = float(spread @ spread)
+    explained = 1.0 - float(left @ left) / power if power > 0.0 else 0.0
+    value, longest = math.exp(logs[k]), max(float(np.ptp(run.time)) for run in runs)
+    if explained < _EXPLAINS:
+        return f"the fit explains {explained:.2g} of the temperatures' variance (R2): at least {_EXPLAINS:g} is needed"
+    if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _AT_END:
+        return f"the search ended at its bound, {value:.3g} {_UNITS[k]}"
+    if _UNITS[k] == "s" and _SHOWN * value > longest:
+        needed = _SHOWN * value
+        return f"the data ask for {value:.3g} s, but the longest run lasts {longest:.0f} s: {needed:.0f} s are needed"
+    if gap > 0.0 and not identified:
+        return f"the recordings disagree: parts of them tell values that differ by a factor of {math.exp(gap):.2g}"
+    return ""
 
 
 def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], logs: Vector) -> Fit:
@@ -286,7 +380,7 @@ _POWERS = np.array([[-1, 1, 1, 0, 0], [-1, 1, 0, 1, 1], [1, -1, 0, 0, 0], [1, -1
 
 
 def _constants(
-    found: Fit, logs: Vector, resistance: tuple[float, float] | None, open_ones: Sequence[str]
+    found: Fit, covariance: Vector, logs: Vector, resistance: tuple[float, float] | None, open_ones: Sequence[str]
 ) -> tuple[Estimate, ...]:
     """Thermal resistances and capacities from the ratios and the motor's resistance.
 
@@ -298,7 +392,7 @@ def _constants(
     estimates = []
     for unknown, powers in zip(_CONSTANTS, _POWERS, strict=True):
         used = powers[1:] != 0.0
-        variance = float(powers[1:][used] @ found.covariance[np.ix_(used, used)] @ powers[1:][used])
+        variance = float(powers[1:][used] @ covariance[np.ix_(used, used)] @ powers[1:][used])
         lacking = [name for name, use in zip(_NAMES, used, strict=True) if use and name in open_ones]
         if lacking:
             estimates.append(undetermined(unknown, f"these runs leave open: {', '.join(lacking)}"))

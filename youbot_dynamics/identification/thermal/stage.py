@@ -97,6 +97,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             prefix = "robot.arm" if estimate.name in _PARAMETERS else "arm"
             full = f"{prefix}.{name}.motor.{estimate.name}"
             findings.append(Finding(full, estimate, details={"residual": heat.residual}))
+        if heat.disagreeing:
+            notes.append(f"{name}: parts of the recordings disagree about {', '.join(heat.disagreeing)}")
         fits += _curves(runs, name, heat)
         if told.identified:
             change = told.value / joint.motor.resistance - 1.0
