@@ -20,6 +20,8 @@ from youbot_dynamics.identification.calibration._poses import (
     recorded_calibration_signals,
 )
 from youbot_dynamics.identification.calibration._start import NO_FORWARD, NO_SIDEWAYS, NO_TURN, ONLY_TURN, RESTING
+from youbot_dynamics.identification.calibration.stage import finish
+from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.recording.bag import Recording, open_bag
@@ -35,12 +37,13 @@ from youbot_dynamics.recording.message_types import (
     odometry_cdr,
     pose_stamped_cdr,
 )
+from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import load_truth
 
 SEED = 3
 TRACKER = drawn_tracker(SEED)
 TRUE = true_values(load_truth(SEED), TRACKER)
-GEOMETRY = ("wheel_radius", "half_length_plus_half_width", "lateral_factor")
+GEOMETRY = ("wheel_radius", "lever", "lateral_factor")
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +97,40 @@ def test_the_result_names_what_a_relaunch_reads_and_what_stands_beside(run):
     assert {name for name in named if name.startswith("robot.")} == known
     length, width = (named[f"robot.base.geometry.half_{way}"] for way in ("length", "width"))
     assert length.value / width.value == pytest.approx(geometry.half_length / geometry.half_width)
-    assert length.value + width.value == pytest.approx(found["half_length_plus_half_width"].value)
-    assert length.interval[0] < length.value < length.interval[1] and length.identified
+    for name, one in named.items():
+        assert one.identified == (one not in (length, width)), name
     assert named["base.geometry.wheel_radius_rr"] == found["wheel_radius_rr"]
     assert named["base.geometry.sensor_yaw"].unit == "rad"
+
+
+def test_of_half_length_and_half_width_the_lever_is_identified_and_each_by_itself_is_not(tmp_path):
+    """A base longer and narrower than configured: the two are refused, and their pair turns as the robot does."""
+    long = dataclasses.replace(load_truth(SEED), half_length=0.255, half_width=0.138)
+    taken = track(BasePlant(long, ROBOT.driver, SEED), multi_sine(60.0, SEED), SEED, TRACKER).signals()
+    stage = finish([Taken(0, "drive", taken)], ROBOT, lambda number: None)
+    found = {finding.name: finding for finding in stage.findings}
+    lever = found["base.geometry.lever"].estimate
+    assert lever.identified and abs(lever.value - (0.255 / long.lateral_factor + 0.138)) < 3.5 * lever.standard_error
+    halves = [found[f"robot.base.geometry.half_{way}"] for way in ("length", "width")]
+    for one in halves:
+        assert not one.identified and "half_length / lateral_factor + half_width" in one.estimate.verdict
+        assert one.usable and "lever" in one.part_of
+        assert np.isnan(one.estimate.standard_error) and np.isnan(one.estimate.interval[0])
+    factor = found["robot.base.geometry.lateral_factor"].estimate.value
+    assert halves[0].estimate.value / factor + halves[1].estimate.value == pytest.approx(lever.value, rel=1e-12)
+
+
+def test_a_refused_geometry_refuses_its_offset_and_the_pose_of_the_sensor(run):
+    """Poses so coarse that the radius is known to worse than a data sheet's 5 %."""
+    signals = run.signals()
+    short = signals.pose_time < signals.pose_time[0] + 30.0
+    noise = np.random.default_rng(1).normal(size=(int(short.sum()), 3)) * [0.15, 0.15, 0.1]
+    coarse = dataclasses.replace(signals, pose_time=signals.pose_time[short], poses=signals.poses[short] + noise)
+    found = calibrate([coarse], BASE)
+    print(reasons(found))
+    assert not found["wheel_radius"].identified
+    for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset"):
+        assert not found[name].identified
 
 
 # Wheels that roll as the kinematics say, integrated here step by step
@@ -139,7 +172,7 @@ def test_any_base_is_found_again_to_the_last_digits_where_nothing_is_noisy(confi
     sensor = np.array([0.1, -0.2, 2.5])
     found = calibrate([rolled(true, multi_sine(60.0), sensor)], configured)
     assert all(estimate.identified for estimate in found.estimates)
-    np.testing.assert_allclose(found.base.radii, true.radii, rtol=1e-6)
+    np.testing.assert_allclose(found.base.radii, true.radii, rtol=3e-5)  # shrunk by what contacts may creep
     np.testing.assert_allclose(found.base.positions, true.positions, rtol=1e-6)
     assert found.base.lateral_factor == pytest.approx(true.lateral_factor, rel=1e-6)
     np.testing.assert_allclose(found.sensor, sensor, atol=1e-6)
@@ -165,31 +198,33 @@ def on_axes(axes: tuple[float, ...], scale: float = 1.0) -> dict[str, str]:
 def test_forward_alone_tells_the_radii():
     found = on_axes(FORWARD)
     assert found["wheel_radius"] == "identified"
-    assert found["lateral_factor"] == NO_SIDEWAYS
-    assert found["half_length_plus_half_width"] == found["sensor_x"] == found["sensor_y"] == NO_TURN
+    assert found["lateral_factor"].endswith(NO_SIDEWAYS)
+    assert found["lever"] == found["sensor_x"] == found["sensor_y"]
+    assert found["lever"].endswith(NO_TURN)
 
 
 def test_sideways_alone_cannot_tell_radius_from_lateral_factor():
     found = on_axes(SIDEWAYS)
-    assert found["wheel_radius"] == found["wheel_radius_fl"] == found["lateral_factor"] == NO_FORWARD
-    assert found["half_length_plus_half_width"] == NO_TURN
-    assert found["sensor_yaw"] == found["time_offset"] == "identified"
+    assert found["wheel_radius"] == found["wheel_radius_fl"] == found["lateral_factor"]
+    assert found["wheel_radius"].endswith(NO_FORWARD) and found["lever"].endswith(NO_TURN)
+    assert found["sensor_yaw"] == found["time_offset"] == found["wheel_radius"]
 
 
 def test_turning_alone_tells_nothing_of_the_geometry():
     found = on_axes(TURNING)
-    assert {found[name] for name in (*GEOMETRY, "wheel_radius_rr", "sensor_yaw")} == {ONLY_TURN}
-    assert found["time_offset"] == "identified"
+    assert len(set(found.values())) == 1
+    assert found["time_offset"].endswith(ONLY_TURN)
 
 
 def test_forward_and_turning_tell_all_but_the_lateral_factor():
     found = on_axes((1, 0, 1))
-    assert found.pop("lateral_factor") == NO_SIDEWAYS
+    assert found.pop("lateral_factor").endswith(NO_SIDEWAYS)
     assert set(found.values()) == {"identified"}
 
 
 def test_rest_tells_nothing():
-    assert set(on_axes((1, 1, 1), scale=0.0).values()) == {RESTING}
+    (reason,) = set(on_axes((1, 1, 1), scale=0.0).values())
+    assert reason.endswith(RESTING) and reason.startswith("0 windows of ") and "3 are needed" in reason
 
 
 def test_a_constant_twist_tells_nothing_of_the_clocks():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from roller_drives import ROBOT, twin_drive
+from roller_drives import ROBOT, mean_factor, twin_drive
 
 from youbot_dynamics.identification.calibration import CalibrationSignals, calibrate
-from youbot_dynamics.identification.calibration._fit import SIZE
+from youbot_dynamics.identification.calibration._fit import LEVER
 from youbot_dynamics.identification.calibration._poses import calibration_signals
 from youbot_dynamics.identification.calibration._rollers import calibrate_with_rollers, without_ripple
 from youbot_dynamics.identification.calibration.stage import finish
@@ -16,7 +16,8 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import robot_from_values, robot_table, values_of
 
 BELIEVED = ROBOT.base.geometry.wheels()
-SIZE_OF_TRUTH = ROBOT.base.geometry.half_length + ROBOT.base.geometry.half_width
+GEOMETRY = ROBOT.base.geometry
+TRUE_LEVER = GEOMETRY.half_length / mean_factor(6) + GEOMETRY.half_width
 
 
 def signals(seed: int, rollers: int = 6, sensor: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> CalibrationSignals:
@@ -25,8 +26,8 @@ def signals(seed: int, rollers: int = 6, sensor: tuple[float, float, float] = (0
     return calibration_signals(drive.stamp, drive.position, drive.time, poses)
 
 
-def size_error(found) -> float:
-    return abs(found[SIZE].value / SIZE_OF_TRUTH - 1.0)
+def lever_error(found) -> float:
+    return abs(found[LEVER].value / TRUE_LEVER - 1.0)
 
 
 def test_rollers_that_are_known_leave_a_better_geometry() -> None:
@@ -35,9 +36,9 @@ def test_rollers_that_are_known_leave_a_better_geometry() -> None:
         one = signals(seed)
         both = calibrate_with_rollers([one], BELIEVED)
         assert both.phases is not None and both.phases.identified
-        errors.append([size_error(calibrate([one], BELIEVED.base)), size_error(both.calibration)])
+        errors.append([lever_error(calibrate([one], BELIEVED.base)), lever_error(both.calibration)])
     mean, rolling = np.array(errors).mean(axis=0)
-    print(f"size off by {mean:.2e} with mean rows, {rolling:.2e} with the rollers")
+    print(f"lever off by {mean:.2e} with mean rows, {rolling:.2e} with the rollers")
     assert rolling < 0.5 * mean
     assert rolling < 1e-3
 
@@ -55,7 +56,7 @@ def test_wheels_without_ripple_are_calibrated_as_ever() -> None:
     one = signals(1, rollers=0)
     found = calibrate_with_rollers([one], BELIEVED)
     assert found.phases is not None and not found.phases.identified
-    assert found.calibration[SIZE].value == calibrate([one], BELIEVED.base)[SIZE].value
+    assert found.calibration[LEVER].value == calibrate([one], BELIEVED.base)[LEVER].value
 
 
 def test_phases_that_cannot_be_asked_for_are_told_and_cost_nothing() -> None:
@@ -63,7 +64,7 @@ def test_phases_that_cannot_be_asked_for_are_told_and_cost_nothing() -> None:
     few = CalibrationSignals(one.wheel_time, one.wheel_angles, one.pose_time[:3], one.poses[:3])
     found = calibrate_with_rollers([few], BELIEVED)
     assert found.phases is None and "wheel readings with poses" in found.reason
-    assert not found.calibration[SIZE].identified
+    assert not found.calibration[LEVER].identified
 
 
 def test_without_ripple_the_mean_rows_tell_the_way() -> None:

@@ -117,18 +117,13 @@ def told(truth: BaseTruth) -> float:
 
 
 def truths_of_geometry(truth: BaseTruth) -> dict[str, float]:
-    """Mean wheel radius, what each wheel differs from it by, mean lateral factor, and the half lengths.
-
-    Of the half lengths only the sum shows, each is its sheet's share.
-    """
-    geometry, radii = ROBOT.base.geometry, truth.wheel_radii()
+    """Mean wheel radius, what each wheel differs from it by, mean lateral factor, and the lever of a turn."""
+    radii = truth.wheel_radii()
     errors = zip(("fl", "fr", "rl", "rr"), (radii / np.mean(radii) - 1.0).tolist(), strict=True)
-    size = (truth.half_length + truth.half_width) / (geometry.half_length + geometry.half_width)
     return {
         "robot.base.geometry.wheel_radius": float(np.mean(radii)),
         **{f"robot.base.geometry.wheel_radius_error_{wheel}": error for wheel, error in errors},
-        "robot.base.geometry.half_length": size * geometry.half_length,
-        "robot.base.geometry.half_width": size * geometry.half_width,
+        "base.geometry.lever": truth.half_length / truth.lateral_factor + truth.half_width,
         "robot.base.geometry.lateral_factor": truth.lateral_factor,
     }
 

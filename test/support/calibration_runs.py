@@ -95,7 +95,7 @@ def true_values(truth: BaseTruth, tracker: Tracker) -> dict[str, float]:
     named |= {f"wheel_radius_error_{wheel}": error for wheel, error in zip(WHEELS, errors, strict=True)}
     return {
         "wheel_radius": float(np.mean(radii)),
-        "half_length_plus_half_width": truth.half_length + truth.half_width,
+        "lever": truth.half_length / truth.lateral_factor + truth.half_width,
         "lateral_factor": truth.lateral_factor,
         "sensor_x": tracker.sensor[0],
         "sensor_y": tracker.sensor[1],

@@ -91,7 +91,7 @@ def identify_from(run: Run, poses: np.ndarray, rollers: int) -> Identified:
     values = {
         name.removeprefix("robot.base.geometry."): one.value
         for name, one in named_estimates(found.calibration, geometry).items()
-        if name.startswith("robot.") and one.identified
+        if name.startswith("robot.") and (one.identified or one.name in ("half_length", "half_width"))
     }
     phases = found.phases
     if phases is not None and phases.identified:

@@ -3,7 +3,7 @@
 The fit is that of `_model`, by Gauss and Newton: each step is a `least_squares` fit of the linearised model
 over windows of about 2 s, whose scatter gives weights, intervals and verdicts. Rows are counted in standard deviations
 of position, yaw and slip, which the residuals themselves tell; poses far off (a tracker that lost its body) fade out.
-Of half length and half width only the sum shows in the motion of a rectangular base: their ratio is kept.
+Of half length, half width and lateral factor a turn shows only the lever: the ratio of the two lengths is kept.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import numpy as np
 
 from youbot_dynamics.arrays import Indices, Vector, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.calibration._model import Guess, Windows, residuals, slopes
+from youbot_dynamics.identification.calibration._model import Guess, Windows, lever, residuals, scaled_to, slopes
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import (
-    RESTING,
     TURNING_RADIUS,
     cut_windows,
     excitation,
@@ -48,7 +47,8 @@ WHEELS = ("fl", "fr", "rl", "rr")
 
 RADIUS = "wheel_radius"
 RADIUS_ERROR = "wheel_radius_error"
-SIZE = "half_length_plus_half_width"
+LEVER = "lever"
+LEVER_IN_WORDS = "the lever of a turn, half_length / lateral_factor + half_width"
 LATERAL_FACTOR = "lateral_factor"
 ALIKE = "it cannot be told from the others: the robot moved in one way only"
 
@@ -65,7 +65,7 @@ _SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # [m, rad, rad] below which no scatter
 _WORST_SHARE = 0.3  # of the motion that may be left over, before poses are not those of this robot
 _LIKELY = 2.0  # factor by which a radius may differ from the configured one
 _ANOTHER_UNIT = 4.0  # factor between ways by poses and by wheels from which on a unit is wrong
-_CREEP = 0.001  # rms of errors of radii that contacts under unequal loads may feign: in MuJoCo 0.0002 to 0.0004
+_CREEP = 0.0004  # standard error of a radius that contacts under unequal loads feign: in MuJoCo 0.0002 to 0.0004
 _EVEN = 0.002  # half-width of the error of a radius that is of use for wheels that are all alike [1]
 _USEFUL = 0.05  # half-width of a geometric value, over it, beyond which the data sheet knows better
 _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] good enough for any value
@@ -76,15 +76,15 @@ class Calibration:
     """Geometry as identified."""
 
     # "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (over that mean, less 1),
-    # "wheel_radius_fl" and so on, "half_length_plus_half_width", "lateral_factor", "sensor_x", "sensor_y",
-    # "sensor_yaw" (pose of the tracked body on the robot) and "time_offset" (what poses are stamped later than
-    # the wheels; of several recordings "time_offset_0" and so on)
+    # "wheel_radius_fl" and so on, "lever", "lateral_factor", "sensor_x", "sensor_y", "sensor_yaw" (pose of the tracked
+    # body on the robot) and "time_offset" (what poses are stamped later than the wheels; of several recordings
+    # "time_offset_0" and so on)
     estimates: tuple[Estimate, ...]
     base: MecanumBase  # kinematics with every value that was identified, configured ones elsewhere
     sensor: Vector  # (3,) pose of the tracked body on the robot [m, m, rad], as fitted; 0 where nothing tells
     offsets: Vector  # (r,) [s] of the recordings, as fitted
-    size_factor: float = 1.0  # identified over configured half_length and half_width; 1 where it is not known
-    # of the last step, over logarithms of radii, size and lateral factor, then sensor and offsets: correlation
+    size_factor: float = 1.0  # written over configured half_length and half_width; 1 where the lever is not known
+    # of the last step, over logarithms of radii, lever and lateral factor, then sensor and offsets: correlation
     # and condition; None where there was nothing to fit
     fit: Fit | None = None
 
@@ -116,8 +116,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, sp
     told = excitation(windows, start)
     unknowns = _changes(n, [signals.recording for signals in recordings])
     asked = np.flatnonzero(told.asked(n) + [True] * len(recordings))
-    reasons = told.reasons(n)
-    reasons += [RESTING if RESTING in reasons else ""] * len(recordings)
+    reasons = told.reasons(n, len(recordings))
     strange = _wrong_unit(windows, start)
     solved = None
     try:
@@ -125,7 +124,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, sp
             solved = _solve(windows, start, asked, unknowns)
             strange = _disagreement(windows, solved, base)
     except IdentificationError as too_little:
-        strange = f"{too_little.got} of {windows[0].span:g} s in which it moved"
+        strange = f"{too_little.got} of {windows[0].span:g} s in which it moved, {too_little.expected} are needed"
     if strange:
         reasons, solved = [strange] * len(unknowns), None
     return _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons)
@@ -134,7 +133,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, sp
 def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
     """Unknowns of the linear model: changes about the last guess, of which none is too small to be told."""
     names = [f"{RADIUS}_{name}" for name in (WHEELS if wheels == len(WHEELS) else range(wheels))]
-    names += [SIZE, LATERAL_FACTOR, "sensor_x", "sensor_y", "sensor_yaw"]
+    names += [LEVER, LATERAL_FACTOR, "sensor_x", "sensor_y", "sensor_yaw"]
     names += ["time_offset"] if len(numbers) == 1 else [f"time_offset_{number}" for number in numbers]
     units = ["1"] * (wheels + 2) + ["m", "m", "rad"] + ["s"] * len(numbers)
     return tuple(Unknown(name, unit, resolution=math.inf) for name, unit in zip(names, units, strict=True))
@@ -257,40 +256,41 @@ def _judged(
     n = len(base.radii)
     why = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
-    asked = _asked(guess, [unknown.name for unknown in unknowns])
-    estimates = tuple(_estimate(value, reason, fitted) for value, reason in zip(asked, why, strict=True))
+    asked = _asked(guess, [unknown.name for unknown in unknowns], fitted)
+    pairs = zip(asked, why, strict=True)
+    estimates = _with_what_they_stand_on([_estimate(value, reason, fitted) for value, reason in pairs])
     known = {estimate.name: estimate.value for estimate in estimates if estimate.identified}
-    pattern = guess.base.radii if wheels_told_apart(estimates, base.radii) else base.radii
+    pattern = np.array([one.value for one in asked[1 + n : 1 + 2 * n]]) if wheels_told_apart(estimates) else base.radii
     mean = known.get(RADIUS, float(np.mean(base.radii)))
-    factor = known[SIZE] / _size(base) if SIZE in known else 1.0
     lateral = known.get(LATERAL_FACTOR, base.lateral_factor)
+    positions = scaled_to(base, known[LEVER], lateral) if LEVER in known else base.positions
     return Calibration(
         estimates,
-        MecanumBase(base.positions * factor, mean / np.mean(pattern) * pattern, base.roller_angles, lateral),
+        MecanumBase(positions, mean / np.mean(pattern) * pattern, base.roller_angles, lateral),
         read_only(guess.sensor.copy()),
         read_only(guess.offsets.copy()),
-        factor,
+        float(np.sum(np.abs(positions)) / np.sum(np.abs(base.positions))),
         fitted,
     )
 
 
-def _size(base: MecanumBase) -> float:
-    """Half length and half width together [m]."""
-    return float(np.mean(np.sum(np.abs(base.positions), axis=1)))
+def _with_what_they_stand_on(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
+    """Estimates of which sensor and offsets are refused where the geometry they were fitted with is."""
+    known = {estimate.name: estimate for estimate in estimates}
+    judged = []
+    for one in estimates:
+        needed = (RADIUS, LEVER) if one.name in ("sensor_x", "sensor_y") else (RADIUS,)
+        lacking = [name for name in needed if not known[name].identified]
+        if lacking and one.identified and one.name.startswith(("sensor_", "time_offset")):
+            text = f"it was fitted together with the {lacking[0]}, which is {known[lacking[0]].verdict}"
+            one = replace(one, verdict=refusal(text))
+        judged.append(one)
+    return tuple(judged)
 
 
-def wheels_told_apart(estimates: Sequence[Estimate], radii: Vector) -> bool:
-    """Whether the errors of the wheels' radii are of use: all identified, and more than what contacts creep.
-
-    Args:
-        estimates: of a calibration.
-        radii: (n,) as configured [m].
-    """
-    errors = [one for one in estimates if one.name.startswith(RADIUS_ERROR)]
-    found = np.array([one.value for one in errors])
-    news = found - (radii / np.mean(radii) - 1.0)
-    uneven = max(float(np.mean(found**2)), float(np.mean(news**2))) > _CREEP**2
-    return uneven and all(one.identified for one in errors)
+def wheels_told_apart(estimates: Sequence[Estimate]) -> bool:
+    """Whether the errors of the wheels' radii in the estimates of a calibration are of use: all are identified."""
+    return all(one.identified for one in estimates if one.name.startswith(RADIUS_ERROR))
 
 
 class _Asked(NamedTuple):
@@ -300,31 +300,48 @@ class _Asked(NamedTuple):
     value: float
     slope: Vector
     share: float
+    more: float = 0.0  # variance beside that of the unknowns
 
 
-def _asked(guess: Guess, names: Sequence[str]) -> list[_Asked]:
+def shrinkage(errors: Vector, variance: float) -> float:
+    """By how much errors of radii (n,) over their mean are to be moved towards 0, from 0 to 1: empirical Bayes.
+
+    The wheels are taken as drawn about their mean; their spread is estimated by moments, sum of e^2 / (n - 1) less the
+    variance of one error, that of the fit and what contacts creep (Efron and Morris 1975, with n - 1 for n - 3).
+    """
+    both = variance + _CREEP**2
+    return float(min(1.0, both * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
+
+
+def _asked(guess: Guess, names: Sequence[str], found: Fit | None) -> list[_Asked]:
     """Mean radius r, errors e_i = r_i / r - 1 of the n radii over it, then the values whose changes are the p unknowns.
 
     The first are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d ln r_j).
-    Errors are judged by how much the wheels differ as a whole: one that happens to be nil is as well known as the
-    others.
+    Errors, and the radii with them, are shrunk; what that moves them by in the mean counts as an error of theirs.
+    They are judged by how much the wheels differ as a whole: one that happens to be nil is as well known as the others.
     """
-    radii, n, offsets = guess.base.radii, len(guess.base.radii), len(guess.offsets)
-    mean, nothing = float(np.mean(radii)), np.zeros(len(names) - n)
-    asked = [_Asked(Unknown(RADIUS, "m"), mean, np.concatenate([radii / n, nothing]), _USEFUL)]
-    errors = radii / mean - 1.0
+    n, offsets = len(guess.base.radii), len(guess.offsets)
+    mean, nothing = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
+    asked = [_Asked(Unknown(RADIUS, "m"), mean, np.concatenate([guess.base.radii / n, nothing]), _USEFUL)]
+    of_radii = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
+    errors = guess.base.radii / mean - 1.0
+    share, covariance = 0.0, np.full((n, n), math.nan) if found is None else found.covariance[:n, :n]
+    if np.all(np.isfinite(covariance)):
+        share = shrinkage(errors, float(np.trace(of_radii @ covariance @ of_radii.T)) / (n - 1))
+    moved = share**2 * float(np.mean(errors**2))
+    errors *= 1.0 - share
+    radii = mean * (1.0 + errors)
     resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
-    of_radii = (radii / mean)[:, None] * (np.eye(n) - radii / (n * mean))
-    for name, error, slope in zip(names[:n], errors.tolist(), of_radii, strict=True):
+    for name, error, slope in zip(names[:n], errors.tolist(), math.sqrt(1.0 - share) * of_radii, strict=True):
         unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
-        asked.append(_Asked(unknown, error, np.concatenate([slope, nothing]), math.inf))
-    values = np.concatenate([radii, [_size(guess.base), guess.base.lateral_factor], guess.sensor, guess.offsets])
+        asked.append(_Asked(unknown, error, np.concatenate([slope, nothing]), math.inf, moved))
+    values = np.concatenate([radii, [lever(guess.base), guess.base.lateral_factor], guess.sensor, guess.offsets])
     slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
     units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets
     good = [0.0] * (n + 2) + [_LEVER_RESOLUTION] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
-    for name, unit, value, slope, resolution in zip(names, units, values.tolist(), slopes_, good, strict=True):
-        share = math.inf if resolution else _USEFUL
-        asked.append(_Asked(Unknown(name, unit, resolution=resolution), value, slope, share))
+    more = [mean**2 * moved] * n + [0.0] * (len(names) - n)
+    for name, unit, value, slope, fine, own in zip(names, units, values.tolist(), slopes_, good, more, strict=True):
+        asked.append(_Asked(Unknown(name, unit, resolution=fine), value, slope, math.inf if fine else _USEFUL, own))
     return asked
 
 
@@ -339,7 +356,7 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     if np.any(np.isnan(covariance)):
         linear = next(one for one in found.estimates if one.name in names[used] and not one.identified)
         return undetermined(unknown, linear.verdict.removeprefix(refusal("")))
-    error = math.sqrt(float(asked.slope[used] @ covariance @ asked.slope[used]))
+    error = math.sqrt(float(asked.slope[used] @ covariance @ asked.slope[used]) + asked.more)
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
     reach = found.reach(error)
@@ -347,7 +364,7 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     judged = judge(unknown, asked.value, error, reach, relatives)
     if judged.identified and reach > asked.share * abs(asked.value):
         share = 100.0 * reach / abs(asked.value)
-        text = f"it is known to +-{share:.2g} % only, and a data sheet to {100.0 * _USEFUL:g} %"
+        text = f"it is known to +-{share:.2g} % only, and {100.0 * _USEFUL:g} % is needed: a data sheet knows as much"
         told = f"; it cannot be told from {', '.join(relatives)} in these data" if relatives else ""
         return replace(judged, verdict=refusal(text + told))
     return judged
@@ -358,21 +375,26 @@ def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Est
 
     `robot.base.geometry.wheel_radius` is the mean of the wheels, and `wheel_radius_error_fl` and so on, over that mean,
     are parameters where `wheels_told_apart` says so; else they stand beside, the robot keeps the errors it has, and the
-    radius is the one that has the found mean with them. Only the sum of `half_length` and `half_width` shows in the
-    motion of the base: both keep their configured ratio. Radii of each wheel, the pose of the tracked body and the
-    offset of its clock stand under `base.geometry`: the robot has no parameter for them.
+    radius is the one that has the found mean with them. Of `half_length` and `half_width` only the lever shows in the
+    motion of the base: each is refused by itself, with the value of the configured ratio that has the found lever.
+    Lever, radii of each wheel, the pose of the tracked body and the offset of its clock stand under `base.geometry`:
+    the robot has no parameter for them.
 
     Args:
         found: the calibration of a base made from `geometry`.
         geometry: as configured.
     """
-    apart = wheels_told_apart(found.estimates, geometry.mecanum().radii)
+    apart = wheels_told_apart(found.estimates)
     common = 1.0 if apart else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
     parameters = "robot.base.geometry"
     named = {f"{parameters}.{RADIUS}": _share(found[RADIUS], RADIUS, common)}
-    whole = geometry.half_length + geometry.half_width
+    whole = found[LEVER]
     for name in ("half_length", "half_width"):
-        named[f"{parameters}.{name}"] = _share(found[SIZE], name, getattr(geometry, name) / whole)
+        half = undetermined(Unknown(name, "m"), whole.verdict.removeprefix(refusal("")))
+        if whole.identified:
+            text = f"motion shows only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
+            half = replace(half, value=found.size_factor * getattr(geometry, name), verdict=refusal(text))
+        named[f"{parameters}.{name}"] = half
     for estimate in found.estimates:
         if estimate.name != RADIUS:
             known = estimate.name == LATERAL_FACTOR or (apart and estimate.name.startswith(RADIUS_ERROR))

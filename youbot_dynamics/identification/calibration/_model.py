@@ -32,16 +32,32 @@ class Guess:
     def moved(self, change: Vector) -> Guess:
         """Guess with its values changed by (p,), p = n + 5 + r.
 
-        Logarithms of the n radii, of the size and of the lateral factor, then sensor and offsets.
+        Logarithms of the n radii, of the lever and of the lateral factor, then sensor and offsets.
         """
         n = len(self.base.radii)
+        factor = self.base.lateral_factor * float(np.exp(change[n + 1]))
         base = MecanumBase(
-            self.base.positions * np.exp(change[n]),
+            scaled_to(self.base, lever(self.base) * float(np.exp(change[n])), factor),
             self.base.radii * np.exp(change[:n]),
             self.base.roller_angles,
-            self.base.lateral_factor * float(np.exp(change[n + 1])),
+            factor,
         )
         return Guess(base, self.sensor + change[n + 2 : n + 5], self.offsets + change[n + 5 :])
+
+
+def lever(base: MecanumBase, lateral_factor: float | None = None) -> float:
+    """Mean over the wheels of what a turn moves them by, |x tan(d) / lateral_factor - y| [m] (systems 29, 56).
+
+    For the youBot half_length / lateral_factor + half_width: all that its motion tells of the two.
+    """
+    tangents = np.tan(base.roller_angles) / (lateral_factor or base.lateral_factor)
+    return float(np.mean(np.abs(base.positions[:, 0] * tangents - base.positions[:, 1])))
+
+
+def scaled_to(base: MecanumBase, wanted: float, lateral_factor: float) -> Vector:
+    """Positions (n, 2) of the wheels, all by one factor, that have the `wanted` lever [m] with this lateral factor."""
+    scaled: Vector = base.positions * (wanted / lever(base, lateral_factor))
+    return scaled
 
 
 @dataclass(frozen=True, eq=False)

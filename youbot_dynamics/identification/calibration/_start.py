@@ -155,12 +155,26 @@ def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vec
 
 @dataclass(frozen=True)
 class Excitation:
-    """What the windows can tell: how many there are, and whether the robot moved so in several of them."""
+    """What the windows can tell: how many there are, and in how many of them the robot moved so."""
 
     windows: int
-    forward: bool
-    sideways: bool
-    turning: bool
+    span: float  # length of each [s]
+    counts: tuple[int, int, int]  # windows with enough of forward, sideways, turning
+
+    @property
+    def forward(self) -> bool:
+        """Whether the robot drove forward in enough windows."""
+        return self.counts[0] >= _EXCITED_WINDOWS
+
+    @property
+    def sideways(self) -> bool:
+        """Whether it moved sideways in enough of them."""
+        return self.counts[1] >= _EXCITED_WINDOWS
+
+    @property
+    def turning(self) -> bool:
+        """Whether it turned in enough of them."""
+        return self.counts[2] >= _EXCITED_WINDOWS
 
     def asked(self, wheels: int) -> list[bool]:
         """Which unknowns of `Guess.moved`, without the offsets, the fit moves.
@@ -171,24 +185,34 @@ class Excitation:
         factor = self.forward and self.sideways
         return [True] * wheels + [self.turning and straight, factor, self.turning, self.turning, straight]
 
-    def reasons(self, wheels: int) -> list[str]:
-        """Why each of the same unknowns cannot be told, "" where it may be."""
+    def reasons(self, wheels: int, offsets: int) -> list[str]:
+        """Why each of the same unknowns, and of the offsets, cannot be identified, "" where it may be.
+
+        Sensor and offsets were fitted together with the radii: without these they are refused too.
+        """
         if not self.windows or not (self.forward or self.sideways or self.turning):
-            return [RESTING] * (wheels + 5)
+            return [self._lacking(RESTING, 0)] * (wheels + 5 + offsets)
         if not (self.forward or self.sideways):
-            return [ONLY_TURN] * (wheels + 5)
-        scale = "" if self.forward else NO_FORWARD
-        size = scale if self.turning else NO_TURN
-        factor = NO_SIDEWAYS if not self.sideways else scale
-        lever = "" if self.turning else NO_TURN
-        return [scale] * wheels + [size, factor, lever, lever, ""]
+            return [self._lacking(ONLY_TURN, 0)] * (wheels + 5 + offsets)
+        scale = "" if self.forward else self._lacking(NO_FORWARD, 0)
+        lever = scale if self.turning else self._lacking(NO_TURN, 2)
+        factor = scale if self.sideways else self._lacking(NO_SIDEWAYS, 1)
+        return [scale] * wheels + [lever, factor, lever, lever] + [scale] * (1 + offsets)
+
+    def _lacking(self, reason: str, axis: int) -> str:
+        """The reason, after how much there was of a motion along or about an axis and how much is needed."""
+        way, unit = ("forward", "sideways", "of turning")[axis], ("m", "m", "rad")[axis]
+        return (
+            f"{self.counts[axis]} windows of {self.span:g} s have {_EXCITED[axis]:g} {unit} {way} or more,"
+            f" {_EXCITED_WINDOWS} are needed: {reason}"
+        )
 
 
 def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
     """What the windows of all recordings can tell, by what the wheels did in them."""
     table = np.abs(_motions(windows, guess))
-    forward, sideways, turning = (np.sum(table > _EXCITED, axis=0) >= _EXCITED_WINDOWS).tolist()
-    return Excitation(len(table), forward, sideways, turning)
+    forward, sideways, turning = np.sum(table > _EXCITED, axis=0).tolist()
+    return Excitation(len(table), windows[0].span, (forward, sideways, turning))
 
 
 def tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from youbot_dynamics.identification.calibration._fit import SIZE, WHEELS, Calibration, named_estimates
+from youbot_dynamics.identification.calibration._fit import (
+    LEVER,
+    LEVER_IN_WORDS,
+    WHEELS,
+    Calibration,
+    named_estimates,
+)
 from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
@@ -20,7 +26,6 @@ from youbot_dynamics.robot import Robot
 STAGE = "calibration"
 _PREFIX = "base.geometry"
 _LONGEST = 3600.0  # [s] of recordings that are fitted together
-_RATIO = "of half_length and half_width only the sum shows in the motion: both are the configured ones times one factor"
 _COUNTING = (
     "roller phases are those of the newest recording, and hold until the driver counts its wheels anew; odometry sees"
     " it when they are lost"
@@ -52,11 +57,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             notes.append(f"{recording.name} left out: an hour of readings is fitted together")
     geometry = robot.base.geometry
     found = calibrate_with_rollers(used, geometry.wheels())
-    if found.calibration[SIZE].identified:
-        notes += [_RATIO, _worth(used, found.calibration, geometry.mecanum())]
+    whole = ""
+    if found.calibration[LEVER].identified:
+        notes.append(_worth(used, found.calibration, geometry.mecanum()))
+        whole = LEVER_IN_WORDS
     samples = sum(len(signals.poses) for signals in used)
     named = named_estimates(found.calibration, geometry)
-    findings = [Finding(name, estimate, samples) for name, estimate in named.items()]
+    findings = [
+        Finding(name, estimate, samples, part_of=whole if estimate.name in ("half_length", "half_width") else "")
+        for name, estimate in named.items()
+    ]
     if found.phases is None:
         notes.append(f"roller phases: {found.reason}")
     else:

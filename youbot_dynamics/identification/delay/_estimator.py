@@ -21,6 +21,7 @@ from youbot_dynamics.identification.least_squares import (
     WIDEST_SHARE,
     Estimate,
     Whiteness,
+    needed,
     refusal,
     whiteness,
 )
@@ -207,7 +208,7 @@ def _estimate_channel(
     recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
     if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, fastest):
-        reason = "the command never changed" if len(time) >= 10 else "too few readings"
+        reason = "the command never changed" if len(time) >= 10 else f"{len(time)} readings, 10 are needed"
         parts = refused(reason) if apart else (None, None)
         return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
     centred = motion - motion.mean()
@@ -242,7 +243,8 @@ def _estimate_channel(
         reason = "the motion goes against the command: check the signs of the channel"
     elif depth > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
         share = 1.0 - depth / float(centred @ centred)
-        reason = f"the command explains only {share:.0%} of the motion: the axis was hardly driven, or moved by others"
+        told = f"the command explains only {share:.0%} of the motion, {_LEAST_EXPLAINED:.0%} is needed"
+        reason = f"{told}: the axis was hardly driven, or moved by others"
     elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):
         reason = "the motion repeats itself: the delay and the delay plus one period fit alike"
     elif interval[1] < 0.0:
@@ -291,9 +293,11 @@ def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float
 
 def _too_wide(value: float, reach: float, near_zero: float) -> str:
     """Reason to call an estimate useless for its interval of +-reach [s], "" where it is useful."""
-    if reach < max(WIDEST_SHARE * value, near_zero):
+    wanted = max(WIDEST_SHARE * value, near_zero)
+    if reach < wanted:
         return ""
-    return f"the interval of +-{1e3 * reach:.3g} ms is too wide for a value of {1e3 * value:.3g} ms"
+    lacking = needed(1e3 * reach, 1e3 * wanted)
+    return f"the interval of +-{1e3 * reach:.3g} ms is too wide for a value of {1e3 * value:.3g} ms{lacking}"
 
 
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:

@@ -10,6 +10,7 @@ from youbot_dynamics.identification.least_squares._verdict import (
     Unknown,
     alike,
     judge,
+    needed,
     refusal,
     undetermined,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "judge",
     "least_squares",
     "merge",
+    "needed",
     "refusal",
     "undetermined",
     "whiteness",

@@ -17,6 +17,7 @@ CONFIDENCE = 0.95
 WIDEST_SHARE = 0.5
 # Estimates that correlate more than this are named in a refusal: the data told their sum, not each.
 _ALIKE = 0.9
+_HOPELESS = 10.0  # times the interval that is needed, beyond which longer data of the same kind are no advice
 
 
 @dataclass(frozen=True)
@@ -91,15 +92,23 @@ def judge(unknown: Unknown, value: float, standard_error: float, reach: float, a
 def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, alike: Sequence[str]) -> str:
     """Why an estimate is useless, "" where it is useful."""
     if not math.isfinite(reach):
-        return "one block of the recording carries all there is to know of it"
+        return "one block of the recording carries all there is to know of it, several are needed"
     if bound is not None and abs(value - bound) + reach > unknown.resolution:
         inside = abs(value - bound) <= reach
         hint = "" if inside else ": something that is not in the model acts, or a signal has the wrong sign"
         return f"the data ask for {value:.3g} +-{reach:.2g} {unknown.unit}, beyond its physical bound {bound:g}{hint}"
-    if reach <= max(WIDEST_SHARE * abs(value), unknown.resolution):
+    wanted = max(WIDEST_SHARE * abs(value), unknown.resolution)
+    if reach <= wanted:
         return ""
     told = f"; it cannot be told from {', '.join(alike)} in these data" if alike else ""
-    return f"the interval of +-{reach:.2g} {unknown.unit} is too wide for a value of {value:.3g}{told}"
+    wide = f"the interval of +-{reach:.2g} {unknown.unit} is too wide for a value of {value:.3g}"
+    return wide + needed(reach, wanted) + told
+
+
+def needed(reach: float, wanted: float) -> str:
+    """What an interval of +-reach lacks to be +-wanted: its width goes with the root of the length of the data."""
+    longer = f", some {(reach / wanted) ** 2:.2g} times these data" if 0.0 < reach < _HOPELESS * wanted else ""
+    return f"; +-{wanted:.2g} or less is needed{longer}"
 
 
 def alike(names: Sequence[str], correlation: Vector) -> list[list[str]]:
