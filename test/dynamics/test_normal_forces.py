@@ -28,6 +28,13 @@ def loads(seed: int) -> np.ndarray:
     return WEIGHT * np.array([1.0, x, y])
 
 
+def test_moments_are_about_the_origin_where_no_pole_is_given() -> None:
+    contacts = RING[:4] + [0.3, -0.1]
+    forces = WEIGHT * support_matrix(contacts, np.ones(4)) @ [1.0, 0.25, -0.05]
+    np.testing.assert_allclose([forces.sum(), *(contacts.T @ forces)], WEIGHT * np.array([1.0, 0.25, -0.05]))
+    np.testing.assert_allclose(normal_forces(contacts, np.ones(4), WEIGHT * np.array([1.0, 0.25, -0.05])), forces)
+
+
 @pytest.mark.parametrize("n", [4, 6])
 def test_in_a_rectangle_the_plate_gives_the_pattern_of_the_document(n: int) -> None:
     for seed in range(20):

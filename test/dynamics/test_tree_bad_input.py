@@ -11,6 +11,7 @@ from random_trees import random_description, random_state
 
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.dynamics.tree._articulated_body import carried_sizes
 from youbot_dynamics.errors import InputError, ModelError
 
 NAMES = ["base", "arm", "hand"]
@@ -282,6 +283,31 @@ def test_inertia_that_is_rounding_does_not_accelerate_a_joint(seed: int) -> None
                 ask(q, rest, rest)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_is_measured_by_no_less_than_what_a_body_carries(seed: int) -> None:
+    """Mass and second moment sum m |r|^2 = tr(I) / 2 of all that hangs on each body, about its origin, at any angle."""
+    rng = np.random.default_rng(seed)
+    tree = random_description(rng, 8, kinds=("revolute",)).tree()
+    layout, n = tree.layout, 8
+    masses, bounds = np.zeros(n), np.zeros(n)
+    carried_sizes(layout, layout.positions, masses, bounds)
+    for _ in range(20):
+        poses = tree.poses(rng.uniform(-np.pi, np.pi, tree.nq))
+        weight, moment = np.zeros(n), np.zeros(n)
+        for body in range(n):
+            below = body
+            while below >= 0:
+                turn, place = poses[body, :3, :3], poses[body, :3, 3] - poses[below, :3, 3]
+                weight[below] += layout.masses[body]
+                moment[below] += np.trace(layout.inertias[body]) / 2 + layout.masses[body] * place @ place
+                moment[below] += 2 * place @ turn @ layout.first_moments[body]
+                below = layout.parents[below]
+        np.testing.assert_allclose(masses, weight, rtol=1e-12)
+        assert np.all(moment <= bounds * (1 + 1e-12))
+        leaves = np.setdiff1d(np.arange(n), layout.parents)
+        np.testing.assert_allclose(bounds[leaves], moment[leaves], rtol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_joints_on_one_axis_without_inertia_between_them_are_refused(seed: int) -> None:
     """Two, or four through one point: after the first the rest has rounding left, of the size of what was taken."""
@@ -330,6 +356,13 @@ def test_light_bodies_that_resist_are_not_taken_for_rounding() -> None:
     assert base == pytest.approx(0.0, abs=1e-6)
     far = single("revolute", [0.0, 1.0, 0.0], [1e3, 0.0, 0.0], np.zeros((3, 3)))
     assert np.isfinite(far.forward_dynamics(rest[:2], rest[:2], rest[:2])).all()
+
+
+def test_a_tree_a_trillion_trillion_times_lighter_accelerates_alike() -> None:
+    """Torque over inertia: no mass is small by itself, but beside what the same joint carries."""
+    tree, light = (build(masses=[3.0 * s, 2.0 * s, s], inertias=s * TENSORS, gravity=np.zeros(3)) for s in (1.0, 1e-24))
+    q, v, tau = np.array([0.2, 0.1, -0.4]), np.array([0.3, -0.2, 0.5]), np.array([1.0, -2.0, 0.5])
+    np.testing.assert_allclose(light.forward_dynamics(q, v, 1e-24 * tau), tree.forward_dynamics(q, v, tau), rtol=1e-9)
 
 
 def test_an_arm_whose_hand_resists_by_rounding_has_no_straight_line_code() -> None:

@@ -427,6 +427,7 @@ def test_a_wheel_rolls_inside_its_cone_and_slides_off_on_its_rim_against_its_mot
         if name == "mixed":
             state = base.rolling_state([state.twist[0], 0.0, 0.0])
         motion = base.motion(state, random.normal(size=len(base.wheels)) * 12.0)
+        assert motion.residual < 1e-4
         found = contacts(base.wheels, state)
         starts = found.rows @ generalised(base, state, motion) + found.drift
         for i, one in enumerate(base.wheels):

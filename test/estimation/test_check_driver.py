@@ -40,6 +40,11 @@ def times(rate: float = 50.0, late: float = 0.004, jitter: float = 0.0, count: i
     return Times(stamp, stamp + late, stamp - 9e8)
 
 
+def test_a_rate_is_told_of_readings_that_last_less_than_a_second() -> None:
+    assert times(50.0, count=11).rate() == pytest.approx(50.0)
+    assert times(50.0, count=1).rate() == 0.0
+
+
 def wheels(twist=(0.2, 0.1, 0.3), signs=None, effort: float = np.nan, when: Times | None = None) -> JointsHeard:
     """As the youBot's driver tells a steady twist; `signs` (4,) turns positions round."""
     when = times() if when is None else when

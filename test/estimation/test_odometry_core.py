@@ -308,6 +308,18 @@ def test_a_few_contradictions_at_a_reversal_are_no_verdict() -> None:
     assert found.contradicting() == ()
 
 
+@pytest.mark.parametrize(("against", "told"), [(9, JOINTS), (7, ())])
+def test_a_verdict_on_the_signs_needs_more_than_four_readings_against_for_each_that_agrees(
+    against: int, told: tuple[str, ...]
+) -> None:
+    """Two that agree among nine or seven that do not, so fast that nothing fades."""
+    found = SignCheck(JOINTS)
+    for k in range(20 * (against + 2)):
+        agrees = k % (against + 2) < 2
+        found.update(k * 1e-3, np.full(4, k * 1e-3), np.full(4, 1.0 if agrees else -1.0))
+    assert found.contradicting() == told
+
+
 def test_odometry_uses_the_calibrated_geometry_not_the_drivers() -> None:
     geometry = dataclasses.replace(ROBOT.base.geometry, wheel_radius=0.05)
     robot = dataclasses.replace(ROBOT, base=dataclasses.replace(ROBOT.base, geometry=geometry))

@@ -209,6 +209,26 @@ def test_friction_that_is_off_is_not_taken_for_a_payload_and_a_shy_filter_not_fo
     assert shy.state.mass == pytest.approx(0.5, abs=0.1)
 
 
+def test_what_a_shy_filter_shows_counts_as_a_measurement_of_its_variance_over_the_square_of_that_part() -> None:
+    """One joint moves; a filter that leaves half the variance, and a sure one with as much noise of its model."""
+    position, speed = np.array([2.9, 2.4, -2.0, 1.9, 2.9]), np.array([0.0, 0.2, 0.0, 0.0, 0.0])
+    coulomb, pull = SHEETS.friction[1].coulomb, gravity_of(0.3, position)
+    part = shown_part(1.0, 0.5)
+    load = -SHEETS.tree.gravity_forces(position) + part * pull
+    left = 0.5 * ((TUNING.friction_error * coulomb) ** 2 + (TUNING.load_error * load) ** 2)
+    told = belief(0.0, position, speed, part * pull)
+    covariance = told.covariance.copy()
+    covariance[15:, 15:] = 0.999 * np.diag(left)  # short of half: beyond it nothing is said
+    model_noise = np.sqrt(0.1**2 + left[1] / part**2 / coulomb**2)
+    shy = Payload(SHEETS, TUNING, PayloadTuning(model_noise=0.1))
+    sure = Payload(SHEETS, TUNING, PayloadTuning(model_noise=model_noise))
+    assert shy.add(dataclasses.replace(told, covariance=covariance))
+    assert sure.add(belief(0.0, position, speed, pull))
+    assert shy.state.mass_deviation < 0.49
+    assert shy.state.mass_deviation == pytest.approx(sure.state.mass_deviation, rel=1e-3)
+    assert shy.state.mass == pytest.approx(sure.state.mass, rel=1e-2)
+
+
 def test_an_arm_that_stands_or_hangs_upright_tells_no_mass() -> None:
     standing, upright = Payload(SHEETS, TUNING), Payload(SHEETS, TUNING)
     straight = np.array([2.96706, 1.13446, -2.54818, 1.78896, 2.92343])
@@ -248,5 +268,6 @@ def test_values_that_make_no_sense_are_refused() -> None:
     for name in ("mass_deviation", "grip_deviation", "memory", "model_noise", "payload_limit"):
         with pytest.raises(ModelError, match=name):
             PayloadTuning(**{name: 0.0})
+        assert getattr(PayloadTuning(**{name: 1e-3}), name) == 1e-3
     with pytest.raises(ModelError, match="grip_point.y"):
         PayloadTuning(grip_point=(0.0, float("nan"), 0.0))
