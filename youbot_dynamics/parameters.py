@@ -110,6 +110,22 @@ def setting(
     return dataclasses.field(default=default, metadata={**metadata, "read_only": read_only, "choices": choices})
 
 
+class Settings:
+    """Base of dataclasses of `setting` fields: a value that its parameter would refuse is refused here, too."""
+
+    def __post_init__(self) -> None:
+        """Check all values; a whole number counts as a decimal one.
+
+        Raises:
+            ParameterError: as `Parameter.check`.
+        """
+        for item in dataclasses.fields(self):  # type: ignore[arg-type]
+            if item.metadata:
+                value = getattr(self, item.name)
+                decimal = type(item.default) is float and type(value) is int
+                Parameter(item.name, item.default, **item.metadata).check(float(value) if decimal else value)  # type: ignore[arg-type]
+
+
 def settings_table(cls: type) -> tuple[Parameter, ...]:
     """Parameter table of the `setting` fields of a dataclass, nested ones by their own names."""
     hints, table = get_type_hints(cls), list[Parameter]()

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.control.tracker import TrackerSettings
+from youbot_dynamics.control.tracking_run import RunSettings
+from youbot_dynamics.control.trajectory import TrajectoryLimits
 from youbot_dynamics.control.wheel_commands import CommanderSettings
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.estimation.arm_settings import ArmSettings
-from youbot_dynamics.estimation.odometry import OdometrySettings
+from youbot_dynamics.estimation.odometry import GyroSettings, OdometrySettings, SlipSettings
 from youbot_dynamics.estimation.payload import PayloadTuning
 from youbot_dynamics.parameters import (
     Parameter,
@@ -172,3 +174,36 @@ def test_every_setting_of_the_core_says_what_it_is_and_keeps_its_own_range(cls: 
         assert parameter.description.endswith(".") and parameter.source
         if isinstance(parameter.default, float):
             assert parameter.unit and parameter.low is not None and parameter.high is not None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        TrackerSettings,
+        RunSettings,
+        TrajectoryLimits,
+        CommanderSettings,
+        ArmSettings,
+        GyroSettings,
+        OdometrySettings,
+        SlipSettings,
+    ],
+)
+def test_settings_made_in_python_refuse_what_a_parameter_file_may_not_say(kind: type) -> None:
+    own = {item.name for item in dataclasses.fields(kind)}
+    for parameter in settings_table(kind):
+        if parameter.name not in own:
+            continue  # of a part, which checks its own
+        kind(**{parameter.name: parameter.default})
+        wrong = [None, [], {}] + ([math.nan, math.inf, -math.inf, "1"] if type(parameter.default) is float else [])
+        wrong += [parameter.high * 1.01] if parameter.high is not None else []
+        wrong += ["nonsense"] if parameter.choices else []
+        for value in wrong:
+            with pytest.raises(ParameterError, match=f"^parameter {parameter.name}: got .*; expected "):
+                kind(**{parameter.name: value})
+
+
+def test_a_whole_number_is_as_good_as_a_decimal_one_in_python() -> None:
+    assert TrackerSettings(aggressiveness=1) == TrackerSettings(aggressiveness=1.0)
+    with pytest.raises(ParameterError, match="parameter feedback: got 1; expected true or false"):
+        TrackerSettings(feedback=1)

@@ -18,7 +18,7 @@ from youbot_dynamics.control.tracker import Tracker, TrackerSettings, TrackerSta
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.errors import InputError, TrajectoryError
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
 
 LEAD = 0.1  # [s] from accepting a trajectory to its first command, besides the preview
@@ -73,7 +73,7 @@ class WheelMonitor(Protocol):
 
 
 @dataclass(frozen=True)
-class RunSettings:
+class RunSettings(Settings):
     """Rhythm of a tracking run, and how long it goes on without odometry."""
 
     rate: float = setting(

@@ -15,7 +15,7 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import ProgramError, TrajectoryError
 from youbot_dynamics.files import read_text
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot_base import Base
 
 _SMALL_TURN = 1e-4  # [rad], as in `planar`: below it series stand in for the quotients
@@ -112,7 +112,7 @@ def _write_poses(path: TimedPath, times: Vector, poses: Vector) -> None:
 
 
 @dataclass(frozen=True)
-class TrajectoryLimits:
+class TrajectoryLimits(Settings):
     """How much of a trajectory is taken: what lies beyond is a mistake, or would hold up everything else."""
 
     max_points: int = setting(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import BaseLimits
 
@@ -75,7 +75,7 @@ def limit_acceleration(twist: ArrayLike, previous: ArrayLike, limits: BaseLimits
 
 
 @dataclass(frozen=True)
-class CommanderSettings:
+class CommanderSettings(Settings):
     """Behaviour of the base controller that can be tuned."""
 
     rate: float = setting(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from youbot_dynamics.estimation.arm_ekf import ArmEkfTuning
 from youbot_dynamics.estimation.motor_heat import HeatTuning
 from youbot_dynamics.estimation.payload import PayloadTuning
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import Settings, setting
 
 
 @dataclass(frozen=True)
-class ArmSettings:
+class ArmSettings(Settings):
     """How far filter, heat model and sensors are trusted, and what is told of them."""
 
     filter: ArmEkfTuning = field(default_factory=ArmEkfTuning)

@@ -18,7 +18,7 @@ from youbot_dynamics.control.tracker._pid import Pid, PidGains, gains_for_delay
 from youbot_dynamics.control.trajectory import Trajectory, write_pose
 from youbot_dynamics.dynamics.driven_base import STEP, DrivenBase, follow
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import Settings, setting
 
 # Differences of sent and requested twist below this are rounding, not limits [m/s, rad/s].
 _CUT_FLOOR = 1e-6
@@ -44,7 +44,7 @@ class Feedback(Protocol):
 
 
 @dataclass(frozen=True)
-class TrackerSettings:
+class TrackerSettings(Settings):
     """Behaviour of the tracker that can be tuned.
 
     Example:

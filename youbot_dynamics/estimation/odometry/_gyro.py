@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from math import isfinite, sqrt
 
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import Settings, setting
 
 _KEPT = 5.0  # [s] of rates that are kept for wheel readings still to come
 _GATE = 5.0  # standard deviations beyond which a rate at standstill is that of a base that is being turned
@@ -14,7 +14,7 @@ _LATE_MEANS_RESTART = 10  # rates in a row
 
 
 @dataclass(frozen=True)
-class GyroSettings:
+class GyroSettings(Settings):
     """What is expected of the gyro."""
 
     gyro_noise: float = setting(

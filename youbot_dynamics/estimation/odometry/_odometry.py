@@ -15,7 +15,7 @@ from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipReport
 from youbot_dynamics.estimation.phase_guard import RollerWatch
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
 
 _VOTES_FADE = 10.0  # [s] with which the votes on signs fade
@@ -29,7 +29,7 @@ _LEFT_OF_A_REPAIR = 1.0 / 3.0  # standard deviation of what was put right, over 
 
 
 @dataclass(frozen=True)
-class OdometrySettings:
+class OdometrySettings(Settings):
     """How fast odometry loses its way: standard deviations per square root of the distance travelled."""
 
     position_noise: float = setting(

@@ -25,7 +25,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, contact_angle, contact_row
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import Settings, setting
 
 _GRID = 24  # phases of a roller that are tried where it is not known: 2.5 degrees apart for 6 rollers
 _SURE = 4.0  # standard deviations of what is random in a bound
@@ -34,7 +34,7 @@ _OF_ANOTHER = 0.8  # sine of the angle between a residual and what a wheel can l
 
 
 @dataclass(frozen=True)
-class SlipSettings:
+class SlipSettings(Settings):
     """How wheels off pattern are looked for."""
 
     slip_window: float = setting(
