@@ -135,7 +135,7 @@ def load_robot(result_file: Path | None = None, params_file: Path | None = None)
         1.5
     """
     table = {parameter.name: parameter for parameter in robot_table()}
-    result, params = (read_checked(path, PREFIX, table) if path else {} for path in (result_file, params_file))
+    result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in (result_file, params_file))
     name = f"{PREFIX}.robot_id"
     own_id = params.get(name, table[name].default)
     result_id = result.get(name, own_id)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,6 +121,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 SI = re.compile(r"1|s|m|rad|kg|N|Hz|(m|rad)/s2?|kg m2|N m|N s/m|N m(/rad| s/rad|/A)|A|Ohm|degC|1/K|1/s|K/W")
+
+
+@pytest.mark.parametrize("path", [[], {}, 0.0, "", False])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    with pytest.raises(ParameterError, match="^parameter file .*: got .*; expected a ROS parameter file"):
+        load_robot(path)
+    with pytest.raises(ParameterError, match="^parameter file .*: got .*; expected a ROS parameter file"):
+        load_robot(params_file=path)
 
 
 @pytest.mark.parametrize(("cls", "prefix"), [(Robot, "robot"), (BaseTruth, "truth")])

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
 from youbot_dynamics.identification.delay._estimator import combine
 from youbot_dynamics.identification.delay.stage import _curve
@@ -98,10 +98,18 @@ def test_too_little_in_common_is_an_error_that_says_how_much():
 
 def test_shapes_and_kinds_are_checked():
     time = np.arange(0.0, 20.0, PERIOD)
-    with pytest.raises(ValueError, match="measured_is"):
+    with pytest.raises(InputError, match="measured_is: got 'acceleration'; expected 'velocity' or 'position'"):
         estimate_delay(time, rich(time), time, rich(time), measured_is="acceleration")
-    with pytest.raises(ValueError, match="differ in length"):
+    with pytest.raises(InputError, match="model: got 'pade'; expected 'delay' or 'fopdt'"):
+        estimate_delay(time, rich(time), time, rich(time), model="pade")
+    with pytest.raises(InputError, match=r"command: got shape \(999, 1\) at times of shape \(1000,\); .*same length"):
         estimate_delay(time, rich(time)[:-1], time, rich(time))
+    with pytest.raises(InputError, match="measured: got shape"):
+        estimate_delay(time, rich(time), time, rich(time)[None, None])
+    with pytest.raises(InputError, match="measured_time: got 'now'; expected an array of numbers"):
+        estimate_delay(time, rich(time), "now", rich(time))
+    with pytest.raises(InputError, match="channels: got 1 commands, 1 motions and 2 names; expected as many of each"):
+        estimate_delay(time, rich(time), time, rich(time), channels=["x", "y"])
 
 
 GOOD = estimate(rich, 0.15)

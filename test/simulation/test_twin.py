@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_python import numbers_without_numba
 
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant, DelayLine
 from youbot_dynamics.simulation.base import _dynamics as dynamics
-from youbot_dynamics.simulation.truth import BaseTruth, load_truth
+from youbot_dynamics.simulation.truth import BaseTruth, load_arm_truth, load_truth
+from youbot_dynamics.simulation.youbot import Youbot
 
 DRIVER = load_robot().driver
 FINE_DRIVER = dataclasses.replace(DRIVER, position_quantum=0.0, velocity_quantum=0.0)
@@ -262,6 +264,16 @@ def test_the_delay_line_forgets_only_what_has_long_taken_effect() -> None:
             now = k * 0.02
             held = np.sin(np.floor((now - 0.15 + 1e-9) / 0.02) * 0.01)
             assert line.means(now, 1e-4, 1)[0, 0] == pytest.approx(held, abs=1e-6)
+
+
+@pytest.mark.parametrize("until", [np.nan, np.inf, -np.inf])
+def test_a_time_that_is_none_is_refused_and_nothing_moves(until: float) -> None:
+    robot = load_robot()
+    twin = Youbot(load_truth(0), load_arm_truth(0), robot, seed=0)
+    for plant in (twin, twin.arm, BasePlant(load_truth(0), robot.driver, 0)):
+        with pytest.raises(InputError, match=r"^until: got -?(nan|inf); expected a finite number"):
+            plant.advance(until)
+    assert twin.time == 0.0
 
 
 def test_the_last_command_is_held_for_ever() -> None:

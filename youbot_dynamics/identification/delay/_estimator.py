@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
-from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.arrays import Vector, excerpt
+from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import BLOCK, RESOLUTION, block_jackknife, fit_fopdt, refused
 from youbot_dynamics.identification.least_squares import (
     CONFIDENCE,
@@ -129,7 +129,7 @@ def estimate_delay(
         One estimate a channel.
 
     Raises:
-        ValueError: shapes that do not fit, or an unknown `model` or `measured_is`.
+        InputError: shapes that do not fit, no numbers, or an unknown `model` or `measured_is`.
         IdentificationError: too few samples, or no common time of command and motion.
 
     Example:
@@ -140,12 +140,12 @@ def estimate_delay(
         (0.19, 'identified')
     """
     if measured_is not in ("velocity", "position"):
-        raise ValueError(f"measured_is is 'velocity' or 'position', got {measured_is!r}")
+        raise InputError("measured_is", got=repr(measured_is), expected="'velocity' or 'position'")
     if model not in ("delay", "fopdt"):
-        raise ValueError(f"model is 'delay' or 'fopdt', got {model!r}")
-    sent, stamps = np.asarray(command_time, dtype=float), np.asarray(measured_time, dtype=float)
-    commands, motions = _columns(command, sent), _columns(measured, stamps)
-    rubbing = None if friction is None else _columns(friction, sent)
+        raise InputError("model", got=repr(model), expected="'delay' or 'fopdt'")
+    sent, stamps = _numbers("command_time", command_time), _numbers("measured_time", measured_time)
+    commands, motions = _columns("command", command, sent), _columns("measured", measured, stamps)
+    rubbing = None if friction is None else _columns("friction", friction, sent)
     sound = _sound(sent, commands)
     sent, commands = sent[sound], commands[sound]
     rubbing = None if rubbing is None else rubbing[sound]
@@ -153,7 +153,8 @@ def estimate_delay(
     stamps, motions = stamps[sound], motions[sound]
     names = [str(k) for k in range(commands.shape[1])] if channels is None else list(channels)
     if not commands.shape[1] == motions.shape[1] == len(names):
-        raise ValueError(f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names differ")
+        got = f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names"
+        raise InputError("channels", got=got, expected="as many of each")
     inside = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else np.zeros(len(stamps), bool)
     if np.count_nonzero(inside) < 10 or np.ptp(stamps[inside]) < _FEWEST_BLOCKS * BLOCK:
         spans = " and ".join(f"{t[0]:.2f}-{t[-1]:.2f} s" if len(t) else "nothing" for t in (sent, stamps))
@@ -178,11 +179,19 @@ def estimate_delay(
     )
 
 
-def _columns(values: ArrayLike, time: Vector) -> Vector:
-    table = np.asarray(values, dtype=float)
+def _numbers(thing: str, values: ArrayLike) -> Vector:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(thing, got=excerpt(values), expected="an array of numbers") from None
+
+
+def _columns(thing: str, values: ArrayLike, time: Vector) -> Vector:
+    table = _numbers(thing, values)
     table = table[:, None] if table.ndim == 1 else table
-    if time.ndim != 1 or len(table) != len(time):
-        raise ValueError(f"values {table.shape} and times {time.shape} differ in length")
+    if time.ndim != 1 or table.ndim != 2 or len(table) != len(time):
+        got = f"shape {table.shape} at times of shape {time.shape}"
+        raise InputError(thing, got=got, expected="one row for each time", remedy="cut both to the same length")
     return table
 
 

@@ -169,9 +169,9 @@ class ArmDriver(ABC):
         """Simulate up to `until` [s], in whole cycles of 1 ms.
 
         Raises:
-            InputError: a motion without bounds.
+            InputError: a time that is not finite, or a motion without bounds.
         """
-        goal = math.floor((until - self._start) / controller.STEP + 1e-6)
+        goal = math.floor((scalar("until", until) - self._start) / controller.STEP + 1e-6)
         while self._cycle < goal:
             while self._pending and self._pending[0][0] <= self._cycle:
                 _, mode, what = self._pending.popleft()

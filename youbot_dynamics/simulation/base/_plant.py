@@ -11,7 +11,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector, array, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Driver
@@ -266,7 +266,12 @@ class BasePlant(SimulatedBase):
         self._slips.append(event)
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in steps of at most 1 ms."""
+        """Simulate up to `until` [s], in steps of at most 1 ms.
+
+        Raises:
+            InputError: a time that is not finite.
+        """
+        until = scalar("until", until)
         span = until - self.time
         if span <= 0.0:
             return
