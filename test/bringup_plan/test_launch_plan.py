@@ -193,6 +193,22 @@ def test_passive_nodes_hear_the_other_stack_and_take_none_of_its_names():
     assert "driver/joint_states:=driver/joint_states" in beside_ours
 
 
+@pytest.mark.parametrize("passive", [False, True])
+def test_the_gyro_is_heard_by_odometry_on_the_topic_it_has(passive):
+    for name, process in by_name(robot="real", passive=passive, imu="camera/imu/data").items():
+        assert ("imu:=camera/imu/data" in process.arguments) == (name == "odometry")
+
+
+@pytest.mark.parametrize("topic", ["", "imu data", "imu/", "/imu", "9axis", "a__b", "imu:=x", "imü", "{ns}/imu"])
+@pytest.mark.parametrize("name", ["imu", "joint_states"])
+def test_a_topic_that_cannot_be_is_refused_before_anything_starts(name, topic):
+    if topic == "/imu":
+        assert f":=/{topic[1:]}" in "".join(by_name(robot="real", passive=True, **{name: topic})["odometry"].arguments)
+        return
+    with pytest.raises(ParameterError, match=f"^{name}: got .*; expected the name of a topic; write for example"):
+        plan(BringupOptions(**{name: topic}))
+
+
 def test_simulated_robot_beside_passive_nodes_has_the_names_of_a_driver_nobody_remapped():
     mock = by_name(robot="mock", passive=True)["mock_youbot"].arguments
     assert {"driver/cmd_vel:=cmd_vel", "driver/odom:=odom", "driver/joint_states:=joint_states"} <= set(mock)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from youbot_dynamics.bringup_plan._processes import NAME_PART
 from youbot_dynamics.errors import ParameterError, ResourceError
 
 TRUTH_VALUES = ("true", "false")
 _WITH_VIEWER = ("mujoco", "gazebo")
+_TOPIC = re.compile(rf"(~?/)?{NAME_PART}(/{NAME_PART})*")
 # Arguments that launch itself and its Node actions take.
 _OF_LAUNCH = ("launch-prefix", "launch-prefix-filter", "sigterm_timeout", "sigkill_timeout", "emulate_tty")
 
@@ -86,6 +89,7 @@ class BringupOptions:
         "Topic with the driver's joint states, as the driver sends them; read with passive only. Write "
         "driver/joint_states beside another bringup of this package.",
     )
+    imu: str = _option("imu", "Topic with the gyro's messages (sensor_msgs/Imu), where there is one; for odometry.")
     driver: str = _option(
         "none",
         "Of the real robot: `none` starts no driver, one runs beside this with cmd_vel, odom and joint_states "
@@ -117,6 +121,10 @@ class BringupOptions:
         for argument in ARGUMENTS:
             if argument.choices:
                 check_choice(argument.name, getattr(self, argument.name))
+        for name in ("joint_states", "imu"):
+            if not _TOPIC.fullmatch(topic := getattr(self, name)):
+                remedy = f"write for example {name}:=sensors/{name}"
+                raise ParameterError(name, got=repr(topic), expected="the name of a topic", remedy=remedy)
         if self.viewer and self.robot not in _WITH_VIEWER:
             raise _excluded("viewer", f"robot {self.robot}", "robot mujoco or gazebo")
         if self.driver == "start" and self.robot != "real":

@@ -74,7 +74,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     if given.driver == "start":
         processes.append(driver_process(common, given.estimate_arm, own))
     if given.passive:
-        processes += _listening(nodes, given.joint_states, given.estimate_arm)
+        processes += _listening(nodes, given)
     else:
         processes += _driving(nodes, given)
         if given.robot == "real":
@@ -125,10 +125,11 @@ def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
     # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
     alone = () if given.stabilize else parameter_arguments(stabilize=False)
     in_odometry = ("odometry", "trajectory_tracker") if given.stabilize else ("odometry",)
+    gyro = remap_arguments({"imu": given.imu}) if given.imu != "imu" else ()
     processes = [
         Process("stop_base", ("stop_base",), nodes.of(*standby), last=True),
         Process("base_controller", ("base_controller",), nodes.of()),
-        Process("odometry", in_odometry, nodes.of(*alone, frames=True)),
+        Process("odometry", in_odometry, nodes.of(*alone, *gyro, frames=True)),
     ]
     if given.estimate_arm:
         processes.append(_optional("arm_ekf", nodes.of(frames=True)))
@@ -140,13 +141,13 @@ def _optional(name: str, ros_arguments: tuple[str, ...]) -> Process:
     return Process(name, (name,), ros_arguments, vital=False, restarts=RESTARTS)
 
 
-def _listening(nodes: _Nodes, joint_states: str, with_arm: bool) -> list[Process]:
+def _listening(nodes: _Nodes, given: BringupOptions) -> list[Process]:
     """The processes beside somebody else's stack: none of them commands or broadcasts tf."""
-    heard = {"driver/joint_states": joint_states}
-    of_odometry = remap_arguments({**heard, **_PASSIVE_OUTPUT})
+    heard = {"driver/joint_states": given.joint_states}
+    of_odometry = remap_arguments({**heard, "imu": given.imu, **_PASSIVE_OUTPUT})
     of_odometry += parameter_arguments(stabilize=False, publish_tf=False)
     processes = [Process("odometry", ("odometry",), nodes.of(*of_odometry, frames=True))]
-    if with_arm:
+    if given.estimate_arm:
         processes.append(_optional("arm_ekf", nodes.of(*remap_arguments(heard), frames=True)))
     processes.append(_optional("identification", nodes.of(*remap_arguments(heard))))
     return processes

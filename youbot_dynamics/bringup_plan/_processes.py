@@ -38,8 +38,8 @@ RESTARTS = 3
 OUR_PACKAGE = "youbot_dynamics"
 
 # rcl takes no two underscores in a row.
-_PART = r"(?!\w*__)[A-Za-z_][A-Za-z0-9_]*"
-_NAMESPACE = re.compile(rf"{_PART}(/{_PART})*")
+NAME_PART = r"(?!\w*__)[A-Za-z_][A-Za-z0-9_]*"
+_NAMESPACE = re.compile(rf"{NAME_PART}(/{NAME_PART})*")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from youbot_dynamics.bringup_plan import new_folder
+from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder
 from youbot_dynamics.commands._words import named_topics
 from youbot_dynamics.commands.terminal import announce, print_findings, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
@@ -95,6 +95,7 @@ _TOPICS = ("wheel_commands", "driver/cmd_vel", "driver/joint_states", "odom", "t
 _OF_ARM = ("arm_1/arm_controller/joint_trajectory",)
 
 _NEEDED = ("driver/joint_states", "odom")  # come from a robot at rest too
+_NUMBERS = ("duration", "room", "wait")
 _LOOK = 0.1  # [s] between looks at a process or the bag
 
 
@@ -120,7 +121,7 @@ class _Session:
         given = self._given
         # What else would come to light only after minutes of driving.
         chosen_stages("--only", given.only)
-        for name in ("duration", "room", "wait"):
+        for name in _NUMBERS:
             if not 0.0 < (value := getattr(given, name)) < math.inf:
                 raise ParameterError(f"--{name}", got=f"{value:g}", expected="a finite number above 0")
         new_folder("--out", str(given.out))
@@ -203,16 +204,13 @@ def recorded(bag: Path) -> dict[str, int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="identify_robot", description=_Session.__doc__)
-    parser.add_argument("--out", required=True, type=Path, help="folder for the bag, result and report; new or empty")
-    parser.add_argument("--namespace", default="", help="namespace of the robot")
-    parser.add_argument("--frame-prefix", default="", help="before the names of the robot's frames")
-    parser.add_argument("--duration", type=float, default=60.0, help="of each excitation [s]")
-    parser.add_argument("--room", type=float, default=1.0, help="farthest the base goes from its start [m]")
-    parser.add_argument("--wait", type=float, default=120.0, help="for the robot's first messages [s]")
-    parser.add_argument("--arm", action="store_true", help="also move the arm")
-    parser.add_argument("--only", default="", help="what to identify; all if not given")
-    parser.add_argument("--pose-topic", default="", help="topic with the pose of the base")
-    parser.add_argument("--params-file", type=Path, help="parameter file of the robot")
+    told = {argument.name: argument for argument in IDENTIFY_ARGUMENTS}
+    parser.add_argument("--out", required=True, type=Path, help=told["out"].description)
+    parser.add_argument("--params-file", type=Path, help=told["params_file"].description)
+    parser.add_argument("--arm", action="store_true", help=told["arm"].description)
+    for name in ("namespace", "frame_prefix", "duration", "room", "wait", "only", "pose_topic"):
+        word, kind = f"--{name.replace('_', '-')}", float if name in _NUMBERS else str
+        parser.add_argument(word, type=kind, default=told[name].default, help=told[name].description)
     parser.add_argument("--topics", nargs="*", default=[], help="recorded beside the usual ones")
     return parser
 
