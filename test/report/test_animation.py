@@ -56,7 +56,7 @@ def page(*paths: PathComparison) -> str:
 
 def animation(path: PathComparison) -> str:
     """The animation on a page of one program, "" for none."""
-    return "".join(re.findall(r'<figure class="ride".*?</figure>', page(path), re.DOTALL))
+    return "".join(re.findall(r'<figure class="animation".*?</figure>', page(path), re.DOTALL))
 
 
 def error_table(path: PathComparison) -> str:
@@ -268,7 +268,7 @@ onload = () => setTimeout(() => {
   const view = frames[0], found = [], waiting = [];
   view.requestAnimationFrame = (draw) => waiting.push(draw);
   const look = () => found.push({
-    moving: one(".ride").classList.contains("moving"), hidden: one(".controls").hidden,
+    moving: one(".animation").classList.contains("moving"), hidden: one(".controls").hidden,
     clock: one(".clock").textContent, said: one("[type=range]").getAttribute("aria-valuetext"),
     button: one("button").textContent,
     bases: [...page.querySelectorAll(".live .base")].map((base) => base.getAttribute("transform")),

@@ -27,7 +27,7 @@ _MOMENTS = 6  # at which the still picture shows the base
 _BODY_BEYOND_AXES, _WHEEL_WIDTH = 0.055, 0.076
 
 
-class _Rider(NamedTuple):
+class _MovingBase(NamedTuple):
     """One base of the animation: name in the legend, style of its line, class in the picture, (m, 3) poses in ticks."""
 
     name: str
@@ -37,19 +37,20 @@ class _Rider(NamedTuple):
     trail: str  # path data
 
 
-def ride_of(path: PathComparison) -> dict[str, Any] | None:
+def animation_of(path: PathComparison) -> dict[str, Any] | None:
     """Reference, truth and odometry of the best drive of a program, the open loop faded; None where none lasts."""
     recorded = OPEN_LOOP in path.actual or FEEDBACK in path.actual
     if not recorded or len(path.time) < 2 or not np.isfinite(path.desired).all():
         return None
     duration = float(path.time[-1] - path.time[0])
     at = np.linspace(path.time[0], path.time[-1], max(2, min(_MOST_SAMPLES, round(duration * _RATE) + 1)))
-    riders = _riders(path, at)
-    main = next(rider for rider in riders if rider.kind == "main")
-    lines = [[_steps(axis) for axis in rider.ticks.T] for rider in riders]
-    base = path.footprint
-    reach = math.hypot(base.half_length + _BODY_BEYOND_AXES, base.half_width + _WHEEL_WIDTH / 2.0) / _TICK
-    low, high = _extent(riders, 1.25 * reach)
+    bases = _bases(path, at)
+    main = next(base for base in bases if base.kind == "main")
+    lines = [[_steps(axis) for axis in base.ticks.T] for base in bases]
+    footprint = path.footprint
+    corner = footprint.half_length + _BODY_BEYOND_AXES, footprint.half_width + _WHEEL_WIDTH / 2.0
+    reach = math.hypot(*corner) / _TICK
+    low, high = _extent(bases, 1.25 * reach)
     width, height = (high - low).tolist()
     step, grid = _grid(low, high)
     moments = np.linspace(0, len(at) - 1, _MOMENTS).round().astype(int)
@@ -59,9 +60,9 @@ def ride_of(path: PathComparison) -> dict[str, Any] | None:
         "duration": duration,
         "magnified": _MAGNIFIED,
         "run": json.dumps({"end": round(duration, 4), "magnified": _MAGNIFIED, "lines": lines}, separators=(",", ":")),
-        "riders": riders,  # the reference first: so the script expects it
+        "bases": bases,  # the reference first: so the script expects it
         "main": main,  # which the still picture shows
-        "footprint": _footprint(base),
+        "footprint": _footprint(footprint),
         "box": f"{low[0]:.0f} {-high[1]:.0f} {width:.0f} {height:.0f}",
         "grid": grid,
         "step": step,
@@ -85,7 +86,7 @@ def _steps(axis: Vector) -> list[int | None]:
     return moved
 
 
-def _riders(path: PathComparison, at: Vector) -> list[_Rider]:
+def _bases(path: PathComparison, at: Vector) -> list[_MovingBase]:
     """Who drives at the times `at` (m,) [s], the reference first."""
     main = FEEDBACK if FEEDBACK in path.actual else OPEN_LOOP
     style, words = (_drawing.FEEDBACK, "stabilised") if main == FEEDBACK else (_drawing.OPEN_LOOP, "open loop")
@@ -95,11 +96,11 @@ def _riders(path: PathComparison, at: Vector) -> list[_Rider]:
     drives.append((f"{words}, {path.truth}", style, "main", path.actual[main]))
     if main in path.estimated:
         drives.append((f"{words}, odometry", _drawing.ESTIMATED, "estimate", path.estimated[main]))
-    riders = []
+    bases = []
     for name, of_line, kind, poses in drives:
         ticks = _ticks(path.time, poses, at)
-        riders.append(_Rider(name, of_line, kind, ticks, _trail(ticks)))
-    return riders
+        bases.append(_MovingBase(name, of_line, kind, ticks, _trail(ticks)))
+    return bases
 
 
 def _ticks(time: Vector, poses: Vector, at: Vector) -> Vector:
@@ -158,9 +159,9 @@ def _rectangle(x: float, y: float, width: float, height: float) -> str:
     return f"M{x:.0f} {y:.0f}h{width:.0f}v{height:.0f}h{-width:.0f}z"
 
 
-def _extent(riders: list[_Rider], margin: float) -> tuple[Vector, Vector]:
+def _extent(bases: list[_MovingBase], margin: float) -> tuple[Vector, Vector]:
     """Corners (2,) of a picture that shows all of them."""
-    seen = np.vstack([rider.ticks[:, :2] for rider in riders])
+    seen = np.vstack([base.ticks[:, :2] for base in bases])
     middle = (np.nanmin(seen, axis=0) + np.nanmax(seen, axis=0)) / 2.0
     half = np.nanmax(seen, axis=0) - middle + margin
     half = np.maximum(half, half[::-1] * np.array([_ASPECT, 1.0 / _ASPECT]))

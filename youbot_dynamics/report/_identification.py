@@ -77,7 +77,7 @@ def identification_page(
         robot_id=result.robot_id,
         summary=summary(result, paths),
         sections={key: title for key, title in _SECTIONS.items() if content[key] or key == "verdicts"},
-        moving=any(program["ride"] for program in programs),
+        moving=any(program["animation"] for program in programs),
         **content,
     )
 

@@ -18,7 +18,7 @@ from youbot_dynamics.identification.comparison import (
     PathComparison,
 )
 from youbot_dynamics.report import _drawing
-from youbot_dynamics.report._animation import ride_of
+from youbot_dynamics.report._animation import animation_of
 from youbot_dynamics.report._plots import error_plot, path_plot
 from youbot_dynamics.report._words import listed, significant
 
@@ -92,7 +92,7 @@ def program_of(path: PathComparison, key: str, most: int) -> dict[str, Any]:
         "legend": [("commanded", _drawing.COMMANDED), *drives.values()],
         "over": path_plot(over, label=f"Path over the ground, {about}", key=key, most=most),
         "errors": error_plot(path.time, away, label=under, key=f"{key}e", most=most),
-        "ride": ride_of(path),
+        "animation": animation_of(path),
         "groups": groups,
         "decimals": 5 if np.any((sizes > 0.0) & (sizes < _SMALL)) else 4,
         "restored": RESTORED in path.actual,

@@ -1,7 +1,7 @@
 "use strict";
-document.querySelectorAll(".ride").forEach((ride) => {
-  const all = (what) => [...ride.querySelectorAll(what)], one = (what) => ride.querySelector(what);
-  const run = JSON.parse(ride.dataset.run);
+document.querySelectorAll(".animation").forEach((animation) => {
+  const all = (what) => [...animation.querySelectorAll(what)], one = (what) => animation.querySelector(what);
+  const run = JSON.parse(animation.dataset.run);
   const lines = run.lines.map((line) => line.map((steps) => {
     let sum = 0;
     return steps.map((step) => step === null ? NaN : (sum += step));
@@ -42,7 +42,7 @@ document.querySelectorAll(".ride").forEach((ride) => {
 
   const show = (time) => {
     moment = Math.max(0, Math.min(run.end, time));
-    ride.classList.add("moving");
+    animation.classList.add("moving");
     const at = moment / run.end * last, wanted = between(lines[0], at);
     lines.forEach((line, n) => {
       const pose = between(line, at), seen = shown(pose, wanted), error = off(pose, wanted);
