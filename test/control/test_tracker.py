@@ -185,11 +185,29 @@ def test_a_cut_request_stops_the_integral_and_rounding_does_not() -> None:
         tracker = Tracker(standing, 0.0, late(np.zeros(3)), law(SETTINGS.gains((0.2,) * 3, HOLD)), HOLD, settle=99.0)
         for k in range(100):
             twist = tracker.step(k * HOLD, k * HOLD, [0.5, 0.0, 0.0]).twist
-            tracker.observe_sent(twist * share)
+            tracker.observe_sent(k * HOLD, twist * share)
         return float(twist[0])
 
     assert integral_after(1.0) < integral_after(0.5) - 0.1
     assert integral_after(1.0 - 1e-9) == pytest.approx(integral_after(1.0))
+
+
+def test_a_command_that_left_late_is_no_error_of_the_base() -> None:
+    """An exact robot whose commands leave up to 9 ms late is predicted from when they really left."""
+    random, base = np.random.default_rng(1), late((0.1, 0.1, 0.1))
+    path = Trajectory([0.0, 3.0], [[0.0, 0.0, 0.0], [0.9, 0.3, 0.6]])
+    tracker = Tracker(path, 0.4, base, law(SETTINGS.gains((0.1,) * 3, HOLD)), HOLD)
+    sent, twists, pose, off = [0.0], [np.zeros(3)], np.zeros(3), []
+    for k in range(1, 150):
+        asked = tracker.step(k * HOLD, sent[-1] + 1e-3 if k > 1 else 0.0, pose).twist
+        left = k * HOLD + random.uniform(0.0, 0.009)
+        sent, twists = [*sent, left], [*twists, asked]
+        tracker.observe_sent(left, twists[-1])
+        pose = base.path(sent, twists, [left + 1e-3])[0]
+        predicted = tracker._predictor.poses([left + 1e-3], [], np.zeros((0, 3)))[0]
+        off.append(np.abs(predicted - pose).max())
+    assert max(off) < 1e-5
+    assert np.linalg.norm(pose) > 0.5
 
 
 def test_settings_give_gains_for_the_whole_loop_and_none_without_feedback() -> None:

@@ -209,7 +209,7 @@ class TrackingRun:
     def take_sent(self, steady: float, stamp: float, twist: Vector, wheel_speeds: Vector) -> str:
         """Take what the base controller sent: a twist (3,) [m/s, m/s, rad/s] as wheel speeds (n,) [rad/s]."""
         if self._tracker is not None:
-            self._tracker.observe_sent(twist)
+            self._tracker.observe_sent(stamp, twist)
         self._wheels.sent(stamp, wheel_speeds.tolist())
         jump = self._stamps["wheel_commands"].take(steady, stamp)
         return self.end(f"stamps of {self._wheel_commands} {jump}") if jump else ""

@@ -34,19 +34,34 @@ _AT_ONCE = 2e-4  # [s] within which two clocks are read together: a fifth of the
 _READINGS = 20  # of both, at most
 
 
-class _MachineTime:
-    """The plant runs on the steady clock, its stamps are those of the node's clock."""
+_MADE_UP = 0.5  # [s] of passes that are made up for
+_EARLY = 0.25  # of a period by which a pass may come before its time and move the rhythm
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+
+class _MachineTime:
+    """The plant runs on the steady clock, its stamps are those of the node's clock.
+
+    Its loop keeps the rhythm of `period` [s]: passes for which the machine woke the node too late are made up for.
+    """
+
+    def __init__(self, node: Node, period: float) -> None:
+        self._node, self._period = node, period
+        self._last = -math.inf
 
     def now(self) -> float:
         """Time of the plant [s]."""
         return time.monotonic()
 
-    def next(self) -> float:
-        """Time up to which to simulate in this pass of the loop [s]."""
-        return self.now()
+    def passes(self) -> list[float]:
+        """Times up to which to simulate in the passes of the loop that are due [s]."""
+        now = self.now()
+        due = (now - self._last) / self._period
+        if due * self._period > _MADE_UP or 1.0 - _EARLY < due < 1.0:
+            self._last = now
+            return [now]
+        times = [self._last + (k + 1) * self._period for k in range(int(due))]
+        self._last = times[-1] if times else self._last
+        return times
 
     def shift(self) -> float:
         """From the plant's time to that of the stamps [s].
@@ -79,12 +94,12 @@ class _OwnTime:
         inside = min(self._factor * (time.monotonic() - self._since), self._period)
         return self._passes * self._period + inside
 
-    def next(self) -> float:
-        """Time up to which to simulate in this pass of the loop [s]; goes out on /clock."""
+    def passes(self) -> list[float]:
+        """Time up to which to simulate in the one pass of the loop that is due [s]; goes out on /clock."""
         self._passes += 1
         self._since = time.monotonic()
         self._publisher.publish(ClockMessage(clock=to_time(self._start + self._passes * self._period)))
-        return self._passes * self._period
+        return [self._passes * self._period]
 
     def shift(self) -> float:
         """From the plant's time to that of the stamps [s]."""
@@ -223,7 +238,7 @@ class MockYoubot(Node):
         with first_use(self.get_logger().info):
             use_driver(self._make_driver(0.0))
         own_time = self._config["publish_clock"]
-        self._time = _OwnTime(self, 1.0 / RATE, factor) if own_time else _MachineTime(self)
+        self._time = _OwnTime(self, 1.0 / RATE, factor) if own_time else _MachineTime(self, 1.0 / RATE)
         self._driver = self._make_driver(self._time.now())
         self._show()
         refuse_rivals(self, "driver/joint_states", ("driver/odom",), until=look_until)
@@ -316,7 +331,14 @@ class MockYoubot(Node):
         return answer(response, True, "the robot stands at the origin, its arm folded; its faults begin anew")
 
     def _on_timer(self) -> None:
-        self._driver.advance(self._time.next())
+        for until in self._time.passes():
+            self._pass(until)
+        if self._refusals.begins(self._driver.refused + self._driver.incomplete, time.monotonic()):
+            self.get_logger().warning(f"a command was refused: {self._driver.last_refusal}; see /diagnostics for more")
+
+    def _pass(self, until: float) -> None:
+        """Simulate up to a time [s], and publish what is read then."""
+        self._driver.advance(until)
         plant, shift, frames = self._driver.plant, self._time.shift(), self._config.frames()
         for channel, report in self._driver.read():
             self._publishers_of[channel].publish(report_message(report, shift, frames))
@@ -324,8 +346,6 @@ class MockYoubot(Node):
         self._ground_truth.publish(odometry_message(plant.time + shift, *frames, base.pose, base.twist))
         if self._arm is not None:
             self._arm.publish(shift)
-        if self._refusals.begins(self._driver.refused + self._driver.incomplete, time.monotonic()):
-            self.get_logger().warning(f"a command was refused: {self._driver.last_refusal}; see /diagnostics for more")
 
     def _report(self) -> dict[str, Status]:
         driver = self._driver

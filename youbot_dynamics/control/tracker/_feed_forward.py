@@ -62,6 +62,10 @@ class BasePredictor:
         times[-1], twists[-1] = time, twist
         self._next += 1
 
+    def withdraw(self, time: float) -> None:
+        """Forget the last command where it was to leave at `time` [s]: it left at another."""
+        self._next -= self._next > self._first and bool(self._times[self._next - 1] == time)
+
     def commands(self, planned: int) -> tuple[Vector, Vector]:
         """Times (c,) [s] and twists (c, 3) of the commands; the last `planned` rows are free and not remembered."""
         if self._next + planned > len(self._times):

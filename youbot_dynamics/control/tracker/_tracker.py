@@ -358,14 +358,14 @@ class Tracker:
         share = 1.0 if self._line_blend <= 0.0 else 1.0 - exp(-(stamp - since) / self._line_blend)
         self._line = (stamp, moved + share * (seen - moved))
 
-    def observe_sent(self, twist: ArrayLike) -> None:
-        """Learn what became of the last request: the limited twist (3,) that was really sent."""
+    def observe_sent(self, stamp: float, twist: ArrayLike) -> None:
+        """Learn what became of the last request: the limited twist (3,) that was really sent, at its stamp [s]."""
         sent = np.asarray(twist, dtype=float)
         cut = sent - self._request
         cut[np.abs(cut) <= _CUT_FLOOR] = 0.0
         self._cut = cut
-        if self._requested_at > -np.inf:
-            self._predictor.sent(self._requested_at, sent)
+        self._predictor.withdraw(self._requested_at)
+        self._predictor.sent(stamp, sent)
 
     def step(self, send_time: float, pose_time: float, pose: ArrayLike) -> TrackerState:
         """Command to be sent at `send_time` [s], from the pose (3,) in the odometry frame of `pose_time` [s]."""
