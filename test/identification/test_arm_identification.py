@@ -28,7 +28,6 @@ from youbot_dynamics.identification.arm_friction import (
     inertial_parameters,
     regressor,
 )
-from youbot_dynamics.identification.arm_friction._fit import with_stribeck
 from youbot_dynamics.identification.arm_friction._inertia import (
     body_parameters,
     consistent_inertia,
@@ -234,11 +233,11 @@ def test_bodies_that_can_exist_explain_as_much(fits):
 def test_a_stribeck_curve_is_found_where_there_is_one_and_not_elsewhere():
     model = ArmFrictionModel(("joint",))
     plain = pendulum(wave, noise=0.01)
-    assert with_stribeck(identify_arm_friction([plain], model), [plain]).model.stribeck_speeds == ()
+    assert identify_arm_friction([plain], model).model.stribeck_speeds == ()
     speed = wave(plain.time)
     more = 0.2 * np.sign(speed) * np.exp(-((speed / 0.3) ** 2))
     curved = dataclasses.replace(plain, torque=plain.torque + more[:, None])
-    found = with_stribeck(identify_arm_friction([curved], model), [curved])
+    found = identify_arm_friction([curved], model)
     assert found.model.stribeck_speeds == pytest.approx((0.3,), rel=0.4)
     assert found["joint"]["stribeck"].identified
     assert found["joint"]["stribeck"].value == pytest.approx(0.2, rel=0.25)
@@ -285,6 +284,83 @@ def test_bad_signals_are_refused():
         ArmSignals(np.zeros(3), np.zeros((3, 2)), np.zeros((3, 1)))
     with pytest.raises(IdentificationError, match="step back of 2 s at sample 1"):
         ArmSignals(np.array([0.0, 3.0, 1.0, 2.0]), np.zeros((4, 1)), np.zeros((4, 1)))
+
+
+def fast_joint(
+    frequencies: tuple[float, ...], amplitudes: tuple[float, ...], rate: float, weight: float = 0.0, load: float = 0.0
+) -> ArmSignals:
+    """A joint like the first of a TX40: 7.14 N m Coulomb, 7.95 N m s/rad viscous, 1.25 kg m2, at several hertz."""
+    random, time = np.random.default_rng(0), np.arange(0.0, 20.0, 1.0 / rate)
+    phases = random.uniform(0.0, 2.0 * np.pi, len(frequencies))
+    position, speed, acceleration = np.zeros((3, len(time)))
+    for amplitude, frequency, phase in zip(amplitudes, frequencies, phases, strict=True):
+        w = 2.0 * np.pi * frequency
+        position += amplitude * np.sin(w * time + phase)
+        speed += amplitude * w * np.cos(w * time + phase)
+        acceleration -= amplitude * w * w * np.sin(w * time + phase)
+    gear = 1.25 * acceleration + weight * np.sin(position + 0.3)
+    torque = gear + (7.14 + load * np.abs(gear)) * np.tanh(speed / 0.01) + 7.95 * speed + 0.3
+    ticks = 2e-5 * np.round(position / 2e-5)
+    return ArmSignals(time, ticks[:, None], (torque + random.standard_normal(len(time)))[:, None])
+
+
+@pytest.mark.parametrize("rate", [200.0, 1000.0])
+@pytest.mark.parametrize(
+    "motion",
+    [((0.4, 0.7, 1.1), (0.5, 0.3, 0.2)), ((1.1, 1.9, 3.1), (0.3, 0.15, 0.08)), ((0.5, 2.3, 4.7), (0.5, 0.1, 0.05))],
+)
+def test_the_friction_of_a_fast_joint_is_found_within_3_per_cent(motion, rate):
+    found = identify_arm_friction([fast_joint(*motion, rate)], ArmFrictionModel(("joint",), weighed=False))
+    joint = found["joint"]
+    print(found.model.half_width, joint["coulomb"], joint["viscous"])
+    assert joint["coulomb"].identified and joint["coulomb"].value == pytest.approx(7.14, rel=0.03)
+    assert joint["viscous"].identified and joint["viscous"].value == pytest.approx(7.95, rel=0.03)
+
+
+def test_the_weight_of_a_joint_in_fast_motion_is_found():
+    signals = fast_joint((1.1, 1.9, 3.1), (0.3, 0.15, 0.08), 1000.0, weight=5.0)
+    found = identify_arm_friction([signals], ArmFrictionModel(("joint",)))
+    # The cosine takes the constant of 0.3 N m on itself: between these angles it hardly varies.
+    assert found.inertial[1].value == pytest.approx(5.0 * np.cos(0.3), rel=0.05)
+
+
+def test_friction_that_moves_with_the_windows_follows_the_shorter_ones_or_is_refused():
+    # Gravity over a wide swing: its mean over a long window is not that of the mean angle.
+    motion, model = ((1.7, 2.6), (1.2, 0.4)), ArmFrictionModel(("joint",))
+    found = identify_arm_friction([fast_joint(*motion, 200.0, weight=40.0)], model)
+    print(found.model.half_width, found["joint"]["coulomb"], found.inertial[1])
+    assert found.model.half_width < 0.1
+    assert found["joint"]["coulomb"].value == pytest.approx(7.14, rel=0.03)
+    assert found.inertial[1].value == pytest.approx(40.0 * np.cos(0.3), rel=0.03)
+    # 50 readings a second allow no windows that are short enough.
+    slow = identify_arm_friction([fast_joint(*motion, 50.0, weight=40.0)], model)
+    assert "windows of +-100 ms ask for" in slow.inertial[1].verdict and "needed: readings" in slow.inertial[1].verdict
+
+
+def test_late_efforts_identify_no_friction():
+    fast = fast_joint((0.5, 2.3, 4.7), (0.5, 0.1, 0.05), 200.0)
+    late = dataclasses.replace(fast, torque=np.roll(fast.torque, 4, axis=0))
+    joint = identify_arm_friction([late], ArmFrictionModel(("joint",), weighed=False))["joint"]
+    assert not joint["coulomb"].identified and "late efforts" in joint["viscous"].verdict
+    assert not any(total.identified for total in joint.totals)
+
+
+def test_one_way_motion_of_a_joint_whose_weight_is_free_is_refused():
+    def slow(time: np.ndarray) -> np.ndarray:
+        return 0.15 + 0.06 * np.sin(time) + 0.03 * np.sin(0.31 * time)
+
+    model = ArmFrictionModel(("joint",))
+    there, back = pendulum(slow, duration=20.0), pendulum(lambda time: -slow(time), duration=20.0, number=1)
+    joint = identify_arm_friction([there], model)["joint"]
+    for estimate in (joint["coulomb"], joint["viscous"], *joint.totals):
+        assert "slid one way only" in estimate.verdict and "motion both ways" in estimate.verdict
+    assert identify_arm_friction([there, back], model)["joint"]["coulomb"].identified
+
+
+def test_two_speeds_are_not_enough_for_a_curve():
+    signals = pendulum(lambda time: np.where(time % 20.0 < 10.0, 0.5, 1.0), weight=0.0)
+    found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
+    assert found.model.stribeck_speeds == () and found["joint"]["coulomb"].value == pytest.approx(0.3, rel=0.05)
 
 
 # Bristles and delay

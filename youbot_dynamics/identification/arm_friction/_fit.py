@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ from youbot_dynamics.identification.arm_friction._rows import (
     refusal_of,
     stribeck_share,
 )
+from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
@@ -53,7 +54,12 @@ _CLEARLY = 5.0
 BLOCK = 1.0  # [s]
 _SHORTEST_BLOCK = 0.2
 _SPARE_BLOCKS = 12
-_CONSTANT = "the joint slid at one speed only: no more than the total friction there is known"
+_CONSTANT = "the joint slid at one speed only: no more than the total friction there is known; needed: two speeds"
+_ONE_WAY = "the joint slid one way only, where its weight can stand for friction; needed: motion both ways"
+_FALLING = "friction falls with speed, and no Stribeck curve explains it: nothing is known of it at low speed"
+_BEYOND = "the data ask for a negative Coulomb torque: something that is not in the model acts, such as late efforts"
+# Combined standard errors, and share of a value, by which it may move with windows half as long.
+_MOVED, _ALIKE = 2.0, 0.01
 _PARTS = ("coulomb", "viscous", "stribeck", "offset")
 
 
@@ -133,8 +139,68 @@ class ArmFriction:
 def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
     """Friction of n joints, with what the data tell of weight and inertia; each recording has another number.
 
-    A joint that never slid, or has no effort, is refused with that reason.
+    A joint that never slid, or has no effort, is refused with that reason. Joints get a Stribeck curve where the data
+    ask for one, see `with_stribeck`, unless the model names its speeds. Windows are halved until no friction moves by
+    more than 2 combined standard errors; what still moves with the shortest is refused.
     """
+    found, least = _identify(recordings, model), shortest(recordings)
+    while True:
+        if not model.stribeck_speeds:
+            found = with_stribeck(found, recordings)
+        half = max(0.5 * found.model.half_width, least)
+        if half >= found.model.half_width:
+            return found
+        finer = _identify(recordings, dataclasses.replace(found.model, half_width=half))
+        moved = _moved(found, finer)
+        if not moved:
+            return found
+        if half == least and found.fit is not None:
+            return _without(finer, moved)
+        found = finer
+
+
+def _moved(found: ArmFriction, finer: ArmFriction) -> dict[str, str]:
+    """Names of what is identified in `finer` and differs from `found`, with the reason to refuse it.
+
+    Combinations of inertial parameters of a tree are no part of it: other windows may feel other ones.
+    """
+    before, after = (
+        [*(one.inertial if one.base is None else ()), *(each for joint in one.joints for each in joint.estimates)]
+        for one in (found, finer)
+    )
+    known, moved = {one.name: one for one in before}, {}
+    for other in after:
+        one = known.get(other.name, other)
+        near = max(_MOVED * math.hypot(one.standard_error, other.standard_error), _ALIKE * abs(other.value))
+        # Of what shorter windows alone tell, for the longer ones held too little, nothing is near.
+        if other.identified and not abs(one.value - other.value) <= near:
+            moved[other.name] = (
+                f"windows of +-{1e3 * found.model.half_width:.0f} ms ask for {one.value:.3g} {one.unit}, of "
+                f"+-{1e3 * finer.model.half_width:.0f} ms for {other.value:.3g}; needed: readings that allow "
+                "shorter ones, or slower motion"
+            )
+    return moved
+
+
+def _without(found: ArmFriction, moved: Mapping[str, str]) -> ArmFriction:
+    """The identification with estimates refused by name, and with a friction the total frictions of its joint."""
+
+    def refused(estimates: Sequence[Estimate], reason: str = "") -> tuple[Estimate, ...]:
+        reasons = [moved.get(one.name, reason) for one in estimates]
+        return tuple(
+            dataclasses.replace(one, verdict=refusal(why)) if why and one.identified else one
+            for one, why in zip(estimates, reasons, strict=True)
+        )
+
+    joints = []
+    for joint in found.joints:
+        why = next((moved[one.name] for one in joint.estimates if one.name in moved), "")
+        joints.append(dataclasses.replace(joint, estimates=refused(joint.estimates), totals=refused(joint.totals, why)))
+    return dataclasses.replace(found, joints=tuple(joints), inertial=refused(found.inertial))
+
+
+def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
+    """The identification with the windows and curves of the model."""
     windows = model.windows(recordings)
     refused = {name: refusal_of(recordings, windows, j) for j, name in enumerate(model.joint_names)}
     if all(refused.values()):
@@ -145,14 +211,16 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     try:
         fit = _fit(rows, model, base, offsets)
     except IdentificationError as few:
-        reasons = {name: reason or f"{few.got}, too few to judge by" for name, reason in refused.items()}
+        little = f"{few.got}, too few to judge by; needed: {few.expected}"
+        reasons = {name: reason or little for name, reason in refused.items()}
         return ArmFriction(model, tuple(_refused(*pair) for pair in reasons.items()), base=base, rows=rows)
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
     first = len(values) - len(_PARTS) * len(rows)
     fitted = {}
     for k, row in enumerate(rows):
         name, explained = model.joint_names[row.joint], row.explained(_columns(rows, k, row, base, offsets) @ values)
-        fitted[name] = _joint_fit(fit, name, row, explained, first + len(_PARTS) * k)
+        hidden = row.hidden_by_weight(row.body if base is None else row.body[:, base.columns])
+        fitted[name] = _joint_fit(fit, name, row, explained, first + len(_PARTS) * k, hidden)
     joints = tuple(_refused(name, reason) if reason else fitted[name] for name, reason in refused.items())
     return ArmFriction(model, joints, fit.estimates[:first], base, fit, rows, values, offsets)
 
@@ -248,20 +316,34 @@ def _block(rows: Sequence[JointRows], unknowns: int) -> float:
     return max(block, _SHORTEST_BLOCK)
 
 
-def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: int) -> JointFit:
-    """Estimates of one joint, with the verdicts only its own motion can give."""
+def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: int, hidden: bool) -> JointFit:
+    """Estimates of one joint, with the verdicts only its own motion can give; `hidden` says that weight hides them."""
     estimates = list(found.estimates[first : first + len(_PARTS)])
     speeds = np.abs(row.speed)
     at = [np.mean(speeds)] if row.one_speed else [np.quantile(speeds, share) for share in (0.05, 0.5, 0.95)]
-    totals = tuple(_total(found, name, row, float(speed), first) for speed in at)
-    if totals[len(at) // 2].bound is not None:
+    totals = [_total(found, name, row, float(speed), first) for speed in at]
+    errors = np.sqrt(np.nan_to_num(np.diag(found.covariance)[first : first + 2]))
+    beyond = found.values[first : first + 2] < -found.reach(1.0) * errors
+    if hidden:
+        estimates, totals = (
+            [undetermined(Unknown(one.name, one.unit), _ONE_WAY) for one in group] for group in (estimates, totals)
+        )
+    elif totals[len(at) // 2].bound is not None:
         estimates[0] = dataclasses.replace(estimates[0], verdict=refusal(AGAINST))
     elif row.one_speed:
         estimates[:2] = [undetermined(Unknown(one.name, one.unit), _CONSTANT) for one in estimates[:2]]
+    elif beyond[0]:
+        estimates[1:2], totals = (
+            [dataclasses.replace(one, verdict=refusal(_BEYOND)) for one in group] for group in (estimates[1:2], totals)
+        )
+    elif row.stribeck_speed == 0.0 and beyond[1]:
+        estimates[0], totals[0] = (
+            dataclasses.replace(one, verdict=refusal(_FALLING)) for one in (estimates[0], totals[0])
+        )
     if row.stribeck_speed == 0.0:
         del estimates[_PARTS.index("stribeck")]
     limits = (float(speeds.min()), float(speeds.max()))
-    return JointFit(name, tuple(estimates), explained, len(row.time), limits, totals)
+    return JointFit(name, tuple(estimates), explained, len(row.time), limits, tuple(totals))
 
 
 def _total(found: Fit, name: str, row: JointRows, speed: float, first: int) -> Estimate:
@@ -282,8 +364,8 @@ def _total(found: Fit, name: str, row: JointRows, speed: float, first: int) -> E
     return judge(unknown, bounded, free.standard_error, found.reach(free.standard_error))
 
 
-_SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)  # [rad/s] v_s that are tried
-_SEEN = 0.5  # v_s over the fastest motion: above, only a part of the curve is in the data
+_SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.8)  # [rad/s] v_s that are tried
+_SEEN = 0.5  # v_s over the fastest motion: above, or below the slowest, only a part of the curve is in the data
 _WORTH = 0.9  # share of the unexplained torque that may be left for the curve to be believed
 
 
@@ -296,16 +378,16 @@ def with_stribeck(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFr
     Stribeck curves yet; it was identified from the recordings.
     """
     best = found
-    for row in found.rows:
+    for row in found.rows if found.fit is not None else ():
         name = found.model.joint_names[row.joint]
-        fastest = float(np.max(np.abs(row.speed)))
+        slowest, fastest = np.quantile(np.abs(row.speed), (0.05, 1.0))
         speeds = [best.model.stribeck_speed(j) for j in range(len(best.model.joint_names))]
         tried = []
         for speed in _SPEEDS:
-            if speed <= _SEEN * fastest:
+            if slowest <= speed <= _SEEN * fastest:
                 speeds[row.joint] = speed
                 model = dataclasses.replace(best.model, stribeck_speeds=tuple(speeds))
-                tried.append(identify_arm_friction(recordings, model))
+                tried.append(_identify(recordings, model))
         better = max(tried, key=lambda one: one[name].explained, default=best)
         if 1.0 - better[name].explained < _WORTH * (1.0 - best[name].explained):
             best = better

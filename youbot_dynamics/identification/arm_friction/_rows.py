@@ -12,15 +12,20 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.identification.arm_friction._regressors import inertial_parameters, regressor
-from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, ArmWindows, arm_windows
-from youbot_dynamics.identification.signals import ArmSignals
+from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
+from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
-NO_EFFORT = "the recording holds no efforts of this joint"
+NO_EFFORT = "the recording holds no efforts of this joint; needed: its efforts beside its positions"
 ZERO_EFFORT = "every effort of this joint is exactly 0: it was not driven, or its driver fills in zeros"
-STOOD = "the joint never slid: it stood, crept, or turned round all the time"
+STOOD = (
+    "the joint never slid: it stood, crept, or turned round all the time; "
+    f"needed: motion beyond {SLOWEST:g} rad/s, {TRAVEL:g} rad and more from where it turned round"
+)
 
 # The speed must vary this much about its mean, one way, for Coulomb and viscous friction to be told apart.
 _LEAST_VARIATION = 0.15
+_ONE_WAY = 0.1  # share of the windows that must slide the other way
+_LIKE_WEIGHT = 0.95  # share of a constant left beside the bodies below which their weight may stand for friction
 _DEPENDENT = 0.3  # share of a constant that must be left beside weight and friction for an offset to be looked for
 
 
@@ -35,7 +40,7 @@ class ArmFrictionModel:
     tree: Tree | None = None
     # Without a tree, whether there is a weight to be lifted: False for a joint with an upright axis
     weighed: bool = True
-    half_width: float = HALF_WIDTH  # of the windows [s], see `arm_windows`
+    half_width: float = HALF_WIDTH  # of the windows [s], see `arm_windows`; the longest that are tried
     stribeck_speeds: tuple[float, ...] = ()  # (n,) v_s of the Stribeck curve of each joint [rad/s], 0 for none
 
     def stribeck_speed(self, joint: int) -> float:
@@ -72,6 +77,11 @@ class JointRows:
         size = np.abs(self.speed)
         return float(np.std(size)) < _LEAST_VARIATION * float(np.mean(size))
 
+    def hidden_by_weight(self, columns: Vector) -> bool:
+        """Whether the joint slid one way only, so that columns (r, m) of free bodies can stand for its friction."""
+        back = float(np.mean(self.speed < 0.0))
+        return min(back, 1.0 - back) < _ONE_WAY and _left_of_constant(columns) < _LIKE_WEIGHT
+
     def friction(self) -> Vector:
         """Columns (r, 4): Coulomb torque, viscous friction, Stribeck's growth at low speed, offset.
 
@@ -92,12 +102,16 @@ class JointRows:
 
     def has_offset(self, columns: Vector) -> bool:
         """Whether a constant can be told from columns (r, m) of the bodies and from Coulomb friction."""
-        table = np.column_stack([columns, np.sign(self.speed)])
-        lengths = np.linalg.norm(table, axis=0)
-        scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
-        ones = np.ones(len(self.speed))
-        left = ones - scaled @ np.linalg.lstsq(scaled, ones, rcond=1e-9)[0]
-        return float(np.linalg.norm(left)) > _DEPENDENT * float(np.linalg.norm(ones))
+        return _left_of_constant(np.column_stack([columns, np.sign(self.speed)])) > _DEPENDENT
+
+
+def _left_of_constant(table: Vector) -> float:
+    """Share of a constant that columns (r, m) cannot make up."""
+    lengths = np.linalg.norm(table, axis=0)
+    scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
+    ones = np.ones(len(table))
+    left = ones - scaled @ np.linalg.lstsq(scaled, ones, rcond=1e-9)[0]
+    return float(np.linalg.norm(left) / np.linalg.norm(ones))
 
 
 def refusal_of(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> str:

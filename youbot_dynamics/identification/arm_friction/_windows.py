@@ -1,12 +1,14 @@
 """Joint states over short windows: position, speed, acceleration and torque with one and the same smoothing.
 
-Each window is 2 w wide with triangular weights. A parabola fitted to the positions in it gives position, speed and
-acceleration in its middle, whatever the stamps and their gaps; the torque is its weighted mean. The driver's own speeds
-are not used: they are quantised to 15 motor rpm and lag by 10 ms.
+Each window is 2 w wide with weights k(x) = (1 - x^2)^2, x = (t - middle) / w. All four are means with these weights:
+integrated by parts, the mean speed is the integral of k dq, the mean acceleration minus that of dk/dt dq (modulating
+functions, Shinbrot 1957), so that no reading is ever differentiated and what is linear in them is smoothed alike at any
+speed of the motion. The driver's own speeds are not used: they are quantised to 15 motor rpm and lag by 10 ms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +38,12 @@ class ArmWindows:
     recording: int  # number of the recording
 
 
+def shortest(recordings: Sequence[ArmSignals]) -> float:
+    """Half width [s] that windows have at least, so that each recording's hold 5 readings; 0 without readings."""
+    usual = [float(np.median(np.diff(one.time))) for one in recordings if len(one.time) > 1]
+    return 0.5 * (_FEWEST + 1) * max(usual, default=0.0)
+
+
 def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindows:
     """Windows of a recording, one every half width; those with a gap, or too few readings, are left out.
 
@@ -44,13 +52,13 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
     """
     time, n = even_stamps(signals.time, signals.position), signals.position.shape[1]
     usual = float(np.median(np.diff(time))) if len(time) > 1 else half_width
-    width = max(half_width, 0.5 * (_FEWEST + 1) * usual)
+    width = max(half_width, shortest([signals]))
     middles = np.arange(time[0] + width, time[-1] - width, width) if len(time) > 1 else np.zeros(0)
     states, sound = np.zeros((len(middles), 4, n)), np.zeros(len(middles), dtype=bool)
-    # Positions near 0, so that the parabola keeps its digits.
+    # Positions near 0, so that differences keep their digits.
     origin = signals.position.mean(axis=0) if len(time) else np.zeros(n)
     expected = max(_FEWEST, int(1.2 * width / usual)) if usual > 0.0 else _FEWEST
-    _fit_parabolas(time, signals.position - origin, signals.torque, middles, width, expected, states, sound)
+    _smooth(time, signals.position - origin, signals.torque, middles, width, expected, states, sound)
     sliding = _sliding(time, signals.position, middles, states[:, 1])
     position, speed, acceleration, mean_torque = states[sound].transpose(1, 0, 2)
     return ArmWindows(
@@ -59,7 +67,7 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
 
 
 @compiled
-def _fit_parabolas(
+def _smooth(
     time: Vector,
     position: Vector,
     torque: Vector,
@@ -78,20 +86,17 @@ def _fit_parabolas(
     for k in range(len(middles)):
         while first < len(time) and time[first] <= middles[k] - width:
             first += 1
-        moments = np.zeros(5)
+        # `unit`: both integrals for q = x and q = x^2 / 2, which sums over few readings miss by per cents.
+        total, centre, unit = 0.0, 0.0, np.zeros(4)
         sums = np.zeros((4, n))
         last, widest, before = first, 0.0, -1.0
         while last < len(time) and time[last] < middles[k] + width:
             x = (time[last] - middles[k]) / width
-            weight = 1.0 - abs(x)
-            power = weight
-            for m in range(5):
-                moments[m] += power
-                if m < 3:
-                    for j in range(n):
-                        sums[m, j] += power * position[last, j]
-                power *= x
+            weight = (1.0 - x * x) ** 2
+            total += weight
+            centre += weight * x
             for j in range(n):
+                sums[0, j] += weight * position[last, j]
                 sums[3, j] += weight * torque[last, j]
             widest = max(widest, x - before)
             before = x
@@ -99,18 +104,29 @@ def _fit_parabolas(
         if last - first < fewest or max(widest, 1.0 - before) > 0.7:
             continue
         sound[k] = True
-        # Slope c1 and curvature c2 of the parabola by the normal equations; x is of size 1.
-        a, b, c, d, e = moments[0], moments[1], moments[2], moments[3], moments[4]
-        determinant = a * (c * e - d * d) - b * (b * e - c * d) + c * (b * d - c * c)
+        # The motion between two readings counts at its middle, that across an end of the window by its share inside.
+        for i in range(max(first, 1), min(last + 1, len(time))):
+            x, before = (time[i] - middles[k]) / width, (time[i - 1] - middles[k]) / width
+            low, high = max(before, -1.0), min(x, 1.0)
+            share = (high - low) / (x - before) if x > before else 1.0
+            middle = 0.5 * (low + high)
+            inside = 1.0 - middle * middle
+            kernel, falling = share * inside * inside, share * 4.0 * middle * inside
+            whole = 0.5 * (before + x)
+            unit += (x - before) * np.array([kernel, kernel * whole, falling, falling * whole])
+            for j in range(n):
+                change = position[i, j] - position[i - 1, j]
+                sums[1, j] += kernel * change
+                sums[2, j] += falling * change
+        determinant = unit[0] * unit[3] - unit[1] * unit[2]
         for j in range(n):
-            s0, s1, s2 = sums[0, j], sums[1, j], sums[2, j]
-            c1 = (a * (s1 * e - d * s2) - s0 * (b * e - c * d) + c * (b * s2 - c * s1)) / determinant
-            c2 = (a * (c * s2 - d * s1) - b * (b * s2 - c * s1) + s0 * (b * d - c * c)) / determinant
-            # Position and speed as means with the weights of the torque, not in the middle.
-            states[k, 0, j] = s0 / a
-            states[k, 1, j] = (c1 + 2.0 * c2 * b / a) / width
-            states[k, 2, j] = 2.0 * c2 / (width * width)
-            states[k, 3, j] = sums[3, j] / a
+            speed = (sums[1, j] * unit[3] - sums[2, j] * unit[1]) / determinant
+            acceleration = (unit[0] * sums[2, j] - unit[2] * sums[1, j]) / determinant
+            states[k, 0, j] = sums[0, j] / total
+            # The mean is that of the readings' weights, not in the middle.
+            states[k, 1, j] = (speed + acceleration * centre / total) / width
+            states[k, 2, j] = acceleration / (width * width)
+            states[k, 3, j] = sums[3, j] / total
 
 
 def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> Vector:
@@ -119,12 +135,13 @@ def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> 
     width = middles[1] - middles[0] if len(middles) > 1 else 0.0
     for j in range(position.shape[1]):
         direction, turned = _since_turning(position[:, j], TRAVEL)
-        # Sliding all window long: settled, and one way, from its first to its last reading.
+        # Sliding all window long: settled, and one way, at every reading of it.
         code = np.where(np.abs(position[:, j] - turned) >= TRAVEL, direction, 0.0)
         low = np.searchsorted(time, middles - width, side="right")
-        high = np.clip(np.searchsorted(time, middles + width) - 1, 0, None)
-        same = (code[np.clip(low, 0, len(code) - 1)] == found[:, j]) & (code[high] == found[:, j])
-        found[:, j] *= same
+        high = np.searchsorted(time, middles + width)
+        for way in (-1.0, 1.0):
+            other = np.concatenate([[0], np.cumsum(code != way)])
+            found[:, j] *= (found[:, j] != way) | ((high > low) & (other[high] == other[low]))
     return found
 
 
@@ -132,19 +149,22 @@ def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> 
 def _since_turning(position: Vector, travel: float) -> tuple[Vector, Vector]:
     """Direction (s,) of the motion and position (s,) where it last turned round; jitter of `travel` / 30 is no turn."""
     direction, turned = np.zeros(len(position)), np.zeros(len(position))
-    way, extreme, start, jitter = 0.0, position[0], position[0], travel / 30.0
+    way, extreme, start, jitter, outermost = 0.0, position[0], position[0], travel / 30.0, 0
     for k in range(len(position)):
         x = position[k]
         if way == 0.0:
             if abs(x - start) > jitter:
                 way = 1.0 if x > start else -1.0
-                extreme = x
+                extreme, outermost = x, k
         elif (x - extreme) * way >= 0.0:
-            extreme = x
+            extreme, outermost = x, k
         elif (extreme - x) * way > jitter:
             start = extreme
             way = -way
-            extreme = x
+            # It turned at its outermost point, before the turn showed.
+            direction[outermost + 1 : k] = way
+            turned[outermost + 1 : k] = start
+            extreme, outermost = x, k
         direction[k] = way
         turned[k] = start
     return direction, turned

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._fit import ArmFriction, JointFit, identify_arm_friction, with_stribeck
+from youbot_dynamics.identification.arm_friction._fit import ArmFriction, JointFit, identify_arm_friction
 from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
@@ -60,8 +60,6 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     notes += [f"{one.name} left out: an hour of readings is fitted together" for one in left_out]
     signals = [one.part.arm.signals for one in used]
     found = identify_arm_friction(signals, ArmFrictionModel(names, robot.arm.model().tree))
-    if found.fit is not None:
-        found = with_stribeck(found, signals)
     findings: list[Finding] = []
     for k, name in enumerate(names):
         findings += _of_joint(found[name], name)
