@@ -159,6 +159,15 @@ def test_the_same_moment_asked_twice_changes_nothing_and_a_cut_is_taken_for_what
     np.testing.assert_allclose(feedback.disturbance, 0.0, atol=1e-15)
 
 
+def test_each_axis_has_the_law_of_its_own_delay_and_lag() -> None:
+    dead, lag = [0.1, 0.2, 0.3], [0.02, 0.05, 0.08]
+    together = LqFeedback(dead, lag, PERIOD).axes
+    for axis in range(3):
+        alone = LqFeedback([dead[axis]] * 3, [lag[axis]] * 3, PERIOD).axes[axis]
+        assert (together[axis].lag, together[axis].error) == (lag[axis], alone.error)
+    assert len({law.error for law in together}) == 3
+
+
 def test_no_response_time_and_negative_lags_are_refused() -> None:
     with pytest.raises(InputError, match="response_time: got 0 s"):
         axis_law(0.1, 0.0, PERIOD, 0.0)

@@ -110,6 +110,11 @@ def test_phases_are_lost_with_the_count() -> None:
     guard.update(0.0, np.zeros(4))
     assert guard.update(0.02, np.full(4, 0.1)) == ""
     assert guard.update(0.04, np.full(4, 40.0)) == "the wheel counts jumped"
+    limit = ROBOT.base.limits.wheel_speed
+    for times, lost in ((1.9, ""), (2.5, "the wheel counts jumped")):
+        fast = PhaseGuard(robot_at(np.zeros(4)))
+        fast.update(0.0, np.zeros(4))
+        assert fast.update(1.0, np.full(4, times * limit)) == lost
     silent = PhaseGuard(robot_at(np.zeros(4)))
     assert silent.update(0.0, [0.0, np.nan, 0.0, 0.0]) == "a wheel has no angle"
     assert PhaseGuard(ROBOT).lost == "none are known"

@@ -23,6 +23,7 @@ from youbot_dynamics.dynamics.arm import (
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.estimation.arm_ekf import PROPAGATED, ArmEkf, ArmEkfTuning, ArmSensors
 from youbot_dynamics.estimation.arm_ekf import _process as process
+from youbot_dynamics.estimation.arm_ekf._loop import forget
 
 KNOWN = ArmEkfTuning(friction_error=0.0, load_error=0.0)
 REACH = np.array([friction.reach for friction in SHEETS.friction])
@@ -60,6 +61,27 @@ def stepped(
     assert process.total_slopes(work.derivatives, work.table, dt, slopes)
     process.move(moved, a, work.table, dt)
     return moved, a, work, slopes
+
+
+def test_friction_is_as_uncertain_at_the_start_whatever_the_load() -> None:
+    """Only the friction's part of a torque error is friction; what the load adds to the error is told apart again."""
+    deviations = []
+    for effort in (0.0, 8.0):
+        ekf = ArmEkf(SHEETS, sensors(), ArmEkfTuning())
+        ekf.predict(0.0, np.full(5, effort))
+        ekf.update(MIDDLE)
+        deviations.append(ekf.friction_deviation())
+    np.testing.assert_allclose(deviations[1], deviations[0], rtol=1e-9)
+
+
+def test_the_loads_part_of_a_torque_error_goes_to_its_own_variance_in_two_steps_as_in_one() -> None:
+    torque, table, joints = np.array([3.0, -8.0, 4.0, 1.0, 0.5]), np.zeros((22, 5)), np.full((8, 5), 0.2)
+    one, two, settled = np.full(5, 0.7), np.full(5, 0.7), np.full(5, 0.7)
+    for left, parts in ((0.6 * 0.9, [one]), (0.6, [two]), (0.9, [two]), (1e-9, [settled])):
+        for part in parts:
+            forget(left, joints, torque, table, np.zeros((4, 5)), part)
+    np.testing.assert_allclose(two, one, rtol=1e-12)
+    np.testing.assert_allclose(settled, (0.2 * torque) ** 2, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dt", [1e-3, 2e-3, 2e-2])
