@@ -11,8 +11,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 
 IDENTIFIED = "identified"
-# Of the intervals of all stages but the thermal one, whose errors are known: `_REACH` there.
-CONFIDENCE = 0.95
+CONFIDENCE = 0.95  # of the intervals of all stages
 # A half-width beyond this share of the value says nothing useful.
 WIDEST_SHARE = 0.5
 # Estimates that correlate more than this are named in a refusal: the data told their sum, not each.

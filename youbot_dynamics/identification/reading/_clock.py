@@ -11,6 +11,7 @@ from scipy.ndimage import minimum_filter1d
 from scipy.stats import theilslopes
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.identification.least_squares import CONFIDENCE
 
 _MISSING = 1.5  # periods between messages from which on one is missing
 _WINDOW = 25  # steps over which the rate is taken
@@ -255,7 +256,7 @@ def _drift(late: Vector, times: Vector) -> tuple[float, tuple[float, float], Vec
     lowest = [
         rows[int(np.argmin(late[rows]))] for rows in (np.flatnonzero(bins == k) for k in range(_BINS)) if len(rows)
     ]
-    slope, start, low, high = theilslopes(late[lowest], since[lowest], alpha=0.95)
+    slope, start, low, high = theilslopes(late[lowest], since[lowest], alpha=CONFIDENCE)
     return -float(slope), (-float(high), -float(low)), float(start) + float(slope) * since
 
 

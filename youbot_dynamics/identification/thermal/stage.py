@@ -7,10 +7,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import ndtri
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, whiteness
+from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.identification.thermal._fit import (
@@ -36,7 +37,7 @@ _COLD = 0.02  # share by which a cold resistance may be off that was had from th
 _UNREAD = 0.05  # the same where nothing tells how warm the winding was: 12 K
 _AIR = 5.0  # [K] by which air of unknown temperature may differ from the reference
 _WARM = 5.0  # [K] above the coldest recording: the housing may be anything between
-_REACH = 1.96  # standard errors to either side of a 95 % interval; these errors are known, not measured
+_REACH = float(ndtri(0.5 + CONFIDENCE / 2.0))  # standard errors to either side; these errors are known, not measured
 _BETWEEN = 10.0  # [s] put between two recordings
 _MOST_POINTS = 3000  # of a curve
 _ONLY_RATIOS = (
