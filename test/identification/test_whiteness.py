@@ -86,3 +86,11 @@ def test_too_little_is_not_judged():
 def test_times_that_decrease_are_refused():
     with pytest.raises(InputError, match=r"time\[1\]"):
         whiteness([1.0, 0.5, 2.0], [0.0, 1.0, 2.0])
+
+
+def test_a_lag_of_which_the_recording_has_no_pair_says_nothing():
+    """Six readings, then nothing for long: from a lag of six on there are no pairs."""
+    time = np.concatenate([0.02 * np.arange(6) + 100.0 * block for block in range(40)])
+    found = whiteness(time, noise(3, len(time)), lags=10)
+    assert 0.0 < found.uneven_p_value <= 1.0 and found.white
+    assert found.correlations[5:] == (0.0,) * 5
