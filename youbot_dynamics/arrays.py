@@ -53,6 +53,17 @@ def scalar(thing: str, value: ArrayLike | SupportsFloat) -> float:
     return float(array(thing, value, ()))  # type: ignore[arg-type]
 
 
+def positive_time(thing: str, value: ArrayLike | SupportsFloat) -> float:
+    """Return `value` as a time above 0 [s].
+
+    Raises:
+        InputError: as `scalar`, or a time that is not above 0.
+    """
+    if not (length := scalar(thing, value)) > 0.0:
+        raise InputError(thing, got=f"{length:g} s", expected="a time above 0")
+    return length
+
+
 def _real(value: ArrayLike) -> ArrayLike:
     """Return `value`, or an array of it, if float64 can hold it without losing a part; else TypeError or ValueError."""
     if type(value) is np.ndarray and value.dtype == np.float64:

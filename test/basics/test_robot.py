@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.errors import InputError, ParameterError
 from youbot_dynamics.parameter_file import read_parameters, write_parameters
 from youbot_dynamics.parameters import facts_of
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot import Robot, load_robot, robot_from_values, robot_table
-from youbot_dynamics.simulation.truth import BaseTruth, draw_truth, load_truth, truth_table
+from youbot_dynamics.simulation.truth import BaseTruth, draw_truth, load_arm_truth, load_truth, truth_table
 
 DELAY = "robot.base.delay.effective_x"
 
@@ -237,6 +237,13 @@ def test_the_truth_of_seed_0_is_nominal_and_others_are_drawn_within_their_bounds
         drawn = np.array([getattr(truth, name) for truth in draws])
         assert np.all((drawn >= low) & (drawn <= high)), name
         assert np.all(np.ptp(drawn, axis=0) >= 0.7 * (high - low)), name
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, np.nan, "one", None, [1]])
+def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
+    for load in (load_truth, load_arm_truth):
+        with pytest.raises(InputError, match="^seed: got .*; expected a whole number of at least 0"):
+            load(seed)
 
 
 def test_bounds_that_cross_are_refused() -> None:

@@ -164,6 +164,9 @@ def test_missing_file_is_refused_in_one_line(name, tmp_path):
 def test_folder_in_place_of_a_file_is_refused(tmp_path):
     with pytest.raises(ResourceError, match="is a folder"):
         plan(BringupOptions(params_file=str(tmp_path)))
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(ResourceError, match="pipe, which is no regular file"):
+        plan(BringupOptions(params_file=str(pipe)))
 
 
 def test_plan_needs_no_ros():

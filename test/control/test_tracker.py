@@ -10,7 +10,7 @@ from youbot_dynamics.control.tracker import BasePredictor, Pid, Tracker, Tracker
 from youbot_dynamics.control.tracker._pid import PidGains
 from youbot_dynamics.control.trajectory import Trajectory, read_program
 from youbot_dynamics.dynamics.driven_base import DrivenBase
-from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.errors import InputError, TrajectoryError
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import load_robot
 
@@ -217,6 +217,14 @@ def test_settings_give_gains_for_the_whole_loop_and_none_without_feedback() -> N
     share = SETTINGS.delay_uncertainty
     loops = np.array([share * 0.1, SETTINGS.assumed_delay, share * 0.3]) + 2 * HOLD
     np.testing.assert_allclose(np.array(made.proportional) * loops, SETTINGS.aggressiveness / np.e)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -0.02, np.nan, "soon", None])
+def test_a_period_that_is_no_time_is_refused(wrong: object) -> None:
+    with pytest.raises(InputError, match="^period: got "):
+        SETTINGS.gains((0.1, 0.1, 0.1), wrong)
+    with pytest.raises(InputError, match="^dt: got "):
+        Trajectory([0.0, 1.0], np.zeros((2, 3))).eased(0.5, wrong)
 
 
 def test_an_error_beyond_the_tolerance_is_no_tracking_error() -> None:

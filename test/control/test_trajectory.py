@@ -19,6 +19,8 @@ TRAJECTORY = Trajectory(TIMES, POSES)
     [
         ([], np.zeros((0, 3)), None, "no points"),
         (0.0, POSES, None, "no points"),
+        ("now", POSES, None, "no arrays of numbers"),
+        (TIMES, [[0.0], [1.0, 2.0]], None, "no arrays of numbers"),
         (TIMES, POSES[:3], None, "a row a point"),
         (TIMES, POSES[:, :2], None, "a row a point"),
         (TIMES, POSES, POSES[:3], "a row a point"),

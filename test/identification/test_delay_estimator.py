@@ -87,6 +87,13 @@ def test_noise_that_does_not_follow_the_command_is_not_identified():
     assert not found.identified
 
 
+def test_no_delay_beyond_the_longest_is_told():
+    sent = np.arange(0.0, 40.0, PERIOD)
+    late = HeldCommand(sent, rich(sent), 0.0).motion(sent - 0.31)
+    found = estimate_delay(sent, rich(sent), sent, late, measured_is="position", longest=0.3)[0]
+    assert found.value <= 0.3
+
+
 def test_too_little_in_common_is_an_error_that_says_how_much():
     time = np.arange(0.0, 3.0, PERIOD)
     with pytest.raises(IdentificationError, match="record longer"):
@@ -108,6 +115,8 @@ def test_shapes_and_kinds_are_checked():
         estimate_delay(time, rich(time), time, rich(time)[None, None])
     with pytest.raises(InputError, match="measured_time: got 'now'; expected an array of numbers"):
         estimate_delay(time, rich(time), "now", rich(time))
+    with pytest.raises(InputError, match="longest: got -1 s; expected a time above 0"):
+        estimate_delay(time, rich(time), time, rich(time), longest=-1.0)
     with pytest.raises(InputError, match="channels: got 1 commands, 1 motions and 2 names; expected as many of each"):
         estimate_delay(time, rich(time), time, rich(time), channels=["x", "y"])
 

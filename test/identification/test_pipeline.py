@@ -97,6 +97,21 @@ def test_recordings_are_taken_together_and_a_broken_one_is_skipped(folder, rows,
     assert both.result[name].estimate.standard_error < found.result[name].estimate.standard_error
 
 
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [([], "recordings: got none"), (None, "recordings: got None; expected a list of paths"), ([3], "a list of paths")],
+)
+def test_what_names_no_recording_is_refused(paths, words):
+    with pytest.raises(RecordingError, match=words):
+        identify(paths, ROBOT, Options())
+
+
+@pytest.mark.parametrize("paths", ["nothing_here", ["nothing_here"]])
+def test_a_recording_may_be_named_by_a_text(paths):
+    with pytest.raises(RecordingError, match="nothing_here: got no such file or folder"):
+        identify(paths, ROBOT, Options())
+
+
 def test_a_robot_that_stood_is_not_identifiable_and_nothing_recorded_is_an_error(folder):
     still = base_rows(drive(np.zeros((1000, 3)), calibrated_truth(3), 3))
     found = identify([write_rows(folder / "still", still)], ROBOT, Options())

@@ -274,6 +274,8 @@ def test_a_time_that_is_none_is_refused_and_nothing_moves(until: float) -> None:
         with pytest.raises(InputError, match=r"^until: got -?(nan|inf); expected a finite number"):
             plant.advance(until)
     assert twin.time == 0.0
+    with pytest.raises(InputError, match=r"^start: got -?(nan|inf); expected a finite number"):
+        Youbot(load_truth(0), load_arm_truth(0), robot, seed=0, start=until)
 
 
 def test_the_last_command_is_held_for_ever() -> None:

@@ -220,9 +220,10 @@ def existing_file(name: str, value: str) -> Path | None:
         return None
     path = Path(value).expanduser().absolute()
     if not path.is_file():
+        kind = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
         raise ResourceError(
             name,
-            got=f"{path}, which {'is a folder' if path.is_dir() else 'does not exist'}",
+            got=f"{path}, which {kind}",
             expected="a ROS parameter file",
             remedy=f"give an existing file or leave {name} out",
         )

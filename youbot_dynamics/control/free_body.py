@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number, read_only, scalar
+from youbot_dynamics.arrays import Vector, array, number, positive_time, read_only
 from youbot_dynamics.control.lq_tracking import TrackingGains, track
-from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics import so3
 from youbot_dynamics.kinematics.rotations import skew
 from youbot_dynamics.kinematics.se3 import check_pose
@@ -145,9 +145,7 @@ def smooth_path(body: FreeBody, start: ArrayLike, goal: ArrayLike, duration: flo
         InputError: wrong shapes or no duration.
         ModelError: a matrix that is no pose.
     """
-    length = scalar("duration", duration)
-    if not length > 0.0:
-        raise InputError("duration", got=f"{length:g} s", expected="a time above 0")
+    length = positive_time("duration", duration)
     first, last = (body.state(pose, np.zeros(6))[:6] for pose in (start, goal))
 
     def desired(time: float) -> Vector:

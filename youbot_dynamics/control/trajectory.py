@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.arrays import Vector, positive_time, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import ProgramError, TrajectoryError
 from youbot_dynamics.files import read_text
@@ -183,9 +183,11 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         """Check shapes and order, and freeze the arrays."""
-        times = np.array(self.times, dtype=float)
-        poses = np.array(self.poses, dtype=float)
-        twists = None if self.twists is None else np.array(self.twists, dtype=float)
+        try:
+            times, poses = np.array(self.times, dtype=float), np.array(self.poses, dtype=float)
+            twists = None if self.twists is None else np.array(self.twists, dtype=float)
+        except (TypeError, ValueError):
+            raise TrajectoryError("trajectory", got="no arrays of numbers", expected="times, poses, twists") from None
         if times.ndim != 1 or len(times) == 0:
             raise TrajectoryError("trajectory", got="no points", expected="one point or more")
         shapes = [poses.shape] + ([] if twists is None else [twists.shape])
@@ -253,7 +255,7 @@ class Trajectory:
             raise TrajectoryError("ramp of a trajectory", got=f"{ramp:g} s", expected=f"0 to {span:g} s, its duration")
         if ramp == 0.0:
             return self
-        count = max(2, round((span + ramp) / dt) + 1)
+        count = max(2, round((span + ramp) / positive_time("dt", dt)) + 1)
         times = np.linspace(0.0, span + ramp, count)
         # The integral of b from 0 to u is u^4 (5/2 - 3 u + u^2), a half at u = 1.
         up, down = np.clip(times / ramp, 0.0, 1.0), np.clip((span + ramp - times) / ramp, 0.0, 1.0)

@@ -11,7 +11,7 @@ from math import atan2, cos, isfinite, nan, pi, sin
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, finite_vector
+from youbot_dynamics.arrays import Vector, array, finite_vector, scalar
 from youbot_dynamics.errors import InputError
 
 # Below this turn [rad] the quotients sin(a)/a and (1 - cos(a))/a lose digits; their series are exact there to 1e-16.
@@ -109,7 +109,7 @@ def integrate(pose: ArrayLike, twist: ArrayLike, dt: float) -> Vector:
         >>> yd.integrate([0.0, 0.0, 0.0], [0.3, 0.0, 0.5], 2.0).round(3)
         array([0.505, 0.276, 1.   ])
     """
-    return compose(pose, exponential(finite_vector("twist", twist, 3) * dt))
+    return compose(pose, exponential(finite_vector("twist", twist, 3) * scalar("dt", dt)))
 
 
 def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.arrays import Vector, excerpt, read_only
 from youbot_dynamics.dynamics.arm import ArmModel, arm_tree
 from youbot_dynamics.dynamics.rigid_body import inertia_about
 from youbot_dynamics.dynamics.tree import Tree
-from youbot_dynamics.errors import ModelError, ParameterError
+from youbot_dynamics.errors import InputError, ModelError, ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
@@ -342,12 +342,23 @@ def draw_truth(values: dict[str, Value], seed: int) -> BaseTruth:
         ParameterError: a lowest value above its highest.
         ModelError: a robot that cannot be.
     """
-    return BaseTruth(**_draw(BaseTruth, _PREFIX, values, seed, np.random.default_rng(seed)))
+    return BaseTruth(**_draw(BaseTruth, _PREFIX, values, seed, generator(seed)))
 
 
 def draw_arm_truth(values: dict[str, Value], seed: int) -> ArmTruth:
     """Arm of one seed, as `draw_truth`; its draws leave those of the base as they are."""
-    return ArmTruth(**_draw(ArmTruth, _ARM_PREFIX, values, seed, np.random.default_rng([seed, 3])))
+    return ArmTruth(**_draw(ArmTruth, _ARM_PREFIX, values, seed, generator(seed, 3)))
+
+
+def generator(seed: int, *stream: int) -> np.random.Generator:
+    """Random numbers of one seed, for one purpose.
+
+    Raises:
+        InputError: a seed that is no whole number of at least 0.
+    """
+    if not (isinstance(seed, (int, np.integer)) and seed >= 0):
+        raise InputError("seed", got=excerpt(seed), expected="a whole number of at least 0")
+    return np.random.default_rng([seed, *stream])
 
 
 def load_truth(seed: int, path: Path | None = None) -> BaseTruth:

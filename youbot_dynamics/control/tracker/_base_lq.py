@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import expm, solve_continuous_are, solve_discrete_are
 
-from youbot_dynamics.arrays import Vector, array, read_only, scalar
+from youbot_dynamics.arrays import Vector, array, positive_time, read_only, scalar
 from youbot_dynamics.control.lq_tracking import matrix, weight
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics import planar
@@ -65,11 +65,9 @@ def delayed_system(A: ArrayLike, B: ArrayLike, delay: float, period: float) -> D
     b = matrix("B", B, (None, None))
     n, m = b.shape
     a = matrix("A", A, (n, n))
-    late, step = scalar("delay", delay), scalar("period", period)
+    late, step = scalar("delay", delay), positive_time("period", period)
     if late < 0.0:
         raise InputError("delay", got=f"{late:g} s", expected="0 or more")
-    if not step > 0.0:
-        raise InputError("period", got=f"{step:g} s", expected="a time above 0")
     whole = floor(late / step + _WHOLE)
     part = max(0.0, late / step - whole)
     if part < _WHOLE:
@@ -161,9 +159,7 @@ def preview(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike
             length, or a system whose unstable modes cannot be steered or do not show in the cost.
     """
     a, b, c, q, r = _checked(A, B, C, Q, R)
-    length = scalar("horizon", horizon)
-    if not length > 0.0:
-        raise InputError("horizon", got=f"{length:g} s", expected="a time above 0")
+    length = positive_time("horizon", horizon)
     S = _solve(solve_continuous_are, a, b, c.T @ q @ c, r)
     K = np.asarray(-np.linalg.solve(r, b.T @ S), dtype=np.float64)
     closed = a + b @ K
@@ -328,8 +324,7 @@ def axis_law(dead_time: float, lag: float, period: float, response_time: float) 
     late = scalar("lag", lag)
     if late < 0.0:
         raise InputError("lag", got=f"{late:g} s", expected="0 or more")
-    if not scalar("response_time", response_time) > 0.0:
-        raise InputError("response_time", got=f"{response_time:g} s", expected="a time above 0")
+    positive_time("response_time", response_time)
     if late > 0.0:
         model = delayed_system([[0.0, 1.0], [0.0, -1.0 / late]], [[0.0], [1.0 / late]], dead_time, period)
     else:

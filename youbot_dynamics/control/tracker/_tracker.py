@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, array, positive_time
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.tracker._base_lq import LqFeedback, LqSettings
 from youbot_dynamics.control.tracker._feed_forward import BasePredictor, FeedForward, Inverse, feed_forward
@@ -154,7 +154,7 @@ class TrackerSettings(Settings):
         """
         if not self.feedback:
             return None
-        ahead = np.asarray(delays, dtype=float)
+        ahead, period = array("delays", delays, (3,)), positive_time("period", period)
         loop = np.where(ahead > 0.0, self.delay_uncertainty * ahead, self.assumed_delay) + 2.0 * period
         return gains_for_delay(loop, self.aggressiveness, self.derivative, self.derivative_time)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, read_only, scalar
+from youbot_dynamics.arrays import Vector, array, positive_time, read_only, scalar
 from youbot_dynamics.dynamics.arm import _step as arm_step
 from youbot_dynamics.dynamics.arm._step import ArmBody, arm_body
 from youbot_dynamics.dynamics.lugre import LuGre
@@ -278,9 +278,7 @@ class ArmModel(MadeOfArguments):
         rows = array(given[0], drives[given[0]], (None, n))  # type: ignore[arg-type]
         if given[0] == "torque":
             rows = rows / (self._motors[:, 0] * self._motors[:, 1])
-        step = scalar("dt", dt)
-        if not step > 0.0:
-            raise InputError("dt", got=f"{step:g}", expected="a time above 0 [s]")
+        step = positive_time("dt", dt)
         columns = self._columns(state)
         states, means = np.empty((len(rows), n, 5)), np.empty((len(rows), n, 3))
         done, end = arm_step.advance(

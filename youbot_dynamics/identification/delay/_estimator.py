@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
-from youbot_dynamics.arrays import Vector, excerpt
+from youbot_dynamics.arrays import Vector, excerpt, positive_time
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import BLOCK, RESOLUTION, block_jackknife, fit_fopdt, refused
 from youbot_dynamics.identification.least_squares import (
@@ -143,6 +143,7 @@ def estimate_delay(
         raise InputError("measured_is", got=repr(measured_is), expected="'velocity' or 'position'")
     if model not in ("delay", "fopdt"):
         raise InputError("model", got=repr(model), expected="'delay' or 'fopdt'")
+    longest = positive_time("longest", longest)
     sent, stamps = _numbers("command_time", command_time), _numbers("measured_time", measured_time)
     commands, motions = _columns("command", command, sent), _columns("measured", measured, stamps)
     rubbing = None if friction is None else _columns("friction", friction, sent)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
+from youbot_dynamics.arrays import excerpt
+from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
 from youbot_dynamics.identification.finding import StageResult
@@ -60,7 +61,7 @@ class Identification:
 
 
 def identify(
-    paths: Sequence[Path],
+    paths: Sequence[Path | str] | Path | str,
     robot: Robot,
     options: Options,
     progress: Callable[[str], None] = lambda message: None,
@@ -74,7 +75,8 @@ def identify(
     the order of the recordings: who read them changes nothing.
 
     Args:
-        paths: bags (rosbag2 folders, .mcap, .db3, .bag), folders of bags, or text logs with `options.columns`.
+        paths: bags (rosbag2 folders, .mcap, .db3, .bag), folders of bags, or text logs with `options.columns`;
+            one, or several.
         robot: geometry, names, signs and what is known so far.
         options: how to read them.
         progress: told what is done, a line a step.
@@ -92,7 +94,12 @@ def identify(
         True
     """
     asked = tuple(name for name in STAGES if not only or name in only)
-    files = expand(list(paths))
+    try:
+        files = expand([Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)])
+    except TypeError:
+        raise RecordingError("recordings", got=excerpt(paths), expected="a list of paths") from None
+    if not files:
+        raise RecordingError("recordings", got="none", expected="one or more")
     work = worker or HereWorker()
     known, stages = robot, []
     lacking: dict[str, YoubotDynamicsError] = {}

@@ -49,7 +49,7 @@ class ArmDriver(ABC):
     def __init__(self, truth: ArmTruth, robot: Robot, model: ArmModel, seed: int, start: float = 0.0) -> None:
         self.truth = truth
         self.model = model
-        self._start = start
+        self._start = scalar("start", start)
         self._cycle = 0
         self._sampler = ArmSampler(truth, robot, seed)
         self._controllers = controller.controllers_of(robot)

@@ -9,7 +9,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.driver_reports import stamped
-from youbot_dynamics.simulation.truth import ArmTruth
+from youbot_dynamics.simulation.truth import ArmTruth, generator
 
 FINGERS = 2  # of the gripper; the message carries them behind the arm's joints
 CURRENT_QUANTUM = 1e-3  # [A] the motor controllers count currents in mA
@@ -53,9 +53,9 @@ class ArmSampler:
 
     def __init__(self, truth: ArmTruth, robot: Robot, seed: int) -> None:
         self._truth = truth
-        self._random = np.random.default_rng([seed, 4])
+        self._random = generator(seed, 4)
         # Apart, so that a robot that reads them sees the same arm as one that does not.
-        self._extra = np.random.default_rng([seed, 5])
+        self._extra = generator(seed, 5)
         motors = [joint.motor for joint in robot.arm.joints]
         self._effort_of_current = np.array([motor.torque_constant * motor.gear_ratio for motor in motors])
         self._current_noise = truth.effort_noise / self._effort_of_current

@@ -234,7 +234,7 @@ class BasePlant(SimulatedBase):
         self, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0, slips: Iterable[SlipEvent] = ()
     ) -> None:
         super().__init__(truth, driver, seed)
-        self._time = start
+        self._time = scalar("start", start)
         self._true_base = truth.mecanum()
         self._constants = dynamics.constants_of(truth)
         self._line = DelayLine(truth.dead_times())

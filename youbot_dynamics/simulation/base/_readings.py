@@ -21,7 +21,7 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.arm import limited
 from youbot_dynamics.simulation.driver_reports import dead_reckoned, stamped
-from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.simulation.truth import BaseTruth, generator
 
 GEAR_RATIO = 9405.0 / 364.0  # youbot-base.cfg
 TORQUE_CONSTANT = 0.0335 * GEAR_RATIO  # [N m/A] at the wheel, also [V s/rad]: docs/robot_facts.md
@@ -126,9 +126,9 @@ class BaseSampler:
     def __init__(self, truth: BaseTruth, driver: Driver, seed: int) -> None:
         self._truth, self._driver = truth, driver
         self._base = driver.mecanum()
-        self.random = np.random.default_rng([seed, 1])
+        self.random = generator(seed, 1)
         # Apart, so that a robot that reads efforts is the same as one that does not.
-        self._extra = np.random.default_rng([seed, 6])
+        self._extra = generator(seed, 6)
         self._last_angles = np.zeros(4)
         self._odometry = np.zeros(3)
 

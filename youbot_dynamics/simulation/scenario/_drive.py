@@ -30,7 +30,7 @@ from youbot_dynamics.simulation.faults import BASE, Fault
 from youbot_dynamics.simulation.gyro import Gyro
 from youbot_dynamics.simulation.plant import BaseOnly, Plant
 from youbot_dynamics.simulation.robot_driver import Report, RobotDriver
-from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.simulation.truth import BaseTruth, generator
 
 INTERFACES = ("twist", "wheels")
 _REST = 0.5  # [s] of standstill after the end
@@ -313,7 +313,7 @@ class _LockStep:
 
 def reading_phase(seed: int, period: float = 0.02) -> float:
     """How long after our commands the driver's loop reads in a drive of this seed [s], within `period` [s]."""
-    return period * float(np.random.default_rng([seed, 2]).random())
+    return period * float(generator(seed, 2).random())
 
 
 _MODEL_FLOOR_FRICTION = 0.8  # chosen: config/mock.yaml
