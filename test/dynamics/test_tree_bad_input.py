@@ -368,10 +368,11 @@ def test_a_tree_a_trillion_trillion_times_lighter_accelerates_alike() -> None:
 def test_an_arm_whose_hand_resists_by_rounding_has_no_straight_line_code() -> None:
     """It divides unchecked: 1e-15 of the hand's size must count as nothing, a rotor as something."""
     d = arm_tree().layout
-    for rotor, written_out in ((0.0, False), (1e-15, False), (1e-5, True)):
+    thin, point = np.diag([0.1, 0.1, 1e-17]), np.zeros((3, 3))
+    for hand, rotor, written_out in ((point, 0.0, False), (thin, 0.0, False), (thin, 1e-15, False), (thin, 1e-5, True)):
         placements = np.tile(np.eye(4), (5, 1, 1))
         placements[:, :3, :3], placements[:, :3, 3] = d.rotations, d.positions
-        inertias = exchanged(np.tile(0.001 * np.eye(3), (5, 1, 1)), 4, np.diag([0.1, 0.1, 1e-17]))
+        inertias = exchanged(np.tile(0.001 * np.eye(3), (5, 1, 1)), 4, hand)
         tree = Tree.from_arrays(
             d.parents, ["revolute"] * 5, d.axes, placements, d.masses, np.zeros((5, 3)), inertias,
             rotor_inertias=[0.1, 0.1, 0.1, 0.1, rotor],

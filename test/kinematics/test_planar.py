@@ -217,6 +217,14 @@ def test_what_is_no_pose_is_refused(name: str) -> None:
         function("here", *others)
 
 
+@pytest.mark.parametrize("turn", [1e-9, 3e-5, 0.99e-4, 1.01e-4, 0.99e-3, 1.01e-3, 0.1])
+def test_a_small_arc_goes_sideways_by_its_sagitta_to_the_last_digits(turn: float) -> None:
+    """(1 - cos a) / a = 2 sin(a/2)^2 / a, relative to itself: it is 1e-10 of the way where the turn is."""
+    assert planar.exponential([1.0, 0.0, turn])[1] == pytest.approx(
+        2.0 * np.sin(turn / 2.0) ** 2 / turn, rel=1e-13, abs=0.0
+    )
+
+
 def test_what_is_no_motion_is_refused() -> None:
     with pytest.raises(InputError, match=r"twist: got shape \(6,\); expected shape \(3,\)"):
         planar.integrate(np.zeros(3), np.zeros(6), 0.1)
