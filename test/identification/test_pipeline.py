@@ -106,6 +106,12 @@ def test_what_names_no_recording_is_refused(paths, words):
         identify(paths, ROBOT, Options())
 
 
+def test_a_stage_that_there_is_not_is_refused_before_anything_is_read():
+    for only in (("delai",), ("delay", "friction"), "delai"):
+        with pytest.raises(IdentificationError, match="only: got '(delai|friction)'; expected names from calibration"):
+            identify("nothing_here", ROBOT, Options(), only=only)
+
+
 @pytest.mark.parametrize("paths", ["nothing_here", ["nothing_here"]])
 def test_a_recording_may_be_named_by_a_text(paths):
     with pytest.raises(RecordingError, match="nothing_here: got no such file or folder"):

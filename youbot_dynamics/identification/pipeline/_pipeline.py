@@ -25,7 +25,7 @@ from youbot_dynamics.identification.pipeline._extraction import (
 from youbot_dynamics.identification.reading import Opened, Options, Source, open_recording
 from youbot_dynamics.identification.result import Result, Skipped
 from youbot_dynamics.identification.signals import base_signals
-from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, stage_of
+from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive, identified_model
@@ -93,6 +93,7 @@ def identify(
         >>> bool(0.1 < found.result.applied_to(robot).base.delay.effective_x < 0.3)
         True
     """
+    only = chosen_stages("only", only if isinstance(only, str) else ",".join(only))
     asked = tuple(name for name in STAGES if not only or name in only)
     try:
         files = expand([Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)])
