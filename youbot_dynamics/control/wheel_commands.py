@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
@@ -206,6 +207,7 @@ class BaseDriver:
         self.period = 1.0 / settings.rate
         self.commander = WheelCommander(robot.base.geometry.mecanum(), robot.base.limits, settings.command_timeout)
         self.phases = phases
+        self._rhythm = StampRhythm()
         self._rollers: RollerPreview | None = None
         if not phases.lost:
             from youbot_dynamics.control.roller_preview import RollerPreview  # with the compiler: 60 MB
@@ -216,6 +218,7 @@ class BaseDriver:
         """Take wheel angles (n,) [rad], positive forward, at a stamp [s]; why they lose the phases, "" if not."""
         if self._rollers is None:
             return ""
+        stamp = self._rhythm.take(stamp, angles.tolist())
         lost = self.phases.update(stamp, angles)
         if lost:
             self._rollers = None

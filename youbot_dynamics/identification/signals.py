@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.signal import savgol_filter
 
 from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.reading import (
     angles_beyond,
@@ -153,7 +154,8 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
 
     The command is `wheel_commands`, stamped when it was sent. Where it is missing, the unstamped
     `driver/cmd_vel` or `cmd_vel` serves by its receive time. The motion is that of the wheels through the
-    calibrated kinematics: per axis, so rotation does not mix them. `chosen` is role -> topic, where the user overrides.
+    calibrated kinematics: per axis, so rotation does not mix them. Stamps that scatter about the driver's rhythm are
+    put back to it (`in_rhythm`). `chosen` is role -> topic, where the user overrides.
 
     Raises:
         RecordingError: a needed topic is missing, or command and motion share no clock.
@@ -186,7 +188,7 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         units=("m", "m", "rad"),
         command_time=command_time,
         command=twist,
-        measured_time=motion_time,
+        measured_time=motion_time if motion_time is states.received else in_rhythm(motion_time, positions),
         measured=positions @ base.forward_matrix.T,
         measured_is="position",
         friction=signs @ base.inverse_matrix,

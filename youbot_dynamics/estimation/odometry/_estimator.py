@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.estimation.odometry._gyro import GyroSettings, GyroYaw
 from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
@@ -162,14 +163,17 @@ class BaseEstimator:
         # Stamps [s]: of now, of the gyro's last fault, and of the last reading with roller phases.
         self._now, self._faulty_at, self._lost_at = 0.0, -inf, -inf
         self._faults = 0
+        self._rhythm = StampRhythm()
         self._signs = SignCheck(self._joints)
         self._speeds = SpeedChannelCheck(self._joints)
 
     def take_wheels(self, stamp: float, position: ArrayLike, velocity: ArrayLike | None = None) -> OdometryState | None:
         """Take a reading of the wheels in our signs at a stamp [s]; None where it makes no step, see `Odometry.update`.
 
-        Position (n,) is in rad; velocity (n,) [rad/s], where the driver tells it, is only checked.
+        Position (n,) is in rad; velocity (n,) [rad/s], where the driver tells it, is only checked. The stamp of the
+        state is that of the driver's rhythm where stamps scatter about it: see `StampRhythm`.
         """
+        stamp = self._rhythm.take(stamp, np.asarray(position, dtype=float).tolist())
         if velocity is not None:
             self._signs.update(stamp, position, velocity)
             self._speeds.update(stamp, position, velocity)

@@ -15,7 +15,6 @@ from youbot_dynamics.recording import message_types as types
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.robot import Robot, values_of
 from youbot_dynamics.simulation.driver_reports import BASE_FRAME, ODOM_FRAME, JointReport
-from youbot_dynamics.simulation.faults import BASE
 from youbot_dynamics.simulation.scenario._drive import Drive
 
 EPOCH = 1_500_000_000  # [s] where the clock of a simulation begins in a bag, so that its stamps look like a clock's
@@ -73,21 +72,18 @@ def _commands(drive: Drive, robot: Robot) -> Iterator[_Row]:
 
 def _readings(drive: Drive, robot: Robot) -> Iterator[_Row]:
     """What the driver said, and what odometry made of it."""
-    received: dict[float, float] = {}
     for message in drive.messages:
         report = message.report
         if isinstance(report, JointReport):
-            if message.channel == BASE:
-                received[report.stamp] = message.received
             yield message.received, "/driver/joint_states", types.JOINT_STATE, _joints(report)
             yield message.received, "/joint_states", types.JOINT_STATE, _joints(_with_our_signs(report, robot))
         else:
             odometry = _odometry(report.stamp, report.pose, report.twist)
             yield message.received, "/driver/odom", types.ODOMETRY, odometry
-    for state in drive.odometry:
+    for time, state in zip(drive.odometry_time.tolist(), drive.odometry, strict=True):
         covariances = _six(state.covariance), _six(state.twist_covariance)
         odometry = _odometry(state.stamp, state.pose, state.twist, *covariances)
-        yield received[state.stamp], "/odom", types.ODOMETRY, odometry
+        yield time, "/odom", types.ODOMETRY, odometry
 
 
 def _truths(drive: Drive, robot: Robot) -> Iterator[_Row]:

@@ -95,6 +95,7 @@ class Drive:
     wishes: tuple[Wish, ...]  # of the tracker
     messages: tuple[Message, ...]  # of the driver
     odometry: tuple[OdometryState, ...]  # what odometry made of them
+    odometry_time: Vector  # (k,) when it did so [s]; their stamps are those of the readings, in the driver's rhythm
     reading_time: Vector  # (m,) when each pass of the driver's loop really took place [s]
     wheel_angle: Vector  # (m, 4) what the wheels then really did [rad], without noise or quantum
     true_pose: Vector  # (m, 3) in the world [m, m, rad]
@@ -198,7 +199,7 @@ class _LockStep:
         self._sent: list[Sent] = []
         self._wishes: list[Wish] = []
         self._messages: list[Message] = []
-        self._odometry: list[OdometryState] = []
+        self._odometry: list[tuple[float, OdometryState]] = []
         self._trace: list[tuple[float | Vector, ...]] = []
         self._arm_trace: list[tuple[Vector, ...]] = []
         self._refusals: list[str] = []
@@ -222,7 +223,8 @@ class _LockStep:
             sent=tuple(self._sent),
             wishes=tuple(self._wishes),
             messages=tuple(self._messages),
-            odometry=tuple(self._odometry),
+            odometry=tuple(state for _, state in self._odometry),
+            odometry_time=np.array([time for time, _ in self._odometry]),
             reading_time=times,
             wheel_angle=angles,
             true_pose=poses,
@@ -301,7 +303,7 @@ class _LockStep:
             report.stamp, position, np.array(driver.velocity_sign) * report.velocity[columns]
         )
         if estimate is not None:
-            self._odometry.append(estimate)
+            self._odometry.append((now, estimate))
             self._ended(self._run.take_odometry(now, estimate.stamp, estimate.pose), now)
 
     def _ended(self, reason: str, now: float) -> None:

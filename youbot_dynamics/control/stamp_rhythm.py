@@ -1,0 +1,125 @@
+"""Stamps of a driver whose loop has a rhythm, put back to it where they scatter and the readings do not."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array
+
+_FIRST = 50  # steps from which period and phase are taken at first
+_LAGS = (5, 25)  # readings
+_GAP = 0.5  # [s] after which all begins anew
+# Of a period: by how much a stamp may be before its time behind one that was lost, else it is a late one of the pass
+# before. From how late on it may be either, and is left as it is where messages get lost.
+_EARLY, _EITHER = 0.05, 0.8
+_LOSSES = 0.005  # share of lost messages up to which it is taken for late
+_CLIP = 0.05  # of a period: what a stamp that is off by more counts for
+_PHASE, _PERIOD = 0.1, 0.002  # shares of that by which phase and period follow
+_OFF, _OFF_SHARE = 0.25, 0.5  # of a period, and share of the stamps off by that, at which the rhythm is another
+_SPAN = 5  # steps over which the speed of a wheel is taken
+_FADE = 0.998  # of what was seen, per reading: 10 s at 50 Hz
+_LEAST = 1e-3  # [rad2] of misfit by the stamps before anything is believed
+_BETTER = 0.5  # share of it that the rhythm may leave
+_TINY = 1e-6  # [s]
+
+
+class StampRhythm:
+    """Follows period and phase of a driver's loop and moves stamps to them, as long as the wheels move by these.
+
+    A stamp that is late, of a reading that is not, makes a step of the wheels too slow and the next one too fast; where
+    reading and stamp are late together the rhythm does so. The turn of each wheel in a step is therefore predicted from
+    its mean speed over the steps before, once by the stamps and once by the rhythm, and the squares of what is left
+    are compared with a memory of 10 s. A driver without rhythm, or wheels that stand, leave the stamps as they are.
+
+    Phase and period follow by a loop of second order on the clipped difference of stamp and rhythm: a late stamp counts
+    as a twentieth of a period, which moves the phase by less than that, and always alike.
+    """
+
+    def __init__(self) -> None:
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        # Period [s]; shares of the stamps that were far off, and behind which one was lost.
+        self._period, self._off, self._lost = 0.0, 0.0, 0.0
+        self._left = [0.0, 0.0]  # squares that stamps and rhythm leave [rad2]
+        # Stamp, time by the rhythm, wheel angles.
+        self._readings: deque[tuple[float, float, Sequence[float]]] = deque(maxlen=_FIRST + 1)
+        self._given = -np.inf
+
+    @property
+    def used(self) -> bool:
+        """Whether stamps are moved to the rhythm."""
+        by_stamps, by_rhythm = self._left
+        return by_stamps > _LEAST and by_rhythm < _BETTER * by_stamps
+
+    def take(self, stamp: float, angles: Sequence[float]) -> float:
+        """Time [s] of a reading of wheel angles (n,) [rad] at its stamp [s]: the stamp, or the rhythm's time."""
+        if self._readings and not 0.0 < stamp - self._readings[-1][0] <= _GAP:
+            if -_GAP < stamp - self._readings[-1][0] <= 0.0:
+                return stamp  # a message that was overtaken
+            self._begin_anew()
+        even = self._follow(stamp) if self._period > 0.0 else stamp
+        self._readings.append((stamp, even, angles))
+        if self._period == 0.0 and len(self._readings) > _FIRST:
+            self._find()
+        elif len(self._readings) > _SPAN + 2:
+            self._compare()
+        sure = stamp - even < _EITHER * self._period or self._lost < _LOSSES
+        time = even if self.used and sure and even > self._given else stamp
+        # Behind a time that was moved ahead of its stamp; stamps themselves increase.
+        self._given = time if time > self._given else self._given + _CLIP * self._period
+        return self._given
+
+    def _find(self) -> None:
+        """First period, from steps over ever more readings, and first phase: that which most stamps share."""
+        stamps = np.array([reading[0] for reading in self._readings])
+        period = float(np.median(np.diff(stamps)))
+        for lag in _LAGS:
+            steps = stamps[lag:] - stamps[:-lag]
+            period = float(np.median(steps / np.maximum(np.round(steps / period), 1.0)))
+        off = (stamps[:, None] - stamps + 0.5 * period) % period - 0.5 * period
+        shared = stamps[int(np.argmax(np.sum(np.abs(off) < _CLIP * period, axis=0)))]
+        evens = shared + period * np.floor((stamps - shared) / period + _EARLY)
+        self._period = period
+        self._readings.extend([(s, e, a) for (s, _, a), e in zip(tuple(self._readings), evens.tolist(), strict=True)])
+
+    def _follow(self, stamp: float) -> float:
+        """Time by the rhythm of a reading with this stamp [s], and the rhythm moved by what they differ."""
+        last, period = self._readings[-1][1], self._period
+        if stamp - last < 0.5 * period:
+            # The stamp before was late by most of a period and took the place of this one.
+            before = self._readings.pop()
+            last -= period
+            self._readings.append((before[0], last, before[2]))
+        periods = max(1, int((stamp - last) / period + _EARLY))
+        off = stamp - last - periods * period
+        clipped = min(max(off, -_CLIP * period), _CLIP * period)
+        self._period += _PERIOD * clipped / periods
+        self._off = _FADE * self._off + (1.0 - _FADE) * (abs(off) > _OFF * period)
+        self._lost = _FADE * self._lost + (1.0 - _FADE) * (periods > 1)
+        if self._off > _OFF_SHARE:
+            self._begin_anew()
+            return stamp
+        return last + periods * period + _PHASE * clipped
+
+    def _compare(self) -> None:
+        """Add what stamps and rhythm leave of the last step of the wheels but one: the newest may still move."""
+        now, before, first = (self._readings[k] for k in (-2, -3, -3 - _SPAN))
+        clocks = (now[0], before[0], first[0]), (now[1], before[1], first[1])
+        for k, (end, begin, since) in enumerate(clocks):
+            share = (end - begin) / max(begin - since, _TINY)
+            off = [a - b - share * (b - c) for a, b, c in zip(now[2], before[2], first[2], strict=True)]
+            left = sum(angle * angle for angle in off)  # of a damaged reading infinite, where ** would raise
+            self._left[k] = _FADE * self._left[k] + left if isfinite(left) else 0.0
+
+
+def in_rhythm(stamps: ArrayLike, angles: ArrayLike) -> Vector:
+    """Times (m,) [s] by `StampRhythm` of recorded readings: stamps (m,) [s] and wheel angles (m, n) [rad]."""
+    times, rhythm = array("stamps", stamps, (None,)), StampRhythm()
+    rows = np.asarray(angles, dtype=float).tolist()
+    return np.array([rhythm.take(time, row) for time, row in zip(times.tolist(), rows, strict=True)])
