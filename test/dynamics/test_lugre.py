@@ -212,6 +212,17 @@ def test_d_001_3_the_left_sides_of_12_are_those_of_the_rate() -> None:
     assert (PLAIN.rate(z + dz, v) - PLAIN.rate(z - dz, v)) / (2 * dz) == pytest.approx(printed_over_z)
 
 
+def test_a_gear_under_load_rubs_more_by_a_share_of_what_it_transmits() -> None:
+    plain = LuGre(coulomb=0.5, viscous=0.1, sigma0=500.0, sigma1=0.05, static=0.7, stribeck_speed=0.1)
+    for torque in (-4.0, 4.0):
+        loaded = plain.under_load(0.05, torque)
+        assert loaded.level(10.0) == pytest.approx(0.7) and loaded.breakaway_torque == pytest.approx(0.9)
+        assert loaded.steady_torque(10.0) == pytest.approx(plain.steady_torque(10.0) + 0.2)
+    assert plain.under_load(0.05, 0.0) == plain
+    with pytest.raises(ModelError, match="load_coefficient"):
+        plain.under_load(-0.1, 1.0)
+
+
 def test_long_sliding_ends_in_the_steady_torque() -> None:
     for friction, v, level in ((PLAIN, 0.2, 1.0), (PLAIN, -0.2, 1.0), (STRIBECK, -0.05, 1.0 + 0.5 / math.e)):
         z = friction.advance(0.7 * friction.reach, v, v, 1.0)

@@ -26,6 +26,7 @@ from youbot_dynamics.identification.arm_friction import (
     felt_parameters,
     identify_arm_friction,
     inertial_parameters,
+    load_friction,
     regressor,
 )
 from youbot_dynamics.identification.arm_friction._inertia import (
@@ -361,6 +362,38 @@ def test_two_speeds_are_not_enough_for_a_curve():
     signals = pendulum(lambda time: np.where(time % 20.0 < 10.0, 0.5, 1.0), weight=0.0)
     found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
     assert found.model.stribeck_speeds == () and found["joint"]["coulomb"].value == pytest.approx(0.3, rel=0.05)
+
+
+def geared(load: float, number: int = 0) -> ArmSignals:
+    """A pendulum of 5 N m whose gear loses 0.3 N m and a share of what it transmits."""
+    moving = pendulum(wave, weight=5.0, noise=0.02, number=number)
+    gear = 5.0 * np.sin(moving.position[:, 0]) + 0.1 * np.gradient(wave(moving.time), moving.time)
+    return dataclasses.replace(
+        moving, torque=moving.torque + (load * np.sign(wave(moving.time)) * np.abs(gear))[:, None]
+    )
+
+
+@pytest.mark.parametrize("load", [0.05, 0.2])
+def test_friction_that_grows_with_the_load_is_found_and_predicts_what_was_left_out(load):
+    found = identify_arm_friction([geared(load)], ArmFrictionModel(("joint",)))
+    loaded = load_friction(found, "joint")
+    print(loaded)
+    assert loaded.load.identified and loaded.load.interval[0] <= load <= loaded.load.interval[1]
+    assert loaded.load.value == pytest.approx(load, rel=0.05)
+    assert loaded.coulomb.identified and loaded.coulomb.value == pytest.approx(0.3, rel=0.05)
+    assert loaded.held_out[1] < 0.5 * loaded.held_out[0]
+
+
+def test_friction_that_does_not_grow_with_the_load_is_refused_as_that():
+    said = []
+    for number in range(8):
+        found = identify_arm_friction([geared(0.0, number)], ArmFrictionModel(("joint",)))
+        said.append(load_friction(found, "joint").load.verdict)
+    print(said)
+    assert sum(verdict == "identified" for verdict in said) <= 1
+    assert any("need not grow with the load" in verdict for verdict in said)
+    upright = identify_arm_friction([pendulum(wave, weight=0.0)], ArmFrictionModel(("joint",), weighed=False))
+    assert not load_friction(upright, "joint").load.identified
 
 
 # Bristles and delay

@@ -9,6 +9,7 @@ from youbot_dynamics.dynamics.lugre._lugre import (
     Jacobians,
     LuGre,
     Step,
+    coulomb_under_load,
     micro_damping,
 )
 
@@ -17,6 +18,7 @@ __all__ = [
     "LuGre",
     "Step",
     "advance_with_slopes",
+    "coulomb_under_load",
     "friction_torque",
     "friction_torque_slopes",
     "micro_damping",

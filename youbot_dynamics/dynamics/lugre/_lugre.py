@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -120,6 +120,11 @@ class Step(Generic[Value]):
     over_end_speed: Value
 
 
+def coulomb_under_load(coulomb: float, load_coefficient: float, gear_torque: Value) -> Value:
+    """Friction level [N m] of a gear that transmits a torque [N m], coulomb + load_coefficient |gear_torque|."""
+    return coulomb + load_coefficient * abs(gear_torque)
+
+
 @dataclass(frozen=True)
 class LuGre:
     """Friction of one joint; every method takes numbers, or arrays (n,) of joints or samples with this friction.
@@ -184,6 +189,17 @@ class LuGre:
             if not 1.0 / _LARGEST <= value <= _LARGEST:
                 expected = f"a number from {1.0 / _LARGEST:g} to {_LARGEST:g}, whose products are finite"
                 raise ModelError(f"LuGre {name}", got=f"{value:g}", expected=expected)
+
+    def under_load(self, load_coefficient: float, gear_torque: float) -> LuGre:
+        """This friction while its gear transmits a torque [N m]: both levels grow by load_coefficient |gear_torque|.
+
+        Raises:
+            ModelError: a negative coefficient, or numbers that are not finite.
+        """
+        share = number("load_coefficient", load_coefficient, "1", low=0.0)
+        torque = number("gear_torque", gear_torque, "N m")
+        static = None if self.static is None else coulomb_under_load(self.static, share, torque)
+        return replace(self, coulomb=coulomb_under_load(self.coulomb, share, torque), static=static)
 
     @property
     def bristle_constants(self) -> tuple[float, float, float, float]:

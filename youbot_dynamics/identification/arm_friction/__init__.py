@@ -2,6 +2,7 @@
 
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction, identify_arm_friction
 from youbot_dynamics.identification.arm_friction._inertia import ConsistentInertia
+from youbot_dynamics.identification.arm_friction._load import LoadFriction, load_friction
 from youbot_dynamics.identification.arm_friction._regressors import (
     OF_BODY,
     felt_parameters,
@@ -16,11 +17,13 @@ __all__ = [
     "ArmFriction",
     "ArmFrictionModel",
     "ConsistentInertia",
+    "LoadFriction",
     "OF_BODY",
     "SLOWEST",
     "felt_parameters",
     "identify_arm_friction",
     "inertial_parameters",
+    "load_friction",
     "regressor",
     "uncertainty",
 ]

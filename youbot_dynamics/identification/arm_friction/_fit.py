@@ -286,7 +286,7 @@ def _fit(
 ) -> Fit:
     """One fit of all joints together: the bodies are theirs in common."""
     unknowns = _unknowns(model, [model.joint_names[row.joint] for row in rows], base)
-    block = _block(rows, len(unknowns))
+    block = block_length(rows, len(unknowns))
     pieces = []
     for k, row in enumerate(rows):
         table, target = _columns(rows, k, row, base, offsets), row.torque - row.known
@@ -305,7 +305,7 @@ def _noise_weight(table: Vector, target: Vector) -> float:
     return 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
 
 
-def _block(rows: Sequence[JointRows], unknowns: int) -> float:
+def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
     """Duration of the blocks [s]: 1 s, less where a recording is too short for enough of them."""
     block = BLOCK
     while block > _SHORTEST_BLOCK:

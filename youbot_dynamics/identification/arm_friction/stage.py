@@ -10,6 +10,7 @@ import numpy as np
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction, JointFit, identify_arm_friction
 from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
+from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
@@ -63,6 +64,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     findings: list[Finding] = []
     for k, name in enumerate(names):
         findings += _of_joint(found[name], name)
+        loaded = load_friction(found, name)
+        details = {"error_without": loaded.held_out[0], "error_with": loaded.held_out[1]}
+        for estimate in (loaded.load, loaded.coulomb) if loaded.load.identified else (loaded.load,):
+            findings.append(Finding(f"arm.{name}.friction.{estimate.name}", estimate, details=details))
         bristles = fit_bristles(signals, found, name)
         for estimate in (bristles.sigma0, bristles.sigma1):
             details = {"reversals": float(bristles.reversals)}
