@@ -138,10 +138,17 @@ class BaseResponse:
     dead_time_y: float = fact("Dead time sideways.", "s", (0.0, 1.0), source=_IDENTIFIED)
     dead_time_yaw: float = fact("Dead time of the turn.", "s", (0.0, 1.0), source=_IDENTIFIED)
     lag: float = fact("Time constant of the wheels' answer to a command.", "s", (0.0, 1.0), source=_IDENTIFIED)
-    rate: float = fact(
-        "Of the speed loops against friction, which holds the base back by a / rate^2.",
-        "1/s",
-        (0.0, 1e4),
+    rate: float = fact("Half the damping of the speed loops, forward.", "1/s", (0.0, 1e4), source=_IDENTIFIED)
+    integral: float = fact(
+        "Integral action of the speed loops: 0 for none (friction takes a part of the speed), 1 for critical damping.",
+        "1",
+        (0.0, 100.0),
+        source=_IDENTIFIED,
+    )
+    feed: float = fact(
+        "1 for loops that add the torque for an acceleration, 0 for a servo on each wheel alone.",
+        "1",
+        (0.0, 1.0),
         source=_IDENTIFIED,
     )
     wheel_coulomb: float = fact(
@@ -270,7 +277,7 @@ class Base:
             viscous_y=felt.viscous_y,
             centre_of_mass=(felt.centre_x, self.centre_of_mass[1]),
         )
-        return DrivenBase(dynamics, felt.dead_times(), felt.lag, felt.rate, felt.turn_factor)
+        return DrivenBase(dynamics, felt.dead_times(), felt.lag, felt.rate, felt.turn_factor, felt.integral, felt.feed)
 
     def dynamics(self) -> MecanumDynamics:
         """The base in motion: its kinematics, masses and friction (system 35)."""

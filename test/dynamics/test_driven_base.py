@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from delay_runs import calibrated_truth
@@ -10,7 +12,7 @@ from scipy.integrate import solve_ivp
 from youbot_dynamics.control.tracker import BasePredictor
 from youbot_dynamics.control.tracker._feed_forward import FeedForward
 from youbot_dynamics.control.trajectory import Trajectory, read_program
-from youbot_dynamics.dynamics.driven_base import DrivenBase, droop
+from youbot_dynamics.dynamics.driven_base import DrivenBase, write_droop
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.resources import program_path
@@ -82,12 +84,42 @@ def test_at_constant_speed_friction_holds_it_back_by_its_deceleration_over_rate_
     np.testing.assert_allclose(np.array([1.0, 1.2]) - path[:, 0], 0.2 * 30.0 / 30.0 / 10.0**2, rtol=1e-3)
 
 
-def test_the_droop_solves_its_equation() -> None:
+# P, nearly P, overdamped, critical and underdamped loops.
+@pytest.mark.parametrize("stiffness", [0.0, 1e-3, 30.0, 81.0, 81.0 * (1.0 + 1e-12), 2000.0])
+def test_the_droop_solves_its_equation(stiffness: float) -> None:
     def rate(_: float, state: np.ndarray) -> list[float]:
-        return [state[1], -2.0 * 9.0 * state[1] - 81.0 * state[0] - 0.7]
+        return [state[1], -18.0 * state[1] - stiffness * state[0] - 0.7]
 
-    exact = solve_ivp(rate, (0.0, 0.13), [0.004, -0.02], rtol=1e-10, atol=1e-13).y[:, -1]
-    np.testing.assert_allclose(droop(9.0, 0.7, 0.13, 0.004, -0.02), exact, rtol=1e-7)
+    exact = solve_ivp(rate, (0.0, 0.13), [0.004, -0.02], rtol=1e-11, atol=1e-14).y[:, -1]
+    rows = np.full((2, 3), np.nan)
+    write_droop(18.0, stiffness, 0.13, rows)
+    np.testing.assert_allclose(rows @ [0.004, -0.02, 0.7], exact, rtol=1e-6)
+
+
+def test_p_loops_lack_the_speed_that_friction_takes_for_good() -> None:
+    dynamics = MecanumDynamics(BASE.geometry.mecanum(), 30.0, 1.0, 0.0, viscous_x=30.0)
+    base = DrivenBase(dynamics, np.zeros(3), 0.0, 10.0, integral=0.0)
+    path = base.path([0.0], [[0.2, 0.0, 0.0]], [5.0, 6.0])
+    speed = path[1, 0] - path[0, 0]
+    np.testing.assert_allclose(0.2 - speed, speed * 30.0 / 30.0 / 20.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("reset", [0.0, 0.02, 0.3])
+@pytest.mark.parametrize(("gain", "coulomb"), [(1.5, 0.15), (8.0, 0.03)])
+@pytest.mark.parametrize("name", ["translation", "rotation"])
+def test_it_moves_like_a_twin_with_a_servo_on_each_wheel(name: str, gain: float, coulomb: float, reset: float) -> None:
+    truth = dataclasses.replace(
+        calibrated_truth(3).without_noise(), servo_gain=gain, servo_reset=reset, wheel_coulomb=coulomb
+    )
+    twists = read_program(program_path(name), HOLD).twists
+    times, poses = twin_poses(twists, truth)
+    # Gains over the inertia that they move forward: four wheels of gain over the squared radius.
+    effective, radius = of_truth(truth).dynamics.effective_inertia[0, 0], truth.wheel_radius
+    rate = 0.5 * 4.0 * gain / radius**2 / effective
+    integral = 2.0 / (reset * rate) if reset > 0.0 else 0.0
+    servo = DrivenBase(of_truth(truth).dynamics, truth.dead_times(), truth.lag, rate, integral=integral, feed=0.0)
+    modelled = servo.path(HOLD * np.arange(len(twists)), twists, times)
+    assert np.max(np.abs(modelled - poses)) < 5e-4
 
 
 def test_a_turning_base_is_pushed_outwards() -> None:
@@ -97,10 +129,22 @@ def test_a_turning_base_is_pushed_outwards() -> None:
     np.testing.assert_allclose(path[0, 1] - circle[1], -0.4 * 0.2 / 20.0**2, rtol=0.02)
 
 
-@pytest.mark.parametrize("lag, rate", [(0.0, 0.0), (0.03, 0.0), (0.03, 15.0), (0.06, 8.0)])
+@pytest.mark.parametrize(
+    "lag, rate, integral, feed",
+    [
+        (0.0, 0.0, 1.0, 1.0),
+        (0.03, 0.0, 1.0, 1.0),
+        (0.03, 15.0, 1.0, 1.0),
+        (0.06, 8.0, 1.0, 1.0),
+        (0.03, 25.0, 0.0, 1.0),
+        (0.03, 25.0, 0.0, 0.0),
+        (0.01, 25.0, 3.0, 0.0),
+        (0.0, 40.0, 0.2, 0.0),
+    ],
+)
 @pytest.mark.parametrize("name", ["translation", "rotation", "combined"])
-def test_the_feed_forward_is_its_inverse(name: str, lag: float, rate: float) -> None:
-    base = DrivenBase(BASE.dynamics(), (0.07, 0.22, 0.13), lag, rate)
+def test_the_feed_forward_is_its_inverse(name: str, lag: float, rate: float, integral: float, feed: float) -> None:
+    base = DrivenBase(BASE.dynamics(), (0.07, 0.22, 0.13), lag, rate, 1.0, integral, feed)
     trajectory = read_program(program_path(name), HOLD).trajectory()
     feed = FeedForward(base, trajectory, HOLD)
     sent = HOLD * np.arange(-20, 1050)

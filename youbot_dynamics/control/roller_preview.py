@@ -8,9 +8,11 @@ of a wish u, which `driven_base` knows how to answer, and the ripple
 besides, at the wheel angles and the twist that the model predicts for the moment the command acts: one dead time
 ahead, each axis with its own. The body carries its motion through the rollers by its own inertia, and all that the
 loops have to give it is the torque that the wheels' inertia takes. For loops that answer a command with `lag` and hold
-it against a disturbance with e'' + 2 rate e' + rate^2 e, an axis with the share k of its inertia in the wheels is asked
+it against a disturbance with e'' + b e' + c e, an axis with the share k of its inertia in the wheels is asked
 
-    u = r + lag r',    r = k d + (1 - k) g,    g = d (2 rate s + rate^2) / (s + rate)^2
+    u = r + lag r',    r = k d + (1 - k) g,    g = d (b s + c) / (s^2 + b s + c)
+
+where the loops are fed the torque for an acceleration, and else r = d + k d s^2 / (b s + c),
 
 and less by the rate of the droop that friction makes beside that of the mean rows: where a wheel rolls the other way
 than they say; where a roller's contact is nearer to its axis, so that its friction is (R - b) / (R cos(phi) - b) of
@@ -30,7 +32,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.tracker import BasePredictor
-from youbot_dynamics.dynamics.driven_base import DrivenBase, droop
+from youbot_dynamics.dynamics.driven_base import DrivenBase, write_inverse_droop
 from youbot_dynamics.dynamics.mecanum_dynamics import ROLLER_SPEED_SCALE, WHEEL_SPEED_SCALE
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, write_row
@@ -45,7 +47,9 @@ class _Loops(NamedTuple):
 
     Args:
         shares: (4,) k of x, y, yaw and what is beside them [1].
-        rate: of the loops [1/s].
+        damping: (4,) b of them [1/s].
+        stiffness: (4,) c of them [1/s2].
+        fed: whether the loops are.
         lag: [s].
         forward: (3, n) twist of wheel speeds, mean rows.
         mean: (n, 3) mean rows.
@@ -59,7 +63,9 @@ class _Loops(NamedTuple):
     """
 
     shares: Vector
-    rate: float
+    damping: Vector
+    stiffness: Vector
+    fed: bool
     lag: float
     forward: Vector
     mean: Vector
@@ -163,12 +169,17 @@ def _follow(
 ) -> None:
     """Roll along displacements (k, 3) of dt [s] each; write what is asked for in each, and the answers at their ends.
 
-    Changed are the wheel angles (n,) [rad] and `held` (4, 3 + n): g, the integral of d - g, droop and its rate. Written
+    Changed are the wheel angles (n,) [rad] and `held` (4, 3 + n): g and the integral of d - g, for loops without feed
+    the filtered d' and d; droop and its rate. Written
     are `asked` (k, 3 + n), the mean r in each step, and `answers` (k + 1, 3 + n), r where the steps meet.
     """
     n = len(angles)
     twist, middle, ripple, row, forces = np.zeros(3), np.zeros(n), np.zeros(3 + n), np.zeros(3), np.zeros(3)
-    torques, acceleration = np.zeros(n), np.zeros(3)
+    torques, acceleration, droop = np.zeros(n), np.zeros(3), np.zeros((3, 2, 3))
+    droops = loops.damping[0] > 0.0
+    if droops:
+        for axis in range(3):
+            write_inverse_droop(loops.damping[axis], loops.stiffness[axis], loops.fed, dt, droop[axis])
     for k in range(len(steps)):
         for axis in range(3):
             twist[axis] = steps[k, axis] / dt
@@ -181,29 +192,35 @@ def _follow(
         for i in range(n):
             write_row(wheels, i, middle[i], row)
             angles[i] += row[0] * steps[k, 0] + row[1] * steps[k, 1] + row[2] * steps[k, 2]
-        if loops.rate > 0.0:
+        if droops:
             if k > 0:
                 for axis in range(3):
                     acceleration[axis] = (steps[k, axis] - steps[k - 1, axis]) / (dt * dt)
             _unbalanced(wheels, loops, middle, twist, acceleration, torques, forces)
         for part in range(3 + n):
-            share = loops.shares[part] if part < 3 else loops.shares[3]
-            d = ripple[part]
-            g = d
-            if loops.rate > 0.0 and share < 1.0:
+            kind = min(part, 3)
+            share, b, c = loops.shares[kind], loops.damping[kind], loops.stiffness[kind]
+            d = asked[k, part] = ripple[part]
+            if droops and loops.fed and share < 1.0:
                 # Implicit in g and its integral over the step.
-                rate = loops.rate
-                g = held[0, part] + dt * rate * rate * held[1, part] + (2.0 * rate * dt + rate * rate * dt * dt) * d
-                g /= 1.0 + 2.0 * rate * dt + rate * rate * dt * dt
+                g = held[0, part] + dt * c * held[1, part] + (b * dt + c * dt * dt) * d
+                g /= 1.0 + b * dt + c * dt * dt
                 held[1, part] += dt * (d - g)
                 held[0, part] = g
-            asked[k, part] = share * d + (1.0 - share) * g
-            if part < 3 and loops.rate > 0.0:
-                pull = 0.0
+                asked[k, part] = share * d + (1.0 - share) * g
+            elif droops and not loops.fed:
+                # d s^2 / (b s + c) = (d' - c q) / b with b q' + c q = d', implicit in q.
+                change = (d - held[1, part]) / dt
+                held[0, part] = (b * held[0, part] + dt * change) / (b + c * dt)
+                held[1, part] = d
+                asked[k, part] = d + share * (change - c * held[0, part]) / b
+            if part < 3 and droops:
+                against = 0.0
                 for axis in range(3):
-                    pull += loops.inverse_inertia[part, axis] * forces[axis]
-                old = held[2, part]
-                held[2, part], held[3, part] = droop(loops.rate, pull, dt, old, held[3, part])
+                    against += loops.inverse_inertia[part, axis] * forces[axis]
+                step, old, rate = droop[part], held[2, part], held[3, part]
+                held[2, part] = step[0, 0] * old + step[0, 1] * rate + step[0, 2] * against
+                held[3, part] = step[1, 0] * old + step[1, 1] * rate + step[1, 2] * against
                 asked[k, part] -= (held[2, part] - old) / dt
             answers[k + 1, part] = asked[k, part]
             if k == 0:
@@ -228,19 +245,24 @@ class RollerPreview:
         mecanum, dynamics = wheels.base, base.dynamics
         phis = wheels.pitch * np.linspace(-0.5, 0.5, 101)
         of_wheels = dynamics.wheel_inertia * np.sum(mecanum.inverse_matrix**2, axis=0)
+        numbers, shares = base.constants, of_wheels / np.diag(dynamics.effective_inertia)
+        # What is beside the axes has the inertia of the wheels alone.
+        alone = 1.0 / shares[0] if dynamics.wheel_inertia > 0.0 else 0.0
         self._loops = _Loops(
-            np.append(of_wheels / np.diag(dynamics.effective_inertia), 1.0),
-            base.rate,
+            np.append(shares, 1.0 if alone else 0.0),
+            np.append(numbers.damping, numbers.damping[0] * (alone or 1.0)),
+            np.append(numbers.stiffness, numbers.stiffness[0] * (alone or 1.0)),
+            base.feed == 1.0,
             base.lag,
             np.ascontiguousarray(mecanum.forward_matrix),
             np.ascontiguousarray(mecanum.inverse_matrix),
             dynamics.wheel_coulomb,
-            dynamics.roller_coulomb * base.constants.roller_gains,
-            base.constants.viscous,
+            dynamics.roller_coulomb * numbers.roller_gains,
+            numbers.viscous,
             wheels.depth,
             float(np.mean([_lever(float(mecanum.radii.mean()), wheels.depth, phi) for phi in phis])),
             np.diag(dynamics.effective_inertia) - of_wheels,
-            np.ascontiguousarray(base.constants.inverse_inertia),
+            np.ascontiguousarray(numbers.inverse_inertia),
         )
         # Compiled now: a node that compiles at its first message would not answer for seconds.
         self._forget()

@@ -1,21 +1,27 @@
 """A base under speed control: how it follows the twists it is sent, with dead time, lag and the droop of friction.
 
-The loops of the wheels answer a command to first order and hold the answer against friction with a PI law of about the
-same bandwidth (systems 33, 35). For a body twist V behind the twist u that was sent, axis by axis:
+The loops of the wheels answer a command and hold the answer against friction (systems 33, 35). For a body twist V
+behind the twist u that was sent, axis by axis:
 
-    r' = (u(t - dead time) - r) / lag                the answer without friction
-    e'' + 2 rate e' + rate^2 e = -a(V),  V = r + e'  e: how far friction holds the base back behind its answer
+    r' = (u(t - dead time) - r) / lag                what the loops are asked for
+    e'' + b e' + s e = -a(V) - (1 - feed) r',  V = r + e'
     M a(V) = friction(V) + m Omega x V               M: effective inertia
 
-A loop without integral would droop in speed; with one the base lags by a / rate^2 [m] at constant speed, which at every
-start, stop and reversal adds to the delay: 10 mm on a slow youBot. Only friction over inertia shows in a motion:
-the friction here is in units of the inertia it is given.
+e' is what the base lacks of r. Three kinds of loops are of this form:
+
+- P (s = 0): friction takes a / b of the speed for as long as it acts. A servo of gain kv on each wheel loses F / kv.
+- PI (s > 0): the speed comes back, and the base lags by a / s [m] at constant speed, which at every start, stop and
+  reversal adds to the delay: 10 mm on a slow youBot. `integral` is 4 s / b^2: 1 is critically damped.
+- With `feed` 1 the loops know the inertia and add the torque for r'; b is the same for all axes. With `feed` 0 each
+  wheel has a servo of its own: b and s of an axis are the gains over its inertia, and P loops add 1 / b to the lag.
+
+Only friction over inertia shows in a motion: the friction here is in units of the inertia it is given.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, cos, exp, sin
+from math import ceil, cos, exp, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +49,9 @@ class DriveConstants(NamedTuple):
     Args:
         dead_times: (3,) of x, y, yaw [s].
         lag: time constant of the answer [s], 0 for none.
-        rate: of the loop against friction [1/s], 0 for a loop that friction does not move.
+        damping: (3,) b of each axis [1/s], 0 for loops that friction does not move.
+        stiffness: (3,) s of each axis [1/s2], 0 for loops without integral.
+        unfed: (3, 3) what an acceleration of the answer adds to a: 0 for loops that are fed its torque.
         inverse_inertia: (3, 3) of the effective inertia.
         mass: of the body [kg].
         centre: (2,) of mass [m].
@@ -57,7 +65,9 @@ class DriveConstants(NamedTuple):
 
     dead_times: Vector
     lag: float
-    rate: float
+    damping: Vector
+    stiffness: Vector
+    unfed: Vector
     inverse_inertia: Vector
     mass: float
     centre: Vector
@@ -69,22 +79,65 @@ class DriveConstants(NamedTuple):
     viscous: Vector
 
 
+_NO_INTEGRAL = 1e-6  # 4 s / b^2 below which s counts as 0: its time constant is a million times that of b
+
+
 @compiled
-def droop(rate: float, pull: float, dt: float, held_back: float, speed: float) -> tuple[float, float]:
-    """Droop e and e' after a step under a constant a: exact for e'' + 2 rate e' + rate^2 e = -a.
+def write_droop(damping: float, stiffness: float, dt: float, rows: Vector) -> None:
+    """Write the rows (2, 3) that take (e, e', a) to e and to e' after a step under a constant a.
+
+    Exact for e'' + b e' + s e = -a.
 
     Args:
-        rate: [1/s], positive.
-        pull: a [m/s2].
+        damping: b [1/s], positive.
+        stiffness: s [1/s2], 0 or positive.
         dt: step [s].
-        held_back: e [m].
-        speed: e' [m/s].
+        rows: written.
     """
-    rest = -pull / (rate * rate)
-    away = held_back - rest
-    slope = speed + rate * away
-    fade = exp(-rate * dt)
-    return rest + (away + slope * dt) * fade, (speed - rate * slope * dt) * fade
+    half = 0.5 * damping
+    if stiffness <= _NO_INTEGRAL * half * half:
+        fade = exp(-damping * dt)
+        moved = (1.0 - fade) / damping
+        rows[0, 0], rows[0, 1], rows[0, 2] = 1.0, moved, -(dt - moved) / damping
+        rows[1, 0], rows[1, 1], rows[1, 2] = 0.0, fade, -moved
+        return
+    apart = half * half - stiffness
+    if abs(apart) * dt * dt < 1e-8:
+        even = exp(-half * dt)
+        odd = dt * even
+    elif apart > 0.0:
+        root = sqrt(apart)
+        slow, fast = exp((root - half) * dt), exp(-(root + half) * dt)
+        even, odd = 0.5 * (slow + fast), 0.5 * (slow - fast) / root
+    else:
+        root = sqrt(-apart)
+        fade = exp(-half * dt)
+        even, odd = fade * cos(root * dt), fade * sin(root * dt) / root
+    rows[0, 0], rows[0, 1] = even + half * odd, odd
+    rows[1, 0], rows[1, 1], rows[1, 2] = -stiffness * odd, even - half * odd, -odd
+    rows[0, 2] = (rows[0, 0] - 1.0) / stiffness
+
+
+@compiled
+def write_inverse_droop(damping: float, stiffness: float, fed: bool, dt: float, rows: Vector) -> None:
+    """Write the rows (2, 3) of `write_droop` for a twist V that is known.
+
+    Loops that are fed keep e'' + b e' + s e = -a. For the others r' = V' - e'', which leaves b e' + s e = -(a + V'),
+    and the third column is of a + V'.
+
+    Args:
+        damping: b [1/s], positive.
+        stiffness: s [1/s2], 0 or positive.
+        fed: whether they are.
+        dt: step [s].
+        rows: written.
+    """
+    if fed:
+        write_droop(damping, stiffness, dt, rows)
+        return
+    fade = exp(-stiffness / damping * dt)
+    rows[:] = 0.0
+    rows[0, 0], rows[0, 2] = fade, -dt / damping if fade == 1.0 else (fade - 1.0) / stiffness
 
 
 @compiled
@@ -112,17 +165,23 @@ def follow(
         moments: (k,) increasing [s]; those from `begin` to `end` are looked at.
         poses: (k, 3) pose at each of them, linear within a step; rows of the others stay.
     """
-    dead, lag, rate, inverse, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = constants
+    dead, lag, damping, stiffness, unfed, inverse, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = (
+        constants
+    )
     steps = max(1, int(ceil((end - begin) / longest - 1e-9)))
     dt = (end - begin) / steps
     if dt <= 0.0:
         return
+    droops, droop = damping[0] > 0.0, np.zeros((3, 2, 3))
+    if droops:
+        for axis in range(3):
+            write_droop(damping[axis], stiffness[axis], dt, droop[axis])
     decay = exp(-dt / lag) if lag > 0.0 else 0.0
     fading = lag * (1.0 - decay) / dt
     count = len(sent)
     none = np.zeros(max(3, len(places)))
     forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
-    command, last, between = np.zeros(3), np.zeros(3), np.zeros(3)
+    command, last, between, change = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     place = np.zeros(3, np.int64)
     for axis in range(3):
         place[axis] = count - 1
@@ -147,7 +206,7 @@ def follow(
             command[axis] = held
             twist[axis] = state[3 + axis] + state[9 + axis]
             before[axis] = state[axis]
-        if rate > 0.0:
+        if droops:
             # At the middle of the step, where its twist would be if it went on as in the last one.
             for axis in range(3):
                 between[axis] = twist[axis] + 0.5 * (twist[axis] - last[axis]) if step > 0 else twist[axis]
@@ -160,10 +219,17 @@ def follow(
             away = state[3 + axis] - command[axis]
             twist[axis] = command[axis] + away * fading
             state[3 + axis] = command[axis] + away * decay
-            if rate > 0.0:
-                old = state[6 + axis]
-                state[6 + axis], state[9 + axis] = droop(rate, -pull[axis], dt, old, state[9 + axis])
-                twist[axis] += (state[6 + axis] - old) / dt
+            change[axis] = away * (decay - 1.0) / dt
+        if droops:
+            for axis in range(3):
+                held, rate = state[6 + axis], state[9 + axis]
+                against = -pull[axis]
+                for other in range(3):
+                    against += unfed[axis, other] * change[other]
+                row = droop[axis]
+                state[6 + axis] = row[0, 0] * held + row[0, 1] * rate + row[0, 2] * against
+                state[9 + axis] = row[1, 0] * held + row[1, 1] * rate + row[1, 2] * against
+                twist[axis] += (state[6 + axis] - held) / dt
         # The chord of the arc: exact on SE(2) for a constant twist; of a small turn sin(a)/a is 1 - a^2/6.
         half = 0.5 * dt * twist[2]
         yaw, chord = state[2] + half, dt * (1.0 - half * half / 6.0)
@@ -190,12 +256,14 @@ class DrivenBase(MadeOfArguments):
         dynamics: inertia and friction; of these only friction over inertia matters.
         dead_times: (3,) of x, y, yaw [s].
         lag: time constant of the answer to a command [s], 0 for none.
-        rate: of the loops against friction [1/s], 0 where friction does not matter or is not known.
+        rate: half of b forward [1/s], 0 where friction does not matter or is not known.
         turn_factor: how much more friction turns count for than the yaw inertia of `dynamics` says: it is rarely known.
+        integral: 4 s / b^2 forward [1], 0 for P loops, 1 for PI loops that are critically damped.
+        feed: 1 for loops that are fed the torque for an acceleration, 0 for a servo on each wheel alone.
 
     Raises:
-        InputError: dead times that are not three numbers of 0 or more.
-        ModelError: a negative lag or rate.
+        InputError: dead times that are not three numbers of 0 or more, a feed that is neither 0 nor 1.
+        ModelError: a negative lag, rate or integral.
     """
 
     dynamics: MecanumDynamics
@@ -203,6 +271,8 @@ class DrivenBase(MadeOfArguments):
     lag: float
     rate: float
     turn_factor: float = 1.0
+    integral: float = 1.0
+    feed: float = 1.0
     _constants: DriveConstants = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -210,20 +280,35 @@ class DrivenBase(MadeOfArguments):
         dead = array("dead_times", self.dead_times, (3,))
         if np.any(dead < 0.0):
             raise InputError("dead_times", got=str(dead.tolist()), expected="0 s or more")
+        if self.feed not in (0.0, 1.0):
+            raise InputError("feed of the base's loops", got=str(self.feed), expected="0 or 1")
         object.__setattr__(self, "dead_times", read_only(dead.copy()))
         object.__setattr__(self, "lag", number("lag of the base", self.lag, "s", low=0.0))
         object.__setattr__(self, "rate", number("rate of the base's loops", self.rate, "1/s", low=0.0))
+        object.__setattr__(self, "integral", number("integral of the base's loops", self.integral, "1", low=0.0))
         factor = number("turn_factor of the base", self.turn_factor, "1", above=0.0)
         object.__setattr__(self, "turn_factor", factor)
         model = self.dynamics
+        inertia, wheels = model.effective_inertia.copy(), model.base.inverse_matrix
+        if self.feed == 1.0:
+            inverse, unfed, speeds = np.linalg.inv(inertia), np.zeros((3, 3)), np.ones(3)
+            inverse[2] *= factor
+        else:
+            # Servos on the wheels give an axis J'J of their gain, whatever its inertia.
+            inertia[2, 2] /= factor
+            inverse = np.diag(1.0 / np.diag(inertia))
+            unfed, speeds = inverse @ inertia, np.diag(inverse) * np.sum(wheels**2, axis=0)
+        damping = 2.0 * self.rate * speeds / speeds[0]
         constants = DriveConstants(
             self.dead_times,
             self.lag,
-            self.rate,
-            np.diag([1.0, 1.0, factor]) @ np.linalg.inv(model.effective_inertia),
+            damping,
+            self.integral * self.rate * damping / 2.0,
+            unfed,
+            np.asarray(inverse, dtype=np.float64),
             model.mass,
             np.array(model.centre_of_mass, dtype=float),
-            np.array(model.base.inverse_matrix),
+            np.array(wheels),
             np.array(model.base.positions),
             np.abs(1.0 / np.cos(model.base.roller_angles)),
             model.wheel_coulomb,
@@ -231,6 +316,22 @@ class DrivenBase(MadeOfArguments):
             np.array([model.viscous_x, model.viscous_y]),
         )
         object.__setattr__(self, "_constants", constants)
+
+    @property
+    def memory(self) -> float:
+        """Slowest time constant with which a droop fades [s]; e of P loops stays, and moves nothing."""
+        if self.rate == 0.0:
+            return 0.0
+        numbers = self._constants
+        h, s = 0.5 * numbers.damping, numbers.stiffness
+        slow = h - np.sqrt(np.maximum(h * h - s, 0.0))
+        return float(1.0 / np.min(np.where(slow > _NO_INTEGRAL * h, slow, 2.0 * h)))
+
+    @property
+    def answer_lag(self) -> float:
+        """Time constant of the answer forward [s]: that of P servos on the wheels adds to `lag`."""
+        servo = self.feed == 0.0 and self.integral == 0.0 and self.rate > 0.0
+        return self.lag + (0.5 / self.rate if servo else 0.0)
 
     @property
     def constants(self) -> DriveConstants:

@@ -143,6 +143,18 @@ class BaseTruth:
         (0.05, 5.0),
         "chosen: rubber on a hard floor; none published",
     )
+    servo_gain: float = _drawn(
+        "Gain of a speed servo on each wheel alone; 0 for loops that know the robot's inertia.",
+        "N m s/rad",
+        (0.0, 100.0),
+        "chosen: loops that know the inertia",
+    )
+    servo_reset: float = _drawn(
+        "Reset time of that servo's integral; 0 for none, with which friction takes a part of the speed.",
+        "s",
+        (0.0, 10.0),
+        "chosen: no integral",
+    )
 
     def __post_init__(self) -> None:
         """Refuse parts of rollers, and wheels of too few."""

@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.trajectory import TimedPath, Trajectory, between, write_pose
-from youbot_dynamics.dynamics.driven_base import POSE, STATE_SIZE, STEP, DriveConstants, DrivenBase, droop, follow
+from youbot_dynamics.dynamics.driven_base import (
+    POSE,
+    STATE_SIZE,
+    STEP,
+    DriveConstants,
+    DrivenBase,
+    follow,
+    write_inverse_droop,
+)
 from youbot_dynamics.dynamics.mecanum_dynamics import accelerate, friction_forces
 from youbot_dynamics.kinematics import planar
 
@@ -127,7 +135,7 @@ class Inverse(NamedTuple):
         hold: how long a command is held [s].
         memory: points of the grid for which a motion is felt.
         corrections: (n, 3) lag r - e at the points of the grid [m, m, rad]; changed.
-        droop: (2, 3) e and e' at the last point reached; changed.
+        held_back: (2, 3) e and e' at the last point reached; changed.
         reached: (2,) first point that is right, and the one from which to go on; changed.
     """
 
@@ -136,40 +144,64 @@ class Inverse(NamedTuple):
     hold: float
     memory: int
     corrections: Vector
-    droop: Vector
+    held_back: Vector
     reached: NDArray[np.int64]
+
+
+@compiled
+def _write_twist(path: TimedPath, time: float, span: float, before: Vector, after: Vector, twist: Vector) -> None:
+    """Write the mean twist (3,) of a path over a span from `time` on [s]; poses (3,) are room."""
+    write_pose(path, time, before)
+    write_pose(path, time + span, after)
+    twist[0], twist[1], twist[2] = between(before[0], before[1], before[2], after[0], after[1], after[2])
+    for axis in range(3):
+        twist[axis] /= span
 
 
 @compiled
 def _reach(inverse: Inverse, first: int, last: int) -> None:
     """Work out the corrections from point `first` to point `last`."""
-    reached, corrections, droops = inverse.reached, inverse.corrections, inverse.droop
+    reached, corrections, held_back = inverse.reached, inverse.corrections, inverse.held_back
     if first < reached[0] or first > reached[1] + inverse.memory:
         begin = max(0, first - inverse.memory)
         reached[0], reached[1] = first if begin > 0 else 0, begin
-        corrections[begin], droops[:] = 0.0, 0.0
-    _, lag, rate, inertia, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = inverse.drive
+        corrections[begin], held_back[:] = 0.0, 0.0
+    _, lag, damping, stiffness, unfed, inertia, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = (
+        inverse.drive
+    )
+    droops, fed = damping[0] > 0.0, unfed[0, 0] == 0.0
     none, forces, pull = np.zeros(max(3, len(places))), np.zeros(3), np.zeros(3)
-    before, after, twist = np.zeros(3), np.zeros(3), np.zeros(3)
+    before, after, twist, earlier, later = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    rows_of_droop = np.zeros((3, 2, 3))
+    if droops:
+        for axis in range(3):
+            write_inverse_droop(damping[axis], stiffness[axis], fed, _GRID, rows_of_droop[axis])
     # A point is right when the steps on both its sides are done; after the last one the base rests.
     for k in range(reached[1], min(last + 1, len(corrections) - 1)):
-        write_pose(inverse.path, k * _GRID - _BEFORE, before)
-        write_pose(inverse.path, (k + 1) * _GRID - _BEFORE, after)
-        twist[0], twist[1], twist[2] = between(before[0], before[1], before[2], after[0], after[1], after[2])
-        for axis in range(3):
-            twist[axis] /= _GRID
-        if rate > 0.0:
+        time = k * _GRID - _BEFORE
+        _write_twist(inverse.path, time, _GRID, before, after, twist)
+        if droops and not fed:
+            # Commands are held: of programs, whose speed is held as well, an acceleration has no meaning within that.
+            middle = time + 0.5 * _GRID
+            _write_twist(inverse.path, middle - inverse.hold, inverse.hold, before, after, earlier)
+            _write_twist(inverse.path, middle, inverse.hold, before, after, later)
+        if droops:
             vx, vy, wz = twist[0], twist[1], twist[2]
             friction_forces(vx, vy, wz, rows, places, gains, of_wheels, of_rollers, viscous, none, forces)
             accelerate(vx, vy, wz, inertia, mass, centre[0], centre[1], none, forces, pull)
         for axis in range(3):
-            old = droops[0, axis]
-            if rate > 0.0:
-                droops[0, axis], droops[1, axis] = droop(rate, -pull[axis], _GRID, old, droops[1, axis])
-            answer = twist[axis] - (droops[0, axis] - old) / _GRID
+            held, rate = held_back[0, axis], held_back[1, axis]
+            if droops:
+                against = -pull[axis]
+                for other in range(3):
+                    against += unfed[axis, other] * (later[other] - earlier[other]) / inverse.hold
+                row = rows_of_droop[axis]
+                held_back[0, axis] = row[0, 0] * held + row[0, 1] * rate + row[0, 2] * against
+                held_back[1, axis] = row[1, 0] * held + row[1, 1] * rate + row[1, 2] * against
+            answer = twist[axis] - (held_back[0, axis] - held) / _GRID
             # At a point the answer is the mean of those before and behind it.
             corrections[k, axis] += 0.5 * lag * answer
-            corrections[k + 1, axis] = 0.5 * lag * answer - droops[0, axis]
+            corrections[k + 1, axis] = 0.5 * lag * answer - held_back[0, axis]
         reached[1] = k + 1
 
 
@@ -222,7 +254,7 @@ class FeedForward:
     """
 
     def __init__(self, base: DrivenBase, trajectory: Trajectory, hold: float) -> None:
-        slowest = base.lag + (1.0 / base.rate if base.rate > 0.0 else 0.0)
+        slowest = base.lag + base.memory
         felt = ceil(_FADED * slowest / _GRID)
         count = ceil((trajectory.duration + 2.0 * _BEFORE) / _GRID) + felt + 2 if slowest > 0.0 else 0
         reached = np.zeros(2, np.int64)

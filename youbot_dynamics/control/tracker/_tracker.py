@@ -169,7 +169,7 @@ class TrackerSettings(Settings):
             # Of what pushes the base, a period's worth is in each difference of which the predictor believes a share.
             unseen = base.dead_times + hold * (1.0 - trust) / trust
             quicker = LqSettings().quicker(self.aggressiveness)
-            law = LqFeedback(dead_times, np.full(3, base.lag), hold, quicker, unseen)
+            law = LqFeedback(dead_times, np.full(3, base.answer_lag), hold, quicker, unseen)
         eased = trajectory.eased(min(self.ease, float(np.ptp(trajectory.times))))
         return Tracker(eased, start, base, law, hold, self.settle, trust, self.line_blend)
 

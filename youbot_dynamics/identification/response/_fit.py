@@ -6,6 +6,10 @@ youBot friction holds the base back by 10 mm and more.
 
 What drifts (a wheel that slips, friction that wanders, geometry a little off) is no matter of the response: poses are
 compared by how far they go within half a second, and each axis has a gain of its own.
+
+Four kinds of loops are fitted: P or PI, fed the torque for an acceleration or a servo on each wheel. The data choose by
+Schwarz's criterion. What a drive hardly shows is held by priors about the configured values, as strong as one reading
+of the quantity with the prior's deviation; a value that ends at a bound all the same is put back to its prior.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Flags, Vector, array, read_only
+from youbot_dynamics.arrays import Flags, Indices, Vector, array, read_only
 from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError, InputError
@@ -113,6 +117,7 @@ _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], number want
 _FIRST_ROUNDS, _ROUNDS = 5, 25
 _SETTLED = 1e-7  # relative change of the misfit at which the search ends
 _ARM = 0.3  # [m] that turns the yaw into a length
+_LEAST_NOISE = 0.1  # of an axis, as a share of the largest
 _FEWEST = 200  # readings
 _AXES = ("x", "y", "yaw")
 _STILL = "the robot hardly moved on this axis"
@@ -127,11 +132,18 @@ _UNKNOWNS = (
     Unknown("turn_factor", "1", low=0.0, resolution=0.3, unexcited="the robot hardly turned"),
     Unknown("centre_x", "m", resolution=0.05, unexcited="the robot never moved sideways and turned"),
     *(Unknown(f"gain_{axis}", "1", unexcited=_STILL) for axis in _AXES),
+    Unknown("integral", "1", low=0.0, resolution=0.3, unexcited="the speed that friction takes does not come back"),
 )
-_LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5])
-_HIGH = np.array([1.0, 1.0, 1.0, 0.5, 500.0, 5.0, 20.0, 500.0, 500.0, 10.0, 0.3, 1.5, 1.5, 1.5])
-_STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 5e-3, 1e-3, 1e-3, 1e-3])
-_GAINS = slice(11, 14)  # places in _UNKNOWNS
+_FEED = Unknown("feed", "1")  # chosen with the kind of loops, not fitted
+_LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5, 0.01])
+_HIGH = np.array([1.0, 1.0, 1.0, 0.5, 500.0, 5.0, 20.0, 500.0, 500.0, 10.0, 0.3, 1.5, 1.5, 1.5, 50.0])
+_STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 5e-3, 1e-3, 1e-3, 1e-3, 0.03])
+_LAG, _RATE, _TURN, _CENTRE, _INTEGRAL = 3, 4, 9, 10, 14  # places in _UNKNOWNS
+_GAINS = slice(11, 14)
+_NIL = range(5, 9)  # of which there may be none: friction
+# Deviations of the priors: of ln(2 rate lag), ln(turn_factor), centre_x [m], ln(integral) and gains. Loops settle about
+# as fast as they answer; of a yaw inertia and of what lies on a robot no more is known than this.
+_OF_RATE, _OF_TURN, _OF_CENTRE, _OF_INTEGRAL, _OF_GAIN = 0.7, 0.3, 0.05, 1.0, 1e-3
 # The same as values within the search, whose intervals are judged later.
 _VALUES = tuple(
     Unknown(one.name, one.unit, low, high, math.inf, _STILL)
@@ -139,7 +151,59 @@ _VALUES = tuple(
 )
 _LAGS = (0.01, 0.03, 0.06)  # [s] the search starts from
 _DRIVEN = 0.05  # [m, m, rad] way of the commands on an axis below which nothing is asked of it
+_RULED_OUT = 20.0  # of Schwarz's criterion: odds of 1 to 20,000
 _WORST_MISFIT = 0.1  # of the displacements, as a share of them, above which the model is not believed
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of speed loops."""
+
+    feed: float  # as in `DrivenBase`
+    integral: bool  # PI or P
+
+
+_KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (True, False))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What one kind of loops makes of some recordings.
+
+    Args:
+        kind: of loops.
+        values: (15,) of the unknowns.
+        free: places of those that were fitted.
+        held: places of those that were not though the drives excite them, and why.
+        sums: of the problem linearised about the values.
+        misfit: sum of the squares left, each over its axis' scale [1].
+        squares: (3,) the same of x, y, yaw [m2, m2, rad2].
+        readings: displacements that count, three residuals each.
+        span: readings within the time of a displacement: as many neighbours say the same.
+    """
+
+    kind: _Kind
+    values: Vector
+    free: Indices
+    held: dict[int, str]
+    sums: BlockSums
+    misfit: float
+    squares: Vector
+    readings: float
+    span: float
+
+    @property
+    def noise(self) -> float:
+        """Variance of a residual that is independent of the others [1]."""
+        return self.span * self.misfit / (3.0 * self.readings)
+
+    @property
+    def criterion(self) -> float:
+        """Schwarz's: sum over the axes of n ln(variance), and p ln(3 n), with n the independent residuals of each."""
+        n = max(2.0, self.readings / self.span)
+        # What a kind was allowed counts, also where it ended at a bound.
+        count = len(self.free) + len(self.held) - (0 if self.kind.integral else 1)
+        return n * float(np.sum(np.log(self.squares[self.squares > 0.0]))) + count * math.log(3.0 * n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +219,8 @@ class Response:
     # whether all values together say how the base moves: what their covariance adds to a displacement is less
     # than what the model leaves over anyway
     usable: bool = False
-    sums: BlockSums | None = None  # of the linear problem, for `combined_response`
+    candidates: tuple[Candidate, ...] = ()  # one a kind of loops
+    problem: _Problem | None = None  # of the drives, for `combined_response`
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate by its name."""
@@ -185,14 +250,18 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     if not np.any(way > _DRIVEN):
         return _refused("the robot was never asked to move")
     problem = _Problem(useful, dynamics, np.asarray(way > _DRIVEN))
-    centre = dynamics.centre_of_mass[0]
-    friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
     starts = [
-        np.array([*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *friction, 1.0, centre, 1.0, 1.0, 1.0])
+        np.array(
+            [*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *problem.friction, 1.0, problem.centre, 1.0, 1.0, 1.0, 1.0]
+        )
         for lag in _LAGS
     ]
-    _, begun = min((_search(problem, start, _FIRST_ROUNDS) for start in starts), key=lambda ended: ended[0])
-    return _judged(problem, _search(problem, begun, _ROUNDS)[1])
+    tried = [_search(problem, _KINDS[0], start, _FIRST_ROUNDS) for start in starts]
+    begun = min(tried, key=lambda x: float(np.sum(problem.stacked(1.0, x) ** 2)))
+    problem.weigh(begun)
+    ended = [_settled(problem, kind, _start_of(kind, begun)) for kind in _KINDS]
+    candidates = tuple(one for one in ended if isinstance(one, Candidate))
+    return _chosen(candidates, problem) if candidates else _refused(str(ended[0]))
 
 
 def _span(one: DriveSignals) -> int:
@@ -209,106 +278,201 @@ def _tells(one: DriveSignals) -> bool:
 
 
 class _Problem:
-    """Displacements of model and readings, weighted, for the unknowns that the drives excite."""
+    """Displacements of model and readings, weighted by the noise of their axis, for the unknowns that are excited."""
 
     def __init__(self, drives: Sequence[DriveSignals], dynamics: MecanumDynamics, driven: Flags) -> None:
         self.drives = drives
         self.dynamics = dynamics
+        self.driven = driven
+        self.friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
+        self.centre = float(dynamics.centre_of_mass[0])
         x, y, yaw = driven.tolist()
         coulomb, turning = [True, y or yaw], [yaw and (x or y), yaw and y]
         # In the order of _UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
-        self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw])
+        self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw, True])
         self.spans = [_span(one) for one in drives]
         self.told = [one.commands_known(span) for one, span in zip(drives, self.spans, strict=True)]
+        self.readings = max(1.0, float(sum(np.sum(told) for told in self.told)))
+        self.span = float(np.mean(self.spans))
+        # [m, m, rad] what a residual is divided by; of an axis that was not driven nothing is asked
+        self.scale = np.where(driven, [1.0, 1.0, 1.0 / _ARM], np.inf)
 
-    def residuals(self, x: Vector) -> list[Vector]:
-        """Measured less modelled displacement (k, 3) of each drive in the body frame, the yaw as a length."""
-        base = _base_of(x, self.dynamics)
+    def weigh(self, x: Vector) -> None:
+        """Weigh the axes by what the first kind of loops leaves of each at a first solution (15,)."""
+        self.scale = np.ones(3)
+        left = np.sqrt(np.sum(np.concatenate(self.residuals(_KINDS[0].feed, x)) ** 2, axis=0) / self.readings)
+        # An axis that hardly moved has little noise, and errors of the model all the same.
+        arms = np.array([1.0, 1.0, _ARM])
+        largest = float(np.max(left[self.driven] * arms[self.driven]))
+        scale = np.maximum(left, _LEAST_NOISE * largest / arms) if largest > 0.0 else 1.0 / arms
+        self.scale = np.where(self.driven, scale, np.inf)
+
+    def residuals(self, feed: float, x: Vector) -> list[Vector]:
+        """Measured less modelled displacement (k, 3) of each drive in the body frame, over the scale of its axis."""
+        base = _base_of(x, feed, self.dynamics)
         found = []
         for one, span, told in zip(self.drives, self.spans, self.told, strict=True):
             poses = np.zeros((len(one.stamps), 3))
             twists = np.ascontiguousarray(one.twists * x[_GAINS])
             begin, end, state = float(one.sent[0]), float(one.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
             follow(base.constants, state, begin, end, _STEP, one.sent, twists, one.stamps, poses)
-            found.append((displacements(one.poses, span) - displacements(poses, span)) * told[:, None])
+            off = displacements(one.poses, span) - displacements(poses, span)
+            found.append(off * told[:, None] / self.scale)
         return found
 
-    def stacked(self, x: Vector) -> Vector:
+    def stacked(self, feed: float, x: Vector) -> Vector:
         """All residuals (r,)."""
-        return np.concatenate([part.ravel() for part in self.residuals(x)])
+        return np.concatenate([part.ravel() for part in self.residuals(feed, x)])
 
 
-def _base_of(x: Vector, dynamics: MecanumDynamics) -> DrivenBase:
-    """Model with the numbers (14,)."""
+def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
+    """Model with the numbers (15,)."""
     felt = dataclasses.replace(
         dynamics,
         wheel_coulomb=x[5],
         roller_coulomb=x[6],
         viscous_x=x[7],
         viscous_y=x[8],
-        centre_of_mass=(float(x[10]), dynamics.centre_of_mass[1]),
+        centre_of_mass=(float(x[_CENTRE]), dynamics.centre_of_mass[1]),
     )
-    return DrivenBase(felt, x[:3], float(x[3]), float(x[4]), float(x[9]))
+    return DrivenBase(felt, x[:3], float(x[_LAG]), float(x[_RATE]), float(x[_TURN]), float(x[_INTEGRAL]), feed)
+
+
+def _priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
+    """What the priors leave (7,) of values (15,), in deviations, and its slopes (7, 15)."""
+    left, slopes = np.zeros(7), np.zeros((7, len(x)))
+    left[0] = math.log(2.0 * x[_RATE] * x[_LAG]) / _OF_RATE
+    slopes[0, _RATE], slopes[0, _LAG] = 1.0 / (x[_RATE] * _OF_RATE), 1.0 / (x[_LAG] * _OF_RATE)
+    left[1], slopes[1, _TURN] = math.log(x[_TURN]) / _OF_TURN, 1.0 / (x[_TURN] * _OF_TURN)
+    left[2], slopes[2, _CENTRE] = (x[_CENTRE] - centre) / _OF_CENTRE, 1.0 / _OF_CENTRE
+    if x[_INTEGRAL] > 0.0:
+        left[3], slopes[3, _INTEGRAL] = math.log(x[_INTEGRAL]) / _OF_INTEGRAL, 1.0 / (x[_INTEGRAL] * _OF_INTEGRAL)
+        return left, slopes
+    # To P loops viscous friction is a gain; wheels that are read by the geometry they are sent by have no other.
+    left[4:] = (x[_GAINS] - 1.0) / _OF_GAIN
+    slopes[np.arange(4, 7), np.arange(*_GAINS.indices(len(x)))] = 1.0 / _OF_GAIN
+    return left, slopes
 
 
 def displacements(poses: Vector, span: int) -> Vector:
-    """How far each pose (m, 3) is from that `span` readings before, in the frame of that one: (m - span, 3) [m]."""
+    """How far each pose (m, 3) is from that `span` readings before, in its frame: (m - span, 3) [m, m, rad]."""
     before, after = poses[:-span], poses[span:]
     c, s = np.cos(before[:, 2]), np.sin(before[:, 2])
     x, y = (after - before)[:, :2].T
-    return np.column_stack([c * x + s * y, c * y - s * x, _ARM * (after[:, 2] - before[:, 2])])
+    return np.column_stack([c * x + s * y, c * y - s * x, after[:, 2] - before[:, 2]])
 
 
-def _search(problem: _Problem, start: Vector, rounds: int) -> tuple[float, Vector]:
-    """Misfit and solution (14,) of Levenberg and Marquardt within the bounds."""
-    free, low, high = problem.free, _LOW[problem.free], _HIGH[problem.free]
+def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
+    """Solution (15,) of Levenberg and Marquardt within the bounds, of the unknowns that are `free`; default: all."""
+    free = problem.free if free is None else free
+    low, high = _LOW[free], _HIGH[free]
     x = start.copy()
     x[free] = np.clip(start[free], low, high)
-    residual = problem.stacked(x)
-    misfit, damping = float(residual @ residual), 1e-3
+    residual, damping = problem.stacked(kind.feed, x), 1e-3
     for _ in range(rounds):
-        slopes = _slopes(problem, x, residual)
-        if not np.any(slopes):
-            break  # at rest wherever the commands are known
-        normal, moment = slopes.T @ slopes, slopes.T @ residual
+        slopes = _slopes(problem, kind, x, residual, free)
+        if not np.any(slopes) or not np.all(np.isfinite(slopes)):
+            break  # at rest wherever the commands are known, or a motion without bounds
+        misfit = float(residual @ residual)
+        noise = problem.span * misfit / (3.0 * problem.readings)
+        left, turns = _priors(x, problem.centre)
+        turns = turns[:, free]
+        normal = slopes.T @ slopes + noise * turns.T @ turns
+        moment = slopes.T @ residual + noise * turns.T @ left
+        misfit += noise * float(left @ left)
         scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
-        better = None
+        gained = 0.0
         while damping < 1e8:
-            step = np.linalg.solve(normal + damping * np.diag(scale), -moment)
             trial = x.copy()
-            trial[free] = np.clip(x[free] + step, low, high)
-            left = problem.stacked(trial)
-            if float(left @ left) < misfit:
-                better = (trial, left)
+            trial[free] = np.clip(x[free] - np.linalg.solve(normal + damping * np.diag(scale), moment), low, high)
+            after = problem.stacked(kind.feed, trial)
+            prior = _priors(trial, problem.centre)[0]
+            gained = misfit - float(after @ after) - noise * float(prior @ prior)
+            if gained > 0.0:
+                x, residual = trial, after
                 damping = max(damping / 5.0, 1e-9)
                 break
             damping *= 5.0
-        if better is None:
-            break
-        gained = misfit - float(better[1] @ better[1])
-        x, residual = better
-        misfit -= gained
         if gained < _SETTLED * misfit:
             break
-    return misfit, x
+    return x
 
 
-def _slopes(problem: _Problem, x: Vector, residual: Vector) -> Vector:
+def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: Indices) -> Vector:
     """Slopes (r, f) of the residuals over the free unknowns."""
     columns = []
-    for k in problem.free:
+    for k in free:
         moved = x.copy()
         size = _STEPS[k] if x[k] + _STEPS[k] <= _HIGH[k] else -_STEPS[k]
         moved[k] += size
-        columns.append((problem.stacked(moved) - residual) / size)
+        columns.append((problem.stacked(kind.feed, moved) - residual) / size)
     return np.column_stack(columns)
 
 
-def _judged(problem: _Problem, x: Vector) -> Response:
-    """Estimates with intervals about a solution (14,)."""
-    residual = problem.stacked(x)
+def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vector, dict[int, str]]:
+    """Values (15,) with those at a bound back at what is expected, and the reason for each of these.
+
+    Friction at 0 stays: there is none to be seen. Dead times and gains are expected nowhere; `_end_of_search` refuses
+    them.
+    """
+    found, reasons = x.copy(), dict[int, str]()
+    expected = {_LAG: 0.5 / x[_RATE], _RATE: 0.5 / x[_LAG], _TURN: 1.0, _CENTRE: dynamics.centre_of_mass[0]}
+    friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
+    expected |= {_INTEGRAL: 1.0, **dict(zip(_NIL, friction, strict=True))}
+    for k in free.tolist():
+        if k in _NIL and x[k] <= 0.0:
+            reasons[k] = "there is none to be seen in these drives"
+        elif k in expected and not _LOW[k] < x[k] < _HIGH[k]:
+            inside = 0.01 * (_HIGH[k] - _LOW[k])
+            found[k] = min(max(expected[k], _LOW[k] + inside), _HIGH[k] - inside)
+            found_at = f"{x[k]:g} {_UNKNOWNS[k].unit}"
+            reasons[k] = f"the best value lies at the end of the search, {found_at}; the expected one is kept"
+    return found, reasons
+
+
+def _end_of_search(x: Vector, free: Indices) -> str:
+    """Which value without a prior ended at the end of the search, "" for none."""
+    for k in free.tolist():
+        if (k < _LAG or k in range(*_GAINS.indices(len(x)))) and not _LOW[k] < x[k] < _HIGH[k]:
+            one = _UNKNOWNS[k]
+            return f"{one.name} comes out at the end of the search, {x[k]:g} {one.unit}: moved by others, or slipping"
+    return ""
+
+
+def _start_of(kind: _Kind, begun: Vector) -> Vector:
+    """Where the search of a kind of loops starts (15,), from a first solution of fed PI loops."""
+    start = begun.copy()
+    if kind.feed == 0.0:
+        # The servos' own time constant makes half of the lag, the answer to a command the other.
+        start[_LAG], start[_RATE] = 0.5 * begun[_LAG], 1.0 / begun[_LAG]
+    if not kind.integral:
+        start[_INTEGRAL] = 0.0
+    return start
+
+
+def _settled(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
+    """What a kind of loops makes of the drives, searched from `start` (15,); the reason where that is nothing."""
+    free, held = problem.free, dict[int, str]()
+    if not kind.integral:
+        free, held = free[free != _INTEGRAL], {_INTEGRAL: "what friction takes of the speed does not come back"}
+    while True:
+        x = _search(problem, kind, start, _ROUNDS, free)
+        start, reasons = _put_back(x, free, problem.dynamics)
+        if not reasons:
+            break
+        held |= reasons
+        free = np.array([k for k in free if k not in reasons], dtype=np.int64)
+    found = _linear(problem, kind, x, free, held)
+    return found if isinstance(found, str) else _end_of_search(x, free) or found
+
+
+def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, str]) -> Candidate | str:
+    """The problem linearised about a solution (15,), also in what was held: the others depend on it."""
+    residual = problem.stacked(kind.feed, x)
     slopes = np.zeros((len(residual), len(_UNKNOWNS)))
-    slopes[:, problem.free] = -_slopes(problem, x, residual)
+    excited = problem.free if kind.integral else problem.free[problem.free != _INTEGRAL]
+    slopes[:, excited] = -_slopes(problem, kind, x, residual, excited)
+    arms = np.array([1.0, 1.0, _ARM])
     pieces, row, power = [], 0, 0.0
     duration = sum(float(np.ptp(one.stamps)) for one in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
@@ -320,85 +484,92 @@ def _judged(problem: _Problem, x: Vector) -> Response:
         target = residual[part] + slopes[part] @ x
         pieces.append(Rows(moments, slopes[part], target, recording=one.recording, block=block))
         moved = displacements(one.poses, span) * told[:, None]
-        power += float(np.sum(moved * moved))
+        power += float(np.sum((moved * arms)[:, problem.driven] ** 2))
     if power == 0.0:
-        return _refused("the base never moved")
-    if float(residual @ residual) > _WORST_MISFIT**2 * power:
-        share = math.sqrt(float(residual @ residual) / power)
-        return _refused(f"the model leaves {share:.0%} of the motion unexplained: moved by others, or slipping")
+        return "the base never moved"
+    squares = np.zeros(3)
+    asked = problem.driven
+    squares[asked] = np.sum(residual.reshape(-1, 3)[:, asked] ** 2, axis=0) * problem.scale[asked] ** 2
+    left = float(squares @ arms**2)
+    if left > _WORST_MISFIT**2 * power:
+        return f"the model leaves {math.sqrt(left / power):.0%} of the motion unexplained: moved by others, or slipping"
     sums = merge([accumulate(piece) for piece in pieces])
+    return Candidate(kind, x, free, held, sums, float(residual @ residual), squares, problem.readings, problem.span)
+
+
+def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
+    """Response of the kind of loops that the data prefer; errors hold what other likely kinds make of a value."""
+    best = min(candidates, key=lambda one: one.criterion)
+    x, spread = best.values, np.zeros(len(_UNKNOWNS))
+    for one in candidates:
+        spread += math.exp(0.5 * (best.criterion - one.criterion)) * (one.values - x) ** 2
     try:
-        linear = fit(sums, _VALUES)
+        linear = fit(best.sums, _VALUES)
     except IdentificationError as too_little:
         return _refused(too_little.got)
-    rows = max(1.0, float(np.sum(np.concatenate(problem.told))))
-    rms = np.sqrt(np.sum(np.concatenate(problem.residuals(x)) ** 2, axis=0) / rows) / np.array([1.0, 1.0, _ARM])
-    return _response(x, linear, sums, problem.dynamics, rms)
-
-
-def _response(x: Vector, linear: Fit, sums: BlockSums, dynamics: MecanumDynamics, residual: Vector) -> Response:
-    """Response with the values (14,), their intervals by the linear fit of `sums`; residual (3,) as in `Response`."""
     estimates = []
     for k, unknown in enumerate(_UNKNOWNS):
-        error = math.sqrt(float(linear.covariance[k, k]))
-        if linear.estimates[k].verdict == refusal(_STILL):
+        error = math.sqrt(float(linear.covariance[k, k] + spread[k]))
+        if k in best.held:
+            kept = judge(unknown, float(x[k]), error, linear.reach(error))
+            estimates.append(dataclasses.replace(kept, verdict=refusal(best.held[k])))
+        elif linear.estimates[k].verdict == refusal(_STILL):
             estimates.append(undetermined(unknown, unknown.unexcited))
         elif not math.isfinite(error):
-            estimates.append(undetermined(unknown, "these drives do not tell it from the others"))
+            kept = undetermined(unknown, "these drives do not tell it from the others")
+            estimates.append(dataclasses.replace(kept, value=float(x[k])))
         else:
-            estimates.append(_within_search(k, judge(unknown, float(x[k]), error, linear.reach(error))))
-    squares = sums.squares().sum(axis=0)
+            estimates.append(judge(unknown, float(x[k]), error, linear.reach(error)))
+    kept = undetermined(_FEED, "of the kinds of loops that were tried this one leaves least")
+    estimates.append(dataclasses.replace(kept, value=best.kind.feed))
+    squares = best.sums.squares().sum(axis=0)
     against = np.append(-x, 1.0)
     told = np.array([one.verdict != refusal(_STILL) for one in linear.estimates])
     doubt = float(np.sum(squares[:-1, :-1][np.ix_(told, told)] * linear.covariance[np.ix_(told, told)]))
     return Response(
-        tuple(estimates), _base_of(x, dynamics), linear, residual, doubt < float(against @ squares @ against), sums
+        tuple(estimates),
+        _base_of(x, best.kind.feed, problem.dynamics),
+        linear,
+        np.sqrt(best.squares / best.readings),
+        doubt < float(against @ squares @ against),
+        candidates,
+        problem,
     )
 
 
 def combined_response(responses: Sequence[Response]) -> Response:
-    """One response from those of several recordings: the fit of all of them together, each linear about its solution.
+    """One response from those of several recordings: the fit of all their drives at once.
 
-    Sums of their squares add up, so what one recording leaves open the others tell; intervals come from the blocks of
-    all. (Weights by inverse covariances would make intervals three times too narrow: the directions that a recording
-    hardly tells differ from one to the next by chance, and each would seem to tell what the other leaves open.)
+    Of the kinds of loops those are searched anew that the recordings one by one do not rule out. (Weights by inverse
+    covariances would make intervals three times too narrow: the directions that a recording hardly tells differ from
+    one to the next by chance, and each would seem to tell what the other leaves open.)
 
     Args:
         responses: of one robot, at least one, each of a recording with another number.
     """
-    told = [one for one in responses if one.sums is not None]
-    if len(told) <= 1:
-        return told[0] if told else responses[0]
-    sums = merge([one.sums for one in told if one.sums is not None])
-    linear = fit(sums, _VALUES)
-    first = told[0].base
-    assert first is not None  # it has sums
-    found = np.array([estimate.value for estimate in linear.estimates])
-    x = np.where(np.isfinite(found), found, _numbers(first))
-    residual = np.sqrt(np.mean([one.residual**2 for one in told], axis=0))
-    return _response(x, linear, sums, first.dynamics, residual)
-
-
-def _numbers(base: DrivenBase) -> Vector:
-    """Values (14,) of a model, gains of 1 beside them."""
-    own = base.dynamics
-    friction = (own.wheel_coulomb, own.roller_coulomb, own.viscous_x, own.viscous_y)
-    return np.array(
-        [*base.dead_times, base.lag, base.rate, *friction, base.turn_factor, own.centre_of_mass[0], 1.0, 1.0, 1.0]
-    )
-
-
-def _within_search(k: int, estimate: Estimate) -> Estimate:
-    """Estimate of the k-th unknown, refused where the search ended at one of its ends instead of at a least misfit.
-
-    At 0, and at the shortest lag, a physical end is meant: what lies beyond is none.
-    """
-    ends = [_HIGH[k]] if _LOW[k] <= _UNKNOWNS[k].resolution else [_LOW[k], _HIGH[k]]
-    if not np.any(np.isclose(estimate.value, ends, rtol=1e-6, atol=0.0)):
-        return estimate
-    reason = f"the best value lies at the end of the search, {estimate.value:g} {estimate.unit}"
-    return dataclasses.replace(estimate, verdict=refusal(reason))
+    found = [one for one in responses if one.candidates]
+    if len(found) <= 1:
+        return found[0] if found else responses[0]
+    problems = [one.problem for one in found if one.problem is not None]
+    driven = np.any([one.driven for one in problems], axis=0)
+    joint = _Problem([drive for one in problems for drive in one.drives], problems[0].dynamics, driven)
+    scales = np.ma.masked_invalid([one.scale for one in problems])
+    joint.scale = np.sqrt((scales**2).mean(axis=0)).filled(np.inf)
+    ended, least = [], math.inf
+    for kind in _KINDS:
+        own = [candidate for one in found for candidate in one.candidates if candidate.kind == kind]
+        if len(own) == len(found):
+            ended.append((sum(one.criterion for one in own), own))
+            least = min(least, ended[-1][0])
+    candidates = []
+    for criterion, own in ended:
+        if criterion <= least + _RULED_OUT:
+            together = _settled(joint, own[0].kind, np.mean([one.values for one in own], axis=0))
+            candidates += [together] if isinstance(together, Candidate) else []
+    if not candidates:
+        return _refused("no kind of speed loops explains all recordings: they are not of one robot, or wheels slip")
+    return _chosen(tuple(candidates), joint)
 
 
 def _refused(reason: str) -> Response:
-    return Response(tuple(undetermined(unknown, reason) for unknown in _UNKNOWNS))
+    return Response(tuple(undetermined(unknown, reason) for unknown in (*_UNKNOWNS, _FEED)))

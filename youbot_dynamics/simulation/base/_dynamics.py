@@ -215,7 +215,7 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
         mass=float(truth.mass),
         yaw_inertia=float(truth.yaw_inertia),
         wheel_inertia=float(truth.wheel_inertia),
-        loop=loop_of(spread.T @ effective_inertia(truth) @ spread, truth.lag, truth.wheel_torque_constant),
+        loop=loop_of(spread.T @ effective_inertia(truth) @ spread, truth),
         grips=grips if truth.wheel_inertia > 0.0 else np.full(4, np.inf),
         rows=RowConstants(
             positions=base.positions.copy(),

@@ -35,12 +35,19 @@ class WheelLoop(NamedTuple):
     inertia: Vector  # (4, 4) torques of the motors over accelerations of the wheels the loops reckon with [kg m2]
     lag: float  # time constant of the answer to a command [s]
     torque_constants: Vector  # (4,) of the true motors, at the wheels [N m/A]
+    gain: float  # kv of a servo on each wheel alone [N m s/rad]; 0 for loops that know the inertia
+    integral: float  # ki of such a servo [N m/rad]
 
 
-def loop_of(inertia: ArrayLike, lag: float, torque_constant_factors: ArrayLike) -> WheelLoop:
-    """Loops of one robot with torque constants (4,) of these factors on `TORQUE_CONSTANT`; inertia (4, 4), lag [s]."""
-    factors = np.asarray(torque_constant_factors, dtype=float)
-    return WheelLoop(np.ascontiguousarray(inertia, dtype=float), float(lag), TORQUE_CONSTANT * factors)
+def loop_of(inertia: ArrayLike, truth: BaseTruth) -> WheelLoop:
+    """Loops of one robot; inertia (4, 4) as in `WheelLoop`."""
+    return WheelLoop(
+        np.ascontiguousarray(inertia, dtype=float),
+        float(truth.lag),
+        TORQUE_CONSTANT * np.asarray(truth.wheel_torque_constant, dtype=float),
+        float(truth.servo_gain),
+        float(truth.servo_gain / truth.servo_reset) if truth.servo_reset > 0.0 else 0.0,
+    )
 
 
 @compiled
@@ -55,10 +62,14 @@ def drive_wheels(
 ) -> None:
     """Advance the speed loops by one step and write the torques of the motors at the wheels.
 
-    The loops answer a command exactly to first order (time constant `lag`) and hold the answer wr against friction with
-    a PI law of the same bandwidth: torques = J (dwr/dt + (wr - w) / lag + int (wr - w) / (4 lag^2)), J the inertia;
-    as far as currents of `CURRENT_LIMIT` and 24 V against the back-EMF give them. A wheel that lacks current
-    lets its integral wait. So weak a feedback lets friction add to the delay; how much, `BaseTruth` says.
+    The loops take what a command makes of wr to first order (time constant `lag`). Those that know the inertia J answer
+    just so and hold wr against friction with a PI law of the same bandwidth:
+
+        torques = J (dwr/dt + (wr - w) / lag + int (wr - w) / (4 lag^2))
+
+    A servo on each wheel alone gives kv (wr - w) + ki int (wr - w). Both as far as currents of `CURRENT_LIMIT` and 24 V
+    against the back-EMF give them. A wheel that lacks current lets its integral wait. So weak a feedback lets friction
+    add to the delay; how much, `BaseTruth` says.
 
     Args:
         loop: the loops.
@@ -72,6 +83,9 @@ def drive_wheels(
     decay, lag = exp(-dt / loop.lag), loop.lag
     torques[:] = 0.0
     for k in range(4):
+        if loop.gain > 0.0:
+            torques[k] = loop.gain * (reference[k] - speeds[k]) + loop.integral * lagging[k]
+            continue
         answer = command[k] + (reference[k] - command[k]) * decay
         pull = (answer - reference[k]) / dt + (reference[k] - speeds[k]) / lag + lagging[k] / (4.0 * lag * lag)
         for i in range(4):

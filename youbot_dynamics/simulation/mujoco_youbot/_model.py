@@ -136,7 +136,7 @@ def speed_loops(truth: BaseTruth) -> WheelLoop:
     """
     spread = mean_kinematics(truth).forward_matrix
     body = spread.T @ np.diag([truth.mass, truth.mass, truth.yaw_inertia]) @ spread
-    return loop_of(body + truth.wheel_inertia * np.eye(4), truth.lag, truth.wheel_torque_constant)
+    return loop_of(body + truth.wheel_inertia * np.eye(4), truth)
 
 
 def _wheel_motors(wheels: Sequence[Link]) -> str:

@@ -328,6 +328,12 @@ def identified_model(robot: Robot) -> BaseTruth:
     geometry, felt = robot.base.geometry, robot.base.response
     lag = max(felt.lag, _MODEL_LAG)
     dead = felt.dead_times() if felt.known else np.maximum(0.0, robot.base.delay.effective() - lag)
+    gain = reset = 0.0
+    if felt.known and felt.feed == 0.0 and felt.rate > 0.0:
+        # Servos move an axis against its inertia in units of the wheel, forward m R^2 / 4.
+        inertia = robot.base.dynamics().effective_inertia[0, 0] * geometry.wheel_radius**2 / 4.0
+        gain = 2.0 * felt.rate * inertia
+        reset = 2.0 / (felt.rate * felt.integral) if felt.integral > 0.0 else 0.0
     return BaseTruth(
         dead_time_x=float(dead[0]),
         dead_time_y=float(dead[1]),
@@ -351,4 +357,6 @@ def identified_model(robot: Robot) -> BaseTruth:
         roller_phase=(0.0, 0.0, 0.0, 0.0),
         wheel_torque_constant=(1.0, 1.0, 1.0, 1.0),
         floor_friction=_MODEL_FLOOR_FRICTION,
+        servo_gain=gain,
+        servo_reset=reset,
     )
