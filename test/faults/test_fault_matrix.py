@@ -60,6 +60,7 @@ class Robot:
     def __init__(self, factory: pytest.TempPathFactory) -> None:
         self._factory = factory
         self.stack: Stack | None = None
+        self.held_up = 0.0  # by the machine, in the row that failed last [s]
         self._pids: dict[str, int | None] = {}
 
     def ready(self) -> Stack:
@@ -93,8 +94,29 @@ def robot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robot]:
     robot.drop()
 
 
+_HELD_UP = 0.2  # [s] of the robot's own loop: promises are made for a machine that runs it
+_TRIES = 3
+
+
 @pytest.mark.parametrize("row", parameters())
 def test_fault(row: dict[str, Any], robot: Robot, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for left in reversed(range(_TRIES)):
+        try:
+            measured = _attacked(row, robot, tmp_path)
+            break
+        except AssertionError:
+            # Where the machine stood still for longer than commands and odometry may be silent, nothing was tested.
+            if left == 0 or robot.held_up <= _HELD_UP:
+                raise
+            robot.drop()
+    with capsys.disabled():
+        told = "; ".join(f"{verb}: {text}" for verb, text in measured.items() if text)
+        if os.environ.get("FAULTS_TOLD"):
+            print(f"\n{name_of(row)}: {told}")
+
+
+def _attacked(row: dict[str, Any], robot: Robot, tmp_path: Path) -> dict[str, str]:
+    """What was measured of the promises of a row."""
     stack = None if row["during"] == WITHOUT else _prepared(robot, row)
     attack = Attack(stack, stack.folder / f"row_{time.monotonic_ns()}" if stack else tmp_path)
     attack.folder.mkdir(exist_ok=True)
@@ -106,6 +128,9 @@ def test_fault(row: dict[str, Any], robot: Robot, tmp_path: Path, capsys: pytest
             for verb, argument in action.items():
                 ACTIONS[verb](attack, argument)
         measured = {verb: PROMISES[verb](attack, argument) for verb, argument in row["promise"].items()}
+    except AssertionError:
+        robot.held_up = stack.held_up(attack.began) if stack else 0.0
+        raise
     finally:
         for undo in reversed(attack.undo):
             undo()
@@ -113,10 +138,7 @@ def test_fault(row: dict[str, Any], robot: Robot, tmp_path: Path, capsys: pytest
         if stack and (crashes or not robot.whole()):
             robot.drop()
     assert not crashes, crashes
-    with capsys.disabled():
-        told = "; ".join(f"{verb}: {text}" for verb, text in measured.items() if text)
-        if os.environ.get("FAULTS_TOLD"):
-            print(f"\n{name_of(row)}: {told}")
+    return measured
 
 
 def _prepared(robot: Robot, row: dict[str, Any]) -> Stack:

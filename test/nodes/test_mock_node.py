@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -295,15 +296,15 @@ def test_bringup_of_the_contact_simulation_drives_on_simulated_time(tmp_path):
         observer.wait(lambda: wish.get_subscription_count() > 1, "the controller")
         message = Twist()
         message.linear.x = 0.2
-        begin = len(observer.received["/clock"])
-        while len(observer.received["/clock"]) < begin + 150:
+        patience = time.monotonic() + 60.0
+        while pose_vector(observer.received["ground_truth"][-1].pose.pose)[0] < 0.25:
+            assert time.monotonic() < patience, "the robot does not obey"
             wish.publish(message)
             observer.spin(0.05)
         odom, truth = observer.received["odom"][-1], observer.received["ground_truth"][-1]
         # Simulated time counts from 0: a stamp of the system's clock is far off.
         assert abs(seconds(odom.header.stamp) - seconds(observer.received["/clock"][-1].clock)) < 10.0
         moved = pose_vector(truth.pose.pose)
-        assert moved[0] > 0.2
         then = np.argmin(np.abs(observer.stamps("odom") - seconds(truth.header.stamp)))
         assert pose_vector(observer.received["odom"][then].pose.pose) == pytest.approx(moved, abs=0.03)
         output = end(child)

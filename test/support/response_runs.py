@@ -27,6 +27,19 @@ PROGRAMS = ("translation", "rotation", "combined")
 ROBOT = load_robot()
 
 
+def with_servo(truth: BaseTruth, seed: int) -> BaseTruth:
+    """Same robot with speed loops of a family drawn by the seed: P or PI servos on the wheels, or the twin's own."""
+    random, family = np.random.default_rng([seed, 77]), seed % 3
+    gain, coulomb = random.uniform(1.5, 8.0), random.uniform(0.03, 0.15)
+    reset = float(np.exp(random.uniform(np.log(0.03), np.log(0.5))))
+    return dataclasses.replace(
+        truth,
+        servo_gain=0.0 if family == 2 else gain,
+        servo_reset=reset if family == 1 else 0.0,
+        wheel_coulomb=coulomb,
+    )
+
+
 @cache
 def excitation(duration: float = 60.0) -> Program:
     """The recommended motion for identifying the base."""

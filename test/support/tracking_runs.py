@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 from delay_runs import PERIOD, REST, Run, estimates
-from response_runs import ROBOT, excitation
+from response_runs import ROBOT, excitation, with_servo
 from roller_drives import phases_of, twin_truth
 
 from youbot_dynamics.control.tracker import TrackerSettings
@@ -159,10 +159,16 @@ def knowing(robot: Robot, truth: BaseTruth) -> Robot:
     return dataclasses.replace(robot, base=base)
 
 
+def contact_truth(seed: int, rollers: int, servo: bool) -> BaseTruth:
+    """Robot of a seed with rollers anywhere, on its own speed loops or on drawn ones."""
+    truth = twin_truth(seed, rollers)
+    return with_servo(truth, seed) if servo else truth
+
+
 @cache
-def identified_in_mujoco(seed: int, rollers: int) -> Identified:
+def identified_in_mujoco(seed: int, rollers: int, servo: bool = False) -> Identified:
     """What a minute of the recommended motion tells of a robot in MuJoCo."""
-    plant = ContactBaseOnly(twin_truth(seed, rollers), seed)
+    plant = ContactBaseOnly(contact_truth(seed, rollers, servo), seed)
     return identify_from(*excited(plant.base, seed), rollers)
 
 
@@ -176,11 +182,12 @@ def drive_in_mujoco(
     settings: TrackerSettings | None = None,
     interface: str = "twist",
     trajectory: Trajectory | None = None,
+    servo: bool = False,
 ) -> Drive:
     """Drive one of the three programs (or a trajectory) in MuJoCo, with other noise than the drive before it."""
     if trajectory is None:
         trajectory = read_program(program_path(name), PERIOD).trajectory()
-    plant = ContactBaseOnly(twin_truth(seed, rollers), seed + 1000)
+    plant = ContactBaseOnly(contact_truth(seed, rollers, servo), seed + 1000)
     sensor = Gyro(seed + 1000) if gyro else None
     rest = STANDING if gyro else 0.0
     return drive(trajectory, robot, plant, seed + 1000, settings, gyro=sensor, interface=interface, rest=rest)
