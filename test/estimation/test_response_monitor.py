@@ -14,7 +14,7 @@ from tracking_runs import ContactBaseOnly, excited, knowing
 from youbot_dynamics.control.wheel_commands import limit_acceleration, limit_speed
 from youbot_dynamics.estimation.response_monitor import AxisResponse, ResponseMonitor
 from youbot_dynamics.identification.response import identify_response
-from youbot_dynamics.identification.response._fit import DriveSignals, rolled_path
+from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.faults import BASE, parse_faults
 from youbot_dynamics.simulation.plant import BaseOnly

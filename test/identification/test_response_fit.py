@@ -10,7 +10,8 @@ from response_runs import ROBOT, excitation, response_of, true_response
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.response import Response, identify_response
-from youbot_dynamics.identification.response._fit import DriveSignals, combined_response, displacements, rolled_path
+from youbot_dynamics.identification.response._fit import combined_response
+from youbot_dynamics.identification.response._signals import DriveSignals, displacements, rolled_path
 
 HOLD = 0.02
 

@@ -15,7 +15,7 @@ from youbot_dynamics.identification.base_friction import FrictionModel
 from youbot_dynamics.identification.comparison import path_errors, sample_poses
 from youbot_dynamics.identification.excitation import base_excitation
 from youbot_dynamics.identification.response import Response, identify_response
-from youbot_dynamics.identification.response._fit import DriveSignals, rolled_path
+from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.plant import BaseOnly

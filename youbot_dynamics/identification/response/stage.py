@@ -13,13 +13,8 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import whiteness
 from youbot_dynamics.identification.reading import Opened
-from youbot_dynamics.identification.response._fit import (
-    DriveSignals,
-    Response,
-    combined_response,
-    identify_response,
-    rolled_path,
-)
+from youbot_dynamics.identification.response._fit import Response, combined_response, identify_response
+from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import DRAWN, Taken
 from youbot_dynamics.robot import Robot
