@@ -168,7 +168,7 @@ def test_the_effective_delay_is_the_same_whatever_is_asked():
     )
     assert alone.dead_time is None and alone.lag is None
     assert (alone.value, alone.interval, alone.verdict) == (both.value, both.interval, both.verdict)
-    with pytest.raises(ValueError, match="model is"):
+    with pytest.raises(ValueError, match="model: got"):
         estimate_delay(sent, command, seen, motion, model="second order")
 
 
