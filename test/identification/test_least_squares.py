@@ -14,7 +14,16 @@ from scipy.signal import lfilter
 from scipy.stats import t as student
 
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.least_squares import BlockSums, Rows, Unknown, accumulate, fit, least_squares, merge
+from youbot_dynamics.identification.least_squares import (
+    BlockSums,
+    Rows,
+    Unknown,
+    accumulate,
+    fit,
+    judge,
+    least_squares,
+    merge,
+)
 
 RATE = 50.0
 TRUTH = np.array([2.0, 1.0, 0.5])
@@ -284,3 +293,9 @@ def sums_of_rows_in_disorder() -> np.ndarray:
 def test_without_numba_the_sums_are_the_same() -> None:
     plain = numbers_without_numba(sums_of_rows_in_disorder)
     np.testing.assert_allclose(plain, sums_of_rows_in_disorder(), rtol=1e-12)
+
+
+def test_a_value_at_its_bound_is_never_identified_however_near_the_data_come():
+    estimate = judge(Unknown("viscous", "N m s/rad", low=0.0, resolution=0.02), -1e-4, 1e-3, 2e-3)
+    assert estimate.bound == 0.0 and not estimate.identified
+    assert "beyond its physical bound 0" in estimate.verdict

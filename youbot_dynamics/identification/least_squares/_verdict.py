@@ -11,7 +11,8 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 
 IDENTIFIED = "identified"
-CONFIDENCE = 0.95  # of the intervals of all stages
+# Of the intervals of all stages but the thermal one, whose errors are known: `_REACH` there.
+CONFIDENCE = 0.95
 # A half-width beyond this share of the value says nothing useful.
 WIDEST_SHARE = 0.5
 # Estimates that correlate more than this are named in a refusal: the data told their sum, not each.
@@ -74,8 +75,8 @@ def undetermined(unknown: Unknown, reason: str) -> Estimate:
 def judge(unknown: Unknown, value: float, standard_error: float, reach: float, alike: Sequence[str] = ()) -> Estimate:
     """Estimate with its verdict: identified where the half-width of value +-reach is at most half the value.
 
-    A value outside the physical range is put at its bound, and never counts as identified unless the interval is within
-    `resolution` of the bound. `alike` are the unknowns whose estimates correlate strongly with this one.
+    A value outside the physical range is put at its bound, and never counts as identified. `alike` are the unknowns
+    whose estimates correlate strongly with this one.
     """
     interval = (value - reach, value + reach)
     limited = min(max(value, unknown.low), unknown.high)
@@ -92,7 +93,7 @@ def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, a
     """Why an estimate is useless, "" where it is useful."""
     if not math.isfinite(reach):
         return "one block of the recording carries all there is to know of it, several are needed"
-    if bound is not None and abs(value - bound) + reach > unknown.resolution:
+    if bound is not None:
         inside = abs(value - bound) <= reach
         hint = "" if inside else ": something that is not in the model acts, or a signal has the wrong sign"
         return f"the data ask for {value:.3g} +-{reach:.2g} {unknown.unit}, beyond its physical bound {bound:g}{hint}"
