@@ -73,7 +73,9 @@ def test_two_bags_tell_radius_and_size(found):
     for estimate in found.estimates:
         print(f"{estimate.name} {estimate.value:.5f} +-{estimate.standard_error:.5f} {estimate.unit}")
     errors_of_radii = [estimate for estimate in found.estimates if estimate.name.startswith("wheel_radius_error")]
-    assert all(estimate.identified for estimate in found.estimates if estimate not in errors_of_radii)
+    # The body that is tracked is turned by 46 mrad in one bag and by 34 in the other, four errors apart.
+    others = [one for one in found.estimates if one not in errors_of_radii and one.name != "sensor_yaw"]
+    assert all(estimate.identified for estimate in others) and not found["sensor_yaw"].identified
     assert found["wheel_radius"].value == pytest.approx(0.0674, abs=0.0005)
     assert float(np.mean(np.sum(np.abs(found.base.positions), axis=1))) == pytest.approx(0.3605, abs=0.004)
 

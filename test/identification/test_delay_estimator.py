@@ -131,9 +131,18 @@ def shifted(value, error=1e-3, verdict="identified"):
 
 
 def test_recordings_that_agree_narrow_the_interval():
-    both = combine([shifted(0.150), shifted(0.151)])
-    assert both.identified and both.value == pytest.approx(0.1505)
+    both = combine([shifted(0.150), shifted(0.1505)])
+    assert both.identified and both.value == pytest.approx(0.15025)
     assert both.standard_error == pytest.approx(1e-3 / np.sqrt(2.0))
+
+
+def test_recordings_that_disagree_have_an_interval_that_holds_them_all():
+    """Two equal drives that told 263.1 to 265.6 and 268.1 to 270.9 ms: nobody knows where a third would be."""
+    two = combine([shifted(0.26435, error=6e-4), shifted(0.2695, error=7e-4)])
+    assert two.interval[0] < 0.2631 and two.interval[1] > 0.2709
+    five = combine([shifted(0.267 + 1e-3 * k, error=6e-4) for k in (-3, -1, 0, 2, 2)])
+    assert five.interval[1] - five.interval[0] < 0.4 * (two.interval[1] - two.interval[0])
+    assert five.standard_error > 2.0 * 6e-4 / np.sqrt(5.0)
 
 
 def test_recordings_that_disagree_are_not_identifiable():

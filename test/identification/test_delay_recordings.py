@@ -46,14 +46,15 @@ def test_real_motors_follow_their_set_speed_after_an_eighth_of_a_second(controll
 
 
 @pytest.mark.parametrize("controller", ["with", "without"])
-def test_most_of_the_delay_of_real_motors_is_dead_time_and_their_lag_is_too_short_to_tell(controller):
+def test_of_real_motors_only_the_sum_of_dead_time_and_lag_is_identified(controller):
+    """Their lag is too short for their friction: most of the delay is dead time, which no interval of its own holds."""
     log = ROBOTINO / "dc_motor_model_identification" / f"data_for_identification_{controller}_integral.csv"
     for delay in estimates(log, MOTORS):
         print(delay.dead_time, delay.lag, delay.whiteness)
-        assert delay.dead_time.identified
+        assert delay.identified and not delay.dead_time.identified
         assert delay.dead_time.value == pytest.approx(0.12, abs=0.03)
-        assert not delay.lag.identified and delay.lag.interval[1] < 0.04
-        assert not delay.whiteness.white  # the motors are not of first order
+        assert not delay.lag.identified
+        assert delay.whiteness.p_value < 1e-6  # the motors are not of first order
 
 
 @pytest.mark.parametrize("run", ["exp00", "exp12", "exp33"])

@@ -129,6 +129,12 @@ def test_a_dead_time_that_only_the_whole_response_makes_useful_is_not_for_nav2(t
     assert _nav2_parameters(result) == {"FollowPath.model_delay_vx": 0.08}
 
 
+def test_a_dead_time_beside_a_refused_lag_is_not_for_nav2() -> None:
+    known = finding("robot.base.response.dead_time_x", 0.08)
+    lag = finding("robot.base.response.lag", 0.09, refusal("the interval is too wide"))
+    assert _nav2_parameters(dataclasses.replace(result_of({}, ()), findings=(known, lag))) == {}
+
+
 def friction_in_urdf() -> dict[str, tuple[float, float]]:
     """Damping and friction of the joints as they should be."""
     wheel = (17.5 * ROBOT.base.geometry.wheel_radius**2 / 4.0, 0.137)

@@ -299,3 +299,44 @@ def test_a_value_at_its_bound_is_never_identified_however_near_the_data_come():
     estimate = judge(Unknown("viscous", "N m s/rad", low=0.0, resolution=0.02), -1e-4, 1e-3, 2e-3)
     assert estimate.bound == 0.0 and not estimate.identified
     assert "beyond its physical bound 0" in estimate.verdict
+
+
+# Several recordings
+
+
+@pytest.mark.parametrize("recordings", [2, 3, 5])
+def test_intervals_of_several_recordings_hold_the_scatter_between_them(recordings: int):
+    """Values drawn anew for each recording, a few of its errors apart: the blocks of a recording do not show that."""
+    random = np.random.default_rng(recordings)
+    inside = []
+    for _ in range(60):
+        pieces = []
+        for k in range(recordings):
+            time = np.arange(0.0, 30.0, 0.05)
+            columns = np.column_stack([np.sin(1.3 * time + k), np.ones(len(time))])
+            drawn = np.array([1.0, 2.0]) + random.standard_normal(2) * [0.3, 0.1]
+            target = columns @ drawn + 0.5 * random.standard_normal(len(time))
+            pieces.append(Rows(time, columns, target, recording=k))
+        unknowns = (Unknown("a", "1", resolution=9.0), Unknown("b", "1", resolution=9.0))
+        found = least_squares(pieces, unknowns)
+        for estimate, true in zip(found.estimates, (1.0, 2.0), strict=True):
+            inside.append(estimate.interval[0] <= true <= estimate.interval[1])
+        alone = least_squares(pieces, unknowns, between=False)
+        assert np.all(np.diag(found.covariance) >= 0.999 * np.diag(alone.covariance))
+        np.testing.assert_array_equal(found.values, alone.values)
+    print(f"{recordings} recordings: {np.mean(inside):.3f}")
+    assert np.mean(inside) >= 0.85
+
+
+def test_a_value_that_one_recording_alone_determines_keeps_its_interval():
+    time = np.arange(0.0, 30.0, 0.05)
+    noise = np.random.default_rng(1).standard_normal((2, len(time)))
+    both = np.column_stack([np.ones(len(time)), np.sin(time)])
+    one = np.column_stack([np.ones(len(time)), np.zeros(len(time))])
+    pieces = [
+        Rows(time, rows, rows @ [1.0, 2.0] + n, recording=k)
+        for k, (rows, n) in enumerate(zip((both, one), noise, strict=True))
+    ]
+    unknowns = (Unknown("level", "1"), Unknown("swing", "1"))
+    found, alone = (least_squares(pieces, unknowns, between=between)["swing"] for between in (True, False))
+    assert found == alone

@@ -203,7 +203,7 @@ def test_delays_are_shown_in_milliseconds_with_their_interval(text: str) -> None
     row = page.row("base.delay.effective_x")
     assert row[1:4] == ["150.3", "146.4 to 154.2", "ms"]
     assert row[4] == "\u2713 identifiedholds for commands of up to 0.2 in x; gain 0.985; residual 0.00147"
-    assert "150.3 ms in x (95 % interval 146.4 to 154.2)" in page.text
+    assert "150.3 ms in x (95 % precision of this recording 146.4 to 154.2)" in page.text
     assert "Identified: 1 of 2 numbers for the delays of the base and 1 of 2 for the friction of the base;" in page.text
 
 
@@ -255,6 +255,15 @@ def test_what_the_robot_has_no_parameter_for_stands_apart(text: str) -> None:
     assert "1 of 2 identified, and 1 of 1 beside them" in page.text
     alone = Page(render(with_findings(friction("base.friction.missed_inertia_x", -5.1, 0.54), stage="base_friction")))
     assert "1 of 1 identified" in alone.text and "Beside them" not in alone.text
+
+
+def test_of_each_axis_one_delay_is_read_first_and_its_parts_are_folded_away() -> None:
+    parts = [Finding(f"base.delay.{name}_x", delay("x", 0.1, 0.01).estimate) for name in ("dead_time", "lag")]
+    html = render(with_findings(delay("x", 0.15, 0.01), *parts))
+    page = Page(html)
+    assert "1 of 1 identified" in page.text
+    folded = html[html.index("<summary>Dead times and lags, 2 of 2 identified</summary>") :]
+    assert "base.delay.lag_x" in folded and "base.delay.effective_x" not in folded
 
 
 def test_a_stage_without_data_is_one_line_with_the_reason(text: str) -> None:

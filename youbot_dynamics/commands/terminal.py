@@ -61,19 +61,21 @@ def table_console(soft_wrap: bool = True) -> Console:
 def print_findings(result: Result) -> None:
     """Print one table a stage: value, interval and verdict; a stage without any data is one line.
 
-    Of a stage with parameters of the robot only these are shown: the rest stands in the report and in result.json.
+    Of a stage with parameters of the robot only these are shown, of each axis one delay: the rest stands in the report
+    and in result.json.
     """
     console = table_console()
     for stage in dict.fromkeys(result.stage_of.values()):
         if stage in result.missing:
             continue
         findings = result.of_stage(stage)
-        listed = [finding for finding in findings if finding.is_parameter] or list(findings)
+        first = [finding for finding in findings if not finding.is_part_of_delay]
+        listed = [finding for finding in first if finding.is_parameter] or first
         more = len(findings) - len(listed)
         remarks = [STAGES[stage].remark, f"{more} more findings: see the report" if more else ""]
         table = Table(title=STAGES[stage].title, caption="; ".join(filter(None, remarks)) or None)
-        for column in ("parameter", "value", "95 % interval", "unit"):
-            numeric = column in ("value", "95 % interval")
+        for column in ("parameter", "value", result.interval_is, "unit"):
+            numeric = column in ("value", result.interval_is)
             table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
         table.add_column("verdict")
         for finding in listed:

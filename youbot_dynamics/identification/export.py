@@ -105,13 +105,16 @@ def _nav2_parameters(result: Result) -> dict[str, Value]:
     alone: a lag in them would be replayed as if the base stood still and then jumped.
 
     Two stages look for dead times: the delay axis by axis, the response with friction taken into account; the surer one
-    counts. One that is of use only as part of the whole response is not among them: Nav2 takes it without the rest.
+    counts. One that is of use only as part of the whole response is not among them, nor one beside a lag that is
+    refused: Nav2 takes it without the rest.
     """
+    refused = {finding.name for finding in result.findings if not finding.identified}
     errors = {finding.name: finding.estimate.standard_error for finding in result.findings if finding.identified}
     identified = {name: value for name, value in result.parameters().items() if name in errors}
     delays: dict[str, Value] = {}
     for axis, velocity in (("x", "vx"), ("y", "vy"), ("yaw", "wz")):
-        names = [f"robot.base.{stage}.dead_time_{axis}" for stage in ("delay", "response")]
+        lags = {"delay": f"base.delay.lag_{axis}", "response": "robot.base.response.lag"}
+        names = [f"robot.base.{stage}.dead_time_{axis}" for stage, lag in lags.items() if lag not in refused]
         known = [name for name in names if name in identified]
         if known:
             delays[f"{_PLUGIN}.model_delay_{velocity}"] = identified[min(known, key=errors.__getitem__)]

@@ -45,6 +45,11 @@ class Finding:
         return self.identified or bool(self.part_of)
 
     @property
+    def is_part_of_delay(self) -> bool:
+        """Whether it is dead time or lag, to be read after the one delay of an axis."""
+        return self.name.rpartition(".")[2].startswith(("dead_time", "lag"))
+
+    @property
     def is_parameter(self) -> bool:
         """Whether the robot has a parameter of that name, so that a relaunch can use the value."""
         return self.name.startswith(f"{PREFIX}.")

@@ -66,6 +66,11 @@ class Result:
         return tuple(finding for finding in self.findings if self.stage_of[finding.name] == stage)
 
     @property
+    def interval_is(self) -> str:
+        """What the intervals hold: of one recording its precision, of several the scatter between them too."""
+        return "95 % interval" if len(self.sources) > 1 else "95 % precision of this recording"
+
+    @property
     def complete(self) -> bool:
         """Whether every parameter that was asked for could be identified."""
         for stage in self.asked:
@@ -106,7 +111,10 @@ class Result:
         return {
             "schema_version": SCHEMA_VERSION,
             "robot_id": self.robot_id,
-            "parameters": [{"stage": self.stage_of[finding.name], **_entry(finding)} for finding in self.findings],
+            "parameters": [
+                {"stage": self.stage_of[finding.name], "interval_is": self.interval_is, **_entry(finding)}
+                for finding in self.findings
+            ],
             "missing": dict(self.missing),
             "sources": [vars(source) for source in self.sources],
             "skipped": [vars(skipped) for skipped in self.skipped],

@@ -22,8 +22,8 @@ class About(NamedTuple):
 
 
 _DELAY = (
-    "effective: dead time, lag and a share of friction; interval: the scatter within the recording; on faster "
-    "or slower drives friction counts differently"
+    "effective: dead time, lag and a share of friction, of the motion of the wheels: the body may follow ms later, "
+    "in yaw more, by inertia and rollers; on faster or slower drives friction counts differently"
 )
 _SCALED = "all values scale with the torque constant behind the efforts, which the intervals do not contain"
 # Each phase uses what the phases before it identified; the stages of one phase read a recording together.

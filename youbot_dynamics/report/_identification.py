@@ -76,6 +76,7 @@ def identification_page(
         title=title,
         robot_id=result.robot_id,
         summary=summary(result, paths),
+        interval_is=result.interval_is,
         sections={key: title for key, title in _SECTIONS.items() if content[key] or key == "verdicts"},
         moving=any(program["animation"] for program in programs),
         **content,
@@ -128,7 +129,10 @@ def _points_of_a_line(stages: Sequence[StageResult], paths: Sequence[PathCompari
 
 
 def _verdicts(result: Result) -> list[dict[str, Any]]:
-    """A table a stage: parameters of the robot (all findings where it has none), then what was found beside them."""
+    """A table a stage: parameters of the robot (all findings where it has none), then what was found beside them.
+
+    Dead times and lags are folded away: of each axis one delay is read first.
+    """
     tables: list[dict[str, Any]] = []
     for stage, (title, remark) in STAGES.items():
         table: dict[str, Any] = {"title": sentence(title)}
@@ -137,6 +141,7 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
             table["missing"] = result.missing[stage]
         elif findings:
             table["asked"], table["beside"] = _asked_and_beside(findings)
+            table["parts"] = [finding for finding in findings if finding.is_part_of_delay]
             told = [facts(finding) for finding in findings]
             # What holds for every finding is said once, below the table.
             shared = [fact for fact in told[0] if all(fact in other for other in told)] if len(told) > 1 else []
@@ -149,8 +154,9 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
 
 
 def _asked_and_beside(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
-    asked = [finding for finding in findings if finding.is_parameter] or list(findings)
-    return asked, [finding for finding in findings if finding not in asked]
+    first = [finding for finding in findings if not finding.is_part_of_delay]
+    asked = [finding for finding in first if finding.is_parameter] or first
+    return asked, [finding for finding in first if finding not in asked]
 
 
 # Fits: how each model follows what was measured, and what its residual has left.
@@ -257,7 +263,7 @@ def _delays(result: Result) -> list[str]:
             missing.append(axis)
             continue
         delay = shown(finding)
-        lead = "" if told else "95 % interval "
+        lead = "" if told else f"{result.interval_is} "
         told.append(f"{minus(delay.value)} {delay.unit} in {axis} ({lead}{minus(delay.low)} to {minus(delay.high)})")
     clauses = [f"the base follows its commands after {listed(told)}"] if told else []
     if missing:

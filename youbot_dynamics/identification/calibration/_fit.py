@@ -325,9 +325,9 @@ def _asked(guess: Guess, names: Sequence[str], found: Fit | None) -> list[_Asked
     asked = [_Asked(Unknown(RADIUS, "m"), mean, np.concatenate([guess.base.radii / n, nothing]), _USEFUL)]
     of_radii = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
     errors = guess.base.radii / mean - 1.0
-    share, covariance = 0.0, np.full((n, n), math.nan) if found is None else found.covariance[:n, :n]
-    if np.all(np.isfinite(covariance)):
-        share = shrinkage(errors, float(np.trace(of_radii @ covariance @ of_radii.T)) / (n - 1))
+    rows = np.column_stack([of_radii, np.zeros((n, len(names) - n))])
+    variance = math.nan if found is None else sum(found.error_of(row) ** 2 for row in rows) / (n - 1)
+    share = shrinkage(errors, variance) if math.isfinite(variance) else 0.0
     moved = share**2 * float(np.mean(errors**2))
     errors *= 1.0 - share
     radii = mean * (1.0 + errors)
@@ -356,7 +356,7 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     if np.any(np.isnan(covariance)):
         linear = next(one for one in found.estimates if one.name in names[used] and not one.identified)
         return undetermined(unknown, linear.verdict.removeprefix(refusal("")))
-    error = math.sqrt(float(asked.slope[used] @ covariance @ asked.slope[used]) + asked.more)
+    error = math.hypot(found.error_of(asked.slope), math.sqrt(asked.more))
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
     reach = found.reach(error)

@@ -155,48 +155,38 @@ def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vec
 
 @dataclass(frozen=True)
 class Excitation:
-    """What the windows can tell: how many there are, and in how many of them the robot moved so."""
+    """What the windows can tell: in how many of them the robot moved so."""
 
-    windows: int
     span: float  # length of each [s]
     counts: tuple[int, int, int]  # windows with enough of forward, sideways, turning
 
     @property
-    def forward(self) -> bool:
-        """Whether the robot drove forward in enough windows."""
-        return self.counts[0] >= _EXCITED_WINDOWS
-
-    @property
-    def sideways(self) -> bool:
-        """Whether it moved sideways in enough of them."""
-        return self.counts[1] >= _EXCITED_WINDOWS
-
-    @property
-    def turning(self) -> bool:
-        """Whether it turned in enough of them."""
-        return self.counts[2] >= _EXCITED_WINDOWS
+    def _enough(self) -> list[bool]:
+        """Whether the robot drove forward, moved sideways, turned in enough windows."""
+        return [count >= _EXCITED_WINDOWS for count in self.counts]
 
     def asked(self, wheels: int) -> list[bool]:
         """Which unknowns of `Guess.moved`, without the offsets, the fit moves.
 
         Of two that only show together, one stays as configured.
         """
-        straight = self.forward or self.sideways
-        factor = self.forward and self.sideways
-        return [True] * wheels + [self.turning and straight, factor, self.turning, self.turning, straight]
+        forward, sideways, turning = self._enough
+        straight = forward or sideways
+        return [True] * wheels + [turning and straight, forward and sideways, turning, turning, straight]
 
     def reasons(self, wheels: int, offsets: int) -> list[str]:
         """Why each of the same unknowns, and of the offsets, cannot be identified, "" where it may be.
 
         Sensor and offsets were fitted together with the radii: without these they are refused too.
         """
-        if not self.windows or not (self.forward or self.sideways or self.turning):
+        forward, sideways, turning = self._enough
+        if not any(self._enough):
             return [self._lacking(RESTING, 0)] * (wheels + 5 + offsets)
-        if not (self.forward or self.sideways):
+        if not (forward or sideways):
             return [self._lacking(ONLY_TURN, 0)] * (wheels + 5 + offsets)
-        scale = "" if self.forward else self._lacking(NO_FORWARD, 0)
-        lever = scale if self.turning else self._lacking(NO_TURN, 2)
-        factor = scale if self.sideways else self._lacking(NO_SIDEWAYS, 1)
+        scale = "" if forward else self._lacking(NO_FORWARD, 0)
+        lever = scale if turning else self._lacking(NO_TURN, 2)
+        factor = scale if sideways else self._lacking(NO_SIDEWAYS, 1)
         return [scale] * wheels + [lever, factor, lever, lever] + [scale] * (1 + offsets)
 
     def _lacking(self, reason: str, axis: int) -> str:
@@ -212,7 +202,7 @@ def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
     """What the windows of all recordings can tell, by what the wheels did in them."""
     table = np.abs(_motions(windows, guess))
     forward, sideways, turning = np.sum(table > _EXCITED, axis=0).tolist()
-    return Excitation(len(table), windows[0].span, (forward, sideways, turning))
+    return Excitation(windows[0].span, (forward, sideways, turning))
 
 
 def tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:

@@ -14,7 +14,14 @@ from scipy.special import stdtrit
 
 from youbot_dynamics.arrays import Vector, excerpt, positive_time
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.delay._fopdt import BLOCK, RESOLUTION, block_jackknife, fit_fopdt, refused
+from youbot_dynamics.identification.delay._fopdt import (
+    BLOCK,
+    RESOLUTION,
+    block_jackknife,
+    fit_fopdt,
+    identified_together,
+    refused,
+)
 from youbot_dynamics.identification.least_squares import (
     CONFIDENCE,
     IDENTIFIED,
@@ -22,7 +29,9 @@ from youbot_dynamics.identification.least_squares import (
     Estimate,
     Whiteness,
     needed,
+    pooled,
     refusal,
+    student,
     whiteness,
 )
 from youbot_dynamics.identification.signals import HeldCommand
@@ -31,6 +40,7 @@ _GRID = 5e-3  # [s] of the coarse search
 _LEAD = 0.2  # [s] searched below zero: a motion that leads its command betrays clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # [s] over which the motor loop answers a change of friction
 _FEWEST_BLOCKS = 6
+_FREEDOM = 30.0  # degrees of freedom of the errors of recordings together, of some half a minute at least
 _WIDEST_NEAR_ZERO = 0.01  # [s] a half-width below this is useful however small the value is
 # Another valley of the misfit nearly as deep as the best one: the motion repeats itself (delay + period).
 _RIVAL_MISFIT = 1.1
@@ -311,11 +321,10 @@ def _too_wide(value: float, reach: float, near_zero: float) -> str:
 
 
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
-    """One estimate of a channel from several recordings: the identified ones, weighted by 1 / error^2.
+    """One estimate of a channel from several recordings: mean of the identified ones, with random effects (`pooled`).
 
-    Where they disagree by more than their errors explain (chi-square per degree of freedom above 1), the error
-    grows by its root. None identified: the first refusal stands. Dead time and lag are combined the same way, each by
-    its own verdicts. The whiteness is that of the least white residual.
+    Its interval holds the scatter between the recordings, or of one alone within it. None identified: the first refusal
+    stands. Dead time and lag are combined the same way. The whiteness is that of the least white residual.
 
     Args:
         estimates: of one channel, at least one.
@@ -334,7 +343,9 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
         )
     dead_times = [estimate.dead_time for estimate in estimates if estimate.dead_time is not None]
     lags = [estimate.lag for estimate in estimates if estimate.lag is not None]
-    dead_time, lag = (_combined(parts, RESOLUTION) if parts else None for parts in (dead_times, lags))
+    if not dead_times or not lags:
+        return together
+    dead_time, lag = identified_together(_combined(dead_times, RESOLUTION), _combined(lags, RESOLUTION))
     return replace(together, dead_time=dead_time, lag=lag)
 
 
@@ -343,18 +354,9 @@ def _combined(parts: Sequence[_Told], near_zero: float) -> _Told:
     good = [part for part in parts if part.identified]
     if len(good) <= 1:
         return (good or parts)[0]
-    values = np.array([part.value for part in good])
     errors = np.maximum([part.standard_error for part in good], 1e-9)
-    weights = errors**-2
-    value = float(weights @ values / weights.sum())
-    disagreement = float(weights @ (values - value) ** 2) / (len(values) - 1)
-    error = float(np.sqrt(max(1.0, disagreement) / weights.sum()))
-    if disagreement > 1.0:
-        # The scatter between the recordings rules, and only so many of them measure it.
-        multiple = float(stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2.0))
-    else:
-        multiple = max(0.5 * (part.interval[1] - part.interval[0]) / e for part, e in zip(good, errors, strict=True))
-    reach = multiple * error
+    value, error = pooled(np.array([part.value for part in good]), errors**2, _FREEDOM)
+    reach = student(_FREEDOM) * error
     reason = _too_wide(value, reach, near_zero)
     return replace(
         good[0],

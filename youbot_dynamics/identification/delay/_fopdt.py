@@ -132,12 +132,12 @@ class LaggedCommand:
 _LEAST_LAG = 5e-4  # [s] a lag below it is none: between two readings the answer would be a jump
 _FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # [s] to begin the search from
 _FRICTION_LAGS = (0.03, 0.1)  # [s] of the double lags by which a speed loop answers a change of friction
-RESOLUTION = 2e-3  # [s] a half-width below this is good enough however small the value is
+RESOLUTION = 5e-3  # [s] a half-width below this, a quarter of a period, is good enough however small the value is
 _ITERATIONS = 30
 _CONVERGED = 1e-7  # [s]
 _LEAST_EXPLAINED = 0.9  # of the motion
 # Of the residual and of what friction displaces: what may look just like dead time or lag however long one averages.
-_HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 0.15
+_HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.0
 _ALIKE = -0.9  # correlation of dead time and lag below which a wide interval is put down to it
 
 
@@ -158,28 +158,30 @@ def fit_fopdt(
     motion is nearly linear: exp(-tau s) / (1 + T s) = exp(-d s) (1 + q s^2 + ...). Slow commands determine d alone.
 
     Friction holds the motion back until the speed loop has made up for it, which looks like lag. How a loop answers
-    friction is unknown; two double lags stand for it. Without `friction` its effect stays in dead time and lag.
+    friction is unknown; two double lags stand for it, and the integral of one for a loop that is held back at any
+    speed. Without `friction` the sign of the command stands for it.
 
     Interval: that of d and q by the jackknife over blocks, and what no averaging takes out: 2 % of the residual and
-    15 % of what friction displaces are taken, as one standard error, to look just like a change of d or q. (On the
-    simulated base, friction of the rollers, viscous friction and centripetal forces do.) The ends of q turn into lags,
-    and the dead time combines them with those of d (Zou's recovery of variances): both intervals stay honest where
-    that of the lag reaches zero.
+    all that friction displaces are taken, as one standard error, to look just like a change of d or q. (On the
+    simulated base, friction of the rollers, viscous friction and centripetal forces do, and how a loop answers friction
+    decides how much.) The ends of q turn into lags, and the dead time combines them with those of d (Zou's recovery of
+    variances): both intervals stay honest where that of the lag reaches zero. Both are identified, or neither.
 
     Args:
         command: of the channel, with the window of the motion.
         time: (m,) [s], not decreasing.
         motion: (m,) position or mean speed, not constant.
         delay: where to begin: the effective delay [s].
-        friction: expected friction (any unit) held from each command on, with the same window; None for unknown.
+        friction: expected friction (any unit) held from each command on, with the same window; None for the sign.
         longest: largest dead time, and largest lag, considered [s].
 
     Returns:
         Dead time tau, lag T, and what the model, friction included, leaves of the motion (m,).
     """
-    behind: list[Vector] = []
-    if friction is not None:
-        behind = [LaggedCommand(friction, slow).twice(time - delay) for slow in _FRICTION_LAGS]
+    if friction is None:
+        friction = HeldCommand(command.times, np.sign(command.values), command.half_window)
+    behind = [LaggedCommand(friction, slow).twice(time - delay) for slow in _FRICTION_LAGS]
+    behind.append(LaggedCommand(friction, _FRICTION_LAGS[0]).at(time - delay).motion)
     search = _Search(command, time, motion, behind, longest)
     dead_time, lag = search.best(delay)
     _, residual, _ = search.linearised(dead_time, lag)
@@ -246,13 +248,14 @@ class _Search:
         return np.column_stack([model, *slopes]), self._motion - gain * model, gain
 
     def friction_at(self, dead_time: float, lag: float) -> Vector:
-        """What friction displaces (m,), by the fit at this dead time and lag."""
+        """What friction displaces (m,) beside what another gain would, by the fit at this dead time and lag."""
         model = LaggedCommand(self._command, lag).at(self._time - dead_time).motion
         gain = self.linearised(dead_time, lag)[2]
         left = self._measured - gain * model
         friction = self.others[:, 1:]
-        displaced: Vector = friction @ (friction.T @ left)
-        return displaced
+        displaced, level = friction @ (friction.T @ left), model - model.mean()
+        displaced -= level * (float(level @ displaced) / max(float(level @ level), 1e-300))
+        return np.asarray(displaced)
 
     def misfit(self, dead_time: float, lag: float) -> float:
         """Sum of the squares of the residual."""
@@ -331,10 +334,26 @@ def _judged(
             f"; dead time and lag cannot be told apart (correlation {correlation:.3f}): the command changes too slowly "
             "for what is left unexplained"
         )
-    return (
+    return identified_together(
         _estimate("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest)), multiple, reason, told),
         _estimate("lag", lag, (low, high), multiple, reason, told),
     )
+
+
+def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, Estimate]:
+    """Dead time and lag of which neither is identified without the other: what one is too long, the other is too short.
+
+    Each by itself would pass where it is the larger part of their sum, however the sum is shared out.
+    """
+    for one, other in ((dead_time, lag), (lag, dead_time)):
+        if one.identified and not other.identified:
+            reason = other.verdict.removeprefix(refusal(""))
+            text = (
+                f"only its sum with the {other.name}, the effective delay, is identified; of the {other.name} {reason}"
+            )
+            one = replace(one, verdict=refusal(text))
+            return (one, other) if other is lag else (other, one)
+    return dead_time, lag
 
 
 def _estimate(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,20 +100,20 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         if any(estimate.identified for estimate in of_channel):
             refused = [estimate.verdict for estimate in of_channel if not estimate.identified]
             notes.extend(f"channel {channel}, left out of one recording: {verdict}" for verdict in refused)
-    together = [combine(of_channel) for of_channel in estimates.values()]
-    findings = tuple(finding for delay in together for finding in _findings(delay))
+    told = Counter(name for one in taken for name in {each.channel for each in one.part.estimates if each.identified})
+    findings = tuple(found for each in estimates.values() for found in _findings(combine(each), told))
     fits = tuple(fit for recording in taken for fit in recording.part.fits)
     return StageResult("delay", findings, fits=fits, notes=(*notes, ONE_WAY))
 
 
-def _findings(delay: DelayEstimate) -> list[Finding]:
-    """Effective delay of one channel; dead time and lag beside it."""
+def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:
+    """Effective delay of one channel, which so many recordings tell; dead time and lag beside it."""
     known = delay.channel in _AXES
     effective = Estimate(
         f"effective_{delay.channel}", "s", delay.value, delay.standard_error, delay.interval, delay.verdict
     )
     valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
-    details = {"gain": delay.gain, "residual": delay.residual}
+    details = {"gain": delay.gain, "residual": delay.residual, "recordings": float(recordings[delay.channel])}
     found = [Finding(f"{_PREFIX if known else 'delay'}.{effective.name}", effective, delay.samples, valid, details)]
     for kind, one in (("dead_time", delay.dead_time), ("lag", delay.lag)):
         if one is not None:

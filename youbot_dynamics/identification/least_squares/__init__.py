@@ -2,6 +2,7 @@
 
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.least_squares._fit import Fit, correlation, fit, least_squares
+from youbot_dynamics.identification.least_squares._recordings import ENOUGH, pooled, student
 from youbot_dynamics.identification.least_squares._verdict import (
     CONFIDENCE,
     IDENTIFIED,
@@ -19,6 +20,7 @@ from youbot_dynamics.identification.least_squares._whiteness import Whiteness, w
 __all__ = [
     "BlockSums",
     "CONFIDENCE",
+    "ENOUGH",
     "Estimate",
     "Fit",
     "IDENTIFIED",
@@ -34,7 +36,9 @@ __all__ = [
     "least_squares",
     "merge",
     "needed",
+    "pooled",
     "refusal",
+    "student",
     "undetermined",
     "whiteness",
 ]

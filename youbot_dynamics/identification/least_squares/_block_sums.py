@@ -55,8 +55,13 @@ class Rows:
             raise InputError("block", got=f"{self.block:g}", expected="a positive duration [s]")
 
     def keys(self) -> Indices:
-        """Number (n,) of the block of each row."""
+        """Number (n,) of the block of each row, see `recordings_of`."""
         return np.floor(self.time / self.block).astype(np.int64) + self.recording * _BLOCKS_A_RECORDING
+
+
+def recordings_of(keys: Indices) -> Indices:
+    """Numbers (k,) of the recordings of blocks with keys (k,)."""
+    return (keys + _BLOCKS_A_RECORDING // 2) // _BLOCKS_A_RECORDING
 
 
 @dataclass(frozen=True, eq=False)

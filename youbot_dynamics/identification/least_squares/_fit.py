@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import _verdict as verdict
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
+from youbot_dynamics.identification.least_squares._recordings import Within, student
 from youbot_dynamics.identification.least_squares._scaled_model import ScaledModel, solve_triangular
-from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE, Estimate, Unknown
+from youbot_dynamics.identification.least_squares._verdict import Estimate, Unknown
 
 _CHUNK = 4096  # rows
 
@@ -69,7 +69,8 @@ class Fit:
     unknowns: tuple[Unknown, ...]  # what was asked for, p of them
     estimates: tuple[Estimate, ...]  # one each, with interval and verdict
     values: Vector  # (p,) as solved before any bound; NaN where the data do not determine it
-    covariance: Vector  # (p, p) from the scatter between blocks; NaN there too
+    covariance: Vector  # (p, p) from the scatter between blocks and between recordings; NaN there too
+    within: Within  # the same without the scatter between recordings, and what each of these says alone
     condition: float  # scaled condition number of H (of the instruments' part of it) over what was excited
     explained: float  # share of b'b that the model explains
     rows: int  # rows used
@@ -91,9 +92,13 @@ class Fit:
         """Names of the unknowns that were put at a physical bound: values that hide what the data asked for."""
         return tuple(estimate.name for estimate in self.estimates if estimate.bound is not None)
 
+    def error_of(self, row: Vector) -> float:
+        """Standard error of row (p,) @ values, the scatter between recordings of this combination contained."""
+        return self.within.error_of(row) * self.within.widening_of(row)
+
     def reach(self, standard_error: float) -> float:
         """Half-width of the 95 % interval of an estimate with that standard error."""
-        return _student(self.freedom) * standard_error
+        return student(self.freedom) * standard_error
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.
@@ -112,12 +117,14 @@ class Fit:
                 lacking = [self.unknowns[int(j)].name for j in np.flatnonzero(used & np.isnan(self.values))]
                 estimates.append(verdict.undetermined(unknown, f"{', '.join(lacking)} is not determined"))
                 continue
-            error = math.sqrt(float(row[used] @ self.covariance[np.ix_(used, used)] @ row[used]))
+            error = self.error_of(row)
             estimates.append(verdict.judge(unknown, value, error, self.reach(error)))
         return tuple(estimates)
 
 
-def least_squares(pieces: Sequence[Rows], unknowns: Sequence[Unknown], *, robust: bool = True) -> Fit:
+def least_squares(
+    pieces: Sequence[Rows], unknowns: Sequence[Unknown], *, robust: bool = True, between: bool = True
+) -> Fit:
     """Sum up and fit rows of one model that are at hand: `fit` of `accumulate`, with QR where it is needed.
 
     Raises:
@@ -125,7 +132,7 @@ def least_squares(pieces: Sequence[Rows], unknowns: Sequence[Unknown], *, robust
         IdentificationError: fewer than p + 4 blocks.
     """
     sums = merge([accumulate(piece) for piece in pieces])
-    return fit(sums, unknowns, lambda: pieces, robust=robust)
+    return fit(sums, unknowns, lambda: pieces, robust=robust, between=between)
 
 
 def fit(
@@ -134,11 +141,13 @@ def fit(
     rows: Callable[[], Iterable[Rows]] | None = None,
     *,
     robust: bool = True,
+    between: bool = True,
 ) -> Fit:
     """Solve H p = b in the least squares sense, or Z'H p = Z'b with instruments, from sums over blocks.
 
     Weights: a block whose residual exceeds 3 times the median of all weighs (3 median / residual)^2: a wheel that
-    slips or a bump takes a second of the recording with it, not a sample. Covariance: delete-a-block jackknife.
+    slips or a bump takes a second of the recording with it, not a sample. Covariance: delete-a-block jackknife, of
+    several recordings widened by the scatter between what each of them says of an unknown by itself (`widening`).
     Bounds are the last guard, for they hide bias: the value beyond is put at its bound, the others are solved again,
     and the estimate says so.
 
@@ -148,6 +157,7 @@ def fit(
         rows: gives the data once more, in pieces; read only where the scaled condition of H exceeds 1e3, to solve by
             QR instead. None: the sums must do.
         robust: False gives every block the weight 1.
+        between: False leaves the scatter between recordings to the caller.
 
     Raises:
         InputError: other unknowns than columns.
@@ -181,10 +191,18 @@ def fit(
     if solution.condition > _WORST_CONDITION and rows is not None:
         factor = _triangular_factor(rows(), sums.keys, weights, used, lengths[used])
         solution, method = solve_triangular(factor, len(used)), "chunked QR"
-    values, covariance = np.full(p, np.nan), np.full((p, p), np.nan)
+    values = np.full(p, np.nan)
     values[used] = np.where(solution.tied, np.nan, solution.values / lengths[used])
-    covariance[np.ix_(used, used)] = model.jackknife(weights, solution) / np.outer(lengths[used], lengths[used])
-    freedom = max(1, len(sums) - len(used))
+    freedom, spare = max(1, len(sums) - len(used)), _FEWEST_SPARE_BLOCKS if between else len(sums) + 1
+    alone = []
+    for own_values, own in [(solution.values, model.jackknife(weights, solution)), *model.alone(weights, spare)]:
+        full_values, full = np.full(p, np.nan), np.full((p, p), np.nan)
+        full_values[used] = own_values / lengths[used]
+        full[np.ix_(used, used)] = own / np.outer(lengths[used], lengths[used])
+        alone.append((full_values, full))
+    within = Within(alone[0][1], tuple(alone[1:]), freedom)
+    wider = np.array([within.widening_of(row) for row in np.eye(p)])
+    covariance = within.covariance * np.outer(wider, wider)
     low = np.array([unknown.low for unknown in unknowns])[used] * lengths[used]
     high = np.array([unknown.high for unknown in unknowns])[used] * lengths[used]
     limited, scaled = model.solve_within(weights, solution.values, low, high)
@@ -197,6 +215,7 @@ def fit(
         estimates,
         read_only(values),
         read_only(covariance),
+        within,
         solution.condition,
         1.0 - left / target if target > 0.0 else math.nan,
         int(sums.rows.sum()),
@@ -225,14 +244,9 @@ def _estimates(
             estimates.append(verdict.undetermined(unknown, f"it cannot be told from {others} in these data"))
         else:
             error = math.sqrt(float(covariance[j, j]))
-            reach = _student(freedom) * error
+            reach = student(freedom) * error
             estimates.append(verdict.judge(unknown, float(asked[j]), error, reach, relatives[j]))
     return tuple(estimates)
-
-
-def _student(freedom: int) -> float:
-    """Standard errors to either side of an interval, by Student's t."""
-    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
 
 
 def correlation(covariance: Vector) -> Vector:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.identification.least_squares._block_sums import recordings_of
 
 # Smallest over largest singular value below which a direction counts as not measured: of products, of a factor.
 _NO_PRODUCT = 1e-12
@@ -105,6 +106,24 @@ class ScaledModel:
         covariance[infinite, infinite] = math.inf
         covariance[solution.tied, :] = covariance[:, solution.tied] = math.nan
         return covariance
+
+    def alone(self, weights: Vector, spare: int) -> list[tuple[Vector, Vector]]:
+        """Scaled values (q,) and covariance (q, q) by each recording alone, NaN for what it leaves open.
+
+        Args:
+            weights: (k,) of the blocks.
+            spare: blocks a recording has beyond its unknowns, at least, to be among them.
+        """
+        numbers = recordings_of(self.keys)
+        found = []
+        for number in np.unique(numbers):
+            own = numbers == number
+            part = ScaledModel(self.squares[own], self.products[own], self.rows[own], self.keys[own])
+            solution = part.solve(weights[own])
+            if np.count_nonzero(own) >= solution.rank + spare:
+                values = np.where(solution.tied, np.nan, solution.values)
+                found.append((values, part.jackknife(weights[own], solution)))
+        return found
 
     def solve_within(self, weights: Vector, free_values: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         """Values (q,) within bounds (q,), and (q,) what the data asked for when each was put at its bound.

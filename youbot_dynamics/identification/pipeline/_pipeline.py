@@ -14,6 +14,7 @@ from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDy
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
 from youbot_dynamics.identification.finding import StageResult
+from youbot_dynamics.identification.least_squares import ENOUGH
 from youbot_dynamics.identification.pipeline._extraction import (
     Extracted,
     HereWorker,
@@ -141,6 +142,7 @@ def identify(
     result = _result(robot, stages, counted, missing, extracted)
     drives, notes = _paths([files[k] for k in sound], robot, options)
     notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *result.out_of_range()]
+    notes += _trust(len(result.sources))
     notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
     notes += [f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped]
     warnings = tuple(warning for one in extracted for warning in one.warnings)
@@ -168,6 +170,17 @@ def _finish(
         return unforeseen_error(name, unforeseen)
     left_out = tuple(f"{Path(one.path).name} left out: {one.lacking[name]}" for one in found if name in one.lacking)
     return dataclasses.replace(result, notes=(*result.notes, *left_out))
+
+
+def _trust(recordings: int) -> list[str]:
+    """What the intervals of so many recordings are worth, and how many would make them trustworthy."""
+    if recordings >= ENOUGH:
+        return []
+    if recordings == 1:
+        told = "intervals are the precision of this recording: what differs from drive to drive is not in them"
+    else:
+        told = f"intervals hold the scatter between {recordings} recordings, which so few show roughly"
+    return [f"{told}; {ENOUGH} or more drives make them trustworthy"]
 
 
 def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> YoubotDynamicsError:

@@ -411,7 +411,7 @@ def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
     for one in candidates:
         spread += math.exp(0.5 * (best.criterion - one.criterion)) * (one.values - x) ** 2
     try:
-        linear = fit(best.sums, _VALUES)
+        linear = fit(best.sums, _VALUES, between=False)  # priors are among the sums
     except IdentificationError as too_little:
         return _refused(too_little.got)
     estimates = []

@@ -366,7 +366,8 @@ def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], log
         part = slice(row, row + len(times))
         row += len(times)
         pieces.append(Rows(times, slopes[part], -base[part], recording=k, block=total / _HEAT_BLOCKS))
-    return least_squares(pieces, [Unknown(name, "1", resolution=math.inf) for name in _NAMES], robust=False)
+    unknowns = [Unknown(name, "1", resolution=math.inf) for name in _NAMES]
+    return least_squares(pieces, unknowns, robust=False, between=False)  # `_disagreement` sees to it
 
 
 _CONSTANTS = (
