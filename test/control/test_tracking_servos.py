@@ -25,7 +25,7 @@ from tracking_runs import errors_of as contact_errors_of
 
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.trajectory import Program, read_program
-from youbot_dynamics.identification.response._fit import _HIGH, _LOW, _UNKNOWNS
+from youbot_dynamics.identification.response._unknowns import HIGH, LOW, UNKNOWNS
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.truth import BaseTruth
@@ -104,10 +104,10 @@ def ordinary(name: str) -> Program:
 def test_an_ordinary_drive_gives_no_absurd_response(name: str, seed: int) -> None:
     """They gave turn factors of 0.1 and centres of mass 0.3 m ahead, both at the end of the search."""
     found, _ = response_of(ordinary(name), with_servo(calibrated_truth(seed), seed), seed)
-    for k, unknown in enumerate(_UNKNOWNS):
+    for k, unknown in enumerate(UNKNOWNS):
         one = found[unknown.name]
         nil = one.value == 0.0 and not one.identified
-        assert np.isnan(one.value) or nil or _LOW[k] < one.value < _HIGH[k], unknown.name
+        assert np.isnan(one.value) or nil or LOW[k] < one.value < HIGH[k], unknown.name
     values = {one.name: one.value for one in found.estimates}
     if np.isfinite(values["turn_factor"]):
         assert 0.4 < values["turn_factor"] < 2.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from delay_runs import calibrated_truth, drive_open_loop
-from response_runs import ROBOT, excitation, response_of, true_response
+from response_runs import ROBOT, excitation, response_of, true_response, with_servo
 
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import InputError
@@ -21,10 +21,14 @@ def check(seeds: range) -> None:
     off: dict[str, list[float]] = {}
     inside = near = total = 0
     for seed in seeds:
-        truth = calibrated_truth(seed)
+        truth = with_servo(calibrated_truth(seed), seed)
         found, _ = response_of(excitation(), truth, seed)
         assert found.usable
+        identified = {one.name for one in found.estimates if one.identified and not one.name.startswith("gain_")}
+        assert identified <= {"dead_time_x", "dead_time_y", "dead_time_yaw", "lag"}
         for name, true in true_response(truth).items():
+            if not (name == "lag" or name.startswith("dead_time")):
+                continue
             one = found[name]
             off.setdefault(name, []).append((one.value - true) / one.standard_error)
             if one.identified:

@@ -31,7 +31,6 @@ from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
     Rows,
-    Unknown,
     accumulate,
     fit,
     judge,
@@ -40,6 +39,24 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
 )
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, span_of, tells
+from youbot_dynamics.identification.response._unknowns import (
+    CENTRE,
+    FEED,
+    GAINS,
+    HIGH,
+    INNER,
+    INTEGRAL,
+    LAG,
+    LOW,
+    NIL,
+    RATE,
+    STEPS,
+    STILL,
+    TURN,
+    UNKNOWNS,
+    VALUES,
+    priors,
+)
 
 _STEP = 4e-3  # [s] of the model: twice that of a prediction moves the estimates by a tenth of their error
 _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], number wanted
@@ -47,36 +64,6 @@ _FIRST_ROUNDS, _ROUNDS = 5, 25
 _SETTLED = 1e-7  # relative change of the misfit at which the search ends
 _ARM = 0.3  # [m] that turns the yaw into a length
 _LEAST_NOISE = 0.1  # of an axis, as a share of the largest
-_AXES = ("x", "y", "yaw")
-_STILL = "the robot hardly moved on this axis"
-_UNKNOWNS = (
-    *(Unknown(f"dead_time_{axis}", "s", low=0.0, resolution=0.005, unexcited=_STILL) for axis in _AXES),
-    Unknown("lag", "s", low=0.0, resolution=0.005),
-    Unknown("rate", "1/s", low=0.0),
-    Unknown("wheel_coulomb", "N m", low=0.0, resolution=0.02),
-    Unknown("roller_coulomb", "N", low=0.0, resolution=0.1, unexcited="the robot never moved sideways in these data"),
-    Unknown("viscous_x", "N s/m", low=0.0, resolution=5.0, unexcited=_STILL),
-    Unknown("viscous_y", "N s/m", low=0.0, resolution=5.0, unexcited=_STILL),
-    Unknown("turn_factor", "1", low=0.0, resolution=0.3, unexcited="the robot hardly turned"),
-    Unknown("centre_x", "m", resolution=0.05, unexcited="the robot never moved sideways and turned"),
-    *(Unknown(f"gain_{axis}", "1", unexcited=_STILL) for axis in _AXES),
-    Unknown("integral", "1", low=0.0, resolution=0.3, unexcited="the speed that friction takes does not come back"),
-)
-_FEED = Unknown("feed", "1")  # chosen with the kind of loops, not fitted
-_LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5, 0.01])
-_HIGH = np.array([1.0, 1.0, 1.0, 0.5, 500.0, 5.0, 20.0, 500.0, 500.0, 10.0, 0.3, 1.5, 1.5, 1.5, 50.0])
-_STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 5e-3, 1e-3, 1e-3, 1e-3, 0.03])
-_LAG, _RATE, _TURN, _CENTRE, _INTEGRAL = 3, 4, 9, 10, 14  # places in _UNKNOWNS
-_GAINS = slice(11, 14)
-_NIL = range(5, 9)  # of which there may be none: friction
-# Deviations of the priors: of ln(2 rate lag), ln(turn_factor), centre_x [m], ln(integral) and gains. Loops settle about
-# as fast as they answer; of a yaw inertia and of what lies on a robot no more is known than this.
-_OF_RATE, _OF_TURN, _OF_CENTRE, _OF_INTEGRAL, _OF_GAIN = 0.7, 0.3, 0.05, 1.0, 1e-3
-# The same as values within the search, whose intervals are judged later.
-_VALUES = tuple(
-    Unknown(one.name, one.unit, low, high, math.inf, _STILL)
-    for one, low, high in zip(_UNKNOWNS, _LOW.tolist(), _HIGH.tolist(), strict=True)
-)
 _LAGS = (0.01, 0.03, 0.06)  # [s] the search starts from
 _DRIVEN = 0.05  # [m, m, rad] way of the commands on an axis below which nothing is asked of it
 _RULED_OUT = 20.0  # of Schwarz's criterion: odds of 1 to 20,000
@@ -91,7 +78,9 @@ class _Kind:
     integral: bool  # PI or P
 
 
-_KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (True, False))
+_KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
+_FIRST = _Kind(1.0, True)  # with which the search begins
+_SLOW_INTEGRAL = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,12 +173,21 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
         )
         for lag in _LAGS
     ]
-    tried = [_search(problem, _KINDS[0], start, _FIRST_ROUNDS) for start in starts]
+    tried = [_search(problem, _FIRST, start, _FIRST_ROUNDS) for start in starts]
     begun = min(tried, key=lambda x: float(np.sum(problem.stacked(1.0, x) ** 2)))
     problem.weigh(begun)
-    ended = [_settled(problem, kind, _start_of(kind, begun)) for kind in _KINDS]
-    candidates = tuple(one for one in ended if isinstance(one, Candidate))
-    return _chosen(candidates, problem) if candidates else _refused(str(ended[0]))
+    candidates, reasons = list[Candidate](), dict[_Kind, str]()
+    for kind in _KINDS:
+        starts = [_start_of(kind, begun)]
+        if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
+            # A slow integral is nearer to none than to that of loops that are critically damped.
+            starts.append(candidates[-1].values.copy())
+            starts[-1][INTEGRAL] = _SLOW_INTEGRAL
+        ended = [_settled(problem, kind, start) for start in starts]
+        settled = [one for one in ended if isinstance(one, Candidate)]
+        reasons[kind] = next((one for one in ended if isinstance(one, str)), "")
+        candidates += [min(settled, key=lambda one: one.criterion)] if settled else []
+    return _chosen(tuple(candidates), problem) if candidates else _refused(reasons[_FIRST])
 
 
 class _Problem:
@@ -203,7 +201,7 @@ class _Problem:
         self.centre = float(dynamics.centre_of_mass[0])
         x, y, yaw = driven.tolist()
         coulomb, turning = [True, y or yaw], [yaw and (x or y), yaw and y]
-        # In the order of _UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
+        # In the order of UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
         self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw, True])
         self.spans = [span_of(one) for one in drives]
         self.told = [one.commands_known(span) for one, span in zip(drives, self.spans, strict=True)]
@@ -215,7 +213,7 @@ class _Problem:
     def weigh(self, x: Vector) -> None:
         """Weigh the axes by what the first kind of loops leaves of each at a first solution (15,)."""
         self.scale = np.ones(3)
-        left = np.sqrt(np.sum(np.concatenate(self.residuals(_KINDS[0].feed, x)) ** 2, axis=0) / self.readings)
+        left = np.sqrt(np.sum(np.concatenate(self.residuals(_FIRST.feed, x)) ** 2, axis=0) / self.readings)
         # An axis that hardly moved has little noise, and errors of the model all the same.
         arms = np.array([1.0, 1.0, _ARM])
         largest = float(np.max(left[self.driven] * arms[self.driven]))
@@ -228,7 +226,7 @@ class _Problem:
         found = []
         for one, span, told in zip(self.drives, self.spans, self.told, strict=True):
             poses = np.zeros((len(one.stamps), 3))
-            twists = np.ascontiguousarray(one.twists * x[_GAINS])
+            twists = np.ascontiguousarray(one.twists * x[GAINS])
             begin, end, state = float(one.sent[0]), float(one.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
             follow(base.constants, state, begin, end, _STEP, one.sent, twists, one.stamps, poses)
             off = displacements(one.poses, span) - displacements(poses, span)
@@ -248,31 +246,15 @@ def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
         roller_coulomb=x[6],
         viscous_x=x[7],
         viscous_y=x[8],
-        centre_of_mass=(float(x[_CENTRE]), dynamics.centre_of_mass[1]),
+        centre_of_mass=(float(x[CENTRE]), dynamics.centre_of_mass[1]),
     )
-    return DrivenBase(felt, x[:3], float(x[_LAG]), float(x[_RATE]), float(x[_TURN]), float(x[_INTEGRAL]), feed)
-
-
-def _priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
-    """What the priors leave (7,) of values (15,), in deviations, and its slopes (7, 15)."""
-    left, slopes = np.zeros(7), np.zeros((7, len(x)))
-    left[0] = math.log(2.0 * x[_RATE] * x[_LAG]) / _OF_RATE
-    slopes[0, _RATE], slopes[0, _LAG] = 1.0 / (x[_RATE] * _OF_RATE), 1.0 / (x[_LAG] * _OF_RATE)
-    left[1], slopes[1, _TURN] = math.log(x[_TURN]) / _OF_TURN, 1.0 / (x[_TURN] * _OF_TURN)
-    left[2], slopes[2, _CENTRE] = (x[_CENTRE] - centre) / _OF_CENTRE, 1.0 / _OF_CENTRE
-    if x[_INTEGRAL] > 0.0:
-        left[3], slopes[3, _INTEGRAL] = math.log(x[_INTEGRAL]) / _OF_INTEGRAL, 1.0 / (x[_INTEGRAL] * _OF_INTEGRAL)
-        return left, slopes
-    # To P loops viscous friction is a gain; wheels that are read by the geometry they are sent by have no other.
-    left[4:] = (x[_GAINS] - 1.0) / _OF_GAIN
-    slopes[np.arange(4, 7), np.arange(*_GAINS.indices(len(x)))] = 1.0 / _OF_GAIN
-    return left, slopes
+    return DrivenBase(felt, x[:3], float(x[LAG]), float(x[RATE]), float(x[TURN]), float(x[INTEGRAL]), feed)
 
 
 def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
     """Solution (15,) of Levenberg and Marquardt within the bounds, of the unknowns that are `free`; default: all."""
     free = problem.free if free is None else free
-    low, high = _LOW[free], _HIGH[free]
+    low, high = LOW[free], HIGH[free]
     x = start.copy()
     x[free] = np.clip(start[free], low, high)
     residual, damping = problem.stacked(kind.feed, x), 1e-3
@@ -282,7 +264,7 @@ def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: In
             break  # at rest wherever the commands are known, or a motion without bounds
         misfit = float(residual @ residual)
         noise = problem.span * misfit / (3.0 * problem.readings)
-        left, turns = _priors(x, problem.centre)
+        left, turns = priors(x, problem.centre)
         turns = turns[:, free]
         normal = slopes.T @ slopes + noise * turns.T @ turns
         moment = slopes.T @ residual + noise * turns.T @ left
@@ -293,7 +275,7 @@ def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: In
             trial = x.copy()
             trial[free] = np.clip(x[free] - np.linalg.solve(normal + damping * np.diag(scale), moment), low, high)
             after = problem.stacked(kind.feed, trial)
-            prior = _priors(trial, problem.centre)[0]
+            prior = priors(trial, problem.centre)[0]
             gained = misfit - float(after @ after) - noise * float(prior @ prior)
             if gained > 0.0:
                 x, residual = trial, after
@@ -310,7 +292,7 @@ def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: I
     columns = []
     for k in free:
         moved = x.copy()
-        size = _STEPS[k] if x[k] + _STEPS[k] <= _HIGH[k] else -_STEPS[k]
+        size = STEPS[k] if x[k] + STEPS[k] <= HIGH[k] else -STEPS[k]
         moved[k] += size
         columns.append((problem.stacked(kind.feed, moved) - residual) / size)
     return np.column_stack(columns)
@@ -323,16 +305,16 @@ def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vect
     them.
     """
     found, reasons = x.copy(), dict[int, str]()
-    expected = {_LAG: 0.5 / x[_RATE], _RATE: 0.5 / x[_LAG], _TURN: 1.0, _CENTRE: dynamics.centre_of_mass[0]}
+    expected = {LAG: 0.5 / x[RATE], RATE: 0.5 / x[LAG], TURN: 1.0, CENTRE: dynamics.centre_of_mass[0]}
     friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
-    expected |= {_INTEGRAL: 1.0, **dict(zip(_NIL, friction, strict=True))}
+    expected |= {INTEGRAL: 1.0, **dict(zip(NIL, friction, strict=True))}
     for k in free.tolist():
-        if k in _NIL and x[k] <= 0.0:
+        if k in NIL and x[k] <= 0.0:
             reasons[k] = "there is none to be seen in these drives"
-        elif k in expected and not _LOW[k] < x[k] < _HIGH[k]:
-            inside = 0.01 * (_HIGH[k] - _LOW[k])
-            found[k] = min(max(expected[k], _LOW[k] + inside), _HIGH[k] - inside)
-            found_at = f"{x[k]:g} {_UNKNOWNS[k].unit}"
+        elif k in expected and not LOW[k] < x[k] < HIGH[k]:
+            inside = 0.01 * (HIGH[k] - LOW[k])
+            found[k] = min(max(expected[k], LOW[k] + inside), HIGH[k] - inside)
+            found_at = f"{x[k]:g} {UNKNOWNS[k].unit}"
             reasons[k] = f"the best value lies at the end of the search, {found_at}; the expected one is kept"
     return found, reasons
 
@@ -340,8 +322,8 @@ def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vect
 def _end_of_search(x: Vector, free: Indices) -> str:
     """Which value without a prior ended at the end of the search, "" for none."""
     for k in free.tolist():
-        if (k < _LAG or k in range(*_GAINS.indices(len(x)))) and not _LOW[k] < x[k] < _HIGH[k]:
-            one = _UNKNOWNS[k]
+        if (k < LAG or k in range(*GAINS.indices(len(x)))) and not LOW[k] < x[k] < HIGH[k]:
+            one = UNKNOWNS[k]
             return f"{one.name} comes out at the end of the search, {x[k]:g} {one.unit}: moved by others, or slipping"
     return ""
 
@@ -351,9 +333,9 @@ def _start_of(kind: _Kind, begun: Vector) -> Vector:
     start = begun.copy()
     if kind.feed == 0.0:
         # The servos' own time constant makes half of the lag, the answer to a command the other.
-        start[_LAG], start[_RATE] = 0.5 * begun[_LAG], 1.0 / begun[_LAG]
+        start[LAG], start[RATE] = 0.5 * begun[LAG], 1.0 / begun[LAG]
     if not kind.integral:
-        start[_INTEGRAL] = 0.0
+        start[INTEGRAL] = 0.0
     return start
 
 
@@ -361,7 +343,7 @@ def _settled(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
     """What a kind of loops makes of the drives, searched from `start` (15,); the reason where that is nothing."""
     free, held = problem.free, dict[int, str]()
     if not kind.integral:
-        free, held = free[free != _INTEGRAL], {_INTEGRAL: "what friction takes of the speed does not come back"}
+        free, held = free[free != INTEGRAL], {INTEGRAL: "what friction takes of the speed does not come back"}
     while True:
         x = _search(problem, kind, start, _ROUNDS, free)
         start, reasons = _put_back(x, free, problem.dynamics)
@@ -370,14 +352,17 @@ def _settled(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
         held |= reasons
         free = np.array([k for k in free if k not in reasons], dtype=np.int64)
     found = _linear(problem, kind, x, free, held)
-    return found if isinstance(found, str) else _end_of_search(x, free) or found
+    ended = _end_of_search(x, free)
+    if isinstance(found, str):
+        return f"{found}; {ended}" if ended else found
+    return ended or found
 
 
 def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, str]) -> Candidate | str:
     """The problem linearised about a solution (15,), also in what was held: the others depend on it."""
     residual = problem.stacked(kind.feed, x)
-    slopes = np.zeros((len(residual), len(_UNKNOWNS)))
-    excited = problem.free if kind.integral else problem.free[problem.free != _INTEGRAL]
+    slopes = np.zeros((len(residual), len(UNKNOWNS)))
+    excited = problem.free if kind.integral else problem.free[problem.free != INTEGRAL]
     slopes[:, excited] = -_slopes(problem, kind, x, residual, excited)
     arms = np.array([1.0, 1.0, _ARM])
     pieces, row, power = [], 0, 0.0
@@ -405,33 +390,45 @@ def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict
 
 
 def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
-    """Response of the kind of loops that the data prefer; errors hold what other likely kinds make of a value."""
+    """Response of the kind of loops that the data prefer.
+
+    Errors hold what other likely kinds make of a value, and what the priors moved it by. Friction shows over the gains
+    of the loops only, and these as their own time constants, which the model has in common with dead time and lag: the
+    numbers of the loops are never identified one by one.
+    """
     best = min(candidates, key=lambda one: one.criterion)
-    x, spread = best.values, np.zeros(len(_UNKNOWNS))
+    x, spread = best.values, np.zeros(len(UNKNOWNS))
     for one in candidates:
         spread += math.exp(0.5 * (best.criterion - one.criterion)) * (one.values - x) ** 2
     try:
-        linear = fit(best.sums, _VALUES, between=False)  # priors are among the sums
+        # Not with their scatter between recordings: alone each leaves directions open, along which it may lie anywhere.
+        linear = fit(best.sums, VALUES, between=False)
     except IdentificationError as too_little:
         return _refused(too_little.got)
     estimates = []
-    for k, unknown in enumerate(_UNKNOWNS):
-        error = math.sqrt(float(linear.covariance[k, k] + spread[k]))
+    for k, unknown in enumerate(UNKNOWNS):
+        pulled = float(linear.values[k] - x[k])
+        error = math.sqrt(float(linear.covariance[k, k]) + float(spread[k]) + pulled * pulled)
         if k in best.held:
             kept = judge(unknown, float(x[k]), error, linear.reach(error))
             estimates.append(dataclasses.replace(kept, verdict=refusal(best.held[k])))
-        elif linear.estimates[k].verdict == refusal(_STILL):
+        elif linear.estimates[k].verdict == refusal(STILL):
             estimates.append(undetermined(unknown, unknown.unexcited))
         elif not math.isfinite(error):
             kept = undetermined(unknown, "these drives do not tell it from the others")
             estimates.append(dataclasses.replace(kept, value=float(x[k])))
         else:
-            estimates.append(judge(unknown, float(x[k]), error, linear.reach(error)))
-    kept = undetermined(_FEED, "of the kinds of loops that were tried this one leaves least")
+            judged = judge(unknown, float(x[k]), error, linear.reach(error))
+            if k in INNER and judged.identified:
+                judged = dataclasses.replace(
+                    judged, verdict=refusal("it shows only together with the loops' other numbers")
+                )
+            estimates.append(judged)
+    kept = undetermined(FEED, "of the kinds of loops that were tried this one leaves least")
     estimates.append(dataclasses.replace(kept, value=best.kind.feed))
     squares = best.sums.squares().sum(axis=0)
     against = np.append(-x, 1.0)
-    told = np.array([one.verdict != refusal(_STILL) for one in linear.estimates])
+    told = np.array([one.verdict != refusal(STILL) for one in linear.estimates])
     doubt = float(np.sum(squares[:-1, :-1][np.ix_(told, told)] * linear.covariance[np.ix_(told, told)]))
     return Response(
         tuple(estimates),
@@ -479,4 +476,4 @@ def combined_response(responses: Sequence[Response]) -> Response:
 
 
 def _refused(reason: str) -> Response:
-    return Response(tuple(undetermined(unknown, reason) for unknown in (*_UNKNOWNS, _FEED)))
+    return Response(tuple(undetermined(unknown, reason) for unknown in (*UNKNOWNS, FEED)))
