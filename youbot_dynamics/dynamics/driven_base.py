@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number, read_only
+from youbot_dynamics.arrays import Indices, Vector, array, number, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics, accelerate, friction_forces
 from youbot_dynamics.errors import InputError
@@ -141,6 +141,15 @@ def write_inverse_droop(damping: float, stiffness: float, fed: bool, dt: float, 
 
 
 @compiled
+def _write_acting(sent: Vector, dead_times: Vector, time: float, place: Indices) -> None:
+    """Write which command acts on each axis (3,) at a time [s], -1 before the first one."""
+    for axis in range(3):
+        place[axis] = len(sent) - 1
+        while place[axis] >= 0 and sent[place[axis]] > time - dead_times[axis]:
+            place[axis] -= 1
+
+
+@compiled
 def follow(
     constants: DriveConstants,
     state: Vector,
@@ -178,29 +187,23 @@ def follow(
             write_droop(damping[axis], stiffness[axis], dt, droop[axis])
     decay = exp(-dt / lag) if lag > 0.0 else 0.0
     fading = lag * (1.0 - decay) / dt
-    count = len(sent)
     none = np.zeros(max(3, len(places)))
     forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     command, last, between, change = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     place = np.zeros(3, np.int64)
-    for axis in range(3):
-        place[axis] = count - 1
-        while place[axis] >= 0 and sent[place[axis]] > begin - dead[axis]:
-            place[axis] -= 1
-    look = 0
-    while look < len(moments) and moments[look] < begin:
-        look += 1
+    _write_acting(sent, dead, begin, place)
+    look = np.searchsorted(moments, begin)
     for step in range(steps):
         now = begin + step * dt
         for axis in range(3):
             # Mean of the delayed command over the step; commands are further apart than steps are long.
             first = now - dead[axis]
             k = place[axis]
-            while k + 1 < count and sent[k + 1] <= first:
+            while k + 1 < len(sent) and sent[k + 1] <= first:
                 k += 1
             place[axis] = k
             held = twists[k, axis] if k >= 0 else 0.0
-            if k + 1 < count and sent[k + 1] < first + dt:
+            if k + 1 < len(sent) and sent[k + 1] < first + dt:
                 share = (sent[k + 1] - first) / dt
                 held = held * share + twists[k + 1, axis] * (1.0 - share)
             command[axis] = held
