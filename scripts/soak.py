@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
 import re
 import subprocess
 import sys
@@ -63,7 +64,7 @@ class Soak:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._spin, daemon=True)
         self._thread.start()
-        self.drives, self.failed = 0, 0
+        self.drives, self.failed, self.ended = 0, 0, math.inf
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("wb") as log:
@@ -120,6 +121,8 @@ class Soak:
                 player = self._start(f"play_{k}", [sys.executable, "-m", "youbot_dynamics.commands.main", *words])
                 k += 1
             time.sleep(1.0)
+        # What this process does from here on, importing and printing, holds up its own reading of the topics.
+        self.ended = time.monotonic()
         if player is not None:
             stop(player)
         return list(usage.items())
@@ -145,7 +148,7 @@ def report(soak: Soak, usage: list[tuple[str, Usage]], begin: float) -> list[str
     console.print(table)
     table = Table("topic, period in ms", "messages", "p50", "p99", "p99.9", "worst")
     for topic, times in soak.times.items():
-        later = [moment for moment in times if moment >= begin]
+        later = [moment for moment in times if begin <= moment <= soak.ended]
         figures = periods(later)
         table.add_row(topic, str(len(later)), *(f"{value:.1f}" for value in figures.values()))
         if not figures["worst"] <= PERIOD:
