@@ -246,8 +246,11 @@ def _counts(result: Result) -> list[str]:
         findings = () if stage in result.missing else result.of_stage(stage)
         if findings:
             asked, _ = _asked_and_beside(findings)
+            if all(finding.part_of == f"the {title}" for finding in asked):
+                counts.append(f"the {title} as a whole")
+                continue
             what = f"{sum(finding.identified for finding in asked)} of {len(asked)}"
-            counts.append(f"{what}{'' if counts else ' numbers'} for the {title}")
+            counts.append(f"{what}{'' if any(' numbers' in one for one in counts) else ' numbers'} for the {title}")
     return [f"identified: {listed(counts)}"] if counts else []
 
 
