@@ -52,6 +52,7 @@ from youbot_dynamics.identification.response._unknowns import (
     RATE,
     STEPS,
     STILL,
+    TOGETHER,
     TURN,
     UNKNOWNS,
     VALUES,
@@ -420,9 +421,7 @@ def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         else:
             judged = judge(unknown, float(x[k]), error, linear.reach(error))
             if k in INNER and judged.identified:
-                judged = dataclasses.replace(
-                    judged, verdict=refusal("it shows only together with the loops' other numbers")
-                )
+                judged = dataclasses.replace(judged, verdict=refusal(TOGETHER))
             estimates.append(judged)
     kept = undetermined(FEED, "of the kinds of loops that were tried this one leaves least")
     estimates.append(dataclasses.replace(kept, value=best.kind.feed))
