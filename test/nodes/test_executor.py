@@ -372,3 +372,14 @@ def test_a_middleware_that_hangs_at_the_end_does_not_keep_the_process(executor):
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300.0)
     assert done.returncode == 1
     assert done.stdout == "last word\n"
+
+
+@pytest.mark.parametrize("chosen", ["", "LARGE_DATA"])
+def test_a_node_asks_for_udp_unless_the_user_chose_transports(chosen):
+    variable = "FASTDDS_BUILTIN_TRANSPORTS"
+    program = f"import os\nfrom youbot_dynamics.nodes.runtime import init\ninit()\nprint(os.environ[{variable!r}])"
+    surroundings = environment() | ({variable: chosen} if chosen else {})
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=surroundings, capture_output=True, text=True, timeout=60.0
+    )
+    assert done.stdout.strip() == (chosen or "UDPv4"), done.stderr

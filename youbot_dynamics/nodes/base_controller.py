@@ -20,9 +20,8 @@ from youbot_dynamics.nodes.listening import listen
 from youbot_dynamics.nodes.local_socket import ControllerEnd, claim
 from youbot_dynamics.nodes.messages import answer, joint_message, joint_positions, seconds, twist_vector
 from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
-from youbot_dynamics.nodes.rivals import LOOK, refuse_rivals
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, node_time, run, steady_timer
-from youbot_dynamics.nodes.topic_graph import EndsWatch
+from youbot_dynamics.nodes.topic_graph import LOOK, EndsWatch, refuse_rivals
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.warm_up import first_use
 

@@ -6,7 +6,7 @@ import struct
 from array import array
 from collections.abc import Iterable, Sequence
 from math import cos, isfinite, nan, sin
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -17,6 +17,9 @@ from sensor_msgs.msg import JointState
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.kinematics.planar import yaw_of_quaternion
 from youbot_dynamics.robot import doubled
+
+if TYPE_CHECKING:
+    from trajectory_msgs.msg import JointTrajectory
 
 Answer = TypeVar("Answer")  # of a service: Trigger.Response, SetBool.Response
 
@@ -147,3 +150,33 @@ def _six(covariance: Vector) -> Vector:
     full = _PLANAR_COVARIANCE.copy()
     full[_PLANAR_PLACES] = covariance.ravel()
     return full
+
+
+def values_of(message: JointState, values: Sequence[float], joints: Sequence[str]) -> Vector | None:
+    """One field of a joint message in the order of `joints` (n,); None where it lacks one of them."""
+    by_name = dict(zip(message.name, values, strict=False))
+    return np.array([by_name[name] for name in joints]) if by_name.keys() >= set(joints) else None
+
+
+def trajectory_knots(
+    message: JointTrajectory, joints: Sequence[str]
+) -> tuple[Vector, Vector, Vector | None, Vector | None] | None:
+    """Knots of a trajectory in the order of `joints`: times (m,) [s], positions, velocities, accelerations (m, n).
+
+    What no point has is None. None altogether where a joint is not in it, or the points are not alike.
+    """
+    if not set(joints) <= set(message.joint_names) or not message.points:
+        return None
+    columns = [list(message.joint_names).index(name) for name in joints]
+    times = [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in message.points]
+    fields: list[Vector | None] = []
+    for field in ("positions", "velocities", "accelerations"):
+        rows = [getattr(point, field) for point in message.points]
+        if all(len(row) == 0 for row in rows):
+            fields.append(None)
+        elif all(len(row) == len(message.joint_names) for row in rows):
+            fields.append(np.array([[row[k] for k in columns] for row in rows], dtype=float))
+        else:
+            return None
+    positions, velocities, accelerations = fields
+    return None if positions is None else (np.array(times), positions, velocities, accelerations)

@@ -19,23 +19,31 @@ from std_srvs.srv import Empty, Trigger
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes._mock_arm import ArmTopics
 from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Recent, Status
-from youbot_dynamics.nodes.driver_messages import report_message, values_of
 from youbot_dynamics.nodes.local_socket import claim
-from youbot_dynamics.nodes.messages import answer, odometry_message, to_time, twist_vector
+from youbot_dynamics.nodes.messages import answer, joint_message, odometry_message, to_time, twist_vector, values_of
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.rivals import LOOK, refuse_rivals
 from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, node_time, run, steady_timer
+from youbot_dynamics.nodes.topic_graph import LOOK, refuse_rivals
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.driver_reports import JointReport, OdometryReport
 from youbot_dynamics.simulation.faults import ARM, BASE, KINDS, ODOMETRY, parse_faults
 from youbot_dynamics.warm_up import first_use, use_driver
 
 _AT_ONCE = 2e-4  # [s] within which two clocks are read together: a fifth of the jitter of the driver's stamps
 _READINGS = 20  # of both, at most
-
-
 _MADE_UP = 0.5  # [s] of passes that are made up for
 _EARLY = 0.25  # of a period by which a pass may come before its time and move the rhythm
+
+
+def report_message(
+    report: JointReport | OdometryReport, shift: float, frames: tuple[str, str]
+) -> JointState | Odometry:
+    """Message of a report; `shift` from the plant's clock to that of the stamps [s], odometry and base frame."""
+    stamp = report.stamp + shift
+    if isinstance(report, JointReport):
+        return joint_message(stamp, report.names, report.position, report.velocity, report.effort)
+    return odometry_message(stamp, *frames, report.pose, report.twist)
 
 
 class _MachineTime:

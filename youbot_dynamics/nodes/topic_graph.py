@@ -1,8 +1,14 @@
-"""Who publishes and who subscribes on a topic, as plain values: what nodes judge the ROS graph by."""
+"""Who publishes and who subscribes on a topic, as plain values: what nodes judge the ROS graph by.
+
+Two nodes of a kind on the same topics would alternate, so the second refuses to start (`refuse_rivals`). On one machine
+`local_socket.claim` notices it at once; other machines, containers and users are seen on the graph, where a process was
+seen to need four seconds to be known: so a newcomer keeps looking for a while, and gives way.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +16,9 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from youbot_dynamics.nodes.local_socket import occupied
+
+LOOK = 1.0  # [s] from the birth of a node for which it looks before it speaks
 _AGE = 10.0  # [s] after which ends are asked for anew though their numbers are the same
 _UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw's name of a node whose endpoint was heard of before the node itself
 
@@ -79,3 +88,25 @@ class EndsWatch:
             unknown = any(not end.node for end in (*ends.publishers, *ends.subscriptions))
             self._kept[topic] = ((-1, -1) if unknown else numbers, ends)
         return {topic: ends for topic, (_, ends) in self._kept.items()}
+
+
+def refuse_rivals(node: Node, topic: str, others: Sequence[str], until: float = 0.0, mine: int = 0) -> None:
+    """Look, up to the time `until` on the steady clock [s], for nodes that do what this one does.
+
+    A rival publishes on `topic` and on one at least of `others`; `mine` of the publishers on `topic` are of this node.
+    One look is always taken. A second node of the same name counts.
+
+    Raises:
+        ResourceError: there is one; it is named.
+    """
+    while True:
+        count = Counter(end.node for end in ends_of(node, topic).publishers if end.node)
+        count[node.get_fully_qualified_name()] -= mine
+        names = {name for name, publishers in count.items() if publishers > 0}
+        if names:
+            names &= {name for other in others for name in ends_of(node, other).speakers()}
+        if names:
+            raise occupied(node, topic, f"{', '.join(sorted(names))}, there already")
+        if time.monotonic() >= until:
+            return
+        time.sleep(0.05)
