@@ -12,4 +12,5 @@ if ! "$VENV/bin/python" -c 'import casadi, mujoco, pinocchio' 2>/dev/null; then
     (cd "$ROOT" && "$VENV/bin/python" -m pip install -qq --disable-pip-version-check --no-input \
         -e '.[bench]' "${pins[@]}") || fail "pip could not install the peers; see its message above"
 fi
-PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}" exec "$VENV/bin/python" -m bench "$@"
+loopback_only
+PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}" exec "${ALONE[@]}" "$VENV/bin/python" -m bench "$@"
