@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 from repository import ROOT
 
+import youbot_dynamics as yd
+from youbot_dynamics.control.trajectory import read_program
+from youbot_dynamics.resources import program_path
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SYSTEMS = re.findall(
     r"^\| (\d+) \| (\d{3}) \| (.+) \| (.+) \|$", (ROOT / "docs" / "systems.md").read_text(encoding="utf-8"), re.M
@@ -76,8 +80,23 @@ def run_examples(page: Path) -> dict[str, object]:
     return scope
 
 
-def test_library_examples_of_the_readme_run_and_their_arm_falls():
-    scope = run_examples(ROOT / "README.md")
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 150
+
+
+def test_the_library_example_of_the_readme_identifies_a_recorded_drive(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    robot, seed = yd.load_robot(), 1
+    path = read_program(program_path("combined"), 0.02).trajectory()
+    plant = yd.BaseOnly(yd.load_truth(seed), robot.driver, seed)
+    settings = yd.TrackerSettings(feedback=False)
+    yd.write_bag(yd.drive(path, robot, plant, seed, settings), robot, tmp_path / "drive_1", feedback=False)
+    found = run_examples(ROOT / "README.md")["better"]
+    assert found.base.delay.effective() == pytest.approx([0.264, 0.370, 0.185], abs=0.02)
+
+
+def test_examples_of_the_library_page_run_and_their_arm_falls():
+    scope = run_examples(ROOT / "docs" / "library.md")
     assert scope["base"].wheel_speeds([0.2, 0.0, 0.0])[0] == pytest.approx(0.2 / 0.0475)
     arm, q = scope["arm"], scope["q"]
     fallen = arm.simulate(arm.at_rest(q), 1e-3, torque=np.zeros((1000, 5))).position[-1]
