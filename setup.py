@@ -89,6 +89,7 @@ setup(
         "rich",
         "rosbags>=0.11,<0.12",
         "mcap>=1.2",
+        "argcomplete>=3",
     ],
     extras_require={
         "ros": [

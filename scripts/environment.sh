@@ -64,6 +64,7 @@ isolate() {
 
 # Set PYTHON to an interpreter that can make the environment.
 choose_python() {
+    ASKED="${PYTHON:-}"
     PYTHON="${PYTHON:-python3}"
     command -v "$PYTHON" >/dev/null || fail "$PYTHON is missing; install Python 3.10 or newer (apt install python3)"
     if [[ $MODE == jazzy ]] && ! "$PYTHON" -c 'import rclpy' 2>/dev/null; then
@@ -79,8 +80,11 @@ choose_python() {
 
 # Print what the environment depends on, one hash and two lines.
 fingerprint() {
-    cat setup.py setup.cfg pyproject.toml constraints.txt | "$PYTHON" -c \
-        'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), *sys.version_info[:3])'
+    local python="$PYTHON"
+    # It keeps its own Python, whichever stands first on PATH by now; only one that is asked for replaces it.
+    if [[ -z "$ASKED" ]] && "$VENV/bin/python" -c '' 2>/dev/null; then python="$VENV/bin/python"; fi
+    cat setup.py setup.cfg pyproject.toml constraints.txt | "$python" -c \
+        'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), *sys.version_info[:2])'
     printf '%s\n%s\n' "$MODE" "$VENV"
 }
 

@@ -8,7 +8,17 @@ import socket
 import pytest
 
 # A test may be skipped only where one of these is absent; any other skip fails the session.
-ALLOWED_SKIP_REASONS = ("casadi", "chromium", "data folder", "launch_ros", "numba", "mujoco", "pinocchio", "tf2_msgs")
+ALLOWED_SKIP_REASONS = (
+    "argcomplete",
+    "casadi",
+    "chromium",
+    "data folder",
+    "launch_ros",
+    "numba",
+    "mujoco",
+    "pinocchio",
+    "tf2_msgs",
+)
 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 

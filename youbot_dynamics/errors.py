@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Sequence
 
 _LONGEST = 2000  # characters of each part of an error
 
@@ -12,6 +13,12 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Question that names the known name nearest to another one; "" where none is near."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 class YoubotDynamicsError(Exception):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar, get_type_hints
 
-from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.errors import ParameterError, did_you_mean
 
 Value: TypeAlias = bool | int | float | str | tuple[float, ...] | tuple[str, ...]
 T = TypeVar("T")
@@ -201,6 +200,5 @@ def check_names(names: Iterable[str], known: Iterable[str]) -> None:
     table = list(known)
     for name in names:
         if name not in table:
-            near = difflib.get_close_matches(name, table, n=1, cutoff=0.5)
-            remedy = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(table))}"
+            remedy = did_you_mean(name, table) or f"known: {', '.join(sorted(table))}"
             raise ParameterError(f"parameter {name}", got="a name outside the table", remedy=remedy)

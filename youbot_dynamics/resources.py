@@ -16,6 +16,7 @@ from pathlib import Path
 from youbot_dynamics.errors import ResourceError
 
 PACKAGE = "youbot_dynamics"
+PROGRAMS = ("translation", "rotation", "combined")  # that come with the package, in config/programs
 
 _HERE = Path(__file__).absolute().parent
 _SITE_FOLDERS = ("site-packages", "dist-packages")

@@ -6,8 +6,10 @@ before it subscribes; `youbot warm-up` calls all of them, and what is compiled t
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +25,19 @@ if TYPE_CHECKING:
     from youbot_dynamics.simulation.robot_driver import RobotDriver
 
 _STEP = 0.02  # [s]
-NOTICE = "compiling, since this is the first start: about a minute (`youbot warm-up` does it beforehand)"
+_TOLD_FOR = 180.0  # [s] that the notice of one process holds for all others
+NOTICE = (
+    "compiling, once after an installation or an update: about a minute on two idle cores (`youbot warm-up` does it "
+    "beforehand)"
+)
 
 
 @contextmanager
 def first_use(say: Callable[[str], object]) -> Iterator[list[str]]:
-    """Say `NOTICE` where something is compiled within, not just loaded; yields the functions' names."""
+    """Say `NOTICE` where something is compiled within, not just loaded; yields the functions' names.
+
+    Of several processes, such as the nodes of a bringup, the first says it for all.
+    """
     names: list[str] = []
     from youbot_dynamics.compiled import HAVE_NUMBA  # here: a node without compiled code does not load the compiler
 
@@ -42,7 +51,7 @@ def first_use(say: Callable[[str], object]) -> Iterator[list[str]]:
             function = event.data["dispatcher"].py_func
             if function.__module__.startswith("youbot_dynamics."):
                 names.append(f"{function.__module__}.{function.__name__}")
-                if len(names) == 1:
+                if len(names) == 1 and not _told():
                     say(NOTICE)
 
         def on_end(self, event: Any) -> None:
@@ -50,6 +59,20 @@ def first_use(say: Callable[[str], object]) -> Iterator[list[str]]:
 
     with event.install_listener("numba:compile", Listener()):
         yield names
+
+
+def _told() -> bool:
+    """Whether a process has said of this installation's machine code, in the last minutes, that it is made; or does."""
+    import fcntl
+
+    from youbot_dynamics.compiled import kept_in
+
+    with suppress(OSError), (kept_in() / "told").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if file.tell() and time.time() - os.fstat(file.fileno()).st_mtime < _TOLD_FOR:
+            return True
+        file.write(".")
+    return False
 
 
 def use_preview(robot: Robot) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -263,9 +264,55 @@ def test_demo_leaves_a_folder_with_other_things_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_unknown_verb_lists_the_verbs():
-    done = youbot("identfy", code=2)
-    assert "identify" in done.stderr
+def test_an_unknown_verb_gets_the_nearest_one_and_the_list():
+    line = youbot("--version", "identfy", code=2).stderr.splitlines()[-1]
+    assert "no verb identfy: did you mean identify? the verbs are " in line
+    assert "record" in line and "warm-up" in line
+    assert "did you mean" not in youbot("quux", code=2).stderr
+
+
+def test_an_unknown_program_gets_the_nearest_one_and_the_list():
+    pytest.importorskip("rclpy")
+    line = refusal("play", "combind")
+    assert "did you mean combined?" in line
+    assert "translation, rotation, combined, excitation, arm_excitation" in line
+
+
+def test_a_result_is_replaced_only_where_that_is_asked_for(bag, tmp_path):
+    words = ("identify", bag, "--out", tmp_path / "found", "--only", "delay")
+    youbot(*words, code=0)
+    kept = tmp_path / "found" / "result.json"
+    kept.write_text("mine")
+    line = refusal(*words)
+    assert "earlier identification" in line and "--overwrite" in line
+    assert kept.read_text() == "mine"
+    youbot(*words, "--overwrite", code=0)
+    assert kept.read_text() != "mine"
+
+
+def test_a_recording_of_nothing_ends_and_says_why(tmp_path):
+    pytest.importorskip("rclpy")
+    for topics in ((), ("/odom",)):
+        line = refusal("record", "--out", tmp_path / "drive", *topics)
+        assert "nothing to record" in line and "youbot bringup" in line
+        assert f"ROS_DOMAIN_ID {os.environ['ROS_DOMAIN_ID']}" in line
+        assert not (tmp_path / "drive").exists()
+    assert "/odom" in line
+
+
+def test_the_shell_completes_verbs_and_options(tmp_path):
+    pytest.importorskip("argcomplete")
+
+    def completed(line: str) -> set[str]:
+        asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": " "}
+        asked["_ARGCOMPLETE_STDOUT_FILENAME"] = str(tmp_path / "answer")
+        subprocess.run(
+            [sys.executable, "-m", "youbot_dynamics.commands.main"], env=environment() | asked, check=True, timeout=60
+        )
+        return set((tmp_path / "answer").read_text().split())
+
+    assert completed("youbot re") == {"replay", "record"}
+    assert "--pose-topic" in completed("youbot identify --p")
 
 
 @pytest.mark.parametrize("plugin", ["SQLITE3", "MCAP"])

@@ -283,7 +283,7 @@ def test_the_twin_passes_and_its_signs_are_told_once_it_drives():
         operator.listen(JointState, "driver/joint_states")
         operator.wait(lambda: len(operator.received["driver/joint_states"]) > 100, "a second of its states")
         untold = {"signs of the wheels", "wheels against the driver's odometry"}
-        for item, finding in checked(processes.youbot("check-driver", "--json", "--duration", "4")).items():
+        for item, finding in checked(processes.youbot("check-driver", "--json", "--duration", "3")).items():
             assert finding["verdict"] == (NOT_TOLD if item in untold else OK), finding
         twist = Twist()
         twist.linear.x, twist.linear.y, twist.angular.z = 0.2, 0.1, 0.3
@@ -339,5 +339,5 @@ def test_a_duration_that_tells_nothing_is_refused():
 
     with Processes() as processes:
         child = processes.youbot("check-driver", "--duration", "1")
-        assert "--duration: got 1 s; expected 4 to 120 s" in child.communicate(timeout=PATIENCE)[0]
+        assert "--duration: got 1 s; expected 2 to 120 s" in child.communicate(timeout=PATIENCE)[0]
         assert child.returncode == 1

@@ -59,6 +59,15 @@ def test_moved_clone_makes_it_anew(clone):
     assert "out of date" in clone.run().stderr
 
 
+def test_another_python_first_on_path_leaves_it_and_one_that_is_asked_for_replaces_it(clone):
+    clone.run()
+    clone.asked()
+    clone.python_is(another=True)
+    assert clone.run().stderr == "" and clone.asked() == []
+    assert "out of date" in clone.run(PYTHON="python3").stderr
+    assert len(clone.asked()) == 2
+
+
 def test_half_made_environment_is_made_anew(clone):
     clone.python_is(pip_fails=True)
     assert "pip could not install" in error_of(clone.run())

@@ -200,7 +200,7 @@ def test_a_small_error_keeps_its_digits_and_its_sign() -> None:
 
 def test_delays_are_shown_in_milliseconds_with_their_interval(text: str) -> None:
     page = Page(text)
-    row = page.row("base.delay.effective_x")
+    row = page.row("robot.base.delay.effective_x")
     assert row[1:4] == ["150.3", "146.4 to 154.2", "ms"]
     assert row[4] == "\u2713 identifiedholds for commands of up to 0.2 in x; gain 0.985; residual 0.00147"
     assert "150.3 ms in x (95 % precision of this recording 146.4 to 154.2)" in page.text
@@ -219,22 +219,22 @@ def test_what_holds_for_a_whole_table_is_said_once(text: str) -> None:
     page = Page(text)
     assert page.text.count("960 samples") == 1
     assert page.text.count("5300 samples. Holds for wheel speeds of up to 9.1 rad/s.") == 1
-    assert page.row("base.friction.viscous_x")[4] == "\u2713 identified"
+    assert page.row("robot.base.friction.viscous_x")[4] == "\u2713 identified"
 
 
 def test_what_is_not_identifiable_is_marked_with_its_reason(text: str) -> None:
     page = Page(text)
-    row = page.row("base.delay.effective_yaw")
+    row = page.row("robot.base.delay.effective_yaw")
     assert row[1:4] == ["\u2013", "", "ms"]
     assert row[4].startswith("\u2717 not identifiable: the command never changed")
     assert "the delay in yaw could not be identified" in page.text
     assert "nan" not in " ".join(page.words).lower().split()
     unbounded = delay("x", 0.15, float("inf"), refusal("no information"))
-    assert Page(render(with_findings(unbounded))).row("base.delay.effective_x")[2] == "\u2212\u221e to \u221e"
+    assert Page(render(with_findings(unbounded))).row("robot.base.delay.effective_x")[2] == "\u2212\u221e to \u221e"
 
 
 def test_a_value_at_its_bound_says_so(text: str) -> None:
-    row = Page(text).row("base.friction.viscous_y")
+    row = Page(text).row("robot.base.friction.viscous_y")
     assert row[4].startswith("\u2717 not identifiable at bound 0: the data ask for -0.4 \u00b10.9 N s/m")
     kept = judge(Unknown("x", "N", low=0.0, resolution=1.0), -0.1, 0.05, 0.1)
     shown = Page(render(with_findings(Finding("x", kept), stage="thermal"))).row("x")
@@ -243,7 +243,7 @@ def test_a_value_at_its_bound_says_so(text: str) -> None:
 
 def test_a_part_of_something_used_as_a_whole_says_so() -> None:
     part = replace(delay("x", 0.1, 0.09, refusal("too wide")), part_of="the response of the base")
-    row = Page(render(with_findings(part))).row("base.delay.effective_x")
+    row = Page(render(with_findings(part))).row("robot.base.delay.effective_x")
     assert row[4].startswith("\u2717 not identifiable used as part of the response of the base: too wide")
 
 
@@ -258,12 +258,12 @@ def test_what_the_robot_has_no_parameter_for_stands_apart(text: str) -> None:
 
 
 def test_of_each_axis_one_delay_is_read_first_and_its_parts_are_folded_away() -> None:
-    parts = [Finding(f"base.delay.{name}_x", delay("x", 0.1, 0.01).estimate) for name in ("dead_time", "lag")]
+    parts = [Finding(f"robot.base.delay.{name}_x", delay("x", 0.1, 0.01).estimate) for name in ("dead_time", "lag")]
     html = render(with_findings(delay("x", 0.15, 0.01), *parts))
     page = Page(html)
     assert "1 of 1 identified" in page.text
     folded = html[html.index("<summary>Dead times and lags, 2 of 2 identified</summary>") :]
-    assert "base.delay.lag_x" in folded and "base.delay.effective_x" not in folded
+    assert "robot.base.delay.lag_x" in folded and "robot.base.delay.effective_x" not in folded
 
 
 def test_a_stage_without_data_is_one_line_with_the_reason(text: str) -> None:
@@ -272,7 +272,7 @@ def test_a_stage_without_data_is_one_line_with_the_reason(text: str) -> None:
     found = (StageResult("base_friction", refused, missing="no effort"),)
     empty = Page(render(replace(full_report(), stages=found, result=result(found, base_friction="no effort"))))
     assert "nothing to work with: no effort" in empty.text
-    assert not [row for row in empty.rows if row[0].startswith("base.friction")]
+    assert not [row for row in empty.rows if row[0].startswith(("base.friction", "robot.base.friction"))]
 
 
 def test_a_fit_says_whether_its_residual_is_white() -> None:

@@ -22,8 +22,15 @@ case "$*" in
     "-m venv"*)
         echo "$*" >>"{log}"
         mkdir -p "${{!#}}/bin"
-        printf '#!/usr/bin/env bash\\necho "$*" >>"{log}"\\nexit {pip_fails}\\n' >"${{!#}}/bin/python"
+        cat >"${{!#}}/bin/python" <<'END'
+#!/usr/bin/env bash
+case "$*" in "-c " | *hashlib*) exec "{real}" "$@" ;; esac
+echo "$*" >>"{log}"
+exit {pip_fails}
+END
         chmod +x "${{!#}}/bin/python" ;;
+    *hashlib*) exec "{real}" -c \\
+        "import sys; {another} and setattr(sys, 'version_info', (3, 99)); exec(sys.argv[1])" "$2" ;;
     *) exec "{real}" "$@" ;;
 esac
 """
@@ -44,7 +51,7 @@ class Clone:
         self.python_is()
 
     def python_is(self, **faults: bool) -> None:
-        names = ("venv_missing", "too_old", "rclpy_missing", "pip_fails")
+        names = ("venv_missing", "too_old", "rclpy_missing", "pip_fails", "another")
         text = STAND_IN.format(
             log=self.log, real=sys.executable, **{name: int(faults.get(name, False)) for name in names}
         )

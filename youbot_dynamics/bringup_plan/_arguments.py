@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from youbot_dynamics.bringup_plan._processes import NAME_PART
-from youbot_dynamics.errors import ParameterError, ResourceError
+from youbot_dynamics.errors import ParameterError, ResourceError, did_you_mean
 
 TRUTH_VALUES = ("true", "false")
 _WITH_VIEWER = ("mujoco", "gazebo")
@@ -177,8 +176,7 @@ def check_words(words: Iterable[str], known: Iterable[str]) -> None:
     for word in words:
         name = word.split(":=")[0]
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else "see --show-args"
+            hint = did_you_mean(name, names) or "see --show-args"
             raise ParameterError(f"argument {name}", got="no such argument", remedy=hint)
 
 

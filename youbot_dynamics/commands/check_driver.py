@@ -11,7 +11,7 @@ from youbot_dynamics.commands.terminal import announce, table_console
 from youbot_dynamics.errors import ParameterError, printable
 from youbot_dynamics.estimation.driver_check import ERROR, NOT_TOLD, OK, WARNING, DriverFinding, worst
 
-SHORTEST, LONGEST = 4.0, 120.0  # [s]; DDS may need 3 s to find everybody
+SHORTEST, LONGEST = 2.0, 120.0  # [s]; 2 s hold 100 messages
 _COLOURS = {OK: "green", WARNING: "yellow", ERROR: "red", NOT_TOLD: "cyan"}
 _CODES = {OK: 0, WARNING: 0, ERROR: 1, NOT_TOLD: 3}
 

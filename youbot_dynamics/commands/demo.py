@@ -29,10 +29,10 @@ from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.report import write_outputs
+from youbot_dynamics.resources import PROGRAMS
 from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.truth import load_truth
 
-PROGRAMS = ("translation", "rotation", "combined")
 IDENTIFICATION = "combined"
 
 _CONNECT = 90.0  # [s] to wait for the first messages; a new installation compiles the twin first

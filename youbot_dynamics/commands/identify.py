@@ -36,7 +36,7 @@ def identify_command(given: argparse.Namespace) -> int:
         YoubotDynamicsError: a recording, option or folder that cannot be used.
     """
     only = chosen_stages("--only", given.only)
-    _check_out(given.out)
+    _check_out(given.out, given.overwrite)
     options = Options(named_topics(given.topic, ROLES), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file)
     with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler, step.count) as worker:
@@ -60,11 +60,11 @@ def identify_command(given: argparse.Namespace) -> int:
     return 0 if identification.result.complete else 3
 
 
-def _check_out(folder: Path) -> None:
-    """Refuse a folder that cannot be made before anything is worked out for it.
+def _check_out(folder: Path, overwrite: bool) -> None:
+    """Refuse a folder that cannot be made, or holds a result that may not be replaced, before anything is worked out.
 
     Raises:
-        RecordingError: a file is where it, or a folder above it, should be; or one that must not be written.
+        RecordingError: a file is where it, or a folder above it, should be; one that must not be written; or a result.
     """
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir():
@@ -73,6 +73,9 @@ def _check_out(folder: Path) -> None:
     if not os.access(there, os.W_OK | os.X_OK):
         got, remedy = f"a folder that must not be written: {there}", "change its permissions, or name another one"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder to write into", remedy=remedy)
+    if (folder / "result.json").exists() and not overwrite:
+        got, remedy = "the result of an earlier identification in it", "name another one, or add --overwrite"
+        raise RecordingError(f"--out {folder}", got=got, expected="a folder without one", remedy=remedy)
 
 
 def _spans(given: Sequence[str]) -> tuple[tuple[float, float], ...]:

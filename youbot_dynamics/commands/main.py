@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from youbot_dynamics import __version__
 from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, existing_file, namespace_arguments
 from youbot_dynamics.commands._words import need_ros
-from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.errors import YoubotDynamicsError, did_you_mean
 from youbot_dynamics.identification.stages import STAGES
 
+_PATIENCE = 5.0  # [s] `youbot record` waits for a topic
 _EPILOG = """\
 examples:
   youbot warm-up                                  compile, for a minute, so that the first start need not
@@ -118,6 +121,7 @@ def _add_identify(verbs) -> None:
     parser.add_argument(
         "--scheduler", default="", metavar="ADDRESS", help="dask scheduler whose workers read the recordings"
     )
+    parser.add_argument("--overwrite", action="store_true", help="replace the result of an earlier identification")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
 
 
@@ -161,7 +165,7 @@ def _add_record(verbs) -> None:
     parser = _verb(
         verbs,
         "record",
-        "record topics into an mcap bag that survives being killed",
+        "record topics into an mcap bag that survives being killed; ends after 5 s where nothing is published",
         "  youbot record --out drive_1\n  youbot record --out drive_2 /wheel_commands /driver/joint_states\n",
     )
     parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
@@ -265,7 +269,7 @@ def _add_demo(verbs) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one verb; the exit code says how it went."""
-    given = parser().parse_args(arguments)
+    given = _parse(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(given)
     except YoubotDynamicsError as problem:
@@ -284,15 +288,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    whole = parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions, and gets them instead
+        with suppress(ImportError):
+            from argcomplete import autocomplete
+
+            autocomplete(whole)
+    verbs = next(action.choices for action in whole._actions if isinstance(action, argparse._SubParsersAction))
+    verb = next((word for word in words if not word.startswith("-")), None)
+    if verb is not None and verb not in verbs:
+        hint = f"{did_you_mean(verb, list(verbs))} the verbs are {', '.join(verbs)}".strip()
+        whole.error(f"no verb {verb}: {hint}")
+    return whole.parse_args(words)
+
+
 def _run(given: argparse.Namespace) -> int:
-    if given.verb == "identify":
-        from youbot_dynamics.commands.identify import identify_command
+    if given.verb in ("identify", "replay"):
+        from youbot_dynamics.commands.terminal import announce
+        from youbot_dynamics.warm_up import first_use
 
-        return identify_command(given)
-    if given.verb == "replay":
-        from youbot_dynamics.commands.replay import replay_command
+        with first_use(announce):
+            if given.verb == "identify":
+                from youbot_dynamics.commands.identify import identify_command
 
-        return replay_command(given)
+                return identify_command(given)
+            from youbot_dynamics.commands.replay import replay_command
+
+            return replay_command(given)
     if given.verb == "bringup":
         from youbot_dynamics.commands.bringup import bringup
 
@@ -320,7 +343,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "record":
         from youbot_dynamics.nodes.recorder import main as record
 
-        record([*given.topics, "--out", given.out, *ros])
+        record([*given.topics, "--out", given.out, "--patience", str(_PATIENCE), *ros])
     elif given.program == "arm_excitation":
         from youbot_dynamics.nodes.arm_player import main as move
 

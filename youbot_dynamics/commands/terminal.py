@@ -89,8 +89,7 @@ def print_findings(result: Result) -> None:
 def _row(finding: Finding) -> tuple[str, str, str, str, str]:
     said = shown(finding)
     interval = f"{said.low} to {said.high}" if said.low and said.high else "-"
-    name = said.name.removeprefix("base.").removeprefix("arm.")
     verdict = finding.estimate.verdict
     if finding.part_of and not finding.identified:
         verdict = f"used as part of {finding.part_of}; by itself {verdict}"
-    return name, said.value or "-", interval, said.unit or "1", verdict
+    return said.name, said.value or "-", interval, said.unit or "1", verdict

@@ -76,6 +76,11 @@ class CheckDriver(Node):
         """Publish the findings on /diagnostics from now on, and log what is wrong, once."""
         Diagnostics(self, self._report)
 
+    @property
+    def silent(self) -> bool:
+        """Whether nothing has been heard yet."""
+        return not (self._heard or self._odometry)
+
     def _times(self, stamp: float) -> tuple[float, float, float]:
         return stamp, node_time(self), time.monotonic()
 
@@ -173,6 +178,8 @@ def _watching() -> list[Node]:
 def check_once(duration: float, ros_arguments: list[str], tell: Callable[[str], None]) -> tuple[DriverFinding, ...]:
     """Listen for a duration [s], then judge; no findings where a signal came first. `tell` takes what is being done.
 
+    The duration begins with the first message, or where none comes once DDS must have found everybody.
+
     Raises:
         ParameterError: ROS arguments or parameters that cannot be used.
     """
@@ -181,10 +188,13 @@ def check_once(duration: float, ros_arguments: list[str], tell: Callable[[str], 
     flag = init()
     node = CheckDriver()
     tell(f"listening for {duration:g} s; turn the wheels by hand or drive meanwhile, to have their signs checked")
-    until = time.monotonic() + duration
+    begun = time.monotonic()
+    until = begun + duration
     with make_executor(node) as executor:
         while time.monotonic() < until and not flag.set:
             executor.spin_once(timeout_sec=0.05)
+            if node.silent and time.monotonic() < begun + _SETTLE:
+                until = time.monotonic() + duration
     findings = () if flag.set else node.findings()
     node.destroy_node()
     rclpy.try_shutdown()

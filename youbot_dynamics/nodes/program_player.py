@@ -17,15 +17,15 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
 from youbot_dynamics.control.trajectory import Program, TrajectoryLimits, read_program
-from youbot_dynamics.errors import ProgramError, TrajectoryError
-from youbot_dynamics.identification.excitation import BASE, base_program
+from youbot_dynamics.errors import ProgramError, TrajectoryError, did_you_mean
+from youbot_dynamics.identification.excitation import ARM, BASE, base_program
 from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
 from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes.runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
 from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.nodes.trajectory_message import REFUSED_STAMP
 from youbot_dynamics.parameters import settings_table
-from youbot_dynamics.resources import program_path
+from youbot_dynamics.resources import PROGRAMS, program_path
 
 _SLOWEST = 1000.0  # times slower than written
 _LISTEN = 0.4  # [s] to hear whether a trajectory is being followed
@@ -73,7 +73,7 @@ class ProgramPlayer(Player):
         else:
             path = Path(given.program)
             if not path.suffix and not path.exists() and path.name == given.program:
-                path = program_path(given.program)
+                path = _path_of(given.program)
             program = read_program(path, given.dt).scaled(given.time_scale)
         program.check(robot.base)
         return program
@@ -167,6 +167,14 @@ class ProgramPlayer(Player):
             point.time_from_start = Duration(nanoseconds=round(moment * 1e9)).to_msg()
             message.points.append(point)
         return message
+
+
+def _path_of(name: str) -> Path:
+    if name not in PROGRAMS:
+        names = [*PROGRAMS, BASE, ARM]
+        expected = f"a file, or one of {', '.join(names)}"
+        raise ProgramError(f"program {name}", got="no such one", expected=expected, remedy=did_you_mean(name, names))
+    return program_path(name)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

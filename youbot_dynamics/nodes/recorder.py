@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
+import shutil
 import signal
 import sys
 import time
@@ -74,12 +77,14 @@ _OF_ALL_ROBOTS = ("/diagnostics", "/clock", "/tf", "/tf_static")
 class Recorder(Node):
     """Subscribes to serialised messages as their topics appear and hands them to a `BagWriter`.
 
-    Topics are named as the user writes them; no names are for all, in a namespace for all of this robot.
+    Topics are named as the user writes them; no names are for all, in a namespace for all of this robot. With a
+    `patience` [s] it ends where nobody publishes any of them by then.
     """
 
-    def __init__(self, folder: Path, topics: Sequence[str]) -> None:
+    def __init__(self, folder: Path, topics: Sequence[str], patience: float = math.inf) -> None:
         super().__init__("recorder")
         self._wanted = {self.resolve_topic_name(name) for name in topics}
+        self._folder, self._patience, self._gave_up = folder, patience, False
         self._writer = BagWriter(folder, {"youbot_dynamics": __version__})
         self._problem: RecordingError | None = None
         self.counts: dict[str, int] = {}
@@ -87,6 +92,8 @@ class Recorder(Node):
         _RemoteParameters(self, ("base_controller", "odometry"), PREFIX, self._describe_robot)
         _RemoteParameters(self, ("trajectory_tracker",), "feedback", self._describe_tracker)
         steady_timer(self, 1.0, lambda: self._write(self._writer.flush))
+        if patience < math.inf:
+            self._waiting = steady_timer(self, patience, self._end_wait)
 
     def _is_wanted(self, topic: str) -> bool:
         if self._wanted:
@@ -118,11 +125,26 @@ class Recorder(Node):
             self._problem = problem
             signal.raise_signal(signal.SIGTERM)
 
+    def _end_wait(self) -> None:
+        self._waiting.cancel()
+        if not self._recorder.topics:
+            self._gave_up = True
+            signal.raise_signal(signal.SIGTERM)
+
+    def _found_nothing(self) -> RecordingError:
+        """Remove the empty bag, so that the same command works once the robot runs; the error that says why."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+        got = f"no publisher of {', '.join(sorted(self._wanted)) or 'any topic'} within {self._patience:g} s"
+        remedy = f"start the robot first (youbot bringup); this is ROS_DOMAIN_ID {domain}: the robot must have the same"
+        return RecordingError("nothing to record", got=got, expected="a running robot", remedy=remedy)
+
     def stop(self) -> None:
         """Finish the bag and say what is in it.
 
         Raises:
-            RecordingError: the disk refuses, now or before; the stop_base of a bringup tells it on /diagnostics.
+            RecordingError: there was nothing to record; or the disk refuses, now or before, which the stop_base of a
+                bringup tells on /diagnostics.
         """
         try:
             self._writer.close()
@@ -131,6 +153,8 @@ class Recorder(Node):
         except RecordingError as problem:
             tell(self.get_namespace(), "recording", LOST, f"has ended: {problem}")
             raise
+        if self._gave_up:
+            raise self._found_nothing()
         self.get_logger().info(f"recorded {sum(self.counts.values())} messages of {len(self.counts)} topics")
         for name in sorted(self._wanted - self.counts.keys()):
             self.get_logger().warning(f"nothing came on {name}: is it published, in this namespace and domain?")
@@ -141,13 +165,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="recorder", description=__doc__)
     parser.add_argument("--out", required=True, help="folder of the bag, new or empty")
     parser.add_argument("topics", nargs="*", help="topics; all if none is named, in a namespace all of this robot")
+    parser.add_argument("--patience", type=float, default=math.inf, help="end where nothing is published by then [s]")
     given = parse(parser, arguments)
     folder = Path(given.out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         problem = RecordingError(str(folder), got="something that is there already", remedy="choose another --out")
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(1)
-    run(lambda: [Recorder(folder, given.topics)])
+    run(lambda: [Recorder(folder, given.topics, given.patience)])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ _MILLI = 1.0  # [s] below which times are told in milliseconds
 class Shown(NamedTuple):
     """A finding as it is written down."""
 
-    name: str  # without the prefix of the robot's parameters
+    name: str  # as in result.json and in the parameter file
     value: str  # with the digits its interval is worth, "" where there is none
     low: str  # end of the 95 % interval, "" where there is none
     high: str  # other end
@@ -30,7 +30,7 @@ def shown(finding: Finding) -> Shown:
     scale, unit = (1e3, "ms") if small else (1.0, estimate.unit if estimate.unit != "1" else "")
     half = 0.5 * scale * (estimate.interval[1] - estimate.interval[0])
     value, low, high = (rounded(scale * number, half) for number in (estimate.value, *estimate.interval))
-    return Shown(finding.name.removeprefix("robot."), value, low, high, unit)
+    return Shown(finding.name, value, low, high, unit)
 
 
 def facts(finding: Finding) -> list[str]:

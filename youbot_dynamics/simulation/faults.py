@@ -8,7 +8,6 @@ A text of faults, several apart by semicolons, each a name and its options in an
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.errors import ParameterError, did_you_mean
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.driver_reports import JointReport
@@ -197,8 +196,7 @@ def _number(thing: str, text: str) -> float:
 
 def _nearest(name: str, known: Iterable[str], what: str) -> str:
     table = list(known)
-    near = difflib.get_close_matches(name, table, n=1, cutoff=0.5)
-    return (f"did you mean {near[0]}? " if near else "") + f"known {what}: {', '.join(table)}"
+    return f"{did_you_mean(name, table)} known {what}: {', '.join(table)}".strip()
 
 
 Item = TypeVar("Item")
