@@ -10,8 +10,20 @@ PACKAGE = "youbot_dynamics"
 ROOT = Path(__file__).resolve().parent
 README = ROOT / "README.md"
 
+# Extras. The numerical core needs none of them.
+BAGS = ["rosbags>=0.11,<0.12", "mcap>=1.2"]
+REPORT = ["jinja2>=3.1", "matplotlib"]
+PROGRAM = [*BAGS, *REPORT, "rich", "argcomplete>=3"]  # all that `youbot` needs without ROS
 # Message packages of ROS 2 Jazzy as they stand on PyPI; a sourced ROS 2 brings its own.
 COMMON_INTERFACES = ("std", "geometry", "sensor", "nav", "trajectory", "diagnostic")
+ROS_WHEELS = [
+    "ros-rclpy[fastrtps]==7.1.6",
+    *(f"ros-{name}-msgs==5.3.6" for name in COMMON_INTERFACES),
+    "ros-std-srvs==5.3.6",
+    "ros-rcl-interfaces",
+    "ros-builtin-interfaces",
+    "ros-rosgraph-msgs",
+]
 
 NODES = (
     "base_controller",
@@ -48,7 +60,7 @@ def shared(folder: str, *patterns: str) -> list[tuple[str, list[str]]]:
 
 setup(
     name=PACKAGE,
-    version="0.1.0",
+    version="1.0.0",
     description=(
         "Identifies how a KUKA youBot really moves (delay, friction, geometry) and uses that "
         "to drive it accurately and to know its state"
@@ -62,7 +74,7 @@ setup(
     license="Apache-2.0",
     keywords=["ROS 2", "youBot", "mecanum", "system identification", "odometry", "trajectory tracking"],
     classifiers=[
-        "Development Status :: 3 - Alpha",
+        "Development Status :: 4 - Beta",
         "Intended Audience :: Science/Research",
         "Operating System :: POSIX :: Linux",
         "Programming Language :: Python :: 3",
@@ -84,25 +96,17 @@ setup(
         "scipy",
         "numba",
         "PyYAML",
-        "jinja2>=3.1",
-        "matplotlib",
-        "rich",
-        "rosbags>=0.11,<0.12",
-        "mcap>=1.2",
-        "argcomplete>=3",
     ],
     extras_require={
-        "ros": [
-            "ros-rclpy[fastrtps]==7.1.6",
-            *(f"ros-{name}-msgs==5.3.6" for name in COMMON_INTERFACES),
-            "ros-std-srvs==5.3.6",
-            "ros-rcl-interfaces",
-            "ros-rosgraph-msgs",
-        ],
+        "bags": BAGS,
+        "report": REPORT,
+        "program": PROGRAM,
+        "ros": [*PROGRAM, *ROS_WHEELS],
         "sim": ["mujoco>=3.12"],
-        "fleet": ["distributed>=2024.1"],
+        "fleet": [*PROGRAM, "distributed>=2024.1"],
         # Pinocchio and MuJoCo judge the dynamics; the package itself never imports Pinocchio.
         "test": [
+            *PROGRAM,
             "pytest>=7.4,<10",
             "pytest-xdist",
             "hypothesis",
@@ -113,7 +117,7 @@ setup(
             "mujoco>=3.12",
             "distributed>=2024.1",
         ],
-        "bench": ["pin", "mujoco>=3.12", "casadi", "filterpy"],
+        "bench": [*PROGRAM, "pin", "mujoco>=3.12", "casadi", "filterpy"],
     },
     entry_points={
         "console_scripts": [

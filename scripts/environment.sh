@@ -1,11 +1,13 @@
 # Sourced by the other scripts: makes .venv where it is missing or out of date, and a quiet ROS environment.
-# Afterwards: ROOT is the clone, VENV its virtual environment, MODE "wheels" or "jazzy".
+# Before: SETUP_EXTRA=test asks for what only the tests need; without it .venv has what `youbot` needs, half as much.
+# Afterwards: ROOT is the clone, VENV its virtual environment, MODE "wheels" or "sourced".
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
 VENV="$ROOT/.venv"
 MODE=wheels
 MADE="$VENV/made-by-scripts"   # first thing written into .venv, so that a foreign one is never removed
 STAMP="$VENV/complete"         # last thing written; holds what the environment was made from
+SETUP_EXTRA="${SETUP_EXTRA:-}"
 
 # For pytest: a test that hangs has failed and the run ends, instead of waiting until somebody stops it.
 # shellcheck disable=SC2034  # for the scripts that source this one
@@ -42,13 +44,13 @@ drop_ros() {
 
 choose_mode() {
     local distro="${ROS_DISTRO:-}"
-    if [[ "$distro" == jazzy ]]; then
-        MODE=jazzy
-        say "ROS 2 jazzy is sourced: using its packages"
+    if [[ "$distro" == jazzy || "$distro" == kilted ]]; then
+        MODE=sourced
+        say "ROS 2 $distro is sourced: using its packages"
         return
     fi
     if [[ -n "$distro" || -n "${AMENT_PREFIX_PATH:-}" ]]; then
-        say "ROS environment '${distro:-unnamed}' is sourced, not jazzy: dropping its variables, using the wheels"
+        say "ROS environment '${distro:-unnamed}' is sourced, neither jazzy nor kilted: dropping it, using the wheels"
     fi
     drop_ros
     unset RMW_IMPLEMENTATION ROS_LOCALHOST_ONLY
@@ -67,10 +69,10 @@ choose_python() {
     ASKED="${PYTHON:-}"
     PYTHON="${PYTHON:-python3}"
     command -v "$PYTHON" >/dev/null || fail "$PYTHON is missing; install Python 3.10 or newer (apt install python3)"
-    if [[ $MODE == jazzy ]] && ! "$PYTHON" -c 'import rclpy' 2>/dev/null; then
+    if [[ $MODE == sourced ]] && ! "$PYTHON" -c 'import rclpy' 2>/dev/null; then
         PYTHON=/usr/bin/python3  # the one ROS was built for, behind somebody's own python3
         "$PYTHON" -c 'import rclpy' 2>/dev/null \
-            || fail "ROS_DISTRO is jazzy but python3 cannot import rclpy; source /opt/ros/jazzy/setup.bash again"
+            || fail "ROS_DISTRO is $ROS_DISTRO but python3 cannot import rclpy; source its setup.bash again"
     fi
     "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
         || fail "$("$PYTHON" --version 2>&1) is too old; install Python 3.10 or newer"
@@ -85,13 +87,18 @@ fingerprint() {
     if [[ -z "$ASKED" ]] && "$VENV/bin/python" -c '' 2>/dev/null; then python="$VENV/bin/python"; fi
     cat setup.py setup.cfg pyproject.toml constraints.txt | "$python" -c \
         'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), *sys.version_info[:2])'
-    printf '%s\n%s\n' "$MODE" "$VENV"
+    printf '%s %s\n%s\n' "$MODE" "${ROS_DISTRO:-}" "$VENV"
 }
 
 make_environment() {
-    local wanted
+    local wanted started=$SECONDS
     wanted="$(cd "$ROOT" && fingerprint)"
-    if [[ -f "$STAMP" && "$(<"$STAMP")" == "$wanted" && -x "$VENV/bin/python" ]]; then return; fi
+    if [[ -f "$STAMP" && "$(<"$STAMP")" == "$wanted" && -x "$VENV/bin/python" ]]; then
+        if [[ -z "$SETUP_EXTRA" || -e "$VENV/has-$SETUP_EXTRA" ]]; then return; fi
+        say "adding to .venv what the tests need"
+        add_packages
+        return
+    fi
     if [[ -e "$VENV" && ! -e "$MADE" ]]; then
         fail "$VENV was not made by these scripts; move it away and run again"
     elif [[ -f "$STAMP" ]]; then
@@ -103,28 +110,34 @@ make_environment() {
     mkdir "$VENV"
     : >"$MADE"
     say "making .venv with $("$PYTHON" --version 2>&1) and downloading packages; this takes some minutes"
-    local started=$SECONDS
-    if [[ $MODE == jazzy ]]; then
+    if [[ $MODE == sourced ]]; then
         "$PYTHON" -m venv --system-site-packages "$VENV"
     else
         "$PYTHON" -m venv "$VENV"
     fi
-    (cd "$ROOT" && install_packages) || fail "pip could not install the packages; see its message above"
+    add_packages
     printf '%s' "$wanted" >"$STAMP"
+}
+
+add_packages() {
+    (cd "$ROOT" && install_packages) || fail "pip could not install the packages; see its message above"
+    if [[ -n "$SETUP_EXTRA" ]]; then : >"$VENV/has-$SETUP_EXTRA"; fi
     say ".venv is ready after $((SECONDS - started)) s"
 }
 
 install_packages() {
-    local pip=("$VENV/bin/python" -m pip install -qq --disable-pip-version-check --no-input)
+    # Python compiles a module when it is first imported: doing so for all took half of the time.
+    local pip=("$VENV/bin/python" -m pip install -qq --disable-pip-version-check --no-input --no-compile)
     if [[ $MODE == wheels ]]; then
-        "${pip[@]}" -c constraints.txt -e '.[ros,test]'
+        "${pip[@]}" -c constraints.txt -e ".[ros${SETUP_EXTRA:+,$SETUP_EXTRA}]"
         return
     fi
     # The message packages of a sourced ROS are compiled for its numpy: that one must stay.
     local numpy
     numpy="numpy==$("$VENV/bin/python" -c 'import numpy; print(numpy.__version__)')"
     # shellcheck disable=SC2046  # one word a pin
-    "${pip[@]}" -e '.[test]' "$numpy" $(grep -E '^(ruff|mypy|types-PyYAML)==' constraints.txt | sed 's/;.*//')
+    "${pip[@]}" -e ".[program${SETUP_EXTRA:+,$SETUP_EXTRA}]" "$numpy" \
+        $([[ -z "$SETUP_EXTRA" ]] || grep -E '^(ruff|mypy|types-PyYAML)==' constraints.txt | sed 's/;.*//')
 }
 
 # Set ALONE to the words that run a command in a network of the loopback only, where the system allows it: there DDS can

@@ -2,6 +2,7 @@
 # Run the tests over DDS N times (10 by default), every second run with each core kept busy by a niced program.
 # Other arguments go to pytest. Needs the environment that scripts/test.sh makes.
 set -euo pipefail
+SETUP_EXTRA=test
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 runs="${1:-10}"

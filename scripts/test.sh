@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Check style, types and behaviour. --slow adds the tests marked slow; other arguments go to pytest.
 set -euo pipefail
+SETUP_EXTRA=test
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 "$VENV/bin/youbot" warm-up
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from youbot_dynamics.simulation.truth import load_truth as load_truth
     from youbot_dynamics.simulation.youbot import Youbot as Youbot
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _MODULES = {
     "ArmEkf": "estimation.arm_ekf",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import sysconfig
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 _LONGEST = 2000  # characters of each part of an error
 
@@ -80,6 +83,40 @@ class InputError(YoubotDynamicsError, ValueError):
 
 class ResourceError(YoubotDynamicsError):
     """A file of the package that is not where any kind of install puts it, or a missing optional package."""
+
+
+# What brings an optional package: the extra of setup.py, and where Ubuntu has it a Debian package.
+_EXTRAS = {
+    "rosbags": ("bags", ""),
+    "mcap": ("bags", ""),
+    "jinja2": ("report", "python3-jinja2"),
+    "matplotlib": ("report", "python3-matplotlib"),
+    "rich": ("program", "python3-rich"),
+    "mujoco": ("sim", ""),
+    "distributed": ("fleet", ""),
+}
+_EXTERNALLY_MANAGED = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")  # PEP 668: pip refuses to install there
+
+
+def missing_package(package: str, thing: str, expected: str = "") -> ResourceError:
+    """Make the error for a Python package that is not installed; its remedy is one that this Python allows.
+
+    Args:
+        package: its name; one that is not of an extra belongs to ROS.
+        thing: what cannot be done without it.
+        expected: what it would be there for.
+    """
+    extra, debian = _EXTRAS.get(package, ("ros", ""))
+    ways = ["source /opt/ros/jazzy/setup.bash"] if extra == "ros" else []
+    install = f"pip install 'youbot_dynamics[{extra}]'"
+    if sys.prefix == sys.base_prefix and _EXTERNALLY_MANAGED.exists():
+        ways += [f"sudo apt install {debian}"] if debian else []
+        install = (
+            f"python3 -m venv --system-site-packages youbot_env && . youbot_env/bin/activate && {install} "
+            "(this Python takes no packages from pip, PEP 668)"
+        )
+    remedy = ", or ".join([*ways, install])
+    return ResourceError(thing, got=f"no Python package {package}", expected=expected, remedy=remedy)
 
 
 class OutputError(YoubotDynamicsError):

@@ -29,8 +29,9 @@ def of(name: str) -> list[str]:
     return [text for instruction, text in instructions() if instruction == name]
 
 
-def test_it_starts_from_jazzy_and_goes_through_rosdep_and_colcon():
-    assert of("FROM") == ["ros:jazzy"]
+def test_it_starts_from_the_image_of_ros_and_goes_through_rosdep_and_colcon():
+    assert (of("ARG"), of("FROM")) == (["ROS_DISTRO=jazzy"], ["ros:${ROS_DISTRO}"])
+    assert "SETUP_EXTRA=test" in " ".join(of("RUN")) and "/opt/ros/jazzy" not in DOCKERFILE.read_text(encoding="utf-8")
     steps = " ; ".join([*of("RUN"), *of("CMD")])
     wanted = ("rosdep update", "rosdep install", "environment.sh", "colcon build", '"colcon", "test"')
     places = [steps.index(step) for step in wanted]
@@ -49,7 +50,7 @@ def test_pip_never_touches_the_python_of_the_system():
     """PEP 668: Ubuntu's Python refuses; the packages without a rosdep key go into the .venv of the scripts."""
     assert not re.search(r"\bpip3? install|break-system-packages", DOCKERFILE.read_text(encoding="utf-8"))
     script = (ROOT / "scripts" / "environment.sh").read_text(encoding="utf-8")
-    assert "--system-site-packages" in script and "'.[test]'" in script
+    assert "--system-site-packages" in script and ".[program${SETUP_EXTRA:+,$SETUP_EXTRA}]" in script
     (path,) = [text for text in of("ENV") if text.startswith("PATH=")]
     assert path.startswith("PATH=/workspace/src/youbot_dynamics/.venv/bin:")
 
@@ -70,11 +71,13 @@ def test_environments_and_builds_of_the_host_stay_out():
 
 
 def test_the_job_does_what_the_dockerfile_says():
-    job = yaml.safe_load((ROOT / ".github" / "workflows" / "jazzy.yml").read_text(encoding="utf-8"))
+    job = yaml.safe_load((ROOT / ".github" / "workflows" / "ros.yml").read_text(encoding="utf-8"))
     assert True in job, "`on:` is the truth value of YAML 1.1; GitHub reads it all the same"
-    (steps,) = (work["steps"] for work in job["jobs"].values())
-    commands = [step["run"] for step in steps if "run" in step]
-    assert commands == ["docker build -f docker/Dockerfile -t youbot_dynamics .", "docker run --rm youbot_dynamics"]
+    (work,) = job["jobs"].values()
+    assert work["strategy"]["matrix"] == {"ros_distro": ["jazzy", "kilted"]}
+    commands = [step["run"] for step in work["steps"] if "run" in step]
+    build = "docker build -f docker/Dockerfile --build-arg ROS_DISTRO=${{ matrix.ros_distro }} -t youbot_dynamics ."
+    assert commands == [build, "docker run --rm youbot_dynamics"]
     assert job["permissions"] == {"contents": "read"}
 
 

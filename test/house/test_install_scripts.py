@@ -35,11 +35,38 @@ def test_first_run_makes_the_environment_and_the_second_leaves_it(clone):
     assert variables_of(first)["VENV"] == str(clone.root / ".venv")
     venv, pip = clone.asked()
     assert venv == f"-m venv {clone.root}/.venv"
-    assert pip.startswith("-m pip install") and pip.endswith("-c constraints.txt -e .[ros,test]")
+    assert pip.startswith("-m pip install") and pip.endswith("-c constraints.txt -e .[ros]")
     second = clone.run()
     assert second.returncode == 0
     assert second.stderr == ""
     assert clone.asked() == []
+
+
+def test_what_only_tests_need_is_added_when_they_first_run(clone):
+    clone.run()
+    clone.asked()
+    assert clone.run(SETUP_EXTRA="test").returncode == 0
+    (pip,) = clone.asked()
+    assert pip.endswith("-c constraints.txt -e .[ros,test]")
+    assert clone.run(SETUP_EXTRA="test").stderr == ""
+    assert clone.run().stderr == ""
+    assert clone.asked() == []
+    with (clone.root / "setup.py").open("a") as file:
+        file.write("\n# changed\n")
+    assert "out of date" in clone.run().stderr
+    assert clone.asked()[-1].endswith("-e .[ros]")
+    assert clone.run(SETUP_EXTRA="test").returncode == 0
+    assert clone.asked()[-1].endswith("-e .[ros,test]")
+
+
+@pytest.mark.parametrize("name", ["test", "repeat_ros_tests", "soak", "fuzz"])
+def test_scripts_that_run_tests_ask_for_what_these_need(name):
+    lines = (ROOT / "scripts" / f"{name}.sh").read_text(encoding="utf-8").splitlines()
+    assert "SETUP_EXTRA=test" in lines[: lines.index('source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"')]
+
+
+def test_the_demo_sets_up_only_what_it_needs():
+    assert "SETUP_EXTRA" not in (ROOT / "scripts" / "demo.sh").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["setup.py", "constraints.txt", "setup.cfg", "pyproject.toml"])
@@ -146,20 +173,31 @@ def test_other_distribution_is_dropped_and_said(clone):
     assert {"ROS_DISTRO", "ROS_VERSION"}.isdisjoint(variables)
 
 
-def test_jazzy_is_used_with_its_own_packages(clone):
-    variables = variables_of(
-        clone.run(ROS_DISTRO="jazzy", AMENT_PREFIX_PATH="/opt/ros/jazzy", PYTHONPATH="/opt/ros/jazzy/lib/python")
-    )
-    assert variables["MODE"] == "jazzy"
-    assert variables["PYTHONPATH"] == "/opt/ros/jazzy/lib/python"
+@pytest.mark.parametrize("distro", ["jazzy", "kilted"])
+def test_a_sourced_ros_is_used_with_its_own_packages(clone, distro):
+    sourced = {
+        "ROS_DISTRO": distro,
+        "AMENT_PREFIX_PATH": f"/opt/ros/{distro}",
+        "PYTHONPATH": f"/opt/ros/{distro}/lib/python",
+    }
+    variables = variables_of(clone.run(**sourced))
+    assert variables["MODE"] == "sourced"
+    assert variables["PYTHONPATH"] == sourced["PYTHONPATH"]
     venv, numpy, pip = clone.asked()
     assert venv == f"-m venv --system-site-packages {clone.root}/.venv"
     assert "numpy" in numpy
-    assert "-e .[test]" in pip and "ros" not in pip
-    assert "ruff==" in pip and "mypy==" in pip
+    assert "-e .[program] numpy==" in pip and "ros" not in pip and "ruff" not in pip
+    assert clone.run(SETUP_EXTRA="test", **sourced).returncode == 0
+    pip = clone.asked()[-1]
+    assert "-e .[program,test] numpy==" in pip and "ruff==" in pip and "mypy==" in pip
 
 
-def test_jazzy_without_rclpy_is_refused(clone):
+def test_another_sourced_ros_makes_the_environment_anew(clone):
+    clone.run(ROS_DISTRO="jazzy")
+    assert "out of date" in clone.run(ROS_DISTRO="kilted").stderr
+
+
+def test_a_sourced_ros_without_rclpy_is_refused(clone):
     clone.python_is(rclpy_missing=True)
     assert "cannot import rclpy" in error_of(clone.run(ROS_DISTRO="jazzy"))
 

@@ -10,11 +10,51 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+import yaml
+from package_imports import imports
 from repository import ROOT
 
-SCRIPTS = ROOT / "scripts"
-# What package.xml does not name because no rosdep key installs it without pip.
-PIP_ONLY = {"rosbags", "mcap"}
+import youbot_dynamics
+
+# What package.xml does not name because no rosdep key installs it without pip: rosdep's pip keys (python3-rosbags-pip,
+# python3-mujoco-pip) end `rosdep install` on Ubuntu 24.04, whose Python takes no packages from pip (PEP 668), unless
+# the user overrides that; for mcap and distributed there is no key.
+PIP_ONLY = {"rosbags", "mcap", "mujoco", "distributed"}
+# Imported where it is installed, and released for no ROS distribution after Noetic.
+UNRELEASED = {"brics_actuator"}
+# Looked up on 2026-11-23 in ros/rosdistro at 8468e88: rosdep/python.yaml for Ubuntu, {jazzy,kilted}/distribution.yaml.
+PYTHON_KEYS = {
+    "python3-argcomplete",
+    "python3-hypothesis",
+    "python3-jinja2",
+    "python3-matplotlib",
+    "python3-numba",
+    "python3-numpy",
+    "python3-pytest",
+    "python3-rich",
+    "python3-scipy",
+    "python3-yaml",
+}
+RELEASED = {
+    "ament_index_python",
+    "builtin_interfaces",
+    "control_msgs",
+    "diagnostic_msgs",
+    "geometry_msgs",
+    "launch",
+    "launch_ros",
+    "nav_msgs",
+    "rcl_interfaces",
+    "rclpy",
+    "robot_state_publisher",
+    "ros2launch",
+    "rosgraph_msgs",
+    "sensor_msgs",
+    "std_msgs",
+    "std_srvs",
+    "tf2_msgs",
+    "trajectory_msgs",
+}
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +93,73 @@ def test_package_xml_and_setup_agree(package_xml, setup_arguments):
 
 def test_every_python_requirement_has_its_rosdep_key(package_xml, setup_arguments):
     depends = keys(package_xml, "exec_depend", "depend")
-    required = {name.lower().removeprefix("py") for name in names(setup_arguments["install_requires"])}
+    required = [*setup_arguments["install_requires"], *setup_arguments["extras_require"]["program"]]
+    required = {name.lower().removeprefix("py") for name in names(required)}
     assert {f"python3-{name}" for name in required - PIP_ONLY} <= depends
     assert not any(name in key for name in PIP_ONLY for key in depends)
 
 
 def test_every_wheel_has_its_ros_package(package_xml, setup_arguments):
-    wheels = {name.removeprefix("ros-").replace("-", "_") for name in names(setup_arguments["extras_require"]["ros"])}
-    # rosgraph_msgs comes with rclpy in every ROS installation.
-    assert wheels - {"rosgraph_msgs"} <= keys(package_xml, "exec_depend", "depend")
+    wheels = [name for name in names(setup_arguments["extras_require"]["ros"]) if name.startswith("ros-")]
+    packages = {name.removeprefix("ros-").replace("-", "_") for name in wheels}
+    assert len(packages) > 9 and packages <= keys(package_xml, "exec_depend", "depend")
+
+
+def imported_packages():
+    """Whatever package and launch files import that is neither Python's own nor ours, with one place."""
+    files = [*(ROOT / "youbot_dynamics").rglob("*.py"), *(ROOT / "launch").rglob("*.py")]
+    found = {name.split(".")[0]: path.name for path in files for name, _ in imports(path)}
+    return {name: place for name, place in found.items() if name not in {*sys.stdlib_module_names, "youbot_dynamics"}}
+
+
+def test_every_package_that_is_imported_is_declared(package_xml):
+    needs = keys(package_xml, "exec_depend", "depend")
+    declared = needs | {key.removeprefix("python3-") for key in needs} | PIP_ONLY | UNRELEASED
+    of_others = {"markupsafe": "jinja2", "glfw": "mujoco"}
+    found = imported_packages()
+    missing = {name: place for name, place in found.items() if of_others.get(name, name) not in declared}
+    assert not missing and {"rosgraph_msgs", "builtin_interfaces", "control_msgs", "launch_ros"} <= set(found)
+
+
+def test_every_key_of_package_xml_was_looked_up(package_xml):
+    assert keys(package_xml, "exec_depend", "depend", "test_depend") == PYTHON_KEYS | RELEASED
+
+
+def test_the_numerical_core_needs_no_extra(setup_arguments):
+    """What the core imports where a module is loaded is in install_requires."""
+    core = {"numpy", "scipy", "numba", "yaml"}
+    assert {name.lower().removeprefix("py") for name in names(setup_arguments["install_requires"])} == core
+    needed = {}
+    for path in (ROOT / "youbot_dynamics").rglob("*.py"):
+        if path.relative_to(ROOT).parts[1] not in ("nodes", "commands", "report"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            guarded = {id(node) for block in tree.body if isinstance(block, ast.If) for node in ast.walk(block)}
+            for node in (node for node in tree.body if id(node) not in guarded):
+                modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                modules += [node.module] if isinstance(node, ast.ImportFrom) else []
+                needed |= {module.split(".")[0]: path.name for module in modules}
+    assert not {
+        n: place for n, place in needed.items() if n not in {*sys.stdlib_module_names, "youbot_dynamics", *core}
+    }
+
+
+def test_one_version_stands_in_all_places(package_xml, setup_arguments):
+    changelog = (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    version, date = re.search(r"^(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)$", changelog, re.MULTILINE).groups()
+    assert setup_arguments["version"] == package_xml.findtext("version") == youbot_dynamics.__version__ == version
+    assert (citation["version"], str(citation["date-released"])) == (version, date)
+    for name, place in (
+        ("QUALITY_DECLARATION.md", f"youbot_dynamics {version}"),
+        ("README.md", f"version = {{{version}}}"),
+    ):
+        assert place in (ROOT / name).read_text(encoding="utf-8"), name
+
+
+def test_an_address_that_is_nobodys_is_explained(package_xml):
+    urls, address = package_xml.findall("url"), package_xml.find("maintainer").get("email")
+    text = (ROOT / "package.xml").read_text(encoding="utf-8") + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert (urls and not address.endswith("example.org")) or ("RFC 2606" in text and "## Publishing" in text)
 
 
 def test_every_file_of_config_and_launch_is_installed(setup_arguments):

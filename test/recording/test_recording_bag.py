@@ -361,6 +361,6 @@ def test_missing_package_says_how_to_get_it(bag: Path, monkeypatch: pytest.Monke
         return real(name, *arguments, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without_rosbags)
-    with pytest.raises(ResourceError, match="pip install rosbags mcap") as caught:
+    with pytest.raises(ResourceError, match=r"pip install 'youbot_dynamics\[bags\]'") as caught:
         open_bag(bag)
     assert "\n" not in str(caught.value)

@@ -209,7 +209,7 @@ except ResourceError as problem:
 def test_without_mujoco_a_typed_error_says_how_to_get_it(tmp_path):
     """Everything else is imported and made without it."""
     said = run_without(tmp_path, "raise ImportError('no module')", CALL)
-    assert "package mujoco: got not installed" in said and "pip install 'youbot_dynamics[sim]'" in said
+    assert "package mujoco: got no Python package mujoco" in said and "pip install 'youbot_dynamics[sim]'" in said
 
 
 def test_an_old_mujoco_is_refused(monkeypatch):

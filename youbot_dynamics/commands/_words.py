@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Collection, Sequence
 
-from youbot_dynamics.errors import ParameterError, ResourceError
+from youbot_dynamics.errors import ParameterError, missing_package
 
 
 def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
@@ -22,5 +22,4 @@ def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]
 def need_ros() -> None:
     """Refuse to go on without ROS, and say how to get it."""
     if importlib.util.find_spec("rclpy") is None:
-        remedy = "source /opt/ros/jazzy/setup.bash, or pip install 'youbot_dynamics[ros]'"
-        raise ResourceError("rclpy", got="not installed", expected="ROS 2 Jazzy", remedy=remedy)
+        raise missing_package("rclpy", "this verb", "ROS 2 Jazzy or Kilted")

@@ -12,7 +12,7 @@ from pathlib import Path
 from youbot_dynamics import __version__
 from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, existing_file, namespace_arguments
 from youbot_dynamics.commands._words import need_ros
-from youbot_dynamics.errors import YoubotDynamicsError, did_you_mean
+from youbot_dynamics.errors import YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
 
 _PATIENCE = 5.0  # [s] `youbot record` waits for a topic
@@ -274,6 +274,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _run(given)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
+        code = 1
+    except ModuleNotFoundError as problem:
+        package = (problem.name or "").split(".")[0]
+        if package in ("", "youbot_dynamics"):
+            raise
+        print(f"error: {missing_package(package, f'youbot {given.verb}')}", file=sys.stderr)
         code = 1
     except BrokenPipeError:
         # The reader of our output has gone: as `head` does.

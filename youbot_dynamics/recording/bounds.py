@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import yaml
 
-from youbot_dynamics.errors import RecordingError, ResourceError
+from youbot_dynamics.errors import RecordingError, missing_package
 from youbot_dynamics.files import RAISE_LIMITS, beyond_limit, scaled
 
 
@@ -26,12 +26,7 @@ def bag_packages() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ResourceError(
-            "reading and writing bags",
-            got=f"no Python package {error.name or error}",
-            expected="the packages rosbags and mcap",
-            remedy="install them with: pip install rosbags mcap",
-        ) from error
+        raise missing_package("rosbags", "reading and writing bags", "the packages rosbags and mcap") from error
 
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import ResourceError, printable
+from youbot_dynamics.errors import missing_package, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,11 +136,7 @@ def plain_style() -> Iterator[None]:
     try:
         import matplotlib
     except ImportError as problem:
-        raise ResourceError(
-            "plots of the report",
-            got="no matplotlib",
-            remedy="install it: pip install matplotlib, or apt install python3-matplotlib",
-        ) from problem
+        raise missing_package("matplotlib", "plots of the report") from problem
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(

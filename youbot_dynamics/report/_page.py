@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from youbot_dynamics.errors import ResourceError, printable
+from youbot_dynamics.errors import missing_package, printable
 from youbot_dynamics.report import _words
 from youbot_dynamics.report._drawing import PALETTE
 
@@ -41,11 +41,7 @@ def _environment() -> Environment:
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as problem:
-        raise ResourceError(
-            "pages of the report",
-            got="no jinja2",
-            remedy="install it: pip install jinja2, or apt install python3-jinja2",
-        ) from problem
+        raise missing_package("jinja2", "pages of the report") from problem
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from youbot_dynamics import __version__
-from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError, YoubotDynamicsError
+from youbot_dynamics.errors import (
+    ParameterError,
+    RecordingError,
+    ResourceError,
+    YoubotDynamicsError,
+    missing_package,
+)
 from youbot_dynamics.identification.pipeline._extraction import Extracted, HereWorker, Task, Worker, expand, extract
 
 if TYPE_CHECKING:
@@ -80,12 +86,7 @@ def _counted(worker: Worker, counted: Callable[[int, int], None]) -> Worker:
 def _client_of(address: str) -> Iterator[Client]:
     """Connection to a scheduler with workers that can do the work."""
     if importlib.util.find_spec("distributed") is None:
-        raise ResourceError(
-            "--scheduler",
-            got="no Python package distributed",
-            expected="dask's package for clusters",
-            remedy="install it with: pip install 'youbot_dynamics[fleet]'",
-        )
+        raise missing_package("distributed", "--scheduler", "dask's package for clusters")
     from distributed import Client
 
     thing = f"--scheduler {address}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.errors import ResourceError, missing_package
 
 _OLDEST = (3, 12)  # before, its dcmotor had another controller and other parameters
 
@@ -24,12 +24,7 @@ def engine() -> Any:
     try:
         import mujoco
     except ImportError:
-        raise ResourceError(
-            "package mujoco",
-            got="not installed",
-            expected="MuJoCo, the contact engine of this plant",
-            remedy="pip install 'youbot_dynamics[sim]'",
-        ) from None
+        raise missing_package("mujoco", "package mujoco", "MuJoCo, the contact engine of this plant") from None
     except (AttributeError, OSError, RuntimeError) as problem:  # it looks for OpenGL when it is imported
         raise ResourceError(
             "package mujoco",
