@@ -65,6 +65,8 @@ def test_demo_identifies_and_cuts_the_error_over_dds(tmp_path):
         assert label == "feedback"
         assert after.position_rmse <= 2.0 * max(before.position_rmse / 8.0, 2e-3), program
         assert after.heading_rmse <= 2.0 * max(before.heading_rmse / 8.0, 2e-3), program
+    assert "identified values have the truth within their interval" in done.stdout
     report = (out / "report.html").read_text()
+    assert "The hidden truth" in report
     assert all(name in report for name in ("translation", "rotation", "combined", "simulated feedback", "restored"))
     assert np.all([(out / name).is_file() for name in ("result.json", "result.yaml")])

@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from youbot_dynamics.commands._truth import print_truth, true_values
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.commands.terminal import announce, print_findings, steps
 from youbot_dynamics.commands.warm_up import warm_up
@@ -31,7 +32,6 @@ from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.report import write_outputs
 from youbot_dynamics.resources import PROGRAMS
 from youbot_dynamics.robot import Robot, load_robot
-from youbot_dynamics.simulation.truth import load_truth
 
 IDENTIFICATION = "combined"
 
@@ -97,16 +97,11 @@ def _story(out: Path, seed: int) -> int:
         step("comparing the drives")
         better = identification.result.applied_to(robot)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
-        write_outputs(out, identification, comparisons, title)
+        truth = true_values(seed, out / "identification")
+        write_outputs(out, identification, comparisons, title, truth)
     print_findings(identification.result)
     _print_tracking(comparisons)
-    truth = load_truth(seed)
-    hidden = ", ".join(
-        f"{name} {1e3 * (d + truth.lag):.1f}" for name, d in zip("x y yaw".split(), truth.dead_times(), strict=True)
-    )
-    announce(f"hidden truth of twin {seed}, dead time + lag [ms]: {hidden}; friction and the network add to it")
-    radii = " ".join(f"{1e3 * radius:.2f}" for radius in truth.wheel_radii())
-    announce(f"its wheel radii FL FR RL RR [mm]: {radii}; the sheets have {1e3 * robot.base.geometry.wheel_radius:.2f}")
+    print_truth(identification.result, truth, seed)
     return 0 if identification.result.complete else 3
 
 

@@ -5,6 +5,7 @@ Python says what is shown, `templates/` how, `assets/` carry style and script; c
 
 from youbot_dynamics.report._identification import identification_page, write_outputs
 from youbot_dynamics.report._replay import JOINT_COLUMNS, joint_cells, replay_page
+from youbot_dynamics.report._truth import reveal, score
 from youbot_dynamics.report._words import shown
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "identification_page",
     "joint_cells",
     "replay_page",
+    "reveal",
+    "score",
     "shown",
     "write_outputs",
 ]

@@ -21,11 +21,13 @@ from youbot_dynamics.report import _drawing
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
 from youbot_dynamics.report._programs import program_of, statistics
+from youbot_dynamics.report._truth import reveal, score
 from youbot_dynamics.report._words import facts, listed, minus, number, sentence, shown, significant
 
 _SECTIONS = {
     "warnings": "Warnings about the data",
     "verdicts": "Verdicts",
+    "truth": "The hidden truth",
     "fits": "Fits",
     "correlations": "Correlations",
     "paths": "Paths",
@@ -46,7 +48,11 @@ _EFFECTIVE = "robot.base.delay.effective_"
 
 
 def identification_page(
-    title: str, found: Identification, paths: Sequence[PathComparison], provenance: Mapping[str, str]
+    title: str,
+    found: Identification,
+    paths: Sequence[PathComparison],
+    provenance: Mapping[str, str],
+    truth: Mapping[str, float] | None = None,
 ) -> str:
     """The report as a whole HTML document; the same bytes for the same identification.
 
@@ -55,16 +61,19 @@ def identification_page(
         found: findings with verdicts, curves, correlations, notes and warnings.
         paths: one comparison a program.
         provenance: where it comes from: bag, hash, clock, versions, ...
+        truth: name of a finding -> its true value, of a simulated robot; shown beside what was found.
 
     Raises:
         ResourceError: jinja2 is not installed; or there is something to plot, and matplotlib is not.
     """
     result, stages = found.result, found.stages
+    revealed = reveal(result, truth or {})
     most = _points_of_a_line(stages, paths)
     programs = [program_of(path, f"p{k}", most) for k, path in enumerate(paths)]
     content: dict[str, object] = {
         "warnings": found.warnings,
         "verdicts": _verdicts(result),
+        "truth": revealed,
         "fits": _fits(stages, most),
         "correlations": [fit for stage in stages for fit in stage.correlations],
         "paths": programs,
@@ -77,6 +86,7 @@ def identification_page(
         robot_id=result.robot_id,
         summary=summary(result, paths),
         interval_is=result.interval_is,
+        score=score(revealed),
         sections={key: title for key, title in _SECTIONS.items() if content[key] or key == "verdicts"},
         moving=any(program["animation"] for program in programs),
         **content,
@@ -84,9 +94,13 @@ def identification_page(
 
 
 def write_outputs(
-    folder: Path, identification: Identification, comparisons: Sequence[PathComparison], title: str
+    folder: Path,
+    identification: Identification,
+    comparisons: Sequence[PathComparison],
+    title: str,
+    truth: Mapping[str, float] | None = None,
 ) -> None:
-    """Write result.yaml, result.json, exports/ and report.html into a folder, made if needed.
+    """Write result.yaml, result.json, exports/ and report.html into a folder, made if needed; `truth` as for the page.
 
     Each file is written whole or not at all.
 
@@ -108,7 +122,7 @@ def write_outputs(
         folder.mkdir(parents=True, exist_ok=True)
         write_result(folder, result)
         export_all(folder, result, identification.robot, identification.products)
-        text = identification_page(title, identification, comparisons, {**provenance, **versions()})
+        text = identification_page(title, identification, comparisons, {**provenance, **versions()}, truth)
         write_atomically(folder / "report.html", text)
     except OSError as problem:
         raise RecordingError(

@@ -23,13 +23,14 @@ class Shown(NamedTuple):
     unit: str  # of the three, "" for none
 
 
-def shown(finding: Finding) -> Shown:
-    """Name, value and interval of a finding as text, with a plain hyphen for minus."""
+def shown(finding: Finding, other: float | None = None) -> Shown:
+    """Name, value (or another one in its place) and interval of a finding as text, with a plain hyphen for minus."""
     estimate = finding.estimate
     small = estimate.unit == "s" and not abs(estimate.value) >= _MILLI
     scale, unit = (1e3, "ms") if small else (1.0, estimate.unit if estimate.unit != "1" else "")
     half = 0.5 * scale * (estimate.interval[1] - estimate.interval[0])
-    value, low, high = (rounded(scale * number, half) for number in (estimate.value, *estimate.interval))
+    told = estimate.value if other is None else other
+    value, low, high = (rounded(scale * number, half) for number in (told, *estimate.interval))
     return Shown(finding.name, value, low, high, unit)
 
 

@@ -186,6 +186,27 @@ class BaseTruth:
             return 1.0 / self.lateral_factor
         return sin(pi / self.rollers) / (pi / self.rollers) / self.lateral_factor
 
+    def as_found(self) -> dict[str, float]:
+        """What an identification can find of it, by the names of its findings; a wandering contact by its mean.
+
+        A servo on each wheel has no `lag`. Effective delays are of a drive, not of a robot: `true_delays`.
+        """
+        radii = self.wheel_radii()
+        wheels = dict(zip(("fl", "fr", "rl", "rr"), radii.tolist(), strict=True))
+        mean, response, geometry = float(np.mean(radii)), "robot.base.response", "robot.base.geometry"
+        axes = zip(("x", "y", "yaw"), self.dead_times(), strict=True)
+        return {
+            f"{geometry}.wheel_radius": mean,
+            **{f"{geometry}.wheel_radius_error_{wheel}": radius / mean - 1.0 for wheel, radius in wheels.items()},
+            **{f"base.geometry.wheel_radius_{wheel}": radius for wheel, radius in wheels.items()},
+            "base.geometry.lever": self.half_length / self.lateral_factor + self.half_width,
+            f"{geometry}.half_length": self.half_length,
+            f"{geometry}.half_width": self.half_width,
+            f"{geometry}.lateral_factor": self.lateral_factor,
+            **{f"{response}.dead_time_{axis}": dead_time for axis, dead_time in axes},
+            **({} if self.servo_gain else {f"{response}.lag": self.lag}),
+        }
+
     def with_geometry(self, geometry: BaseGeometry) -> BaseTruth:
         """Same robot with just this geometry: one whose calibration is perfect."""
         return dataclasses.replace(

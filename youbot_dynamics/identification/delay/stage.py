@@ -64,6 +64,23 @@ def extract(opened: Opened, robot: Robot) -> DelayPart:
     return DelayPart(tuple(found), tuple(fits), signals.clock, signals.source)
 
 
+def effective_delays(signals: MotionSignals) -> dict[str, float]:
+    """Effective delay of each channel [s], in the pieces that the stage looks at; NaN where it is refused."""
+    pieces = [
+        estimate_delay(
+            piece.command_time,
+            piece.command,
+            piece.measured_time,
+            piece.measured,
+            measured_is=piece.measured_is,
+            channels=piece.channels,
+            friction=piece.friction,
+        )
+        for piece in _unbroken(signals)
+    ]
+    return {of_channel[0].channel: combine(of_channel).value for of_channel in zip(*pieces, strict=True)}
+
+
 def _unbroken(signals: MotionSignals) -> list[MotionSignals]:
     """Pieces between which commands are missing from their stream, the longest first; the recording where none is."""
     gaps = stream_gaps(signals.command_time)

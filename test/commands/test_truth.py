@@ -1,0 +1,54 @@
+"""What `youbot demo` and `youbot try` tell of the twin they have started is what the twin really is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from acceptance_bags import bag_of_twin, base_run, drawn_base, truths_of_delay, truths_of_geometry
+from delay_runs import ramps
+
+from youbot_dynamics.commands._truth import print_truth, true_values
+from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.report import write_outputs
+from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.base import BasePlant
+
+SEED = 4
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+    twists = ramps(SEED, 40.0).twists
+    return bag_of_twin(tmp_path_factory.mktemp("drive") / "drive", SEED, twists, None), twists
+
+
+def test_the_truth_told_is_that_of_the_twin_and_of_its_exact_motion(drive: tuple[Path, np.ndarray]) -> None:
+    bag, twists = drive
+    told, truth = true_values(SEED, bag), drawn_base(SEED)
+    assert {name: told[name] for name in truths_of_geometry(truth)} == pytest.approx(truths_of_geometry(truth))
+    assert told["robot.base.response.dead_time_y"] == truth.dead_time_y
+    plant = BasePlant(truth, load_robot().driver, SEED)
+    # By brute force, and in the axes of our own geometry: the twin's differs by up to a twentieth.
+    delays = truths_of_delay(base_run(plant, plant.advance, twists, SEED), twists)
+    assert {name: told[name] for name in delays} == pytest.approx(delays, abs=2e-3)
+
+
+def test_terminal_and_page_show_the_truth_beside_what_was_found(
+    drive: tuple[Path, np.ndarray], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = identify([drive[0]], load_robot(), Options(), only=("calibration", "delay"))
+    truth = true_values(SEED, drive[0])
+    print_truth(found.result, truth, SEED)
+    said = capsys.readouterr().out
+    assert f"truth of twin {SEED}" in said
+    write_outputs(tmp_path, found, (), "a twin", truth)
+    page = (tmp_path / "report.html").read_text()
+    assert 'id="truth"' in page
+    (count,) = (line for line in said.splitlines() if "identified values have the truth within" in line)
+    assert count.strip() in page
+    assert "robot.base.delay.effective_x" in said and " hit" in said
+    write_outputs(tmp_path, found, (), "a robot")
+    assert 'id="truth"' not in (tmp_path / "report.html").read_text()

@@ -1,0 +1,50 @@
+"""The truth of the digital twin that `youbot demo` and `youbot try` have started, beside what was found of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from youbot_dynamics.commands.terminal import table_console
+from youbot_dynamics.identification.delay.stage import effective_delays
+from youbot_dynamics.identification.result import Result
+from youbot_dynamics.identification.signals import base_signals
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.report import reveal, score
+from youbot_dynamics.robot import load_robot, robot_from_values, values_of
+from youbot_dynamics.simulation.truth import load_truth
+
+
+def true_values(seed: int, bag: Path) -> dict[str, float]:
+    """Truth of the twin of a seed by the names of the findings, its delays as its exact motion in a recording has them.
+
+    The commands of that drive are moved along the exact motion, which the twin publishes on `ground_truth`.
+    """
+    truth, recording = load_truth(seed).as_found(), open_bag(bag)
+    geometry = {name: value for name, value in truth.items() if name.startswith("robot.base.geometry.")}
+    robot = robot_from_values({**values_of(load_robot()), **geometry})
+    poses = recording.poses("/ground_truth")
+    way = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
+    signals = base_signals(recording, robot, {})
+    exact = dataclasses.replace(signals, measured_time=poses.stamp, measured=way, measured_is="position")
+    delays = {f"robot.base.delay.effective_{axis}": delay for axis, delay in effective_delays(exact).items()}
+    return {**truth, **delays}
+
+
+def print_truth(result: Result, truth: Mapping[str, float], seed: int) -> None:
+    """Print what was found beside the truth, hit or miss."""
+    rows = reveal(result, truth)
+    table = Table(title=f"the hidden truth of twin {seed}", caption=score(rows))
+    for column in ("parameter", "found", result.interval_is, "truth", "unit"):
+        table.add_column(column, justify="left" if column in ("parameter", "unit") else "right", no_wrap=True)
+    table.add_column("")
+    for found, true, verdict in rows:
+        cells = found.name, found.value, f"{found.low} to {found.high}", true, found.unit, verdict
+        table.add_row(*(Text(cell) for cell in cells))
+    table_console().print(table)
