@@ -18,7 +18,7 @@ import youbot_dynamics
 
 # What package.xml does not name because no rosdep key installs it without pip: rosdep's pip keys (python3-rosbags-pip,
 # python3-mujoco-pip) end `rosdep install` on Ubuntu 24.04, whose Python takes no packages from pip (PEP 668), unless
-# the user overrides that; for mcap and distributed there is no key.
+# the user overrides that; for mcap and distributed there is no key. rosbag2_py reads bags there.
 PIP_ONLY = {"rosbags", "mcap", "mujoco", "distributed"}
 # Imported where it is installed, and released for no ROS distribution after Noetic.
 UNRELEASED = {"brics_actuator"}
@@ -48,6 +48,8 @@ RELEASED = {
     "rclpy",
     "robot_state_publisher",
     "ros2launch",
+    "rosbag2_py",
+    "rosbag2_storage_default_plugins",
     "rosgraph_msgs",
     "sensor_msgs",
     "std_msgs",

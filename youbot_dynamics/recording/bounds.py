@@ -6,7 +6,7 @@ The parts of it that do so are replaced here, once, by ones that stop.
 from __future__ import annotations
 
 import bz2
-import importlib
+import importlib.util
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +26,11 @@ def bag_packages() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise missing_package("rosbags", "reading and writing bags", "the packages rosbags and mcap") from error
+        thing, expected = "reading and writing bags", "the packages rosbags and mcap"
+        if importlib.util.find_spec("rosbag2_py") is not None:
+            thing = "writing bags, and reading damaged ones and those of ROS 1"
+            expected += " (`ros2 bag record` records without them)"
+        raise missing_package("rosbags", thing, expected) from error
 
 
 if TYPE_CHECKING:

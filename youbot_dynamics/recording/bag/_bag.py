@@ -26,6 +26,7 @@ from youbot_dynamics.recording import message_types, series
 from youbot_dynamics.recording.bag import _decode
 from youbot_dynamics.recording.bag._locate import data_files, open_files, open_sources
 from youbot_dynamics.recording.bag._recovery import RecoveredMcap, read_metadata_record
+from youbot_dynamics.recording.bag._rosbag2 import rosbag2_reads
 from youbot_dynamics.recording.bag._source import TopicInfo, checked_time, collect_topics, reading
 from youbot_dynamics.recording.bounds import DamagedError
 
@@ -78,7 +79,7 @@ class Recording:
         for source in self._sources:
             metadata.update(source.metadata)
         for file in self._files:
-            if file.suffix == ".mcap":
+            if file.suffix == ".mcap" and not rosbag2_reads():  # which has them from its own record
                 metadata.update(read_metadata_record(file))
         self.metadata: Mapping[str, str] = MappingProxyType(metadata)
         starts = [source.start for source in self._sources if source.start is not None]

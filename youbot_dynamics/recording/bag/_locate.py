@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import open_file, read_text
 from youbot_dynamics.recording.bag._recovery import RecoveredMcap, Source
+from youbot_dynamics.recording.bag._rosbag2 import Rosbag2Source, rosbag2_reads
 from youbot_dynamics.recording.bag._source import RosbagsSource
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, DamagedError
 
@@ -90,6 +92,10 @@ def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
         RecordingError: nothing can be read.
         ResourceError: rosbags or mcap is not installed.
     """
+    if rosbag2_reads() and path.suffix != ".bag":
+        whole = path.is_dir() and (path / "metadata.yaml").exists()
+        with suppress(DamagedError):  # then the packages that recover are asked for
+            return [Rosbag2Source(part) for part in ([path] if whole else files)], ""
     lost = ""
     if path.is_dir() and (path / "metadata.yaml").exists():
         try:
