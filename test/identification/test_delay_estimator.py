@@ -121,6 +121,19 @@ def test_shapes_and_kinds_are_checked():
         estimate_delay(time, rich(time), time, rich(time), channels=["x", "y"])
 
 
+@pytest.mark.parametrize("which", ["command_time", "measured_time"])
+def test_times_that_go_back_are_an_error_that_names_the_row(which):
+    time = np.arange(0.0, 20.0, PERIOD)
+    back = time.copy()
+    back[700:] -= 1.0
+    back[3] = np.nan  # left out; rows are counted as given
+    sent, seen = (back, time) if which == "command_time" else (time, back)
+    with pytest.raises(
+        InputError, match=rf"{which}\[700\]: got a time 0.98 s before that of row 699; .*cut the recording"
+    ):
+        estimate_delay(sent, rich(time), seen, rich(time))
+
+
 GOOD = estimate(rich, 0.15)
 
 

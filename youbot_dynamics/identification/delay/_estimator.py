@@ -139,7 +139,7 @@ def estimate_delay(
         One estimate a channel.
 
     Raises:
-        InputError: shapes that do not fit, no numbers, or an unknown `model` or `measured_is`.
+        InputError: shapes that do not fit, no numbers, times that go back, or an unknown `model` or `measured_is`.
         IdentificationError: too few samples, or no common time of command and motion.
 
     Example:
@@ -157,6 +157,8 @@ def estimate_delay(
     sent, stamps = _numbers("command_time", command_time), _numbers("measured_time", measured_time)
     commands, motions = _columns("command", command, sent), _columns("measured", measured, stamps)
     rubbing = None if friction is None else _columns("friction", friction, sent)
+    for thing, times in (("command_time", sent), ("measured_time", stamps)):
+        _check_order(thing, times)
     sound = _sound(sent, commands)
     sent, commands = sent[sound], commands[sound]
     rubbing = None if rubbing is None else rubbing[sound]
@@ -204,6 +206,17 @@ def _columns(thing: str, values: ArrayLike, time: Vector) -> Vector:
         got = f"shape {table.shape} at times of shape {time.shape}"
         raise InputError(thing, got=got, expected="one row for each time", remedy="cut both to the same length")
     return table
+
+
+def _check_order(thing: str, times: Vector) -> None:
+    """Raise InputError, which names the row, where finite times (n,) go back."""
+    rows = np.flatnonzero(np.isfinite(times))
+    back = np.flatnonzero(np.diff(times[rows]) < 0.0)
+    if len(back):
+        before, row = rows[back[0] : back[0] + 2].tolist()
+        told = f"a time {times[before] - times[row]:.3g} s before that of row {before}"
+        remedy = "sort the rows by time, or cut the recording where its clock jumps"
+        raise InputError(f"{thing}[{row}]", got=told, expected="times that never go back", remedy=remedy)
 
 
 def _sound(time: Vector, values: Vector) -> NDArray[np.bool_]:
