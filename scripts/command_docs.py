@@ -38,8 +38,8 @@ def page() -> str:
     return "\n".join(
         [
             "# Command line\n",
-            "Generated from the parser by `scripts/command_docs.py`; a test compares them. `youbot VERB` in the",
-            "virtual environment, `ros2 run youbot_dynamics youbot VERB` where ROS 2 is sourced.\n",
+            "Generated from the parser by `scripts/command_docs.py`; a test compares them. Run `youbot COMMAND` in the",
+            "virtual environment, or `ros2 run youbot_dynamics youbot COMMAND` where ROS 2 is sourced.\n",
             f"Exit codes: {codes}.\n",
             'The shell completes verbs, options and files after `eval "$(register-python-argcomplete youbot)"`,',
             "which a `~/.bashrc` may hold; zsh and fish: <https://kislyuk.github.io/argcomplete/>.\n",

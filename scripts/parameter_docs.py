@@ -52,9 +52,9 @@ def faults() -> str:
     return "\n".join(
         [
             "## Faults of `mock_youbot`: parameter `fault`\n",
-            "Several apart by semicolons, each a name and its options; an empty text ends them all:\n",
+            "One or more faults, separated by semicolons, each a name and its options. An empty text ends them:\n",
             '    ros2 param set /mock_youbot fault "frozen_encoder joint=wheel_joint_fl after=2; lost share=0.1"\n',
-            "Each also takes `after` (0 s): its begin, from when it is asked for; `lasting` (for ever): how long.\n",
+            "Each also has the options `after` (0 s, start after the setting) and `lasting` (for ever, duration).\n",
             "| name | what happens | options (default) |\n|---|---|---|",
             *(fault_row(kind) for kind in KINDS),
             "",
@@ -67,8 +67,8 @@ def page() -> str:
     parts = [
         "# Parameters\n",
         "Generated from the tables in the code by `scripts/parameter_docs.py`; a test compares them.",
-        "A name outside these tables ends the node with the nearest known name.\n",
-        "## Robot facts: every node, section `/**`\n",
+        "A node that finds an unknown name ends, and its message suggests the nearest known name.\n",
+        "## The robot: every node, section `/**`\n",
         HEADER + "\n".join(row(parameter) for parameter in robot_table()) + "\n",
     ]
     for name in NODES:
@@ -77,7 +77,7 @@ def page() -> str:
     parts += [
         faults(),
         "## The twin's hidden truth: `mock_youbot`, file config/mock.yaml\n",
-        "Each is a list: nominal value (seed 0), lowest and highest value (other seeds draw evenly between them).\n",
+        "Each is a list: nominal value (random seed 0), lowest and highest value (other seeds choose between them).\n",
         HEADER + "\n".join(row(parameter) for parameter in truth_table()) + "\n",
     ]
     return "\n".join(parts)

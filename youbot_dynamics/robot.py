@@ -35,18 +35,18 @@ class Driver:
 
     wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", length=4, source=_WRAPPER)
     arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", length=5, source=_WRAPPER)
-    wheel_radius: float = fact("Radius the driver reckons with.", "m", (0.02, 0.2), source=_DRIVER)
-    half_length: float = fact("Half of the wheelbase the driver reckons with.", "m", (0.05, 1.0), source=_DRIVER)
-    half_width: float = fact("Half of the track the driver reckons with.", "m", (0.05, 1.0), source=_DRIVER)
+    wheel_radius: float = fact("Wheel radius in the driver's configuration.", "m", (0.02, 0.2), source=_DRIVER)
+    half_length: float = fact("Half of the wheelbase in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
+    half_width: float = fact("Half of the track in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
     position_sign: tuple[float, ...] = fact(
-        "Sign of the wheel positions: the wrapper flips FL and BL.",
+        "Sign of the wheel positions: the wrapper inverts FL and BL.",
         "1",
         (-1.0, 1.0),
         length=4,
         source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     velocity_sign: tuple[float, ...] = fact(
-        "Sign of the wheel velocities: not flipped by the wrapper.",
+        "Sign of the wheel velocities: the wrapper does not invert them.",
         "1",
         (-1.0, 1.0),
         length=4,
@@ -100,7 +100,7 @@ class Robot:
     base: Base
     arm: Arm
     driver: Driver
-    robot_id: str = fact("Name of this robot; results of another one are refused.", source="chosen: yours to set")
+    robot_id: str = fact("Name of this robot; results of another robot are refused.", source="chosen: set your own")
 
     def arm_quanta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Steps of the arm's positions (5,) [rad] and velocities (5,) [rad/s], as the driver reports them."""

@@ -45,13 +45,13 @@ class JointFriction:
         source=f"{_LUH} (1-4); fit of the steady torques of Rajagopal 2018 (5)",
     )
     sigma0: float = fact(
-        "Stiffness of the bristles: Coulomb torque over the travel before sliding.",
+        "LuGre stiffness of the bristles: Coulomb torque divided by the travel before sliding.",
         "N m/rad",
         (1.0, 1e6),
         source="chosen: coulomb / 1 mrad; none published",
     )
     sigma1: float = fact(
-        "Damping of the bristles.",
+        "LuGre damping of the bristles.",
         "N m s/rad",
         (0.0, 1e4),
         source="chosen: 2 x 0.7 sqrt(sigma0 J) - viscous, damping ratio 0.7; J = rotor + mean over all arm poses",
@@ -87,7 +87,7 @@ class JointMotor:
         source=f"Rajagopal 2018, table 3.1: 0.0827 N m / 0.0335 N m/A (1-3); {_SHEET}",
     )
     current_limit: float = fact(
-        "Current the motor controller cuts off at.",
+        "Current limit of the motor controller.",
         "A",
         (1e-2, 50.0),
         source="LUHbots/luh_youbot_os@d1479e9 torque_controller.cpp, comments; set for each robot",
@@ -102,7 +102,9 @@ class JointMotor:
     housing_time_constant: float = fact(
         "Thermal time constant of the housing.", "s", (1.0, 1e4), source=f"{_SHEET}; of 339286, the same frame (1-3)"
     )
-    winding_temperature_limit: float = fact("Hottest the winding may be.", "degC", (50.0, 250.0), source=_SHEET)
+    winding_temperature_limit: float = fact(
+        "Highest permitted temperature of the winding.", "degC", (50.0, 250.0), source=_SHEET
+    )
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,9 @@ class Arm:
         (0.0, 50.0),
         source="maxon sheets: values at 25 degC",
     )
-    ambient_temperature: float = fact("Air around the motors.", "degC", (-20.0, 60.0), source="chosen: a warm room")
+    ambient_temperature: float = fact(
+        "Temperature of the air around the motors.", "degC", (-20.0, 60.0), source="chosen: a warm room"
+    )
 
     @property
     def joints(self) -> tuple[ArmJoint, ...]:

@@ -50,7 +50,7 @@ class BaseGeometry:
     half_length: float = fact("Wheel axis to centre, along x.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.47 m / 2")
     half_width: float = fact("Wheel centre to centre line, along y.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.30 m / 2")
     lateral_factor: float = fact(
-        "True over kinematic sideways speed: mean of the wandering roller contact.",
+        "True sideways speed divided by the kinematic one: mean over the moving contact of the rollers.",
         "1",
         (0.8, 1.1),
         source="chosen: sin(pi/n)/(pi/n), mean over an ideal wheel of n = 6 rollers",
@@ -63,7 +63,7 @@ class BaseGeometry:
         "Rollers of each wheel.", "1", (4.0, 100.0), source="chosen: counted in photographs of the wheel"
     )
     roller_depth: float = fact(
-        "Axis of the roller on the floor below that of its wheel.",
+        "Distance of the axis of the roller on the floor below the wheel axis.",
         "m",
         (0.0, 0.2),
         source="chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
@@ -73,7 +73,8 @@ class BaseGeometry:
     roller_phase_rl: float = _roller_phase("rear left")
     roller_phase_rr: float = _roller_phase("rear right")
     roller_phase_error: float = fact(
-        "Largest standard error of the four phases; 0 where they are not known. They are lost with the driver's count.",
+        "Largest standard error of the four phases; 0 if they are unknown. They become invalid when the driver "
+        "restarts its count.",
         "rad",
         (0.0, 1.0),
         source=_IDENTIFIED,
@@ -137,44 +138,44 @@ class BaseResponse:
     dead_time_x: float = fact("Dead time forward.", "s", (0.0, 1.0), source=_IDENTIFIED)
     dead_time_y: float = fact("Dead time sideways.", "s", (0.0, 1.0), source=_IDENTIFIED)
     dead_time_yaw: float = fact("Dead time of the turn.", "s", (0.0, 1.0), source=_IDENTIFIED)
-    lag: float = fact("Time constant of the wheels' answer to a command.", "s", (0.0, 1.0), source=_IDENTIFIED)
+    lag: float = fact("Time constant of the wheels' response to a command.", "s", (0.0, 1.0), source=_IDENTIFIED)
     rate: float = fact("Half the damping of the speed loops, forward.", "1/s", (0.0, 1e4), source=_IDENTIFIED)
     integral: float = fact(
-        "Integral action of the speed loops: 0 for none (friction takes a part of the speed), 1 for critical damping.",
+        "Integral action of the speed loops: 0 for none (friction reduces the speed), 1 for critical damping.",
         "1",
         (0.0, 100.0),
         source=_IDENTIFIED,
     )
     feed: float = fact(
-        "1 for loops that add the torque for an acceleration, 0 for a servo on each wheel alone.",
+        "1 for speed loops that add the torque for an acceleration, 0 for an independent servo on each wheel.",
         "1",
         (0.0, 1.0),
         source=_IDENTIFIED,
     )
     wheel_coulomb: float = fact(
-        "Coulomb torque F1 of a wheel as the loops feel it, for the mass of this file.",
+        "Coulomb torque F1 of a wheel in the model of the speed loops, for the mass in this file.",
         "N m",
         (0.0, 5.0),
         source=_IDENTIFIED,
     )
     roller_coulomb: float = fact(
-        "F2 / r as the loops feel it, for the mass of this file.", "N", (0.0, 20.0), source=_IDENTIFIED
+        "F2 / r in the model of the speed loops, for the mass in this file.", "N", (0.0, 20.0), source=_IDENTIFIED
     )
     viscous_x: float = fact(
-        "xi_L as the loops feel it, for the mass of this file.", "N s/m", (0.0, 500.0), source=_IDENTIFIED
+        "xi_L in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 500.0), source=_IDENTIFIED
     )
     viscous_y: float = fact(
-        "xi_T as the loops feel it, for the mass of this file.", "N s/m", (0.0, 500.0), source=_IDENTIFIED
+        "xi_T in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 500.0), source=_IDENTIFIED
     )
     turn_factor: float = fact(
-        "How much more friction turns count for than the inertia of this file says.",
+        "Factor of friction in turns, relative to the inertia in this file.",
         "1",
         (0.1, 10.0),
         source=_IDENTIFIED,
     )
 
     centre_x: float = fact(
-        "How far ahead of the middle the centre of mass lies, as the loops feel it.",
+        "Distance of the centre of mass ahead of the middle, in the model of the speed loops.",
         "m",
         (-0.5, 0.5),
         source=_IDENTIFIED,
@@ -196,22 +197,28 @@ class BaseLimits:
 
     wheel_speed: float = fact("Largest wheel speed.", "rad/s", (0.1, 40.0), source="KUKA youBot specification: 0.8 m/s")
     acceleration: float = fact(
-        "Speeding up, along the floor.",
+        "Largest acceleration along the floor when the base speeds up.",
         "m/s2",
         (0.01, 10.0),
         source="chosen: an eighth of what rollers grip on a hard floor",
     )
     angular_acceleration: float = fact(
-        "Speeding up the turn.",
+        "Largest angular acceleration when the turn speeds up.",
         "rad/s2",
         (0.01, 50.0),
         source="chosen: 0.77 m/s2 at the wheels, gentler than straight on",
     )
     deceleration: float = fact(
-        "Slowing down, along the floor.", "m/s2", (0.01, 10.0), source="chosen: it must stop sooner than it starts"
+        "Largest deceleration along the floor when the base slows down.",
+        "m/s2",
+        (0.01, 10.0),
+        source="chosen: it must stop sooner than it starts",
     )
     angular_deceleration: float = fact(
-        "Slowing down the turn.", "rad/s2", (0.01, 50.0), source="chosen: it must stop sooner than it starts"
+        "Largest angular deceleration when the turn slows down.",
+        "rad/s2",
+        (0.01, 50.0),
+        source="chosen: it must stop sooner than it starts",
     )
 
 
@@ -237,7 +244,7 @@ class Base:
     limits: BaseLimits
     friction: BaseFriction
     mass: float = fact(
-        "Whole robot, arm and battery included.",
+        "Mass of the whole robot, with arm and battery.",
         "kg",
         (5.0, 100.0),
         source="KUKA youBot manual V6: 20 + 4.0 + 5.69 + 0.245 = 29.935 kg; urdf/youbot.urdf adds up to 29.946",

@@ -266,7 +266,7 @@ def test_demo_leaves_a_folder_with_other_things_alone(tmp_path):
 
 def test_an_unknown_verb_gets_the_nearest_one_and_the_list():
     line = youbot("--version", "identfy", code=2).stderr.splitlines()[-1]
-    assert "no verb identfy: did you mean identify? the verbs are " in line
+    assert "no command identfy: did you mean identify? the commands are " in line
     assert "record" in line and "warm-up" in line
     assert "did you mean" not in youbot("quux", code=2).stderr
 

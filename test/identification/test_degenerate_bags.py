@@ -97,7 +97,7 @@ def of_delay(words: str, *axes: str) -> dict[str, str]:
     return {f"{DELAY}.effective_{axis}": words for axis in axes or ("x", "y", "yaw")}
 
 
-ONE_SPEED = "it cannot be told from"
+ONE_SPEED = "it cannot be distinguished from"
 STOOD = "the joint never slid"
 NO_EFFORT, ZERO_EFFORT = "holds no wheel effort", "every wheel effort in the recording is exactly 0"
 CASES = {
@@ -105,8 +105,8 @@ CASES = {
         lambda seed: held((0.3, 0.0, 0.0), seed),
         "base_friction",
         {
-            **of_base("it cannot be told from wheel_coulomb", "viscous_x"),
-            **of_base("it cannot be told from viscous_x", "wheel_coulomb"),
+            **of_base("it cannot be distinguished from wheel_coulomb", "viscous_x"),
+            **of_base("it cannot be distinguished from viscous_x", "wheel_coulomb"),
             **of_base("the robot never moved sideways", "viscous_y", "roller_coulomb"),
         },
     ),
@@ -125,8 +125,8 @@ CASES = {
         "base_friction",
         {
             **of_base("the robot never moved forward", "viscous_x"),
-            **of_base("it cannot be told from wheel_coulomb", "roller_coulomb"),
-            **of_base("it cannot be told from roller_coulomb", "wheel_coulomb"),
+            **of_base("it cannot be distinguished from wheel_coulomb", "roller_coulomb"),
+            **of_base("it cannot be distinguished from roller_coulomb", "wheel_coulomb"),
         },
     ),
     "turning only": Case(lambda seed: drive(stairs(30.0, legs(2)), seed), "base_friction", of_base(ONE_SPEED)),

@@ -109,7 +109,7 @@ def test_a_slow_command_leaves_the_delay_and_tells_neither_part():
     found = estimate(sent, slow, 0.03, 0.03)
     assert found.identified and found.value == pytest.approx(0.06, abs=3e-3)
     assert not found.dead_time.identified and not found.lag.identified
-    assert "cannot be told apart" in found.lag.verdict and "cannot be told apart" in found.dead_time.verdict
+    assert "cannot be distinguished" in found.lag.verdict and "cannot be distinguished" in found.dead_time.verdict
 
 
 def test_an_axis_that_others_move_tells_neither_part():

@@ -219,7 +219,7 @@ def test_unknowns_whose_columns_are_one_are_refused_by_name_and_the_others_stand
     table = np.column_stack([data.regressors, 2.0 * data.regressors[:, 0] - data.regressors[:, 1]])
     unknowns = (*UNKNOWNS, Unknown("d", "N"))
     found = least_squares([dataclasses.replace(data, regressors=table)], unknowns)
-    assert found["d"].verdict == "not identifiable: it cannot be told from a, b in these data"
+    assert found["d"].verdict == "not identifiable: it cannot be distinguished from a, b in these data"
     assert [estimate.identified for estimate in found.estimates] == [False, False, True, False]
     assert found["c"].value == pytest.approx(0.5, abs=0.02)
 
@@ -235,7 +235,7 @@ def test_the_verdict_is_that_of_the_interval_and_names_what_correlates():
     assert least_squares([data], (narrow, UNKNOWNS[1]))["a"].identified
     twins = np.column_stack([np.ones(len(table)), 1.0 + 0.02 * rows().regressors[:, 2]])
     found = least_squares([dataclasses.replace(data, regressors=twins, target=target)], UNKNOWNS[:2])
-    assert found["a"].verdict.endswith("; it cannot be told from b in these data")
+    assert found["a"].verdict.endswith("; it cannot be distinguished from b in these data")
     assert abs(found.correlation[0, 1]) > 0.99
 
 

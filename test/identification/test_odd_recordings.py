@@ -143,7 +143,7 @@ def test_an_error_nobody_foresaw_stops_one_stage_only(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(extraction, "stage_of", lambda name: Failing if name == "response" else real(name))
     found = identify([bag(tmp_path / "bag", rows())], ROBOT, Options()).result
-    assert "nobody foresaw (ZeroDivisionError in extract" in found.missing["response"]
+    assert "unexpected error (ZeroDivisionError in extract" in found.missing["response"]
     assert found["robot.base.delay.effective_x"].identified
 
 

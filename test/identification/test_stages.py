@@ -221,7 +221,7 @@ def test_a_voltage_alone_tells_the_heat_of_a_motor_that_gets_warm(folder):
     assert found["robot.arm.joint_2.motor.winding_housing_resistance"].value == pytest.approx(
         motor.winding_housing_resistance, rel=0.2
     )
-    assert any("their resistance tells" in note for note in result.notes)
+    assert any("come from their resistance" in note for note in result.notes)
     # On average the winding was 10 K warmer than the reference: a fit over all of it is dozens of its errors off.
     cold = found["robot.arm.joint_2.motor.resistance"]
     assert cold.identified and abs(cold.value - motor.resistance) < 3.0 * cold.standard_error

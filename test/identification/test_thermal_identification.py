@@ -79,7 +79,7 @@ def test_another_motor_with_the_same_ratios_heats_alike_so_that_only_ratios_can_
     np.testing.assert_allclose(heated(other, noise=0.0).winding, heated(noise=0.0).winding, atol=1e-9)
     found = identify_heat([heated()], coefficient=coefficient(MOTOR))
     for name in constants_of(MOTOR):
-        assert "tell only ratios: the motor's resistance is needed" in found[name].verdict
+        assert "give only ratios: the motor's resistance is needed" in found[name].verdict
 
 
 def test_with_the_resistance_all_constants_follow():

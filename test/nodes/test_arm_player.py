@@ -142,7 +142,7 @@ def test_nobody_to_take_trajectories_is_told_with_what_was_not_tried(player, mon
     monkeypatch.setattr(arm_player, "_GRACE", 0.1)
     player.position = UPRIGHT
     lacking = importlib.util.find_spec("control_msgs") is None
-    with pytest.raises(TrajectoryError, match="nobody who takes trajectories") as refused:
+    with pytest.raises(TrajectoryError, match="no node that takes trajectories") as refused:
         player.play(swing(4.0), Flag())
     assert ("control_msgs is not installed" in str(refused.value)) == lacking
 

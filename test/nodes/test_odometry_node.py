@@ -151,7 +151,7 @@ def test_a_wheel_off_pattern_is_told_and_widens_the_covariance():
             grown.append(spread(observer) - before)
         observer.wait(lambda: values(observer, PATTERN).get("slips") == "1", "the slip in the diagnostics")
         told = status(observer, PATTERN)
-        assert "off pattern" in told.message and "which of" in told.message and told.level == b"\x01"
+        assert "does not fit the other wheels" in told.message and "which of" in told.message and told.level == b"\x01"
         assert grown[1] > 5.0 * grown[0]
 
 

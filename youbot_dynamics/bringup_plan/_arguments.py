@@ -48,71 +48,70 @@ class BringupOptions:
 
     robot: str = _option(
         "mock",
-        "What is driven: `mock` starts the embedded digital twin; `mujoco` a simulation of wheels and rollers in "
-        "contact with the floor (extra `sim`); `gazebo` Gazebo with the robot in it (ros2 launch only); `real` "
-        "starts nothing of the kind: the youBot driver runs beside this, or is started by driver:=start.",
+        "Robot to drive: `mock` starts the embedded digital twin; `mujoco` starts a simulation of wheels and "
+        "rollers in contact with the floor (extra `sim`); `gazebo` starts Gazebo with the robot (ros2 launch "
+        "only); `real` starts no robot: you start the youBot driver, or driver:=start does.",
         choices=("real", "mock", "mujoco", "gazebo"),
     )
     namespace: str = _option("", "Namespace of all nodes and of tf; empty for none.")
-    params_file: str = _option("", "ROS parameter file that wins over all others; empty for none.")
+    params_file: str = _option("", "ROS parameter file with priority over all others; empty for none.")
     result_file: str = _option(
         "",
-        "Result of an identification (result.yaml): wins over config/youbot.yaml, loses to params_file; empty for "
-        "none.",
+        "Result of an identification (result.yaml), with priority over config/youbot.yaml but not over "
+        "params_file; empty for none.",
     )
     use_sim_time: bool = _option(
         False,
-        "Whether the nodes take their time from /clock, which a simulated robot then publishes; with Gazebo they "
-        "always do.",
+        "Whether the nodes use the time on /clock, which a simulated robot then publishes; with Gazebo they always do.",
     )
     log_level: str = _option("info", "Log level of all nodes.", choices=("debug", "info", "warn", "error", "fatal"))
-    stabilize: bool = _option(True, "Whether the trajectory_tracker (PID stabilisation) runs beside the odometry.")
+    stabilize: bool = _option(True, "Whether trajectory_tracker runs, which follows trajectories with feedback.")
     estimate_arm: bool = _option(
         True,
-        "Whether arm_ekf runs, for joint states, friction, payload and motor temperatures of the arm; leave it "
-        "out where a robot has none.",
+        "Whether arm_ekf runs, which estimates joint states, friction, payload and motor temperatures of the "
+        "arm; write false if the robot has no arm.",
     )
     identification: bool = _option(
         False,
-        "Whether the node identification listens, to record and to fit when its services are called; with passive "
-        "it always does.",
+        "Whether the node identification runs, which records and identifies when its services are called; with "
+        "passive it always runs.",
     )
     passive: bool = _option(
         False,
-        "Whether only odometry (without tf), arm_ekf and identification run, beside somebody else's stack: "
-        "nothing is commanded, and odom and joint_states go out as passive_odom and passive_joint_states. A "
-        "simulated robot then has the topics of a driver that nobody has remapped.",
+        "Whether only odometry (without tf), arm_ekf and identification run, beside another stack. They send no"
+        " commands, and publish odom and joint_states as passive_odom and passive_joint_states. A simulated "
+        "robot then has the topics of a driver without remapping.",
     )
     joint_states: str = _option(
         "joint_states",
-        "Topic with the driver's joint states, as the driver sends them; read with passive only. Write "
-        "driver/joint_states beside another bringup of this package.",
+        "Topic with the driver's joint states; used with passive only. Write driver/joint_states beside another"
+        " bringup of this package.",
     )
-    imu: str = _option("imu", "Topic with the gyro's messages (sensor_msgs/Imu), where there is one; for odometry.")
+    imu: str = _option("imu", "Topic with the messages of a gyro (sensor_msgs/Imu), if there is one; for odometry.")
     driver: str = _option(
         "none",
-        "Of the real robot: `none` starts no driver, one runs beside this with cmd_vel, odom and joint_states "
-        "remapped to driver/cmd_vel, driver/odom and driver/joint_states and its /tf remapped away; `start` "
-        "starts the package youbot_driver_ros_interface with these remaps.",
+        "Driver of the real robot: with `none` you start it yourself, with cmd_vel, odom and joint_states "
+        "remapped to driver/cmd_vel, driver/odom and driver/joint_states, and with its /tf remapped to another "
+        "topic; `start` starts the package youbot_driver_ros_interface with these remappings.",
         choices=("none", "start"),
     )
     motors_off: bool = _option(
-        False, "Whether stop_base also switches the motors of the base off at the end, once it has driven."
+        False, "Whether stop_base also switches the motors of the base off at the end, if the base has driven."
     )
-    record: str = _option("", "Folder of a new bag (mcap) into which every topic is recorded; empty for none.")
+    record: str = _option("", "Folder of a new bag (mcap) that records every topic; empty for no recording.")
     description: bool = _option(
         True,
-        "Whether robot_state_publisher, where it is installed, publishes our URDF and the tf of the links; leave "
-        "it out where another one runs. Neither with passive nor with gazebo, which bring their own.",
+        "Whether robot_state_publisher, if it is installed, publishes our URDF and the tf of the links; write "
+        "false if another one runs. Without effect with passive and with gazebo.",
     )
-    rviz: bool = _option(False, "Whether RViz is opened on config/youbot.rviz; needs rviz2.")
+    rviz: bool = _option(False, "Whether to open RViz with config/youbot.rviz; needs rviz2.")
     frame_prefix: str = _option(
         "",
-        "Put before the names of all frames, for example youbot_1/; needed only where the tf of several robots is "
-        "brought together in one tree.",
+        "Prefix of the names of all frames, for example youbot_1/; needed only if the tf of several robots is "
+        "combined in one tree.",
     )
     viewer: bool = _option(
-        False, "Whether a window of the simulation shows the robot; of robot `mujoco` and `gazebo` only."
+        False, "Whether a window of the simulation shows the robot; for robot `mujoco` and `gazebo` only."
     )
 
     def __post_init__(self) -> None:

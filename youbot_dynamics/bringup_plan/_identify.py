@@ -20,28 +20,32 @@ IDENTIFY_ARGUMENTS = (
     Argument(
         "robot",
         "mock",
-        "What is identified: a robot that bringup.launch.py starts here, or `none`: one whose bringup runs already.",
+        "Robot to identify: one that bringup.launch.py starts here, or `none` for one whose bringup already runs.",
         ("real", *_SIMULATED, NO_BRINGUP),
     ),
     *(argument for argument in ARGUMENTS if argument.name in PASSED_ON),
     Argument("out", "", "Folder for the bag, result.yaml, result.json and report.html; new or empty. Required."),
     Argument("duration", "60.0", "How long each excitation lasts [s]."),
-    Argument("room", "1.0", "Farthest the base goes from its start [m]: clear that much in every direction."),
+    Argument(
+        "room", "1.0", "Largest distance of the base from its start [m]: keep that much space free in every direction."
+    ),
     Argument(
         "wait",
         "120.0",
-        "How long to wait for the robot's first messages [s]; at the first start code is compiled, for half a minute.",
+        "How long to wait for the robot's first messages [s]; the first start compiles code for half a minute.",
     ),
-    Argument("arm", "false", "Whether the arm is moved and identified too: true or false."),
+    Argument("arm", "false", "Whether to move and identify the arm too: true or false."),
     Argument("only", "", f"What to identify, of: {', '.join(STAGES)}; separated by commas, empty for all."),
     Argument(
-        "pose_topic", "", "Topic with the pose of the base from outside; empty for none, or a simulated robot's own."
+        "pose_topic",
+        "",
+        "Topic with a measured pose of the base; empty for none, or for the pose of a simulated robot.",
     ),
     Argument(
         "shutdown",
         "true",
-        "Whether the end of the identification ends the whole launch, with exit status 1 where it failed; write false "
-        "where this is included in a launch that goes on: true or false.",
+        "Whether the end of the identification ends the whole launch, with exit status 1 if it failed; write "
+        "false if you include this in a launch that continues: true or false.",
     ),
 )
 

@@ -56,7 +56,7 @@ def _write(given: argparse.Namespace) -> None:
     elif given.program == ARM:
         write_goal(given.write, arm_motion(robot, given.duration), robot.driver.arm_joints)
         announce(
-            f"wrote {given.write}, which begins upright: bring the arm there first, keep its reach free, then: "
+            f"wrote {given.write}, which starts upright: move the arm there first, keep its reach free, then run: "
             "ros2 action send_goal /arm_1/arm_controller/follow_joint_trajectory "
             f'control_msgs/action/FollowJointTrajectory "$(cat {quoted})"'
         )

@@ -71,7 +71,7 @@ def _check_out(folder: Path, overwrite: bool) -> None:
         got = "a file" if there == folder else f"a file, {there}, in place of a folder above it"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder", remedy="name another one")
     if not os.access(there, os.W_OK | os.X_OK):
-        got, remedy = f"a folder that must not be written: {there}", "change its permissions, or name another one"
+        got, remedy = f"a folder without permission to write: {there}", "change its permissions, or name another one"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder to write into", remedy=remedy)
     if (folder / "result.json").exists() and not overwrite:
         got, remedy = "the result of an earlier identification in it", "name another one, or add --overwrite"
@@ -214,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("namespace", "frame_prefix", "duration", "room", "wait", "only", "pose_topic"):
         word, kind = f"--{name.replace('_', '-')}", float if name in _NUMBERS else str
         parser.add_argument(word, type=kind, default=told[name].default, help=told[name].description)
-    parser.add_argument("--topics", nargs="*", default=[], help="recorded beside the usual ones")
+    parser.add_argument("--topics", nargs="*", default=[], help="topics to record besides the usual ones")
     return parser
 
 

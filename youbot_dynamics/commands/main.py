@@ -18,17 +18,17 @@ from youbot_dynamics.identification.stages import STAGES
 _PATIENCE = 5.0  # [s] `youbot record` waits for a topic
 _EPILOG = """\
 examples:
-  youbot warm-up                                  compile, for a minute, so that the first start need not
-  youbot demo                                     the whole story on the digital twin
+  youbot warm-up                                  compile beforehand (one minute), so that the first start is fast
+  youbot demo                                     drive, record, identify and drive better, on the digital twin
   youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
   youbot record --out drive_1                     record every topic until Ctrl-C
   youbot play combined                            drive one of the three programs
   youbot identify drive_1 --out found             delays, friction, ...: report.html, result.yaml
-  youbot replay drive_1 --out replayed            what the arm was doing: report.html, a bag of estimates
+  youbot replay drive_1 --out replayed            state of the arm: report.html, a bag of estimates
   youbot bringup --robot mock --result-file found/result.yaml
 
-exit codes: 0 done, 1 refused or failed (one line says why) or interrupted, 2 wrong usage,
-            3 finished, but something is not identifiable
+exit codes: 0 done, 1 refused or failed (one line gives the reason) or interrupted, 2 wrong usage,
+            3 finished, but at least one value is not identifiable
 """
 
 
@@ -36,12 +36,12 @@ def parser() -> argparse.ArgumentParser:
     """The parser of `youbot`: one subparser a verb."""
     whole = argparse.ArgumentParser(
         prog="youbot",
-        description="Identify how a KUKA youBot really moves, and use it to drive where it should.",
+        description="Measure how a KUKA youBot really moves, and use that to drive it where it should go.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     whole.add_argument("--version", action="version", version=f"youbot_dynamics {__version__}")
-    verbs = whole.add_subparsers(dest="verb", metavar="VERB", required=True)
+    verbs = whole.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     _add_identify(verbs)
     _add_replay(verbs)
     _add_record(verbs)
@@ -52,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     _verb(
         verbs,
         "warm-up",
-        "compile what the nodes run on, so that they are ready at once; after an installation or an update",
+        "compile everything beforehand, so that the nodes start fast; run it after an installation or an update",
         "  youbot warm-up\n",
     )
     return whole
@@ -76,7 +76,7 @@ def _add_identify(verbs) -> None:
     parser = _verb(
         verbs,
         "identify",
-        "identify delays, friction, geometry and motor heat from recordings",
+        "identify delays, friction, geometry and motor constants from recordings",
         "  youbot identify drive_1 --out found\n"
         "  youbot identify drive_1 --out found --only delay,base_friction\n"
         "  youbot identify mocap_1 --out found --only calibration --pose-topic /mocap/base\n"
@@ -95,7 +95,7 @@ def _add_identify(verbs) -> None:
         "--only",
         default="",
         metavar="LIST",
-        help=f"what to identify, of: {', '.join(STAGES)} (default: all the recordings have data for)",
+        help=f"stages to run, separated by commas: {', '.join(STAGES)} (default: all that have data)",
     )
     parser.add_argument("--pose-topic", default="", metavar="TOPIC", help="topic with the pose of the base")
     parser.add_argument(
@@ -103,16 +103,17 @@ def _add_identify(verbs) -> None:
         action="append",
         default=[],
         metavar="ROLE=NAME",
-        help="topic that plays a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, ground_truth, "
-        "trajectory, arm_states, arm_torque_commands, motor_voltage, motor_temperature, housing_temperature",
+        help="name of the topic with a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, "
+        "ground_truth, trajectory, arm_states, arm_torque_commands, motor_voltage, motor_temperature, "
+        "housing_temperature",
     )
     parser.add_argument(
         "--motors-off",
         action="append",
         default=[],
         metavar="BEGIN,END",
-        help="span in which the base coasted with its motors switched off, in seconds after the first wheel state of "
-        "each recording; once for each span",
+        help="time span in which the base coasted with its motors switched off, in seconds after the first wheel state "
+        "of each recording; repeat the option for each span",
     )
     parser.add_argument(
         "--columns", default="", help="columns of text logs, such as time:ms,_,command.x:rad/s,measured.x"
@@ -129,7 +130,7 @@ def _add_replay(verbs) -> None:
     parser = _verb(
         verbs,
         "replay",
-        "run the arm's filters over a recorded log: joint states, friction, motor temperatures",
+        "estimate the state of the arm from a recording: joint states, friction, motor temperatures",
         "  youbot replay drive_1 --out replayed            then replayed/report.html\n"
         "  youbot replay drive_1 --result-file found/result.yaml --json\n"
         "  youbot replay log.csv --columns time:ms,position.arm_joint_1:deg,effort.arm_joint_1,... --out replayed\n",
@@ -139,8 +140,8 @@ def _add_replay(verbs) -> None:
     parser.add_argument(
         "--columns",
         default="",
-        help="columns of a text log: time, ROLE.JOINT or _ to skip, each with a unit or in SI; ROLE is position, "
-        "velocity, effort, voltage or temperature [degC]",
+        help="columns of a text log: time, ROLE.JOINT, or _ for a column to skip; SI units unless a unit follows a "
+        "colon; ROLE is position, velocity, effort, voltage or temperature [degC]",
     )
     parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot and of arm_ekf")
     parser.add_argument("--result-file", type=Path, metavar="FILE", help="result.yaml of youbot identify")
@@ -149,14 +150,14 @@ def _add_replay(verbs) -> None:
         action="append",
         default=[],
         metavar="ROLE=NAME",
-        help="topic that plays a role: arm_states, motor_voltage, motor_temperature",
+        help="name of the topic with a role: arm_states, motor_voltage, motor_temperature",
     )
     parser.add_argument(
         "--invert-effort",
         action="append",
         default=[],
         metavar="JOINT",
-        help="joint whose efforts have the wrong sign in the log; once for each",
+        help="joint whose efforts have the wrong sign in the log; repeat the option for each joint",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON instead of a table")
 
@@ -165,7 +166,7 @@ def _add_record(verbs) -> None:
     parser = _verb(
         verbs,
         "record",
-        "record topics into an mcap bag that survives being killed; ends after 5 s where nothing is published",
+        "record topics into an mcap bag, readable even if the recorder is killed; ends after 5 s without any topic",
         "  youbot record --out drive_1\n  youbot record --out drive_2 /wheel_commands /driver/joint_states\n",
     )
     parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
@@ -173,7 +174,7 @@ def _add_record(verbs) -> None:
         "topics",
         nargs="*",
         metavar="TOPIC",
-        help="topics to record; all if none is named, with --namespace all of this robot",
+        help="topics to record (default: all; with --namespace all of this robot)",
     )
     _add_namespace(parser)
 
@@ -184,30 +185,34 @@ def _add_play(verbs) -> None:
         "play",
         "drive a motion program on the running robot",
         "  youbot play combined\n  youbot play my_program.txt --dt 0.02 --time-scale 1.5\n"
-        "  youbot play excitation --duration 60 --room 1.0      the recommended drive for the friction of the base\n"
-        "  youbot play arm_excitation --duration 60             the same for the arm, by a joint trajectory\n"
-        "  youbot play arm_excitation --write goal.yaml         for the youBot driver, which takes an action\n",
+        "  youbot play excitation --duration 60 --room 1.0      the recommended motion to identify the base\n"
+        "  youbot play arm_excitation --duration 60             the same for the arm, as a joint trajectory\n"
+        "  youbot play arm_excitation --write goal.yaml         for the youBot driver, which needs an action\n",
     )
     parser.add_argument(
         "program",
         metavar="FILE",
-        help="lines Vx Vy Omega [m/s, m/s, rad/s, body frame], or one of translation, rotation, combined, excitation, "
-        "arm_excitation",
+        help="file of lines Vx Vy Omega [m/s, m/s, rad/s, body frame], or one of translation, rotation, combined, "
+        "excitation, arm_excitation",
     )
-    parser.add_argument("--dt", type=float, default=0.02, help="time each line is held [s] (default: 0.02)")
-    parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower (default: 1)")
-    parser.add_argument("--duration", type=float, default=60.0, help="of an excitation [s], 20 to 600 (default: 60)")
+    parser.add_argument("--dt", type=float, default=0.02, help="how long each line is held [s] (default: 0.02)")
+    parser.add_argument(
+        "--time-scale", type=float, default=1.0, help="drive the same path this many times slower (default: 1)"
+    )
+    parser.add_argument(
+        "--duration", type=float, default=60.0, help="duration of an excitation [s], 20 to 600 (default: 60)"
+    )
     parser.add_argument(
         "--room",
         type=float,
         default=1.0,
-        help="farthest an excitation of the base goes from its start [m] (default: 1)",
+        help="largest distance of an excitation of the base from its start [m] (default: 1)",
     )
     parser.add_argument(
         "--write",
         type=Path,
         metavar="FILE",
-        help="write an excitation into a file instead of playing it: a program, or a goal of FollowJointTrajectory",
+        help="write an excitation to a file instead of playing it: a program, or a goal of FollowJointTrajectory",
     )
     parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot (limits)")
     _add_namespace(parser)
@@ -217,7 +222,7 @@ def _add_bringup(verbs) -> None:
     parser = _verb(
         verbs,
         "bringup",
-        "start the nodes of the robot and stop them together",
+        "start the nodes of a robot, and stop them together",
         "  youbot bringup --robot mock\n  youbot bringup --robot mujoco --viewer\n"
         "  youbot bringup --robot real --result-file found/result.yaml\n",
     )
@@ -237,9 +242,10 @@ def _add_check_driver(verbs) -> None:
     parser = _verb(
         verbs,
         "check-driver",
-        "listen to the youBot driver and tell what is wrong with it, and what to do",
+        "listen to the youBot driver, report what is wrong, and say what to do",
         "  youbot check-driver\n  youbot check-driver --duration 30 --json\n\n"
-        "exit codes: 0 nothing wrong, 1 an error, 3 something could not be told, such as the signs of wheels at rest\n",
+        "exit codes: 0 nothing wrong, 1 an error, 3 something could not be checked, such as the signs of wheels at "
+        "rest\n",
     )
     parser.add_argument("--duration", type=float, default=10.0, help="how long to listen [s] (default: 10)")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON instead of a table")
@@ -260,10 +266,13 @@ def _add_demo(verbs) -> None:
         type=Path,
         default=Path("demo_output"),
         metavar="DIR",
-        help="folder for the results; an earlier demo in it is replaced (default: demo_output)",
+        help="folder for the results; replaces an earlier demo in it (default: demo_output)",
     )
     parser.add_argument(
-        "--seed", type=int, default=1, help="which twin: its hidden truth is drawn from this (default: 1)"
+        "--seed",
+        type=int,
+        default=1,
+        help="random seed that selects the twin: its hidden values are random (default: 1)",
     )
 
 
@@ -304,8 +313,8 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     verbs = next(action.choices for action in whole._actions if isinstance(action, argparse._SubParsersAction))
     verb = next((word for word in words if not word.startswith("-")), None)
     if verb is not None and verb not in verbs:
-        hint = f"{did_you_mean(verb, list(verbs))} the verbs are {', '.join(verbs)}".strip()
-        whole.error(f"no verb {verb}: {hint}")
+        hint = f"{did_you_mean(verb, list(verbs))} the commands are {', '.join(verbs)}".strip()
+        whole.error(f"no command {verb}: {hint}")
     return whole.parse_args(words)
 
 

@@ -205,7 +205,7 @@ def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
         raise RecordingError(
             f"{path}",
             got="states of the arm without efforts",
-            expected="efforts [N m] of its joints: without them friction and heat cannot be told",
+            expected="efforts [N m] of its joints: without them friction and heat cannot be estimated",
             remedy="record a driver that reports effort, as the youBot's does; in a text log name effort.JOINT columns",
         )
     if not np.isfinite(arm.position).all(axis=1).any():

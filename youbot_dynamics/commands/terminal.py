@@ -82,7 +82,7 @@ def print_findings(result: Result) -> None:
             table.add_row(*(Text(printable(cell)) for cell in _row(finding)))
         console.print(table)
     for stage, reason in result.missing.items():
-        text = printable(f"{STAGES[stage].title}: nothing to work with: {reason}")
+        text = printable(f"{STAGES[stage].title}: no data: {reason}")
         console.print(text, highlight=False, markup=False)
 
 

@@ -33,11 +33,11 @@ def warm_up() -> int:
             for number, finished in enumerate(as_completed(running)):
                 functions, lost = finished.result()
                 if lost:
-                    raise ResourceError("machine code", got=lost, remedy="make room there, or set NUMBA_CACHE_DIR")
+                    raise ResourceError("machine code", got=lost, remedy="free space there, or set NUMBA_CACHE_DIR")
                 compiled += functions
                 step.count(number + 1, len(NODES))
         except BrokenProcessPool:
-            ended = "one of its processes was killed, perhaps for want of memory"
+            ended = "one of its processes was killed, perhaps because of too little memory"
             raise ResourceError("youbot warm-up", got=ended, remedy="free memory, and start it again") from None
     took = f"{time.monotonic() - began:.0f} s"
     announce(f"compiled {compiled} functions in {took}, kept in {place}" if compiled else f"all is compiled ({took})")

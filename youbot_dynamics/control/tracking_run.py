@@ -78,7 +78,7 @@ class RunSettings(Settings):
 
     rate: float = setting(
         50.0,
-        "Commands per second; the same as the base controller's.",
+        "Commands per second; equal to that of base_controller.",
         "Hz",
         (5.0, 500.0),
         read_only=True,

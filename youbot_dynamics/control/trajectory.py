@@ -117,24 +117,24 @@ class TrajectoryLimits(Settings):
 
     max_points: int = setting(
         30000,
-        "Points of a trajectory at most.",
+        "Largest number of points of a trajectory.",
         "1",
         (1.0, 200000.0),
         source="chosen: one a period over the longest duration",
     )
     max_duration: float = setting(
         600.0,
-        "Time of the last point of a trajectory at most.",
+        "Longest duration of a trajectory.",
         "s",
         (1.0, 3600.0),
         source="chosen: ten times the lab's longest program",
     )
     max_start_delay: float = setting(
         60.0,
-        "How far in the future a trajectory may begin at most.",
+        "Longest time until the start of a trajectory.",
         "s",
         (1.0, 3600.0),
-        source="chosen: a start further off is a clock that is wrong",
+        source="chosen: a later start means that a clock is wrong",
     )
 
     def check(self, *, points: int = 1, duration: float = 0.0, delay: float = 0.0) -> None:

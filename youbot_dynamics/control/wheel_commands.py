@@ -89,7 +89,7 @@ class CommanderSettings(Settings):
     )
     command_timeout: float = setting(
         0.5,
-        "Age at which a command stops counting; then the base is braked.",
+        "Age at which a command expires; then the base brakes.",
         "s",
         (0.05, 5.0),
         source="chosen: shortest of the time-outs published for youBot bases, 0.5 to 2 s (docs/robot_facts.md)",

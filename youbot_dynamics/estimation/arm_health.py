@@ -168,7 +168,7 @@ _RISING = {
     UNSTAMPED: (WARNING, "messages have no stamp", "let the driver fill header.stamp"),
     NO_EFFORT: (
         WARNING,
-        "efforts are missing: friction and payload cannot be told from load, temperatures stand still",
+        "efforts are missing: friction and payload cannot be distinguished from load, temperatures stay constant",
         "use a driver that reports effort",
     ),
     NAN_EFFORT: (WARNING, "efforts are NaN or infinite; each was left out", "check the driver's currents"),
@@ -186,13 +186,17 @@ _RISING = {
     ),
     "joints begun anew": (
         WARNING,
-        "a joint's positions stayed elsewhere: it began anew there",
+        "the positions of a joint stayed elsewhere: its filter restarted there",
         "look for a restarted driver or a slipped encoder",
     ),
-    "steps without an answer": (WARNING, "the arm's model had no answer and began anew", "check robot.arm.*"),
+    "steps without an answer": (
+        WARNING,
+        "the arm's model found no solution: the filter restarted",
+        "check robot.arm.*",
+    ),
     "starts after a gap": (
         WARNING,
-        "stamps jumped by more than a second: the filter began anew",
+        "stamps jumped by more than a second: the filter restarted",
         "check the driver and its clock",
     ),
     "voltages without an effort": (
@@ -207,7 +211,7 @@ _RISING = {
     ),
     "motors begun anew": (
         WARNING,
-        "a motor's sensor insisted on another temperature: it began anew there",
+        "a motor's sensor kept another temperature: the estimate restarted there",
         "set cold_start false and start_temperature if the motors were warm",
     ),
     "motor messages refused": (

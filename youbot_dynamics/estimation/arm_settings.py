@@ -24,11 +24,11 @@ class ArmSettings(Settings):
     )
     feedforward_share: float = setting(
         1.0,
-        "Part of the identified friction in friction_feedforward; with feedback of the estimated speed stay below "
-        "one less friction_error.",
+        "Part of the identified friction in friction_feedforward; with feedback of the estimated speed keep it "
+        "below 1 - friction_error.",
         "1",
         (0.0, 1.0),
-        source="chosen: the whole, for controllers that feed back measured speeds",
+        source="chosen: all of it, for controllers that feed back measured speeds",
     )
     smoothing_speed: float = setting(
         0.02,
@@ -57,31 +57,32 @@ class ArmSettings(Settings):
         "How long torque_available can be held.",
         "s",
         (0.1, 3600.0),
-        source="chosen: longer than a work cycle holds a pose",
+        source="chosen: longer than a pose lasts in a work cycle",
     )
     heat_deviations: float = setting(
         2.0,
-        "Deviations by which windings are taken for hotter than believed in torque_available and seconds to limit.",
+        "Safety margin for torque_available and seconds to limit: standard deviations by which windings are "
+        "assumed hotter than estimated.",
         "1",
         (0.0, 6.0),
         source="chosen: 95 %, one-sided 98 %",
     )
     hot_margin: float = setting(
         10.0,
-        "Below its limit by less than this a winding counts as hot.",
+        "Distance to its limit below which a winding counts as hot.",
         "K",
         (0.0, 100.0),
         source="chosen: time to act before the limit",
     )
     cold_start: bool = setting(
         True,
-        "Whether the motors are as warm as the air at the start; then voltages teach their resistance.",
+        "Whether the motors have the air temperature at the start; then voltages show their resistance.",
         read_only=True,
-        source="chosen: most days begin so",
+        source="chosen: the usual start of a day",
     )
     start_temperature: float = setting(
         40.0,
-        "Temperature of the motors at the start where that is not cold.",
+        "Temperature of the motors at the start if it is not a cold start.",
         "degC",
         (-20.0, 150.0),
         read_only=True,
@@ -90,7 +91,7 @@ class ArmSettings(Settings):
     heat: HeatTuning = field(default_factory=HeatTuning)
     temperature_sensor: str = setting(
         "winding",
-        "Which temperature motor_temperature tells, where a robot has it.",
+        "Part whose temperature motor_temperature reports, where a robot has it.",
         read_only=True,
         choices=("winding", "housing"),
         source="chosen: what limits the motor",

@@ -152,7 +152,7 @@ def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
         many = "gap" if late == 1 else "gaps"
         text = f"{text}, but {late} {many} of more than {_GAP:g} s, the longest {gaps.max():.2f} s"
         return DriverFinding(
-            item, WARNING, text, "load of the robot's PC, or a radio link between: run beside it", values
+            item, WARNING, text, "load of the robot's PC, or a radio link: run the nodes on the same computer", values
         )
     return DriverFinding(item, OK, text, "", values)
 
@@ -202,7 +202,7 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
         text = f"{100.0 * twice:.0f} % of the messages bear the stamp of the one before"
         return DriverFinding(item, WARNING, text, "two publishers on one topic?", values)
     if jitter > _JITTER:
-        remedy = "set robot.driver.stamp_jitter to it; delays come out less sharp"
+        remedy = "set robot.driver.stamp_jitter to it; delays are less precise"
         return DriverFinding(item, WARNING, f"stamps jitter by {1e3 * jitter:.1f} ms", remedy, values)
     return DriverFinding(
         item, OK, f"{1e3 * offset:.1f} ms from stamp to reception, jitter {1e3 * jitter:.2f} ms", "", values
@@ -241,7 +241,7 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
         return DriverFinding(item, NOT_TOLD, text, "turn the wheel by hand or drive, and look again", values)
     odd = _named(wheels.joints, np.abs(agreement - 1.0) > _SCALE)
     if odd:
-        text = f"position of {odd} does not move at the speed told"
+        text = f"position of {odd} does not change at the reported speed"
         return DriverFinding(item, WARNING, text, "gear ratio or ticks in the driver's youbot-base.cfg", values)
     return DriverFinding(item, OK, "positions move as the velocities and the sign map say", "", values)
 

@@ -154,10 +154,10 @@ class PayloadTuning:
     model_noise: float = 0.2
     payload_limit: float = setting(
         0.2,
-        "Deviation of the payload's mass above which it counts as not identifiable and is not published.",
+        "Standard deviation of the payload's mass above which it counts as not identifiable and is not published.",
         "kg",
         (1e-3, 10.0),
-        source="chosen: 40 % of what the youBot may carry",
+        source="chosen: 40 % of the youBot's permitted payload",
     )
 
     def __post_init__(self) -> None:

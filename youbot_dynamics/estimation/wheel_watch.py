@@ -133,7 +133,7 @@ class WheelWatch:
         if len({wheel for _, wheel in sure}) == len(self._joints):
             return "no wheel follows its command: motors off, emergency stop, or the base is blocked"
         texts = {
-            "stands": "stands still though commanded: it is dead or stuck, or its encoder stands",
+            "stands": "stands still though commanded: it is dead or stuck, or its encoder does not count",
             "backwards": "turns against its command: it is reversed",
             "reversed": "drives against the others: it is reversed, in what it is sent and in what is read",
         }

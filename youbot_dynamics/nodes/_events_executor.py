@@ -71,8 +71,8 @@ class EventsExecutor:
 
     def _give_way(self) -> None:
         self._nodes[0].get_logger().warning(
-            "messages come faster than they can be taken: from now on every topic gets its turn "
-            "(SingleThreadedExecutor), which takes more processor time. Who publishes so much?"
+            "messages come faster than this process can take them: from now on every topic is served in turn "
+            "(SingleThreadedExecutor), which takes more processor time. Look for a node that publishes too much."
         )
         self.shutdown()
         self._queue = SingleThreadedExecutor(context=self._nodes[0].context)

@@ -276,7 +276,7 @@ class ArmEkfNode(Node):
     def _retune(self) -> None:
         before, self._settings = self._settings, self._config.settings(ArmSettings)
         if (before.filter, before.effort_noise) != (self._settings.filter, self._settings.effort_noise):
-            self.get_logger().info("the filter of the joints begins anew with its new tuning")
+            self.get_logger().info("the filter of the joints restarts with its new tuning")
             self._begin_anew()
         self._payload.tuning = self._settings.payload
         if before.support_lag != self._settings.support_lag:
@@ -286,12 +286,12 @@ class ArmEkfNode(Node):
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._begin_anew()
         self._health.forget_signs()
-        text = "joints, payload and checks of signs begin anew; temperatures stay, for motors do not cool by it"
+        text = "joints, payload and checks of signs restart; temperatures stay, because a reset cools no motor"
         return answer(response, True, text)
 
     def _on_tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._payload.tare():
-            text = "the gripper counts as empty now: what was felt so far is taken for errors of the model"
+            text = "the gripper counts as empty now: torques so far count as errors of the model"
             return answer(response, True, text)
         text = "nothing was felt yet: swing the empty arm both ways with its forearm level, then call again"
         return answer(response, False, text)

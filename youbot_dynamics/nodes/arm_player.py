@@ -58,7 +58,7 @@ class _TopicInterface:
     def stop(self) -> str:
         """Stop the arm, and wait until that has arrived; what went wrong with it, or nothing."""
         self._publisher.publish(JointTrajectory())
-        return "" if acknowledged(self._publisher) else "nobody confirmed the trajectory that stops the arm"
+        return "" if acknowledged(self._publisher) else "the trajectory that stops the arm was not confirmed"
 
 
 class ActionInterface:
@@ -159,7 +159,7 @@ class ArmPlayer(Player):
         """Go to its start slowly, then along it; False if a signal came first.
 
         Raises:
-            TrajectoryError: no arm, nobody who takes trajectories, a refusal, or an arm that does not follow.
+            TrajectoryError: no arm, no node that takes trajectories, a refusal, or an arm that does not follow.
         """
         if not self.wait(lambda: self.position is not None, DISCOVERY_TIMEOUT, flag) and not flag.set:
             raise TrajectoryError(
@@ -203,7 +203,7 @@ class ArmPlayer(Player):
             lacks = "" if len(self._interfaces) > 1 else "control_msgs is not installed, so the action was not tried; "
             raise TrajectoryError(
                 f"action {self.resolve_topic_name(ACTION)}, topic {self.resolve_topic_name(TOPIC)}",
-                got="nobody who takes trajectories",
+                got="no node that takes trajectories",
                 expected="the youBot driver, the simulated robot, or ros2_control's trajectory controller",
                 remedy=f"{lacks}a goal to send otherwise is written by youbot play arm_excitation --write FILE",
             )

@@ -31,7 +31,7 @@ TABLE = (
     Parameter(
         "command_interface",
         "twist",
-        "What the driver is sent.",
+        "Kind of command that the driver takes.",
         read_only=True,
         choices=INTERFACES,
         source="a2s-institute/youbot_driver_ros_interface@4c6795f: takes Twist alone",
@@ -209,7 +209,7 @@ class BaseController(Node):
         rest = np.zeros(len(self._robot.driver.wheel_joints))
         self._send(node_time(self), rest, rest)
         if not acknowledged(self._output.publisher):
-            self.get_logger().error("nobody confirmed the last zero command: is the driver still alive?")
+            self.get_logger().error("the last zero command was not confirmed: does the driver still run?")
         else:
             self._line.part()
 

@@ -31,7 +31,7 @@ TABLE = (
     Parameter(
         "window",
         10.0,
-        "How long messages are kept that the findings rest on.",
+        "How long messages are kept for the findings.",
         unit="s",
         low=2.0,
         high=120.0,

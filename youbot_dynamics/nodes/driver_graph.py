@@ -52,8 +52,8 @@ def driver_on_cmd_vel(ends: Mapping[str, TopicEnds], own: Iterable[str] = ()) ->
         return ""
     topic = ends["cmd_vel"].name
     return (
-        f"the driver {', '.join(guilty)} listens on {topic} itself: it would be driven past the limits and beside "
-        "this node. Start it with the remapping -r cmd_vel:=driver/cmd_vel"
+        f"the driver {', '.join(guilty)} listens on {topic} itself: it would obey commands that bypass this "
+        "node and its limits. Start it with the remapping -r cmd_vel:=driver/cmd_vel"
     )
 
 
@@ -150,7 +150,7 @@ def _judge_delivery(ends: Mapping[str, TopicEnds]) -> DriverFinding:
     weak = sorted(topic.name for topic in topics if any(not end.reliable for end in topic.publishers))
     if weak:
         text = f"{', '.join(weak)} comes with best effort: messages may be lost"
-        return DriverFinding(item, WARNING, text, "let the driver publish reliably, or run beside it on one machine")
+        return DriverFinding(item, WARNING, text, "let the driver publish reliably, or run on the same machine")
     return DriverFinding(item, OK, "reliable")
 
 
@@ -168,7 +168,7 @@ def _judge_tf(topic: TopicEnds, drivers: frozenset[str]) -> DriverFinding:
 def _judge_motors(servers: frozenset[str]) -> DriverFinding:
     item = "service that switches the motors off"
     if not servers:
-        text = "base/switchOffMotors is not offered: motors_off has nobody to ask"
+        text = "base/switchOffMotors is not offered: motors_off cannot call it"
         remedy = "know where the emergency stop is: another driver may have another name for it"
         return DriverFinding(item, WARNING, text, remedy)
     return DriverFinding(item, OK, f"offered by {', '.join(sorted(servers))}")

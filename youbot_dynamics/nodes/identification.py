@@ -31,14 +31,14 @@ TABLE = (
     Parameter(
         "output_folder",
         "youbot_identification",
-        "Folder for recordings and results; made if needed.",
+        "Folder for recordings and results; created if needed.",
         read_only=True,
-        source="chosen: beside the terminal it is started from",
+        source="chosen: in the folder where the node is started",
     ),
     Parameter(
         "max_bag_size",
         1000.0,
-        "Size at which a recording is ended by itself.",
+        "Size at which a recording ends automatically.",
         unit="MB",
         low=0.001,
         high=1.0e6,

@@ -100,7 +100,7 @@ def occupied(node: Node, topic: str, who: str) -> ResourceError:
         f"topic {node.resolve_topic_name(topic)}",
         got=who,
         expected="nobody else",
-        remedy="end the other bringup, or give this one a namespace or a ROS_DOMAIN_ID of its own",
+        remedy="end the other bringup, or give this one its own namespace or ROS_DOMAIN_ID",
     )
 
 

@@ -140,7 +140,8 @@ TABLE = (
     Parameter(
         "seed",
         1,
-        "Which robot: 0 is the nominal one, every other number draws its hidden truth and its noise.",
+        "Random seed that selects the robot: 0 is the nominal one; with any other number its hidden values and "
+        "its noise are random.",
         unit="1",
         low=0,
         high=2**31 - 1,
@@ -150,7 +151,7 @@ TABLE = (
     Parameter(
         "plant",
         "twin",
-        "What moves behind the driver: the digital twin, or contact physics (extra `sim`).",
+        "Simulator behind the driver: the digital twin, or contact physics in MuJoCo (extra `sim`).",
         read_only=True,
         choices=("twin", "mujoco"),
         source="chosen: runs everywhere, faster than real time",
@@ -158,7 +159,7 @@ TABLE = (
     Parameter(
         "geometry",
         "drawn",
-        "Wheel radii, wheel places and lateral factor: those of config/youbot.yaml, or others that have to be found.",
+        "Wheel radii, wheel positions and lateral factor: those of config/youbot.yaml, or random hidden ones.",
         read_only=True,
         choices=("known", "drawn"),
         source="chosen: a robot that has to be calibrated",
@@ -167,7 +168,7 @@ TABLE = (
     Parameter(
         "gripper",
         True,
-        "Whether the arm has a gripper: without, its messages have 5 names and still 7 efforts.",
+        "Whether the arm has a gripper; without it, its messages have 5 names but still 7 efforts.",
         read_only=True,
         source="a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp computeOODLSensorReadings",
     ),
@@ -195,15 +196,15 @@ TABLE = (
     Parameter(
         "publish_clock",
         False,
-        "Whether the simulated time goes out on /clock, for nodes with use_sim_time.",
+        "Whether the simulated time is published on /clock, for nodes with use_sim_time.",
         read_only=True,
         source="chosen: as a real robot",
     ),
     Parameter(
         "real_time_factor",
         1.0,
-        "Simulated over real time, where the machine can; other than 1 only with publish_clock. Controllers and "
-        "watchdogs of other nodes keep the machine's time.",
+        "Simulated time divided by real time, as far as the machine is fast enough; other than 1 only with "
+        "publish_clock. Controllers and watchdogs of other nodes keep the machine's time.",
         unit="1",
         low=0.01,
         high=100.0,
@@ -211,7 +212,7 @@ TABLE = (
         source="chosen: as a real robot",
     ),
     Parameter(
-        "viewer", False, "Whether MuJoCo's window is opened.", read_only=True, source="chosen: runs without a screen"
+        "viewer", False, "Whether to open MuJoCo's window.", read_only=True, source="chosen: runs without a screen"
     ),
     *FRAME_TABLE,
 )
@@ -336,7 +337,7 @@ class MockYoubot(Node):
         if self._arm is not None:
             self._arm.begin_anew()
         self._show()
-        return answer(response, True, "the robot stands at the origin, its arm folded; its faults begin anew")
+        return answer(response, True, "the robot stands at the origin, its arm folded; its faults restart")
 
     def _on_timer(self) -> None:
         for until in self._time.passes():

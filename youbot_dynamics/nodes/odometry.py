@@ -39,7 +39,7 @@ TABLE = (
     Parameter(
         "publish_tf",
         True,
-        "Whether the transform odom -> base goes out on /tf.",
+        "Whether the transform odom -> base is published on /tf.",
         read_only=True,
         source="chosen: the driver's own transform is remapped away",
     ),
@@ -183,7 +183,9 @@ class OdometryNode(Node):
             text = f"position and velocity of {', '.join(contradicting)} move in opposite directions"
             return Status(ERROR, f"{text}: check robot.driver.position_sign, velocity_sign", values)
         if age < MEMORY:
-            return Status(WARN, f"encoders or stamps jumped {age:.0f} s ago: the pose is off by the jump", values)
+            return Status(
+                WARN, f"encoders or stamps jumped {age:.0f} s ago: the pose has the error of the jump", values
+            )
         return Status(OK, "integrating", values)
 
     def _pattern_status(self) -> Status:

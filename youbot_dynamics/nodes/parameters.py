@@ -15,7 +15,7 @@ from youbot_dynamics.robot import PREFIX, Robot, robot_from_values, robot_table
 _FROM_ROS = ("use_sim_time", "start_type_description_service")
 
 FRAME_TABLE = (
-    Parameter("odom_frame", "odom", "Frame the base is reckoned in.", read_only=True, source="REP-105"),
+    Parameter("odom_frame", "odom", "Frame of the odometry.", read_only=True, source="REP-105"),
     Parameter(
         "base_frame",
         "base_footprint",
@@ -23,9 +23,7 @@ FRAME_TABLE = (
         read_only=True,
         source="a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp",
     ),
-    Parameter(
-        "frame_prefix", "", "Put before both frame names.", read_only=True, source="chosen: one robot needs none"
-    ),
+    Parameter("frame_prefix", "", "Prefix of both frame names.", read_only=True, source="chosen: one robot needs none"),
 )
 
 STAMPED_CMD_VEL = Parameter(

@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Record until a signal."""
     parser = argparse.ArgumentParser(prog="recorder", description=__doc__)
     parser.add_argument("--out", required=True, help="folder of the bag, new or empty")
-    parser.add_argument("topics", nargs="*", help="topics; all if none is named, in a namespace all of this robot")
+    parser.add_argument("topics", nargs="*", help="topics; default: all, in a namespace all of this robot")
     parser.add_argument("--patience", type=float, default=math.inf, help="end where nothing is published by then [s]")
     given = parse(parser, arguments)
     folder = Path(given.out)

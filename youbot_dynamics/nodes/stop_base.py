@@ -26,25 +26,26 @@ TABLE = (
     Parameter(
         "standby",
         False,
-        "Stay, and act whenever the base controller, once it has commanded, ends or hangs, and on a signal.",
+        "Keep running, and stop the base when base_controller has sent commands and then ends or hangs, or on a"
+        " signal.",
         read_only=True,
-        source="chosen: the command line stops at once, a bringup asks for the guard",
+        source="chosen: the command line stops at once, a bringup sets it to true",
     ),
     Parameter(
         "silence",
         0.45,
-        "Time without a sign of life after which the base controller counts as hung.",
+        "Time without a heartbeat after which base_controller counts as hung.",
         unit="s",
         low=0.05,
         high=0.5,
         read_only=True,
-        source="chosen: zero goes out 0.55 s after the last command at most, as when an operator falls silent",
+        source="chosen: zero is sent at most 0.55 s after the last command, as when the operator sends nothing more",
     ),
     Parameter(
         "motors_off",
         False,
-        "Also switch the motors of the base off, once the zero command has arrived and the base had time to brake.",
-        source="chosen: motors that are off let the base coast",
+        "Also switch the motors of the base off, after the zero command has arrived and the base had time to brake.",
+        source="chosen: the base coasts when its motors are off",
     ),
     Parameter(
         "wait",
@@ -161,7 +162,7 @@ class StopBase(Node):
             while not answer.done() and (left := deadline - time.monotonic()) > 0.0:
                 self._executor.spin_once(left)
             if answer.done():
-                self.get_logger().info("the motors of the base are off: base/switchOnMotors brings them back")
+                self.get_logger().info("the motors of the base are off: base/switchOnMotors switches them on")
                 return
         self.get_logger().error(f"{client.srv_name} does not answer: use the emergency stop")
 

@@ -155,7 +155,7 @@ class TrajectoryTracker(Node):
 
     def _step(self, send_time: float) -> None:
         if self._run.following and self._commands.get_subscription_count() == 0:
-            self._ended(self._run.end(f"nobody listens on {self._commands.topic_name}: start base_controller"))
+            self._ended(self._run.end(f"no node listens on {self._commands.topic_name}: start base_controller"))
         command = self._run.step(send_time)
         if command is None:
             return

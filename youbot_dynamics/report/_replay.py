@@ -37,7 +37,7 @@ _LEGEND = (
 _SECTIONS = {
     "findings": "Findings",
     "joints": "Joints",
-    "consistency": "Does the filter know how far it is off?",
+    "consistency": "Are the filter's own deviations right?",
     "estimates": "Estimates",
     "counts": "Messages",
     "provenance": "Provenance",
@@ -46,7 +46,7 @@ JOINT_COLUMNS = (
     "NIS",
     "within 95 %",
     "refused",
-    "speed beside driver's [rad/s]",
+    "speed minus driver's [rad/s]",
     "friction [N m]",
     "hottest winding [degC]",
     "seconds to limit",
@@ -143,8 +143,8 @@ def _all_readings(replay: ArmReplay) -> _Figure | None:
     share = f"{100.0 * nis.within:.0f} %"
     label = f"NIS of all readings; {share} of the windows lie within the 95 % bounds"
     words = (
-        "NIS of all joints together, averaged over windows; the green band holds 95 % of them where the filter knows "
-        f"how far it is off and its innovations are white. Here: {share}."
+        "NIS of all joints together, averaged over windows; the green band holds 95 % of them where the filter's own "
+        f"deviations are right and its innovations are white. Here: {share}."
     )
     return _Figure(_nis_plot(nis, label=label, key="nis"), words)
 

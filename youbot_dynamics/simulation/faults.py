@@ -37,8 +37,8 @@ _OF = Parameter(
     "Which messages: joint states of the base, of the arm, the driver's odometry, all of these, or commands to it.",
     choices=(STATES, *CHANNELS, COMMANDS),
 )
-_AFTER = Parameter("after", 0.0, "Begin, from when the fault is asked for.", unit="s", low=0.0, high=1e6)
-_LASTING = Parameter("lasting", FOREVER, "How long; for ever if not given.", unit="s", low=0.0, high=FOREVER)
+_AFTER = Parameter("after", 0.0, "Start, counted from the setting of the fault.", unit="s", low=0.0, high=1e6)
+_LASTING = Parameter("lasting", FOREVER, "Duration; without end if not given.", unit="s", low=0.0, high=FOREVER)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class FaultKind:
 KINDS = (
     FaultKind(
         "frozen_encoder",
-        "The joint reports that it stands where it last was; what it turns meanwhile is never counted.",
+        "The joint reports its last position and speed 0; its motion meanwhile is never counted.",
         (_JOINT,),
     ),
     FaultKind(
@@ -70,39 +70,40 @@ KINDS = (
             Parameter("every", FOREVER, "From one jump to the next.", unit="s", low=0.02, high=FOREVER),
         ),
     ),
-    FaultKind("dead_wheel", "The wheel gets no speed and reports that it stands: dead or stuck.", (_WHEEL,)),
+    FaultKind("dead_wheel", "The wheel gets no speed and reports speed 0: dead or stuck.", (_WHEEL,)),
     FaultKind(
         "reversed_wheel",
-        "The driver has the wheel's direction the wrong way round, in what it sends and in what it reads.",
+        "The driver inverts the direction of the wheel, in commands and in readings.",
         (_WHEEL,),
     ),
     FaultKind(
         "off_pattern",
-        "The joint reports `factor` times its turning, as a wheel that slips or whose radius is another.",
+        "The joint reports `factor` times its motion, like a wheel that slips or has another radius.",
         (_JOINT, Parameter("factor", 1.2, "Reported over true turning.", unit="1", low=-10.0, high=10.0)),
     ),
     FaultKind(
         "lost",
         "Messages are lost, each with the same probability.",
-        (Parameter("share", 0.1, "How many of them.", unit="1", low=0.0, high=1.0), _OF),
+        (Parameter("share", 0.1, "Share of messages.", unit="1", low=0.0, high=1.0), _OF),
     ),
     FaultKind(
         "late",
-        "Messages come late, each with the same probability: behind newer ones, with the stamps they had.",
+        "Messages come late, each with the same probability: after newer ones, with their original stamps.",
         (
             Parameter("delay", 0.1, "How late.", unit="s", low=0.0, high=60.0),
-            Parameter("share", 1.0, "How many of them.", unit="1", low=0.0, high=1.0),
+            Parameter("share", 1.0, "Share of messages.", unit="1", low=0.0, high=1.0),
             _OF,
         ),
     ),
     FaultKind(
         "restart",
-        "The driver restarts: it stops the base, is deaf and silent, then counts wheels and odometry from zero.",
-        (Parameter("lasting", 2.0, "Until it speaks again.", unit="s", low=0.0, high=600.0),),
+        "The driver restarts: it stops the base, neither receives nor sends, then counts wheels and odometry "
+        "from zero.",
+        (Parameter("lasting", 2.0, "Time until it sends again.", unit="s", low=0.0, high=600.0),),
     ),
     FaultKind(
         "clock_jump",
-        "The driver's clock jumps: stamps are off from then on.",
+        "The driver's clock jumps: all later stamps have this error.",
         (Parameter("size", 1.0, "Added to each stamp; negative for back.", unit="s", low=-1e6, high=1e6),),
     ),
     FaultKind("missing_effort", "The efforts are left out of the arm's messages (and of the base's)."),
@@ -113,7 +114,7 @@ KINDS = (
     ),
     FaultKind(
         "duplicate_names",
-        "The joint stands in its message twice, the second time with zeros.",
+        "The message contains the joint twice, the second time with zeros.",
         (_JOINT,),
     ),
     FaultKind("partial_names", "The joint is left out of its message.", (_JOINT,)),

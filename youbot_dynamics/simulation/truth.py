@@ -28,7 +28,7 @@ Five: TypeAlias = tuple[float, ...]
 
 _FACTS = "chosen: spread about the values of docs/robot_facts.md"
 _FILTER = "chosen: filter of a speed counted in ticks per ms"
-_EVEN = "chosen: every phase is as likely"
+_EVEN = "chosen: every phase is equally likely"
 _UNREPORTED = "chosen: the youBot reports none"
 _FEWEST_ROLLERS = 4  # with fewer the barrels end in a point
 # Drawn evenly in its logarithm: a stiffness nobody has measured, within powers of ten.
@@ -76,14 +76,14 @@ class BaseTruth:
 
     dead_time_x: float = _drawn("Transport delay forward.", "s", (0.0, 1.0))
     dead_time_y: float = _drawn("Transport delay sideways.", "s", (0.0, 1.0))
-    dead_time_yaw: float = _drawn("Transport delay of the turn.", "s", (0.0, 1.0))
+    dead_time_yaw: float = _drawn("Transport delay in yaw.", "s", (0.0, 1.0))
     lag: float = _drawn("First-order response of the motor loop, without friction.", "s", (1e-3, 1.0))
     stamp_jitter: float = _drawn("Standard deviation of the driver's stamps.", "s", (0.0, 0.005))
     wheel_radius: float = _drawn("Rolling radius common to the wheels.", "m", (0.02, 0.2))
     half_length: float = _drawn("Wheel axis to centre, along x.", "m", (0.05, 1.0))
     half_width: float = _drawn("Wheel centre to centre line.", "m", (0.05, 1.0))
-    lateral_factor: float = _drawn("True over kinematic sideways speed.", "1", (0.8, 1.1))
-    mass: float = _drawn("Whole robot.", "kg", (5.0, 100.0))
+    lateral_factor: float = _drawn("True sideways speed divided by the kinematic one.", "1", (0.8, 1.1))
+    mass: float = _drawn("Mass of the whole robot.", "kg", (5.0, 100.0))
     yaw_inertia: float = _drawn("Whole robot about the vertical.", "kg m2", (0.1, 10.0))
     wheel_inertia: float = _drawn(
         "Wheel and reflected rotor about the axle: 0.0016 + 0.0090.",
@@ -92,7 +92,8 @@ class BaseTruth:
         "chosen: as robot.base.wheel_inertia",
     )
     torque_noise: float = _drawn(
-        "Standard deviation of a torque that wanders as the wheel rolls (rollers, floor), correlated over 0.3 rad.",
+        "Standard deviation of a random torque that varies as the wheel rolls (rollers, floor), correlated over"
+        " 0.3 rad.",
         "N m",
         (0.0, 1.0),
         "chosen: about a third of the Coulomb torque; none published",
@@ -104,53 +105,53 @@ class BaseTruth:
     viscous_x: float = _drawn("Viscous friction xi_L, forward.", "N s/m", (0.0, 200.0))
     viscous_y: float = _drawn("Viscous friction xi_T, sideways.", "N s/m", (0.0, 200.0))
     wheel_radius_error: Four = _drawn("Radius of each wheel over the common one, less 1.", "1", (-0.2, 0.2), length=4)
-    speed_lag: float = _drawn("First-order lag of the speeds the driver is told.", "s", (0.0, 0.1), _FILTER)
+    speed_lag: float = _drawn("First-order lag of the speeds that the driver reads.", "s", (0.0, 0.1), _FILTER)
     effort_noise: float = _drawn(
         "Standard deviation of the wheels' efforts, where a robot reports them.",
         "N m",
         (0.0, 1.0),
-        "chosen: as at the arm; the youBot's driver reports none",
+        "chosen: as for the arm; the youBot's driver reports none",
     )
     rollers: float = _drawn(
-        "Rollers a wheel, between which its contact wanders; 0 for smooth wheels with the mean lateral factor.",
+        "Rollers of each wheel, along which its contact moves; 0 for smooth wheels with the mean lateral factor.",
         "1",
         (0.0, 100.0),
         "chosen: 0 for smooth wheels; the youBot's have 6 by photographs",
     )
     roller_depth: float = _drawn(
-        "Axis of the roller on the floor below the wheel's; moves nothing on smooth wheels.",
+        "Distance of the axis of the roller on the floor below the wheel axis; without effect on smooth wheels.",
         "m",
         (0.0, 0.2),
         "chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
     )
     roller_phase: Four = _drawn(
-        "Where each wheel's roller begins: its angle off the bottom over the angle from roller to roller.",
+        "Initial roller phase of each wheel: angle of a roller from the bottom, divided by the angle between rollers.",
         "1",
         (-0.5, 0.5),
         length=4,
         source=_EVEN,
     )
     wheel_torque_constant: Four = _drawn(
-        "Torque constant of each wheel's motor over the nominal one, by which efforts are told.",
+        "Torque constant of each wheel's motor divided by the nominal one, with which efforts are reported.",
         "1",
         (0.5, 1.5),
         length=4,
         source="chosen: tolerance of the arm's motors",
     )
     floor_friction: float = _drawn(
-        "Largest friction over normal force between roller and floor.",
+        "Friction coefficient between roller and floor.",
         "1",
         (0.05, 5.0),
         "chosen: rubber on a hard floor; none published",
     )
     servo_gain: float = _drawn(
-        "Gain of a speed servo on each wheel alone; 0 for loops that know the robot's inertia.",
+        "Gain of an independent speed servo on each wheel; 0 for speed loops that use the robot's inertia.",
         "N m s/rad",
         (0.0, 100.0),
-        "chosen: loops that know the inertia",
+        "chosen: speed loops that use the inertia",
     )
     servo_reset: float = _drawn(
-        "Reset time of that servo's integral; 0 for none, with which friction takes a part of the speed.",
+        "Reset time of that servo's integral; 0 for no integral, so that friction reduces the speed.",
         "s",
         (0.0, 10.0),
         "chosen: no integral",
@@ -248,23 +249,23 @@ class ArmTruth:
     housing_ambient_resistance: Five = _factor("Thermal resistance, housing to ambient, over the nominal one.")
     winding_capacity: Five = _factor("Heat capacity of each winding over the nominal one.")
     housing_capacity: Five = _factor("Heat capacity of each housing over the nominal one.")
-    ambient_temperature: float = _drawn("Air around the motors.", "degC", (-20.0, 60.0))
+    ambient_temperature: float = _drawn("Temperature of the air around the motors.", "degC", (-20.0, 60.0))
     command_delay: float = _drawn(
-        "From a command's arrival in the driver's 1 kHz loop to the current that answers it; the encoder tells of it "
-        "some 2 ms later.",
+        "Time from a command's arrival in the driver's 1 kHz loop to the current that it causes; the encoder "
+        "shows the motion some 2 ms later.",
         "s",
         (0.0, 0.1),
         "Rajagopal 2018 (MSc thesis, H-BRS), logs of torque steps: 7-16 ms to first motion, less 2 ms",
     )
     loop_phase: float = _drawn(
-        "When the driver's 50 Hz loop takes commands, all but torques wait for it; when it reads, the mock's clock and "
-        "a scenario's seed say apart.",
+        "Phase of the driver's 50 Hz loop, at which it takes commands other than torques; the mock's clock, or "
+        "a scenario's random seed, sets when the loop reads.",
         "s",
         (0.0, 0.02),
         _EVEN,
     )
     stamp_jitter: float = _drawn("Standard deviation of the driver's stamps.", "s", (0.0, 0.005))
-    speed_lag: float = _drawn("First-order lag of the speeds the driver is told.", "s", (0.0, 0.1), _FILTER)
+    speed_lag: float = _drawn("First-order lag of the speeds that the driver reads.", "s", (0.0, 0.1), _FILTER)
     effort_noise: float = _drawn("Standard deviation of the efforts.", "N m", (0.0, 1.0))
     voltage_noise: float = _drawn(
         "Standard deviation of motor voltages, where a robot has them.", "V", (0.0, 1.0), _UNREPORTED

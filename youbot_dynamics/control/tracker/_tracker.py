@@ -55,14 +55,14 @@ class TrackerSettings(Settings):
 
     feedback: bool = setting(
         True,
-        "Correct the measured error; false drives the feed-forward alone.",
+        "Correct the measured error; false means feed-forward only.",
         source="chosen: false is for comparison",
     )
     tracker: str = setting(
         "pid",
-        "Law of the correction.",
+        "Control law of the correction.",
         choices=("pid", "lq"),
-        source="chosen: few gains, each known by name; lq is for known responses",
+        source="chosen: few gains that are well known; lq is for identified responses",
     )
     aggressiveness: float = setting(
         1.0,
@@ -84,42 +84,43 @@ class TrackerSettings(Settings):
     )
     assumed_delay: float = setting(
         0.3,
-        "Delay the gains are made for while none is identified.",
+        "Delay for which the gains are computed while none is identified.",
         "s",
         (0.02, 1.0),
         source="chosen: the largest dead time expected of a youBot",
     )
     delay_uncertainty: float = setting(
         0.5,
-        "Share of a known delay that may be wrong; the gains leave room for it.",
+        "Relative error of the identified delay that the gains allow for.",
         "1",
         (0.0, 1.0),
-        source="chosen: room for a network that is busier than when it was identified",
+        source="chosen: margin for a network that is busier than at the identification",
     )
     trust: float = setting(
         0.3,
-        "Share of the difference to a measured pose that moves the predicted one.",
+        "Share of the difference to a measured pose by which the predicted pose is corrected.",
         "1",
         (0.01, 1.0),
         source="chosen: stamp jitter of 1 ms against a model good to a fraction of a millimetre",
     )
     ease: float = setting(
         0.0,
-        "Time over which a trajectory starts and stops smoothly where its own ends move; it takes so much longer.",
+        "Time over which a trajectory starts and stops smoothly if its own ends are in motion; the trajectory "
+        "takes that much longer.",
         "s",
         (0.0, 10.0),
         source="chosen: a trajectory is driven as it was sent",
     )
     line_blend: float = setting(
         0.3,
-        "Time constant with which a live lateral deviation moves the path.",
+        "Time constant with which a measured lateral deviation shifts the path.",
         "s",
         (0.0, 10.0),
         source="chosen: as long as the longest delay",
     )
     settle: float = setting(
         1.0,
-        "How long the feedback goes on after the last point.",
+        "How long the feedback continues after the last point.",
         "s",
         (0.0, 60.0),
         source="chosen: some delays of the loop",

@@ -91,21 +91,21 @@ class ArmEkfTuning:
 
     bristles: str = setting(
         ESTIMATED,
-        "Whether the friction's bristles are estimated, or propagated and taken for known.",
+        "Whether the LuGre bristle states are estimated, or only propagated.",
         read_only=True,
         choices=(ESTIMATED, PROPAGATED),
         source="chosen: follows reversals the model is late for; the model itself: Canudas de Wit et al. 1995",
     )
     friction_error: float = setting(
         0.2,
-        "Share of the Coulomb torque by which the identified friction may be off.",
+        "Relative error of the identified Coulomb torque.",
         "1",
         (0.01, 2.0),
         source="chosen: identified friction still changes with warmth and wear",
     )
     load_error: float = setting(
         0.2,
-        "Share of the load by which the identified links may be off.",
+        "Relative error of the load of the identified links.",
         "1",
         (0.0, 2.0),
         source="chosen: measured over modelled gravity torques are 0.75 to 0.88, docs/robot_facts.md",
@@ -119,14 +119,14 @@ class ArmEkfTuning:
     )
     bristle_noise: float = setting(
         3.0,
-        "Travels by which a bristle strays in a root of a second while the sign of its speed is in doubt.",
+        "Noise of a bristle state while the sign of its speed is uncertain, in travels per square root of a second.",
         "1/sqrt(s)",
         (0.0, 100.0),
         source="chosen: least error on the twin",
     )
     gate: float = setting(
         6.0,
-        "Deviations beyond which a position is left out.",
+        "Innovation, in standard deviations, above which a position is rejected.",
         "1",
         (2.0, 100.0),
         source="chosen: six deviations are a fault, not noise",

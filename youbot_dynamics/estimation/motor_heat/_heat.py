@@ -47,7 +47,7 @@ class HeatTuning:
 
     ambient_deviation: float = setting(
         5.0,
-        "By how much the air may differ from robot.arm.ambient_temperature.",
+        "Standard deviation of the air temperature from robot.arm.ambient_temperature.",
         "K",
         (0.1, 50.0),
         read_only=True,
@@ -55,7 +55,7 @@ class HeatTuning:
     )
     heat_error: float = setting(
         0.2,
-        "Share by which thermal resistances, heat capacities and winding resistance may be off.",
+        "Relative error of thermal resistances, heat capacities and winding resistance.",
         "1",
         (0.001, 1.0),
         read_only=True,

@@ -26,35 +26,35 @@ class GyroSettings(Settings):
     )
     gyro_largest_bias: float = setting(
         0.05,
-        "Standard deviation of the bias before it has been seen at standstill.",
+        "Standard deviation of the bias before it is measured at standstill.",
         "rad/s",
         (1e-4, 1.0),
         source="chosen: 3 deg/s, zero-rate offset of small MEMS gyros",
     )
     gyro_bias_drift: float = setting(
         2e-5,
-        "Wander of the bias: its standard deviation after one second.",
+        "Drift of the bias: its standard deviation after one second.",
         "rad/s/sqrt(s)",
         (0.0, 0.01),
         source="chosen: 0.01 deg/s in a minute",
     )
     gyro_scale_error: float = setting(
         0.01,
-        "Standard deviation of the scale of its rates: standing tells the bias, nothing tells the scale.",
+        "Standard deviation of the scale of its rates: standstill shows the bias, but not the scale.",
         "1",
         (0.0, 0.2),
         source="chosen: 1 %, sensitivity tolerance of small MEMS gyros",
     )
     gyro_standstill: float = setting(
         1.0,
-        "Time at rest, in all, before the gyro is used.",
+        "Total time at rest before the gyro is used.",
         "s",
         (0.1, 60.0),
         source="chosen: fifty messages at 50 Hz",
     )
     gyro_longest_gap: float = setting(
         0.1,
-        "Time between two rates beyond which the turn in it is not known.",
+        "Longest time between two rates; the turn in a longer gap counts as unknown.",
         "s",
         (0.002, 1.0),
         source="chosen: five periods at 50 Hz",

@@ -46,14 +46,14 @@ class SlipSettings(Settings):
     )
     slip_hold: float = setting(
         2.0,
-        "Time the residual must be small for until a slip is over.",
+        "How long the residual must be small until a slip counts as over.",
         "s",
         (0.0, 60.0),
         source="chosen: several windows",
     )
     slip_tolerance: float = setting(
         0.01,
-        "Error of each wheel's radius, creep included, that is no slip.",
+        "Error of a wheel's radius, including creep, that does not count as slip.",
         "1",
         (0.0, 0.5),
         source="chosen: wheels differ by up to 1 %",
@@ -66,11 +66,12 @@ class SlipSettings(Settings):
         source="youbot/youbot_driver@814989d config/youbot-ethercat.cfg: cycle of 1 ms",
     )
     phase_tolerance: float = setting(
-        0.05, "Error of a known roller phase.", "rad", (0.0, 0.5), source="chosen: what a bag leaves open"
+        0.05, "Error of a known roller phase.", "rad", (0.0, 0.5), source="chosen: accuracy of the phases from a bag"
     )
     wheels_overrun: bool = setting(
         False,
-        "Whether a wheel off pattern is known to turn further than it rolls; with a gyro that names the wheel.",
+        "Whether a wheel that does not fit the others always turns further than it rolls; with a gyro this "
+        "identifies the wheel.",
         source="chosen: a wheel may slip either way",
     )
 
@@ -97,10 +98,9 @@ class SlipReport:
         if not self.alarm:
             return ""
         which = "a wheel" if self.wheel is None else joints[self.wheel]
-        unknown = f"; which of {', '.join(joints)} the wheels cannot tell" if self.wheel is None else ""
-        return (
-            f"{which} is off pattern, by slip, a wrong count or a wrong radius: {self.level:.1f} of the bound{unknown}"
-        )
+        unknown = f"; which of {', '.join(joints)} is unknown" if self.wheel is None else ""
+        why = "by slip, a wrong count or a wrong radius"
+        return f"{which} does not fit the other wheels, {why}: {self.level:.1f} of the bound{unknown}"
 
 
 # A row of the window: sums from the start up to one step, then what the bounds need of the step itself; from _WHEELS on

@@ -18,7 +18,7 @@ from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 NO_EFFORT = "the recording holds no efforts of this joint; needed: its efforts beside its positions"
 ZERO_EFFORT = "every effort of this joint is exactly 0: it was not driven, or its driver fills in zeros"
 STOOD = (
-    "the joint never slid: it stood, crept, or turned round all the time; "
+    "the joint never slid: it stood, moved too slowly, or reversed all the time; "
     f"needed: motion beyond {SLOWEST:g} rad/s, {TRAVEL:g} rad and more from where it turned round"
 )
 

@@ -84,7 +84,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             bodies = consistent_inertia(found)
             shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
             notes.append(
-                f"bodies that can exist explain of the torques (R2): {shares}; what the motion left open is as drawn"
+                f"share of the torques explained by physically possible bodies (R2): {shares}; what the motion does "
+                "not determine has the values of the URDF"
             )
     return StageResult(
         STAGE,

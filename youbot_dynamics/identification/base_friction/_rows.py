@@ -277,7 +277,7 @@ class FrictionModel:
         found += [Unknown(f"missed_inertia_{axis}", unit, unexcited=still) for axis, unit in axes]
         found += [Unknown(f"missed_impulse_{axis}", f"{unit} s", unexcited=late) for axis, unit in axes]
         if self.each_wheel:
-            turn = "the motion never told the wheels apart: turn while driving"
+            turn = "the motion does not distinguish the wheels: turn while driving"
             found += [
                 Unknown(f"viscous_pattern_{k + 1}", "N m s", unexcited=turn) for k in range(len(self.wheel_names) - 1)
             ]

@@ -50,7 +50,7 @@ RADIUS_ERROR = "wheel_radius_error"
 LEVER = "lever"
 LEVER_IN_WORDS = "the lever of a turn, half_length / lateral_factor + half_width"
 LATERAL_FACTOR = "lateral_factor"
-ALIKE = "it cannot be told from the others: the robot moved in one way only"
+ALIKE = "it cannot be distinguished from the others: the robot moved in one way only"
 
 _ROUNDS = 30
 _SETTLED = 0.02  # largest change of an unknown, in standard errors, at which the fit stands
@@ -365,7 +365,7 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     if judged.identified and reach > asked.share * abs(asked.value):
         share = 100.0 * reach / abs(asked.value)
         text = f"it is known to +-{share:.2g} % only, and {100.0 * _USEFUL:g} % is needed: a data sheet knows as much"
-        told = f"; it cannot be told from {', '.join(relatives)} in these data" if relatives else ""
+        told = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
         return replace(judged, verdict=refusal(text + told))
     return judged
 

@@ -16,7 +16,9 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 RESTING = "the robot hardly moved while its pose was known"
 NO_TURN = "the robot never turned in these data"
 NO_SIDEWAYS = "the robot never moved sideways in these data"
-NO_FORWARD = "the robot never drove forward in these data, and sideways it cannot be told from the lateral factor"
+NO_FORWARD = (
+    "the robot never drove forward in these data, and sideways motion does not distinguish it from the lateral factor"
+)
 ONLY_TURN = "the robot only turned in these data, where size over radius is all there is to see"
 
 TURNING_RADIUS = 0.3  # [m] by which turns and ways are added up

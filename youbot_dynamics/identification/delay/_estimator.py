@@ -279,7 +279,7 @@ def _estimate_channel(
         told = f"the command explains only {share:.0%} of the motion, {_LEAST_EXPLAINED:.0%} is needed"
         reason = f"{told}: the axis was hardly driven, or moved by others"
     elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):
-        reason = "the motion repeats itself: the delay and the delay plus one period fit alike"
+        reason = "the motion repeats itself: the delay and the delay plus one period fit equally well"
     elif interval[1] < 0.0:
         reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
     elif value >= longest - _GRID:

@@ -331,8 +331,8 @@ def _judged(
     correlation = _correlation(covariance, lag)
     if correlation < _ALIKE:
         told = (
-            f"; dead time and lag cannot be told apart (correlation {correlation:.3f}): the command changes too slowly "
-            "for what is left unexplained"
+            f"; dead time and lag cannot be distinguished (correlation {correlation:.3f}): the command changes "
+            "too slowly for the size of the residuals"
         )
     return identified_together(
         _estimate("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest)), multiple, reason, told),

@@ -241,7 +241,7 @@ def _estimates(
             estimates.append(verdict.undetermined(unknown, unknown.unexcited))
         elif not np.isfinite(asked[j]):
             others = ", ".join(name for name in mixed if name != unknown.name)
-            estimates.append(verdict.undetermined(unknown, f"it cannot be told from {others} in these data"))
+            estimates.append(verdict.undetermined(unknown, f"it cannot be distinguished from {others} in these data"))
         else:
             error = math.sqrt(float(covariance[j, j]))
             reach = student(freedom) * error

@@ -100,7 +100,7 @@ def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, a
     wanted = max(WIDEST_SHARE * abs(value), unknown.resolution)
     if reach <= wanted:
         return ""
-    told = f"; it cannot be told from {', '.join(alike)} in these data" if alike else ""
+    told = f"; it cannot be distinguished from {', '.join(alike)} in these data" if alike else ""
     wide = f"the interval of +-{reach:.2g} {unknown.unit} is too wide for a value of {value:.3g}"
     return wide + needed(reach, wanted) + told
 

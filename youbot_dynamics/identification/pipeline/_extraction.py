@@ -140,7 +140,7 @@ def unforeseen_error(what: str, problem: Exception) -> IdentificationError:
     where = traceback.extract_tb(problem.__traceback__)[-1]
     return IdentificationError(
         what,
-        got=f"an error nobody foresaw ({type(problem).__name__} in {where.name}: {problem})",
+        got=f"an unexpected error ({type(problem).__name__} in {where.name}: {problem})",
         expected="numbers it can work with",
         remedy="look at the values of the recording, and please report this",
     )

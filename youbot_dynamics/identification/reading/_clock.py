@@ -100,8 +100,8 @@ def _windows(steps: Vector) -> list[Vector]:
 
 
 ONE_WAY = (
-    "a constant offset between the clocks cannot be told from delay: messages go one way, and what is found as "
-    "delay holds both"
+    "a constant offset between the clocks cannot be distinguished from delay: messages go one way, so the identified "
+    "delay contains both"
 )
 _FEWEST = 20
 _SUSTAINED = 2.0  # [s] longer than a stall of the network: what lasts longer is a jump of a clock

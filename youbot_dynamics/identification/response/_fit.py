@@ -311,7 +311,7 @@ def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vect
     expected |= {INTEGRAL: 1.0, **dict(zip(NIL, friction, strict=True))}
     for k in free.tolist():
         if k in NIL and x[k] <= 0.0:
-            reasons[k] = "there is none to be seen in these drives"
+            reasons[k] = "these drives show none"
         elif k in expected and not LOW[k] < x[k] < HIGH[k]:
             inside = 0.01 * (HIGH[k] - LOW[k])
             found[k] = min(max(expected[k], LOW[k] + inside), HIGH[k] - inside)
@@ -416,7 +416,7 @@ def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         elif linear.estimates[k].verdict == refusal(STILL):
             estimates.append(undetermined(unknown, unknown.unexcited))
         elif not math.isfinite(error):
-            kept = undetermined(unknown, "these drives do not tell it from the others")
+            kept = undetermined(unknown, "these drives do not distinguish it from the others")
             estimates.append(dataclasses.replace(kept, value=float(x[k])))
         else:
             judged = judge(unknown, float(x[k]), error, linear.reach(error))

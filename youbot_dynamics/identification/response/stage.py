@@ -107,8 +107,8 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
             modelled=modelled[::every, axis],
             modelled_is="model run on the commands alone",
             whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
-            caption="The model is given the commands, never a measurement: what drifts apart is friction that "
-            "wanders, slip, or geometry.",
+            caption="The model is given the commands, never a measurement: differences come from friction "
+            "that varies, slip, or geometry.",
         )
         for axis, (label, unit) in enumerate(_AXES)
     )

@@ -40,10 +40,10 @@ _NO_VOLTAGE = (
     "needed: the voltage at the terminals, measured"
 )
 _NO_TEMPERATURE = (
-    "the recording holds no motor temperature, nor a voltage that tells the winding's by its resistance; "
+    "the recording holds no motor temperature, nor a voltage, which gives the winding's by its resistance; "
     "needed: one of the two"
 )
-_ONLY_RATIOS = "current and temperature tell only ratios: the motor's resistance is needed, from its voltage"
+_ONLY_RATIOS = "current and temperature give only ratios: the motor's resistance is needed, from its voltage"
 
 MEAN = 0.02  # [s] over which voltage, current and speed are averaged: beyond the current loop and PWM
 _WINDOW = 5.0  # [s] over which a winding's resistance tells its temperature: a third of its time constant
@@ -349,7 +349,7 @@ def _unbelievable(k: int, runs: Sequence[HeatRun], logs: Vector, left: Vector, g
         needed = _SHOWN * value
         return f"the data ask for {value:.3g} s, but the longest run lasts {longest:.0f} s: {needed:.0f} s are needed"
     if gap > 0.0 and not identified:
-        return f"the recordings disagree: parts of them tell values that differ by a factor of {math.exp(gap):.2g}"
+        return f"the recordings disagree: parts of them give values that differ by a factor of {math.exp(gap):.2g}"
     return ""
 
 

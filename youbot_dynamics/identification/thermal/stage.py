@@ -46,7 +46,7 @@ _ONLY_RATIOS = (
 )
 _CONSTANT = (
     "the torque constants are those of the back-EMF; the driver makes its efforts with the constants of its own "
-    "configuration: change both together, or currents come out wrong"
+    "configuration: change both together, or the currents are wrong"
 )
 
 
@@ -111,9 +111,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     if warm and not measured:
         notes.append(_ONLY_RATIOS)
     if measured and not warm:
-        notes.append("temperatures of the windings are those their resistance tells, above a cold start")
+        notes.append("temperatures of the windings come from their resistance, relative to a cold start")
     air = f", at {ambient:.0f} degC" if warm else ""
-    notes.append(f"the motors are taken to have begun as cold as the air{air}: let them cool first")
+    notes.append(f"the motors are assumed to have the air temperature at the start{air}: let them cool first")
     return StageResult(STAGE, tuple(findings), fits=tuple(fits), notes=tuple(notes))
 
 

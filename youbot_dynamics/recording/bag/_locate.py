@@ -65,7 +65,7 @@ def check_magic(path: Path) -> None:
     if kind is None:
         raise RecordingError(
             str(path),
-            got=f"a file that begins with {first[:8]!r}, which no bag does",
+            got=f"a file that starts with {first[:8]!r}, as no bag does",
             expected=_EXPECTED,
             remedy="name a recording, or give --columns if it is a text log",
         )
