@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_work(tmp_path: Path, ca
     assert f"a file, {tmp_path / 'file'}, in place of a folder" in capsys.readouterr().err
     monkeypatch.setattr("os.access", lambda *_: False)
     assert exit_code("identify", tmp_path, "--out", tmp_path / "new" / "found") == 1
-    assert f"must not be written: {tmp_path}" in capsys.readouterr().err
+    assert f"without permission to write: {tmp_path}" in capsys.readouterr().err
 
 
 def test_stages_may_be_named_with_blanks(tmp_path: Path, capsys) -> None:

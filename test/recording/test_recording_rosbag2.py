@@ -189,5 +189,5 @@ def test_recording_names_what_records_without_pip(tmp_path: Path, without_pip, m
 def test_no_bag_is_told_apart_from_no_package(tmp_path: Path, without_pip) -> None:
     without_pip()
     (tmp_path / "notes.txt").write_text("no bag")
-    with pytest.raises(RecordingError, match="which no bag does"):
+    with pytest.raises(RecordingError, match="as no bag does"):
         open_bag(tmp_path / "notes.txt")
