@@ -50,7 +50,7 @@ def compiled(function: F) -> F:
     file = Path(function.__code__.co_filename)
     fast: F
     folder = _folder_of(file)
-    if folder is None or _changed(version_of(file)):
+    if folder is None or _changed(_version_of(file)):
         fast = _njit(function)
         return fast
     lock = folder / f"{function.__name__}.lock"
@@ -120,7 +120,7 @@ def _wait_for(file: IO[str], lock: Path) -> None:
         time.sleep(0.02)
 
 
-class Version(NamedTuple):
+class _Version(NamedTuple):
     """What a file and all that it imports from this package were when they were first looked at."""
 
     digest: str  # of their texts
@@ -128,7 +128,7 @@ class Version(NamedTuple):
 
 
 @cache
-def version_of(file: Path) -> Version:
+def _version_of(file: Path) -> _Version:
     """Version of a file with all files of this package that it imports, and they in turn."""
     digest, stamps = hashlib.sha256(), {}
     waiting = [file]
@@ -138,7 +138,7 @@ def version_of(file: Path) -> Version:
             stamps[source], content, imported = _source(source)
             digest.update(content)
             waiting += imported
-    return Version(digest.hexdigest()[:16], stamps)
+    return _Version(digest.hexdigest()[:16], stamps)
 
 
 @cache
@@ -154,7 +154,7 @@ def _source(file: Path) -> tuple[tuple[int, int], bytes, list[Path]]:
     return stamp, hashlib.sha256(content).digest(), imported
 
 
-def _changed(version: Version) -> bool:
+def _changed(version: _Version) -> bool:
     """Tell whether a file is no longer what it was when it was first looked at."""
     try:
         return any(_stamp(file) != stamp for file, stamp in version.stamps.items())
@@ -172,7 +172,7 @@ def _folder_of(file: Path) -> Path | None:
     """Folder for the machine code of a file, made if needed; None where nothing can be written."""
     try:
         root = kept_in()
-        folder = root / f"{file.parent.name}.{file.stem}-{version_of(file).digest}"
+        folder = root / f"{file.parent.name}.{file.stem}-{_version_of(file).digest}"
         if not folder.is_dir():
             _remove_old(folder)
             folder.mkdir(parents=True, exist_ok=True)

@@ -23,32 +23,32 @@ _SITE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def config_path(name: str) -> Path:
-    """Path of a file below config/, such as ``youbot.yaml``; raises as `resource_path`."""
-    return resource_path("config", name)
+    """Path of a file below config/, such as ``youbot.yaml``; ResourceError where it is missing."""
+    return _resource_path("config", name)
 
 
 def program_path(name: str) -> Path:
-    """Path of a motion program that comes with the package, with or without its ``.txt``; raises as `resource_path`."""
-    return resource_path("config/programs", name if name.endswith(".txt") else f"{name}.txt")
+    """Path of a motion program of the package, with or without its ``.txt``; ResourceError where it is missing."""
+    return _resource_path("config/programs", name if name.endswith(".txt") else f"{name}.txt")
 
 
 def urdf_path(name: str) -> Path:
-    """Path of a robot description below urdf/, such as ``youbot.urdf``; raises as `resource_path`."""
-    return resource_path("urdf", name)
+    """Path of a robot description below urdf/, such as ``youbot.urdf``; ResourceError where it is missing."""
+    return _resource_path("urdf", name)
 
 
 def launch_path(name: str) -> Path:
-    """Path of a launch file, such as ``bringup.launch.py``; raises as `resource_path`."""
-    return resource_path("launch", name)
+    """Path of a launch file, such as ``bringup.launch.py``; ResourceError where it is missing."""
+    return _resource_path("launch", name)
 
 
-def resource_path(folder: str, name: str) -> Path:
+def _resource_path(folder: str, name: str) -> Path:
     """Absolute path of an existing file of the package, `name` below `folder` as both stand beside the source.
 
     Raises:
         ResourceError: no place of this installation has the file; it lists the places.
     """
-    places = list(share_folders())
+    places = list(_share_folders())
     for place in places:
         candidate = place / folder / name
         if candidate.is_file():
@@ -64,7 +64,7 @@ def resource_path(folder: str, name: str) -> Path:
     )
 
 
-def share_folders() -> Iterator[Path]:
+def _share_folders() -> Iterator[Path]:
     """Existing folders with config/, urdf/ and launch/ of the running code: of ament, the Python prefix, the source."""
     seen: set[Path] = set()
     for share in (*_ament_shares(), *_prefix_shares(), *_source_trees()):

@@ -75,7 +75,7 @@ def _told() -> bool:
     return False
 
 
-def use_preview(robot: Robot) -> None:
+def _use_preview(robot: Robot) -> None:
     """What base_controller runs on where it knows the rollers of its wheels."""
     from youbot_dynamics.control.roller_preview import RollerPreview
 
@@ -149,7 +149,7 @@ def _twin(robot: Robot) -> None:
 NODES: dict[str, Callable[[Robot], None]] = {
     "arm_ekf": _filters_of_sheets,
     "mock_youbot": _twin,
-    "base_controller": use_preview,
+    "base_controller": _use_preview,
     "trajectory_tracker": lambda robot: use_tracker(robot.base.driven(), _STEP),
     "odometry": use_odometry,
 }

@@ -213,7 +213,7 @@ def _roll_path(wheels: RowConstants, angles: Vector, path: Vector) -> None:
         path[k, 2] = path[k - 1, 2] + moved[2]
 
 
-class Rolled(NamedTuple):
+class _Rolled(NamedTuple):
     """What a step of the wheels says.
 
     Args:
@@ -339,7 +339,7 @@ class RollingWheels(MadeOfArguments):
 
     def roll(
         self, before: ArrayLike, after: ArrayLike, turn: float | None = None, weights: ArrayLike | None = None
-    ) -> Rolled:
+    ) -> _Rolled:
         """Motion of the base while its wheels turn evenly from one set of angles to another.
 
         Args:
@@ -356,8 +356,8 @@ class RollingWheels(MadeOfArguments):
         roll(self._constants, start, step, shares, nan if turn is None else float(turn), moved, residual)
         if self.phases is None:
             # One twist all along, whatever its turn; an arc found back from the pose would be the shortest.
-            return Rolled(self.base.twist(step - residual), residual)
-        return Rolled(planar.logarithm(moved), residual)
+            return _Rolled(self.base.twist(step - residual), residual)
+        return _Rolled(planar.logarithm(moved), residual)
 
     def path(self, angles: ArrayLike) -> Vector:
         """Poses (m, 3) [m, m, rad] along wheel angles (m, n) [rad], from the origin on; the yaw is not wrapped."""

@@ -30,14 +30,14 @@ _MOST_POINTS = 3000  # of a curve
 
 
 @dataclass(frozen=True, eq=False)
-class ArmPart:
+class _ArmPart:
     """The arm of one recording."""
 
     arm: RecordedArm | None  # its readings, None where nothing can be learnt of them
     refusal: str  # why, "" where something can
 
 
-def extract(opened: Opened, robot: Robot) -> ArmPart:
+def extract(opened: Opened, robot: Robot) -> _ArmPart:
     """Readings of one recording; none of one in which the arm stood, so that drives of the base cost nothing.
 
     Raises:
@@ -46,7 +46,7 @@ def extract(opened: Opened, robot: Robot) -> ArmPart:
     """
     arm = recorded_arm(opened.bag(), robot, opened.options.topics, opened.number)
     reason = arm.refusal()
-    return ArmPart(None if reason else arm, reason)
+    return _ArmPart(None if reason else arm, reason)
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:

@@ -37,7 +37,7 @@ _COASTED = (
 
 
 @dataclass(frozen=True, eq=False)
-class FrictionPart:
+class _FrictionPart:
     """Friction of one recording."""
 
     sums: BlockSums | None  # all that the fit needs of it, None where nothing can be learnt from its efforts
@@ -53,7 +53,7 @@ def friction_model(robot: Robot, each_wheel: bool = False) -> FrictionModel:
     return FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia, each_wheel)
 
 
-def extract(opened: Opened, robot: Robot) -> FrictionPart:
+def extract(opened: Opened, robot: Robot) -> _FrictionPart:
     """Block sums of one recording.
 
     Spans with the motors off, where the user named some, hold no torque: they serve for coasting only, and the rest
@@ -70,7 +70,7 @@ def extract(opened: Opened, robot: Robot) -> FrictionPart:
     sums, of_wheels = (
         None if reason else friction_sums(driven, friction_model(robot, each_wheel)) for each_wheel in (False, True)
     )
-    return FrictionPart(sums, of_wheels, coast, reason, signals.fastest)
+    return _FrictionPart(sums, of_wheels, coast, reason, signals.fastest)
 
 
 def _signals(opened: Opened, robot: Robot) -> FrictionSignals:

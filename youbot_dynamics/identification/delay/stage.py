@@ -27,7 +27,7 @@ _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
 
 @dataclass(frozen=True, eq=False)
-class DelayPart:
+class _DelayPart:
     """Delays of one recording."""
 
     estimates: tuple[DelayEstimate, ...]  # one a channel, of each piece where commands are missing in between
@@ -36,7 +36,7 @@ class DelayPart:
     signals: str  # what was compared
 
 
-def extract(opened: Opened, robot: Robot) -> DelayPart:
+def extract(opened: Opened, robot: Robot) -> _DelayPart:
     """Delays of one recording.
 
     Raises:
@@ -61,7 +61,7 @@ def extract(opened: Opened, robot: Robot) -> DelayPart:
         found += of_piece
         if opened.number < DRAWN and number == 0:
             fits = [_curve(piece, k, one, opened.path.name) for k, one in enumerate(of_piece) if one.identified]
-    return DelayPart(tuple(found), tuple(fits), signals.clock, signals.source)
+    return _DelayPart(tuple(found), tuple(fits), signals.clock, signals.source)
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:

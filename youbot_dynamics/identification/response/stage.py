@@ -27,7 +27,7 @@ _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
 
 
 @dataclass(frozen=True, eq=False)
-class ResponsePart:
+class _ResponsePart:
     """Response in one recording."""
 
     response: Response  # as identified from it alone
@@ -36,7 +36,7 @@ class ResponsePart:
     fastest: Vector  # largest twist that was sent (3,) [m/s, m/s, rad/s]
 
 
-def extract(opened: Opened, robot: Robot) -> ResponsePart:
+def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     """Response of one recording: commands against what the wheels rolled, both by their stamps.
 
     Raises:
@@ -56,12 +56,12 @@ def extract(opened: Opened, robot: Robot) -> ResponsePart:
     delays = robot.base.delay.effective()
     response = identify_response([drive], robot.base.dynamics(), np.where(delays > 0.0, delays, 0.15))
     fits = () if response.base is None or opened.number >= DRAWN else _curves(response, drive, opened.path.name)
-    return ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
+    return _ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Response of all recordings together, each by what it tells."""
-    parts: list[ResponsePart] = [one.part for one in taken]
+    parts: list[_ResponsePart] = [one.part for one in taken]
     found = combined_response([part.response for part in parts])
     samples = sum(part.samples for part in parts)
     fastest = np.max([part.fastest for part in parts], axis=0)
