@@ -374,12 +374,29 @@ def test_a_middleware_that_hangs_at_the_end_does_not_keep_the_process(executor):
     assert done.stdout == "last word\n"
 
 
+TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
+SEGMENTS = f"""
+import os
+from pathlib import Path
+from rclpy.node import Node
+from youbot_dynamics.nodes.runtime import init, without_shared_memory
+init()
+with without_shared_memory():
+    node = Node("ours")
+mapped = Path("/proc/self/maps").read_text().splitlines()
+print(sum("/dev/shm/fastrtps" in line for line in mapped), node.get_node_names())
+print(os.environ["{TRANSPORTS}"], flush=True)
+os._exit(0)
+"""
+
+
 @pytest.mark.parametrize("chosen", ["", "LARGE_DATA"])
-def test_a_node_asks_for_udp_unless_the_user_chose_transports(chosen):
-    variable = "FASTDDS_BUILTIN_TRANSPORTS"
-    program = f"import os\nfrom youbot_dynamics.nodes.runtime import init\ninit()\nprint(os.environ[{variable!r}])"
-    surroundings = environment() | ({variable: chosen} if chosen else {})
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=surroundings, capture_output=True, text=True, timeout=60.0
-    )
-    assert done.stdout.strip() == (chosen or "UDPv4"), done.stderr
+def test_a_node_does_without_shared_memory_unless_the_user_chose_transports(chosen):
+    surroundings = {name: value for name, value in environment().items() if name != TRANSPORTS}
+    surroundings |= {TRANSPORTS: chosen} if chosen else {}
+    command = [sys.executable, "-c", SEGMENTS]
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=60.0)
+    segments, transports = done.stdout.splitlines()  # and no complaint of the middleware
+    count, names = segments.split(maxsplit=1)
+    assert transports == (chosen or "UDPv4") and names == "['ours']"
+    assert (int(count) > 0) == bool(chosen)

@@ -13,7 +13,7 @@ import rclpy
 from rclpy.node import Node
 
 from youbot_dynamics.errors import YoubotDynamicsError
-from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection
+from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection, without_shared_memory
 from youbot_dynamics.nodes.stop_flag import StopFlag
 
 DISCOVERY_TIMEOUT = 10.0  # [s] to find the node that takes the motion
@@ -52,7 +52,8 @@ def play_once(make: Callable[[], Player], given: argparse.Namespace) -> None:
     player: Player | None = None
     try:
         flag = init()
-        player = make()
+        with without_shared_memory():
+            player = make()
         motion = player.motion(given)
         leave_imports_out_of_collection()
         done = player.play(motion, flag)

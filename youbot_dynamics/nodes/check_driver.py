@@ -22,7 +22,7 @@ from youbot_dynamics.nodes.driver_graph import WATCHED, judge_graph
 from youbot_dynamics.nodes.listening import listen, listen_joints
 from youbot_dynamics.nodes.messages import stamped_twist
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import DRIVER_QOS, init, make_executor, node_time, run
+from youbot_dynamics.nodes.runtime import DRIVER_QOS, init, make_executor, node_time, run, without_shared_memory
 from youbot_dynamics.nodes.topic_graph import EndsWatch, TopicEnds
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import doubled
@@ -186,7 +186,8 @@ def check_once(duration: float, ros_arguments: list[str], tell: Callable[[str], 
     sys.argv = [sys.argv[0], *ros_arguments, *(() if ros_arguments else ("--ros-args",))]
     sys.argv += ["-p", f"window:={max(2.0, min(duration, 120.0)):.1f}"]
     flag = init()
-    node = CheckDriver()
+    with without_shared_memory():
+        node = CheckDriver()
     tell(f"listening for {duration:g} s; turn the wheels by hand or drive meanwhile, to have their signs checked")
     begun = time.monotonic()
     until = begun + duration

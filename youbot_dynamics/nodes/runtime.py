@@ -6,9 +6,11 @@ import argparse
 import faulthandler
 import gc
 import os
+import resource
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import rclpy
@@ -34,10 +36,8 @@ except AttributeError:  # an rclpy without it
 _ACKNOWLEDGE = 0.2  # [s] a last message may take
 EXECUTOR = "YOUBOT_EXECUTOR"  # environment variable: events, the default, or single_threaded
 PRIORITY = "YOUBOT_PRIORITY"  # environment variable: real-time priority of the nodes that move the base
-# When a process joins, Fast DDS tests its port in shared memory, and publishers of the testing process wait for up to
-# 333 ms (eProsima/Fast-DDS issue 6535). Messages of our size lose nothing by UDP. No effect with
-# ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST: there rmw_fastrtps makes transports of its own.
-_TRANSPORTS = ("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+_TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"  # environment variable: what carries messages, in Fast DDS
+_TOO_SMALL = 256 * 1024  # [B] a segment of shared memory of Fast DDS takes 512 kB
 _HELP = """
 A node of youbot_dynamics; it is started by `youbot bringup` or the launch file, and takes ROS arguments only, such as
 --ros-args --params-file FILE -p NAME:=VALUE -r __ns:=/NAMESPACE. Its parameters: docs/parameters.md, `ros2 param list`.
@@ -54,7 +54,7 @@ LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durabi
 
 
 def init() -> StopFlag:
-    """Start rclpy without its signal handlers and install ours; DDS without shared memory where nobody chose another.
+    """Start rclpy without its signal handlers and install ours.
 
     Raises:
         ParameterError: ROS arguments or a parameter file that rcl refuses.
@@ -67,12 +67,61 @@ def init() -> StopFlag:
             sys.exit(0)
         if unknown:
             raise ParameterError(f"argument {unknown[0]}", got="no such argument", remedy="see --ros-args of ROS 2")
-        os.environ.setdefault(*_TRANSPORTS)
         rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as problem:  # rclpy does not export its RCLError family
         text = str(problem).split(", at ")[0]
         raise ParameterError("ROS arguments", got=" ".join(text.split())) from None
     return flag
+
+
+@contextmanager
+def without_shared_memory() -> Iterator[None]:
+    """Make the first node of the process within it: its messages then go by UDP, also between processes of one machine.
+
+    When a process joins, Fast DDS tests its ports in shared memory, each for up to 333 ms (eProsima/Fast-DDS issue
+    6535), and all publishers of the testing process wait meanwhile: /odom was seen to fall silent for 1.2 s. Messages
+    of our size lose nothing by UDP. A variable of the environment asks for it; but with the discovery range LOCALHOST
+    rmw_fastrtps makes transports of its own. So the participant is made, by a hidden node, while no file may become as
+    large as a segment: Fast DDS then goes on without, and its complaint about that is kept from the terminal. Where the
+    variable is set already, it alone decides; other middleware is not concerned.
+    """
+    if _TRANSPORTS in os.environ:
+        yield
+        return
+    os.environ[_TRANSPORTS] = "UDPv4"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with _silent():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_TOO_SMALL if soft < 0 else min(soft, _TOO_SMALL), hard))
+        try:
+            keeper = Node(
+                f"_participant_{os.getpid()}",
+                use_global_arguments=False,
+                enable_rosout=False,
+                start_parameter_services=False,
+            )
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        keeper.destroy_node()
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let nothing of this process through to its output, libraries included; an output that is closed stays so."""
+    if sys.stdout is None:  # something else has its descriptor by now
+        yield
+        return
+    sys.stdout.flush()
+    output, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        os.dup2(output, 1)
+        os.close(output)
+        os.close(nowhere)
 
 
 def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None:
@@ -86,7 +135,7 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
     def spin() -> None:
         nonlocal nodes
         flag = init()
-        with flag.at_once():
+        with flag.at_once(), without_shared_memory():
             nodes = make_nodes()
         leave_imports_out_of_collection()
         if driving and PRIORITY in os.environ:

@@ -18,7 +18,13 @@ from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Stat
 from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes.local_socket import LOST, GuardEnd
 from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection, make_executor, node_time
+from youbot_dynamics.nodes.runtime import (
+    init,
+    leave_imports_out_of_collection,
+    make_executor,
+    node_time,
+    without_shared_memory,
+)
 from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
 from youbot_dynamics.parameters import Parameter
 
@@ -171,7 +177,8 @@ def main() -> None:
     """Stop the base; exit code 1 where no driver was there to hear it."""
     try:
         flag = init()
-        node = StopBase()
+        with without_shared_memory():
+            node = StopBase()
         leave_imports_out_of_collection()
         stopped = node.execute(flag)
     except YoubotDynamicsError as problem:
