@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.process_samples import Usage, network
+from bench.process_samples import Usage
 from youbot_dynamics.nodes.processes import node_command, stop_all
 from youbot_dynamics.resources import config_path
 
@@ -79,7 +79,8 @@ def drive(bare: bool, busy: bool = False, nodes: Sequence[str] = NODES) -> Figur
     Raises:
         RuntimeError: a process ended, or nothing was commanded.
     """
-    environment = {**os.environ, **network(), "ROS_DOMAIN_ID": str(40 + os.getpid() % 60)}
+    domain = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": str(40 + os.getpid() % 60)}
+    environment = {**os.environ, **domain}
     for library in ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR"):
         environment.pop(f"{library}_NUM_THREADS", None)  # of the benchmarks, not of a user
     with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +11,6 @@ import numpy as np
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _NODES = "youbot_dynamics.nodes."
-
-
-def network() -> dict[str, str]:
-    """Environment in which DDS reaches this machine alone, as on a robot where there is no other network."""
-    alone = [name for _, name in socket.if_nameindex()] == ["lo"]
-    # The nodes ask for UDP themselves; this is for the peers.
-    return {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET" if alone else "LOCALHOST", "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
 
 
 def children(parent: int) -> dict[str, int]:

@@ -12,5 +12,4 @@ if ! "$VENV/bin/python" -c 'import casadi, mujoco, pinocchio' 2>/dev/null; then
     (cd "$ROOT" && "$VENV/bin/python" -m pip install -qq --disable-pip-version-check --no-input \
         -e '.[bench]' "${pins[@]}") || fail "pip could not install the peers; see its message above"
 fi
-loopback_only
-PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}" exec "${ALONE[@]}" "$VENV/bin/python" -m bench "$@"
+PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}" exec "$VENV/bin/python" -m bench "$@"

@@ -140,15 +140,6 @@ install_packages() {
         $([[ -z "$SETUP_EXTRA" ]] || grep -E '^(ruff|mypy|types-PyYAML)==' constraints.txt | sed 's/;.*//')
 }
 
-# Set ALONE to the words that run a command in a network of the loopback only, where the system allows it: there DDS can
-# run as on a robot and still reaches nobody.
-loopback_only() {
-    # shellcheck disable=SC2016  # the inner bash expands it
-    ALONE=(unshare --map-root-user --net bash -c \
-        'ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo && exec "$@"' bash)
-    "${ALONE[@]}" true 2>/dev/null || ALONE=()
-}
-
 choose_mode
 isolate
 choose_python
