@@ -9,9 +9,7 @@ from __future__ import annotations
 import argparse
 import gc
 import math
-import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -33,9 +31,6 @@ from ros_processes import Observer, compile_nodes, environment  # noqa: E402
 from bench.process_samples import Usage, children, periods  # noqa: E402
 from youbot_dynamics.nodes.processes import node_command, start, stop, stop_all  # noqa: E402
 from youbot_dynamics.resources import config_path  # noqa: E402
-
-if [name for _, name in socket.if_nameindex()] == ["lo"]:  # soak.sh could have a network of its own
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
 
 PROGRAMS = ("translation", "rotation", "combined")
 GROWTH = 100.0  # [kB/min] a process may grow by, less than that
