@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -184,6 +185,7 @@ def test_a_player_that_fails_leaves_no_robot_on_its_way(monkeypatch):
 
     player = SimpleNamespace(motion=lambda given: None, play=play, cancel=lambda: done.append("cancelled"))
     monkeypatch.setattr(_player, "init", lambda: None)
+    monkeypatch.setattr(_player, "without_shared_memory", nullcontext)
     monkeypatch.setattr(_player, "leave_imports_out_of_collection", lambda: None)
     with pytest.raises(ZeroDivisionError):
         _player.play_once(lambda: player, SimpleNamespace())
