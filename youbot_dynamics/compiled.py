@@ -206,7 +206,7 @@ def kept_in() -> Path:
     last.mkdir(mode=0o700, exist_ok=True)
     status = last.lstat()
     if last.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise PermissionError(f"{last} belongs to somebody else")
+        raise PermissionError(f"{last} belongs to another user")
     return last
 
 

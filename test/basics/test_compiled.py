@@ -224,5 +224,5 @@ def test_a_last_resort_that_is_not_ours_is_not_used(package: Package, tmp_path: 
     assert place.stat().st_mode & 0o777 == 0o700
     place.chmod(0o777)
     shim.kept_in.cache_clear()
-    with pytest.raises(PermissionError, match="belongs to somebody else"):
+    with pytest.raises(PermissionError, match="belongs to another user"):
         shim.kept_in()

@@ -30,7 +30,7 @@ def test_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "result.yaml").write_text("kept")
     done = run("--out", str(tmp_path))
     assert done.returncode == 1
-    assert f"error: --out: got {tmp_path}, where something is already" in done.stderr
+    assert f"error: --out: got {tmp_path}, which is not empty" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["result.yaml"]
 
 

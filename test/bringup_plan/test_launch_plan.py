@@ -235,7 +235,7 @@ def test_record_starts_the_recorder_with_a_new_folder(tmp_path):
     (tmp_path / "drive").mkdir()
     plan(BringupOptions(record=str(tmp_path / "drive")))  # empty
     (tmp_path / "drive" / "kept.mcap").touch()
-    with pytest.raises(ResourceError, match=r"record: got .*where something is already"):
+    with pytest.raises(ResourceError, match=r"record: got .*which is not empty"):
         plan(BringupOptions(record=str(tmp_path / "drive")))
 
 
@@ -294,7 +294,7 @@ def test_what_does_not_move_the_base_is_not_vital(prefix_with, tmp_path):
 def test_restarts_of_a_process_are_counted_and_told():
     process = by_name()["arm_ekf"]
     assert process.loss(-9, 0) == (
-        "ended with exit code -9, and the rest goes on without it: started again, time 1 of 3",
+        "ended with exit code -9, and the others continue without it: started again, time 1 of 3",
         True,
     )
     text, again = process.loss(1, 3)

@@ -171,7 +171,7 @@ def test_the_covariance_moves_by_the_dense_jacobian(tuning: ArmEkfTuning, size: 
     ekf._estimate.covariance[:size, :size] = start
     ekf._estimate.memory[1] = torque
     ekf._estimate.clock[:] = 0.0
-    assert ekf.predict(0.004, torque) and ekf.counts["steps without an answer"] == 0
+    assert ekf.predict(0.004, torque) and ekf.counts["steps without a solution"] == 0
     left = np.exp(-0.004 / tuning.torque_memory)
     f = dense(ekf._step.table, ekf._work.slopes, 0.004, left, size, ekf._rules.bristles, ekf._rules.errors)
     found = ekf._estimate.covariance[:size, :size]
@@ -300,7 +300,7 @@ def test_a_gap_in_the_log_is_walked_in_steps_and_caught_up(run: Run, gap: float)
     ekf = ArmEkf(run.model, sensors(), KNOWN)
     track = ekf.replay(run.stamp[keep], run.position[keep], run.effort[keep])
     first = int(np.searchsorted(run.stamp[keep], 1.2))
-    assert ekf.counts["starts"] == 1 and ekf.counts["steps without an answer"] == 0
+    assert ekf.counts["starts"] == 1 and ekf.counts["steps without a solution"] == 0
     error = track.position[first + 50] - run.true_position[keep][first + 50]
     assert np.all(np.abs(error) < 5e-4)
     assert np.all(np.abs(track.speed[first + 50] - run.true_speed[keep][first + 50]) < 0.02)

@@ -120,7 +120,7 @@ def test_gaps_cut_into_the_log_are_caught_up(keiser: Recording, arm: ArmModel, g
     ekf = tuned(arm, CHOSEN)
     track = ekf.replay(keiser.time[keep], keiser.position[keep], keiser.effort[keep])
     assert np.all(np.isfinite(track.speed)) and np.all(track.variance > 0.0)
-    assert ekf.counts["starts"] == 1 and ekf.counts["steps without an answer"] == 0
+    assert ekf.counts["starts"] == 1 and ekf.counts["steps without a solution"] == 0
     for start in (2.0, 4.0, 6.0, 8.0):
         later = (keiser.time[keep] > start + gap + 0.1) & (keiser.time[keep] < start + gap + 0.6)
         assert np.abs(track.position[later] - keiser.position[keep][later]).max() < 2e-2

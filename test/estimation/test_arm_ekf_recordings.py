@@ -73,7 +73,7 @@ def test_gaps_cut_into_a_real_log_are_caught_up(keiser: Recording, arm: ArmModel
     for end in ends:
         later = (keiser.time[keep] > end + 0.1) & (keiser.time[keep] < end + 0.6)
         assert np.quantile(error[later], 0.99) < 2e-3 and error[later].max() < 2e-2
-    assert ekf.counts["steps without an answer"] == 0
+    assert ekf.counts["steps without a solution"] == 0
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_gaps_of_a_real_log_without_positions_are_caught_up(joint: int, file
     gap = int(np.argmax(np.diff(time)))
     assert np.diff(time)[gap] > 0.3
     assert np.all(np.isfinite(track.speed)) and np.all(track.variance > 0.0)
-    assert ekf.counts["starts"] == 1 and ekf.counts["steps without an answer"] == 0
+    assert ekf.counts["starts"] == 1 and ekf.counts["steps without a solution"] == 0
     before, after = (
         float(np.abs(track.speed[k, joint] - speed[k]).max()) for k in (slice(gap - 200, gap), slice(gap + 1, None))
     )

@@ -189,7 +189,7 @@ def test_a_count_that_rises_is_told_for_ten_seconds_with_its_number() -> None:
         "repeated stamps",
         "readings beyond the gate",
         "joints begun anew",
-        "steps without an answer",
+        "steps without a solution",
         "starts after a gap",
         "voltages without an effort",
         "motor sensor readings beyond the gate",

@@ -241,4 +241,4 @@ def test_the_diagnostic_of_the_running_drive_appears_and_warns_over_dds() -> Non
         parameter.value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=fault)
         request = SetParameters.Request(parameters=[parameter])
         assert observer.call(SetParameters, "mock_youbot/set_parameters", request).results[0].successful
-        drive_until(DiagnosticStatus.WARN, "the base answers other than identified: delay of ")
+        drive_until(DiagnosticStatus.WARN, "the response of the base differs from the identified one: delay of ")

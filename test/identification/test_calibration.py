@@ -416,7 +416,7 @@ def test_the_topic_of_the_poses_is_found_or_asked_for(tmp_path, brief):
     with pytest.raises(RecordingError, match="several topics with poses: /a, /b.*--pose-topic /a"):
         find_pose_topic(two, {})
     none = record(tmp_path / "none", short, {"/odom": ODOMETRY})
-    with pytest.raises(RecordingError, match="no topic with poses beside odometry"):
+    with pytest.raises(RecordingError, match="no topic with poses besides odometry"):
         find_pose_topic(none, {})
     with pytest.raises(RecordingError, match="sensor_msgs/msg/JointState"):
         find_pose_topic(none, {}, "/driver/joint_states")

@@ -170,7 +170,7 @@ def test_without_a_gyro_the_wheels_tell_the_turn_and_lost_phases_are_told():
         wheels.jump()
         wheels.roll(0.1, np.zeros(4))
         observer.wait(lambda: values(observer, PATTERN)["roller_phases"] == "lost", "lost phases")
-        assert "roller phases are lost: the wheel counts jumped" in status(observer, PATTERN).message
+        assert "roller phases are no longer valid: the wheel counts jumped" in status(observer, PATTERN).message
 
 
 def test_a_gyro_that_is_well_again_is_no_longer_complained_of():

@@ -239,15 +239,16 @@ def new_folder(name: str, value: str) -> Path | None:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ResourceError(
             name,
-            got=f"{path}, where something is already",
+            got=f"{path}, which is not empty",
             expected="a folder that is new or empty",
-            remedy="choose another one, so that nothing recorded is lost",
+            remedy="choose another one, so that no recording is lost",
         )
     there = next(place for place in (path, *path.parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        kind = "no folder" if not there.is_dir() else "a folder without permission to write"
         raise ResourceError(
             name,
-            got=f"{path}, and {there} is {'no folder' if not there.is_dir() else 'a folder that must not be written'}",
+            got=f"{path}, and {there} is {kind}",
             expected="a place where a folder can be made",
             remedy="choose another one",
         )

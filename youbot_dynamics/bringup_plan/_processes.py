@@ -68,7 +68,7 @@ class Process:
         """
         again = restarted < self.restarts
         text = f"started again, time {restarted + 1} of {self.restarts}" if again else "its log may say why"
-        return f"ended with exit code {code}, and the rest goes on without it: {text}", again
+        return f"ended with exit code {code}, and the others continue without it: {text}", again
 
 
 def file_arguments(*files: Path | None) -> tuple[str, ...]:

@@ -181,7 +181,7 @@ class TrackingRun:
         if relative and start < now:
             raise TrajectoryError(
                 "trajectory",
-                got=f"a start {now - start:.2f} s ago, relative to a pose that is gone",
+                got=f"a start {now - start:.2f} s ago, relative to an old pose",
                 expected="a start to come, or header.stamp 0",
             )
         self._waiting, self._tracker = (trajectory, start, relative), None

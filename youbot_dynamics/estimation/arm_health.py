@@ -189,7 +189,7 @@ _RISING = {
         "the positions of a joint stayed elsewhere: its filter restarted there",
         "look for a restarted driver or a slipped encoder",
     ),
-    "steps without an answer": (
+    "steps without a solution": (
         WARNING,
         "the arm's model found no solution: the filter restarted",
         "check robot.arm.*",
@@ -332,7 +332,7 @@ class ArmHealth:
                 "sign trap",
                 ERROR,
                 f"position and velocity of {', '.join(contradicting)} move in opposite directions",
-                "check the driver's signs, for with a wrong position all estimates are wrong; then call ~/reset",
+                "check the driver's signs, because with a wrong position all estimates are wrong; then call ~/reset",
             )
         against = self._opposed[:, 1] >= np.maximum(_VOTES, _AGAINST * self._opposed.sum(axis=1))
         if against.any():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.robot import Driver, doubled
 
-OK, WARNING, ERROR, NOT_TOLD = "ok", "warning", "error", "not told"
+OK, WARNING, ERROR, NOT_TOLD = "ok", "warning", "error", "not checked"
 VERDICTS = (OK, WARNING, ERROR, NOT_TOLD)
 
 
@@ -199,7 +199,7 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
         text = f"stamps {abs(offset):.3f} s {'behind' if offset > 0.0 else 'ahead of'} this machine's clock"
         return DriverFinding(item, WARNING, text, synchronise, values)
     if twice > 0.1:
-        text = f"{100.0 * twice:.0f} % of the messages bear the stamp of the one before"
+        text = f"{100.0 * twice:.0f} % of the messages have the stamp of the previous one"
         return DriverFinding(item, WARNING, text, "two publishers on one topic?", values)
     if jitter > _JITTER:
         remedy = "set robot.driver.stamp_jitter to it; delays are less precise"
@@ -222,7 +222,7 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     unreadable = _named(wheels.joints, _unreadable(wheels.position) | _unreadable(wheels.velocity))
     if unreadable:
         text = f"{unreadable}: NaN, infinite or missing in some messages, in position or velocity"
-        return DriverFinding(item, ERROR, text, "find out which node publishes such values, and mend or stop it")
+        return DriverFinding(item, ERROR, text, "find the node that publishes such values, and correct or stop it")
     if np.all(np.isnan(wheels.velocity)):
         text = "the driver sends no velocities: they are taken from the positions"
         return DriverFinding(item, NOT_TOLD, text, "look at the robot: joint_states rise where a wheel rolls forward")
@@ -232,12 +232,12 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     values = {f"slope_{name}": float(s) for name, s in zip(wheels.joints, slopes, strict=True) if np.isfinite(s)}
     wrong = _named(wheels.joints, agreement < 0.0)
     if wrong:
-        remedy = "put robot.driver.position_sign or robot.driver.velocity_sign right in a params_file"
+        remedy = "correct robot.driver.position_sign or robot.driver.velocity_sign in a params_file"
         text = f"position and velocity of {wrong} contradict the sign map"
         return DriverFinding(item, ERROR, text, f"{remedy}: forward counts positive in ours", values)
     still = _named(wheels.joints, np.isnan(agreement))
     if still:
-        text = f"not told of {still}: stood still"
+        text = f"not checked for {still}: stood still"
         return DriverFinding(item, NOT_TOLD, text, "turn the wheel by hand or drive, and look again", values)
     odd = _named(wheels.joints, np.abs(agreement - 1.0) > _SCALE)
     if odd:
@@ -278,7 +278,7 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         return DriverFinding(item, NOT_TOLD, "no odometry of the driver, or no velocities")
     if not np.isfinite(odometry.twist).all():
         text = "the driver's odometry has twists with NaN or infinite values"
-        return DriverFinding(item, ERROR, text, "find out which node publishes such values, and mend or stop it")
+        return DriverFinding(item, ERROR, text, "find the node that publishes such values, and correct or stop it")
     speeds = wheels.velocity * np.array(driver.velocity_sign)
     ours = speeds @ driver.mecanum().forward_matrix.T
     told = np.column_stack(
@@ -312,7 +312,7 @@ def judge_wheel_effort(wheels: JointsHeard) -> DriverFinding:
     if not np.any(np.nan_to_num(wheels.effort)):
         text = "all zero: the field is filled, not measured, or the motors are off"
         return DriverFinding(item, WARNING, text, "switch the motors on, drive, and look again")
-    return DriverFinding(item, OK, "there: friction of the wheels can be identified")
+    return DriverFinding(item, OK, "available: friction of the wheels can be identified")
 
 
 def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
@@ -324,9 +324,9 @@ def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
         text = "none: without them no friction, payload or motor heat of the arm"
         return DriverFinding(item, WARNING, text, "use a driver that fills the effort of arm_1/joint_states")
     if not np.any(np.nan_to_num(arm.effort)):
-        text = "all zero: the motors of the arm are off, or it lies on its stops"
+        text = "all zero: the motors of the arm are off, or it rests on its end stops"
         return DriverFinding(item, WARNING, text, "call arm_1/switchOnMotors, raise the arm, and look again")
-    return DriverFinding(item, OK, "there: friction, payload and motor heat of the arm can be estimated")
+    return DriverFinding(item, OK, "available: friction, payload and motor heat of the arm can be estimated")
 
 
 def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> DriverFinding:

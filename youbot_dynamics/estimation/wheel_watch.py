@@ -135,6 +135,6 @@ class WheelWatch:
         texts = {
             "stands": "stands still though commanded: it is dead or stuck, or its encoder does not count",
             "backwards": "turns against its command: it is reversed",
-            "reversed": "drives against the others: it is reversed, in what it is sent and in what is read",
+            "reversed": "drives against the others: it is reversed, in commands and in readings",
         }
         return "; ".join(f"{self._joints[wheel]} {texts[what]}" for what, wheel in sure)

@@ -145,7 +145,7 @@ def _urdf_text(result: Result, robot: Robot, bodies: object, head: list[str]) ->
             _put_inertia(link, parameters)
     about = [
         f"Friction of: {', '.join(dynamics) or 'no joint'}. Bodies of: {', '.join(inertias) or 'no link'}.",
-        "All else is that of urdf/youbot.urdf of the package, where its sources stand.",
+        "All other values are those of urdf/youbot.urdf of the package, which names their sources.",
     ]
     comment = ElementTree.Comment(_comment([*head, *about]))
     comment.tail = "\n  "

@@ -22,10 +22,10 @@ class About(NamedTuple):
 
 
 _DELAY = (
-    "effective: dead time, lag and a share of friction, of the motion of the wheels: the body may follow ms later, "
-    "in yaw more, by inertia and rollers; on faster or slower drives friction counts differently"
+    "effective: dead time, lag and a share of friction, for the motion of the wheels; the body may follow some "
+    "ms later, more in yaw, by inertia and rollers; at other speeds the share of friction differs"
 )
-_SCALED = "all values scale with the torque constant behind the efforts, which the intervals do not contain"
+_SCALED = "all values scale with the torque constant of the efforts; the intervals do not include its error"
 # Each phase uses what the phases before it identified; the stages of one phase read a recording together.
 PHASES = (
     {"calibration": About("geometry of the base")},

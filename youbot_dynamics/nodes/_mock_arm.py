@@ -239,7 +239,9 @@ class ArmTopics:
             return
         knots = trajectory_knots(message, self._joints)
         if knots is None:
-            self._driver().skip("arm_1/arm_controller/joint_trajectory lacks joints, or its points are not alike")
+            self._driver().skip(
+                "arm_1/arm_controller/joint_trajectory lacks joints, or its points have different fields"
+            )
         else:
             self._command(lambda arm, time: arm.command_trajectory(*knots, time))
 

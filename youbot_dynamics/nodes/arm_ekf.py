@@ -293,7 +293,7 @@ class ArmEkfNode(Node):
         if self._payload.tare():
             text = "the gripper counts as empty now: torques so far count as errors of the model"
             return answer(response, True, text)
-        text = "nothing was felt yet: swing the empty arm both ways with its forearm level, then call again"
+        text = "no torques measured yet: swing the empty arm both ways with its forearm level, then call again"
         return answer(response, False, text)
 
     def _on_joint_states(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:

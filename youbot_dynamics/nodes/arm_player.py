@@ -205,7 +205,7 @@ class ArmPlayer(Player):
                 f"action {self.resolve_topic_name(ACTION)}, topic {self.resolve_topic_name(TOPIC)}",
                 got="no node that takes trajectories",
                 expected="the youBot driver, the simulated robot, or ros2_control's trajectory controller",
-                remedy=f"{lacks}a goal to send otherwise is written by youbot play arm_excitation --write FILE",
+                remedy=f"{lacks}to send it in another way, write a goal with youbot play arm_excitation --write FILE",
             )
         return interface
 

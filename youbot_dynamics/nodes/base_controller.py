@@ -148,7 +148,7 @@ class BaseController(Node):
             return
         lost = self._base.take_wheels(seconds(message.header.stamp), picked[0] * np.array(driver.position_sign))
         if lost:
-            self.get_logger().warning(f"roller phases are lost: {lost}; mean rows from now on")
+            self.get_logger().warning(f"roller phases are no longer valid: {lost}; mean kinematics from now on")
             self._phases_lost = time.monotonic()
 
     def _send(self, stamp: float, wheel_speeds: np.ndarray, rolling_speeds: np.ndarray) -> None:
@@ -192,7 +192,7 @@ class BaseController(Node):
             return WARN, self._last_refusal[0]
         if self._guard.lost and self._robot.base.geometry.roller_phases is not None:
             since = f"so for {now - self._phases_lost:.0f} s"
-            return WARN, f"roller phases are lost: {self._guard.lost}; identify them again; {since}"
+            return WARN, f"roller phases are no longer valid: {self._guard.lost}; identify them again; {since}"
         if not self._commander.enabled:
             return OK, "disabled"
         return OK, "sending" if self._sent else "waiting for a first command"

@@ -50,8 +50,7 @@ def listen(
         listener.best_effort = True
         name = node.resolve_topic_name(topic)
         node.get_logger().warning(
-            f"{name} is published with best effort: taken as it comes, messages may be lost; let its publisher be "
-            "reliable where it can"
+            f"{name} is published with best effort: messages may be lost; make its publisher reliable if possible"
         )
         node.destroy_subscription(listener.subscription)
         less = QoSProfile(depth=quality.depth, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -58,7 +58,7 @@ def claim(node: Node, kind: str, topic: str) -> socket.socket:
     except OSError:
         holder = _holder(name)
         if holder != os.getpid():  # else a node of ours that is gone, and not yet collected
-            raise occupied(node, topic, f"a {kind} that is there already, process {holder}") from None
+            raise occupied(node, topic, f"another {kind}, process {holder}") from None
         return claimed
     claimed.listen()
     return claimed
@@ -95,7 +95,7 @@ def _read(line: socket.socket) -> bytes:
 
 
 def occupied(node: Node, topic: str, who: str) -> ResourceError:
-    """Error of a topic that belongs to somebody else."""
+    """Error of a topic that belongs to another user."""
     return ResourceError(
         f"topic {node.resolve_topic_name(topic)}",
         got=who,

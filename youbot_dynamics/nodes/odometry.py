@@ -209,7 +209,7 @@ class OdometryNode(Node):
         self._told = tuple(text.split(":")[0] for text in complaints)
         if complaints:
             return Status(WARN, "; ".join(complaints), values)
-        return Status(OK, "the wheels keep the pattern of one body", values)
+        return Status(OK, "the wheel speeds fit the motion of one body", values)
 
     def _response_status(self) -> Status:
         """How the base answers its commands in this drive, beside what was identified."""
@@ -233,7 +233,9 @@ class OdometryNode(Node):
                     off.append(f"{name} of {axis} is {text}")
         if off:
             remedy = "look for a loaded computer, network or motor, or identify again"
-            return Status(WARN, f"the base answers other than identified: {'; '.join(off)}: {remedy}", values)
+            return Status(
+                WARN, f"the response of the base differs from the identified one: {'; '.join(off)}: {remedy}", values
+            )
         axes = ", ".join(dict.fromkeys(shown))
         return Status(OK, f"measured: {axes}" if axes else "no drive with wheel_commands has shown it yet", values)
 

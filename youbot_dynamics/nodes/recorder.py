@@ -165,11 +165,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="recorder", description=__doc__)
     parser.add_argument("--out", required=True, help="folder of the bag, new or empty")
     parser.add_argument("topics", nargs="*", help="topics; default: all, in a namespace all of this robot")
-    parser.add_argument("--patience", type=float, default=math.inf, help="end where nothing is published by then [s]")
+    parser.add_argument("--patience", type=float, default=math.inf, help="how long to wait for a publisher [s]")
     given = parse(parser, arguments)
     folder = Path(given.out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        problem = RecordingError(str(folder), got="something that is there already", remedy="choose another --out")
+        problem = RecordingError(str(folder), got="an existing file or folder", remedy="choose another --out")
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(1)
     run(lambda: [Recorder(folder, given.topics, given.patience)])

@@ -185,7 +185,7 @@ def main() -> None:
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(1)
     if not stopped:
-        node.get_logger().warning("no driver listens: nothing to stop, or the driver is gone")
+        node.get_logger().warning("no driver listens: nothing to stop, or the driver has ended")
     node.destroy_node()
     rclpy.try_shutdown()
     ignore_signals()

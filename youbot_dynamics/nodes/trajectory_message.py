@@ -40,14 +40,14 @@ class _Reader:
     def number(self, kind: str = "I") -> int:
         self.at += -self.at % 4
         if self.at + 4 > len(self.data):
-            raise _unreadable("an end in the middle")
+            raise _unreadable("a message that ends too early")
         self.at += 4
         return int(struct.unpack_from(f"<{kind}", self.data, self.at - 4)[0])
 
     def text(self) -> str:
         size = self.number()
         if self.at + size > len(self.data):
-            raise _unreadable("an end in the middle")
+            raise _unreadable("a message that ends too early")
         self.at += size
         return self.data[self.at - size : self.at].rstrip(b"\x00").decode("utf-8", "replace")
 

@@ -250,14 +250,14 @@ class LqSettings:
 
     response: float = setting(
         2.4,
-        "Time in which an error falls to 1/e once commands act, over the delay of the loop.",
+        "Time in which an error falls to 1/e once commands act, divided by the delay of the loop.",
         "1",
         (0.8, 20.0),
         source="chosen: at 1.5 times the delay and half the gain 1.8 and 4 swing for ever behind a predictor",
     )
     disturbance: float = setting(
         6.0,
-        "Time in which a steady disturbance is learned, over the delay of the loop.",
+        "Time in which a steady disturbance is estimated, divided by the delay of the loop.",
         "1",
         (1.5, 100.0),
         source="chosen: as `response`, from the same runs behind a predictor",

@@ -66,8 +66,8 @@ class TrackerSettings(Settings):
     )
     aggressiveness: float = setting(
         1.0,
-        "pid: proportional gain over 1 / (e delay), the largest of a pure P law that does not overshoot; lq: how much"
-        " quicker than the shipped law errors and disturbances are answered.",
+        "pid: proportional gain over 1 / (e delay), the largest of a pure P law that does not overshoot; lq: "
+        "how much faster than by default errors and disturbances are corrected.",
         "1",
         (0.05, 2.0),
         source="chosen: double real pole of an integrator behind the delay, no overshoot",

@@ -42,7 +42,7 @@ _COUNTED = (
     "readings beyond the gate",
     "joints begun anew",
     "starts",
-    "steps without an answer",
+    "steps without a solution",
 )
 
 _SMALLEST = 1e-300

@@ -16,7 +16,7 @@ from youbot_dynamics.estimation.ekf import correct_sparsely, even_out
 # What became of a message: taken in; or refused, since its stamp is before or equal to the last one's, or no time.
 TAKEN, LATE, REPEATED, UNSTAMPED = range(4)
 # The filter counts those four (10,), and besides: efforts and positions that were missing; readings shut out by the
-# gate; joints that began anew after too many of those; starts of all joints; steps without an answer.
+# gate; joints that began anew after too many of those; starts of all joints; steps without a solution.
 NO_EFFORT, NO_POSITION, SHUT_OUT, JOINT_RESTARTS, STARTS, UNSOLVED = range(4, 10)
 COUNTS = 10
 # Rows of what the filter remembers beside its mean (6, 5): accelerations of the last step, last efforts, refusals in a

@@ -119,7 +119,7 @@ class SpeedChannelCheck:
             scale, lag = float(known.scale[k]), float(known.lag[k])
             if abs(scale - 1.0) > _SCALE_OFF + _SURE * known.scale_error[k]:
                 cause = "one of them has the wrong sign" if scale < 0.0 else "a gear ratio or unit is wrong"
-                found.append(f"{name}: speed over slope of the position is {scale:.2f}, expected 1: {cause}")
+                found.append(f"{name}: speed over derivative of the position is {scale:.2f}, expected 1: {cause}")
             elif abs(lag - self.expected_lag) > _LAG_OFF + _SURE * known.lag_error[k]:
                 found.append(
                     f"{name}: speed comes {1e3 * lag:.0f} ms behind, expected {1e3 * self.expected_lag:.0f} ms"
@@ -212,13 +212,14 @@ class BaseEstimator:
         found = [odometry.slip.text(self._joints)] if odometry.slip.alarm else []
         if odometry.phases_lost:
             found.append(
-                f"roller phases are lost: {odometry.phases_lost}; rows are their mean now: drive for a bag with a pose"
-                f" and identify them again; so for {self._now - self._lost_at:.0f} s"
+                f"roller phases are no longer valid: {odometry.phases_lost}; using mean kinematics: record a "
+                f"bag with a pose and identify them again; since {self._now - self._lost_at:.0f} s"
             )
         found.extend(self._speeds.complaints())
         if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:
             found.append(
-                f"gyro: {self.gyro_missed} steps without its turn, {gyro.gaps} gaps, {gyro.late} late rates: are its"
-                f" stamps on the clock of the wheels, and does it keep its rate? the last of it {age:.0f} s ago"
+                f"gyro: {self.gyro_missed} steps without its yaw rate, {gyro.gaps} gaps, {gyro.late} late "
+                f"rates: are its"
+                f" stamps on the clock of the wheels, and does it keep its rate? the last one {age:.0f} s ago"
             )
         return tuple(found)

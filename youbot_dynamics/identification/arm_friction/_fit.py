@@ -57,7 +57,7 @@ _SPARE_BLOCKS = 12
 _CONSTANT = "the joint slid at one speed only: no more than the total friction there is known; needed: two speeds"
 _ONE_WAY = "the joint slid one way only, where its weight and its friction look alike; needed: motion both ways"
 _FALLING = "friction falls with speed, and no Stribeck curve explains it: nothing is known of it at low speed"
-_BEYOND = "the data ask for a negative Coulomb torque: something that is not in the model acts, such as late efforts"
+_BEYOND = "the best fit has a negative Coulomb torque: the model lacks something, such as a delay of the efforts"
 # Combined standard errors, and share of a value, by which it may move with windows half as long.
 _MOVED, _ALIKE = 2.0, 0.01
 _PARTS = ("coulomb", "viscous", "stribeck", "offset")

@@ -227,7 +227,7 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
         return _refused(found[joint].estimates[0].verdict.removeprefix("not identifiable: "))
     near = near_reversals(recordings, found, places[0])
     if near is None:
-        return _refused("the joint never turned round while it slid")
+        return _refused("the joint never reversed while it slid")
 
     def misfit(log: float) -> float:
         table = near.columns(math.exp(log))
@@ -242,7 +242,8 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     seen = float(np.count_nonzero(bending)) / near.count
     coulomb = _solved(near.columns(steepness), near.torque)[0]
     if seen < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
-        reason = f"the bristles bend over within {seen:.1f} readings: turn round more slowly, or read faster"
+        slower = "reverse more slowly, or record more readings a second"
+        reason = f"the bristles bend over within {seen:.1f} readings: {slower}"
     elif not coulomb > 0.0:
         reason = "the torque at the reversals shows no friction, or its sign is wrong"
     elif steepness < _FLATTEST * _END:

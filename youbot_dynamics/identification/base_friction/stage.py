@@ -31,8 +31,8 @@ _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
 _MOST_POINTS = 3000  # of a curve
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
 _COASTED = (
-    "friction over effective mass, from coasting: no force is in it; times the effective mass (body and what the "
-    "wheels add) it is friction, as well as that mass is known"
+    "friction over effective mass, from coasting; multiply it by the effective mass (body and reflected inertia "
+    "of the wheels) to get friction, with the error of that mass"
 )
 
 
@@ -178,8 +178,9 @@ def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[Fit
                 modelled_is="friction as identified",
                 band=half[shown],
                 whiteness=whiteness(time[shown], target[shown] - modelled[shown]),
-                caption="Wheel torques less what body and wheels take to speed up, where all wheels turn one way: "
-                f"what is left is friction. The model explains {fit.explained:.1%} of its squares, all rows together.",
+                caption="Wheel torques minus the torques that accelerate body and wheels, where all wheels turn "
+                f"one way: the rest is friction. The model explains {fit.explained:.1%} of its squares, all "
+                "rows together.",
             )
         )
     return tuple(curves)

@@ -364,7 +364,7 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     judged = judge(unknown, asked.value, error, reach, relatives)
     if judged.identified and reach > asked.share * abs(asked.value):
         share = 100.0 * reach / abs(asked.value)
-        text = f"it is known to +-{share:.2g} % only, and {100.0 * _USEFUL:g} % is needed: a data sheet knows as much"
+        text = f"it is known to +-{share:.2g} % only, and {100.0 * _USEFUL:g} % is needed to improve on a data sheet"
         told = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
         return replace(judged, verdict=refusal(text + told))
     return judged

@@ -165,7 +165,7 @@ def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic:
         return found[0]
     raise RecordingError(
         f"{recording.path}",
-        got=f"several topics with poses: {', '.join(found)}" if found else "no topic with poses beside odometry",
-        expected="motion capture, tags, AMCL or ground truth, which do not rest on the wheels",
+        got=f"several topics with poses: {', '.join(found)}" if found else "no topic with poses besides odometry",
+        expected="motion capture, tags, AMCL or ground truth, which do not come from the wheels",
         remedy=f"choose with --pose-topic {found[0] if found else 'NAME'}",
     )

@@ -180,8 +180,8 @@ class _WheelFit:
             verdict = refusal(f"an interval of +-{reach:.2g} rad is worth no more than the mean of all phases")
         elif not share - multiple * share_error > _HALF:
             verdict = refusal(
-                f"of the ripple the phase predicts {share:.2f} +-{multiple * share_error:.2f} is there: with less than"
-                f" {_HALF:g} the mean of all phases is nearer"
+                f"the data show {share:.2f} +-{multiple * share_error:.2f} of the ripple that the phase predicts: below"
+                f" {_HALF:g} the mean of all phases is more accurate"
             )
         return Estimate(name, "rad", wrapped, error, (wrapped - reach, wrapped + reach), verdict)
 

@@ -19,7 +19,7 @@ NO_SIDEWAYS = "the robot never moved sideways in these data"
 NO_FORWARD = (
     "the robot never drove forward in these data, and sideways motion does not distinguish it from the lateral factor"
 )
-ONLY_TURN = "the robot only turned in these data, where size over radius is all there is to see"
+ONLY_TURN = "the robot only turned in these data, which determines only size divided by radius"
 
 TURNING_RADIUS = 0.3  # [m] by which turns and ways are added up
 

@@ -27,8 +27,8 @@ STAGE = "calibration"
 _PREFIX = "base.geometry"
 _LONGEST = 3600.0  # [s] of recordings that are fitted together
 _COUNTING = (
-    "roller phases are those of the newest recording, and hold until the driver counts its wheels anew; odometry sees"
-    " it when they are lost"
+    "roller phases are those of the newest recording, and are valid until the driver restarts its count; "
+    "odometry detects that"
 )
 
 

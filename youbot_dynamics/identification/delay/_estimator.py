@@ -277,7 +277,7 @@ def _estimate_channel(
     elif depth > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
         share = 1.0 - depth / float(centred @ centred)
         told = f"the command explains only {share:.0%} of the motion, {_LEAST_EXPLAINED:.0%} is needed"
-        reason = f"{told}: the axis was hardly driven, or moved by others"
+        reason = f"{told}: the axis was hardly driven, or moved by something else"
     elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):
         reason = "the motion repeats itself: the delay and the delay plus one period fit equally well"
     elif interval[1] < 0.0:

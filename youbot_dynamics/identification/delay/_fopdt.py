@@ -324,7 +324,7 @@ def _judged(
     if lag >= longest:
         reason = f"the best lag lies at the end of the search, {longest:g} s"
     elif q + reach_q < 0.0:
-        reason = "the motion answers more sharply than the command: something that is not in the model acts"
+        reason = "the motion changes faster than the command: the model lacks something"
     elif latest < 0.0:
         reason = "the motion would have to lead the command"
     told = ""

@@ -92,10 +92,10 @@ def judge(unknown: Unknown, value: float, standard_error: float, reach: float, a
 def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, alike: Sequence[str]) -> str:
     """Why an estimate is useless, "" where it is useful."""
     if not math.isfinite(reach):
-        return "one block of the recording carries all there is to know of it, several are needed"
+        return "only one block of the recording contains information on it, several are needed"
     if bound is not None:
         inside = abs(value - bound) <= reach
-        hint = "" if inside else ": something that is not in the model acts, or a signal has the wrong sign"
+        hint = "" if inside else ": the model lacks something, or a signal has the wrong sign"
         return f"the data ask for {value:.3g} +-{reach:.2g} {unknown.unit}, beyond its physical bound {bound:g}{hint}"
     wanted = max(WIDEST_SHARE * abs(value), unknown.resolution)
     if reach <= wanted:

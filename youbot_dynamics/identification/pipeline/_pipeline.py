@@ -177,9 +177,9 @@ def _trust(recordings: int) -> list[str]:
     if recordings >= ENOUGH:
         return []
     if recordings == 1:
-        told = "intervals are the precision of this recording: what differs from drive to drive is not in them"
+        told = "intervals are the precision of this recording: they do not include differences between drives"
     else:
-        told = f"intervals hold the scatter between {recordings} recordings, which so few show roughly"
+        told = f"intervals include the scatter between {recordings} recordings, too few to know it well"
     return [f"{told}; {ENOUGH} or more drives make them trustworthy"]
 
 

@@ -108,9 +108,10 @@ def _of_jumps(states: JointSeries) -> Iterator[str]:
             first = int(np.argmax(leap))
             leaps.append(f"{name} by {steps[first]:.3g} rad at {moments[first]:.3f} s")
     if wrapped:
-        yield f"{states.topic}: angles leap by a turn, {', '.join(wrapped)}: they are wrapped; record them unwrapped"
+        yield f"{states.topic}: angles jump by a turn, {', '.join(wrapped)}: they are wrapped; record them unwrapped"
     if leaps:
-        yield f"{states.topic}: angles leap between two readings, first {', '.join(leaps)}: no joint does; cut that out"
+        first = ", ".join(leaps)
+        yield f"{states.topic}: angles jump between two readings, first {first}: no joint can; remove these readings"
 
 
 def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:

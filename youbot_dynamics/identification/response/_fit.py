@@ -81,6 +81,7 @@ class _Kind:
 
 _KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
 _FIRST = _Kind(1.0, True)  # with which the search begins
+_DISTURBED = "moved by something else, or slipping"  # why drives do not fit
 _SLOW_INTEGRAL = 0.2
 
 
@@ -325,7 +326,7 @@ def _end_of_search(x: Vector, free: Indices) -> str:
     for k in free.tolist():
         if (k < LAG or k in range(*GAINS.indices(len(x)))) and not LOW[k] < x[k] < HIGH[k]:
             one = UNKNOWNS[k]
-            return f"{one.name} comes out at the end of the search, {x[k]:g} {one.unit}: moved by others, or slipping"
+            return f"{one.name} lies at the end of the search, {x[k]:g} {one.unit}: {_DISTURBED}"
     return ""
 
 
@@ -344,7 +345,7 @@ def _settled(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
     """What a kind of loops makes of the drives, searched from `start` (15,); the reason where that is nothing."""
     free, held = problem.free, dict[int, str]()
     if not kind.integral:
-        free, held = free[free != INTEGRAL], {INTEGRAL: "what friction takes of the speed does not come back"}
+        free, held = free[free != INTEGRAL], {INTEGRAL: "the loops have no integral action"}
     while True:
         x = _search(problem, kind, start, _ROUNDS, free)
         start, reasons = _put_back(x, free, problem.dynamics)
@@ -385,7 +386,7 @@ def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict
     squares[asked] = np.sum(residual.reshape(-1, 3)[:, asked] ** 2, axis=0) * problem.scale[asked] ** 2
     left = float(squares @ arms**2)
     if left > _WORST_MISFIT**2 * power:
-        return f"the model leaves {math.sqrt(left / power):.0%} of the motion unexplained: moved by others, or slipping"
+        return f"the model leaves {math.sqrt(left / power):.0%} of the motion unexplained: {_DISTURBED}"
     sums = merge([accumulate(piece) for piece in pieces])
     return Candidate(kind, x, free, held, sums, float(residual @ residual), squares, problem.readings, problem.span)
 
@@ -423,7 +424,7 @@ def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
             if k in INNER and judged.identified:
                 judged = dataclasses.replace(judged, verdict=refusal(TOGETHER))
             estimates.append(judged)
-    kept = undetermined(FEED, "of the kinds of loops that were tried this one leaves least")
+    kept = undetermined(FEED, "of the kinds of speed loops that were tried this one has the smallest residuals")
     estimates.append(dataclasses.replace(kept, value=best.kind.feed))
     squares = best.sums.squares().sum(axis=0)
     against = np.append(-x, 1.0)

@@ -22,7 +22,7 @@ UNKNOWNS = (
     Unknown("turn_factor", "1", low=0.0, resolution=0.3, unexcited="the robot hardly turned"),
     Unknown("centre_x", "m", resolution=0.05, unexcited="the robot never moved sideways and turned"),
     *(Unknown(f"gain_{axis}", "1", unexcited=STILL) for axis in AXES),
-    Unknown("integral", "1", low=0.0, resolution=0.3, unexcited="the speed that friction takes does not come back"),
+    Unknown("integral", "1", low=0.0, resolution=0.3, unexcited="the loops have no integral action"),
 )
 FEED = Unknown("feed", "1")  # chosen with the kind of loops, not fitted
 LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5, 0.01])
@@ -31,7 +31,7 @@ STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 5e-3,
 LAG, RATE, TURN, CENTRE, INTEGRAL = 3, 4, 9, 10, 14  # places in UNKNOWNS
 GAINS = slice(11, 14)
 INNER = (RATE, *range(5, 11), INTEGRAL)  # of the loops and of what they feel
-TOGETHER = "it shows only together with the other numbers of the loops"
+TOGETHER = "only its combination with the other numbers of the loops is determined"
 NIL = range(5, 9)  # of which there may be none: friction
 # Deviations of the priors: of ln(2 rate lag), ln(turn_factor), centre_x [m], ln(integral) and gains. Loops settle about
 # as fast as they answer; of a yaw inertia and of what lies on a robot no more is known than this.

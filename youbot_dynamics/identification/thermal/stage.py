@@ -41,12 +41,12 @@ _REACH = float(ndtri(0.5 + CONFIDENCE / 2.0))  # standard errors to either side;
 _BETWEEN = 10.0  # [s] put between two recordings
 _MOST_POINTS = 3000  # of a curve
 _ONLY_RATIOS = (
-    "thermal resistances and capacities need the winding's resistance, from its voltage; current and temperature alone "
-    "tell four ratios: heating, both time constants and the ratio of the capacities"
+    "thermal resistances and capacities need the winding's resistance, from its voltage; current and "
+    "temperature alone give four ratios: heating, both time constants and the ratio of the capacities"
 )
 _CONSTANT = (
-    "the torque constants are those of the back-EMF; the driver makes its efforts with the constants of its own "
-    "configuration: change both together, or the currents are wrong"
+    "the torque constants are those of the back-EMF; the driver computes its efforts with the constants of its "
+    "own configuration: change both together, or the currents are wrong"
 )
 
 
@@ -74,7 +74,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     cold = []
     for one, first in zip(taken, began, strict=True):
         if first - ambient > _WARM:
-            notes.append(f"{one.name}: heat left out, its motors began {first - ambient:.0f} K warmer than the coldest")
+            notes.append(f"{one.name}: heat left out, its motors were {first - ambient:.0f} K warmer than the coldest")
         else:
             cold.append(one.part)
     for k, joint in enumerate(robot.arm.joints):
@@ -209,7 +209,7 @@ def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
                 modelled=modelled,
                 modelled_is="two nodes, heated by the current",
                 whiteness=whiteness(run.time[read], measured - modelled),
-                caption=f"Root mean square of what is left: {heat.residual:.2f} K.",
+                caption=f"Root mean square of the residuals: {heat.residual:.2f} K.",
             )
         )
     return curves
