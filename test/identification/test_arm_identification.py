@@ -342,7 +342,7 @@ def test_late_efforts_identify_no_friction():
     fast = fast_joint((0.5, 2.3, 4.7), (0.5, 0.1, 0.05), 200.0)
     late = dataclasses.replace(fast, torque=np.roll(fast.torque, 4, axis=0))
     joint = identify_arm_friction([late], ArmFrictionModel(("joint",), weighed=False))["joint"]
-    assert not joint["coulomb"].identified and "late efforts" in joint["viscous"].verdict
+    assert not joint["coulomb"].identified and "delay of the efforts" in joint["viscous"].verdict
     assert not any(total.identified for total in joint.totals)
 
 
@@ -430,7 +430,7 @@ def test_fast_readings_tell_the_damping_of_the_bristles(motion):
 def test_a_joint_that_never_turns_tells_nothing_of_its_bristles():
     signals = pendulum(lambda t: 0.5 + 0.3 * np.sin(t), weight=0.0)
     found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
-    assert "never turned round" in fit_bristles([signals], found, "joint").sigma0.verdict
+    assert "never reversed" in fit_bristles([signals], found, "joint").sigma0.verdict
 
 
 @pytest.mark.parametrize("friction", [(0.3, 0.05), (0.0, 0.0)])

@@ -270,7 +270,7 @@ def test_the_base_controller_sends_the_rows_of_the_rollers_as_long_as_they_are_k
         observer.wait(lambda: values(observer, COMMANDS).get("roller_phases") == "used", "the phases in use")
 
         wheels.angles = wheels.angles + 50.0
-        while "roller phases are lost" not in status(observer, COMMANDS).message:
+        while "roller phases are no longer valid" not in status(observer, COMMANDS).message:
             driven(5)
         while not np.allclose(mean(), speeds, atol=1e-6):  # the wait above let the base rest
             driven(5)
