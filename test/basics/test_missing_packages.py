@@ -37,8 +37,9 @@ def answer(*command: str) -> subprocess.CompletedProcess[str]:
     ("package", "extra", "verb"),
     [
         ("rich", "program", ("identify", "drive_1", "--out", "found")),
-        ("rich", "program", ("demo",)),
+        ("rclpy", "ros", ("demo",)),
         ("rclpy", "ros", ("bringup",)),
+        ("rclpy", "ros", ("record", "--out", "drive_1")),
     ],
 )
 def test_a_verb_names_the_extra_it_lacks_in_one_line(package: str, extra: str, verb: tuple[str, ...]) -> None:

@@ -21,7 +21,6 @@ from youbot_dynamics.bringup_plan import (
     plan,
     reach,
 )
-from youbot_dynamics.commands._words import need_ros
 from youbot_dynamics.commands.terminal import announce
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
@@ -45,7 +44,6 @@ def bringup(options: BringupOptions) -> int:
     processes = plan(options)
     # The parameter files as the nodes will read them, so that a mistake is said once, before anything starts.
     load_robot(*(Path(name).expanduser() if name else None for name in (options.result_file, options.params_file)))
-    need_ros()
     if options.robot == "mujoco":
         engine()  # found, new enough, and with the OpenGL it looks for
     for remark in (left_out(processes, options), reach(options.robot, os.environ)):

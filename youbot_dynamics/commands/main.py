@@ -331,6 +331,8 @@ def _run(given: argparse.Namespace) -> int:
             from youbot_dynamics.commands.replay import replay_command
 
             return replay_command(given)
+    if given.verb in ("bringup", "demo"):
+        need_ros()
     if given.verb == "bringup":
         from youbot_dynamics.commands.bringup import bringup
 
