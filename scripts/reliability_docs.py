@@ -32,7 +32,7 @@ def _matrix() -> Iterator[str]:
         title = section.split(" --")[0]
         yield f"\n### {title[0].upper()}{title[1:]}\n\n{header}"
         for row in yaml.safe_load(section.split("\n", 1)[1]):
-            run = f"not passing yet: {row['pending']}" if "pending" in row else "always" if row.get("usual") else "`--slow`"
+            run = f"fails: {row['pending']}" if "pending" in row else "always" if row.get("usual") else "`--slow`"
             yield f"| {row['fault']} | {row['during']} | {_in_words(row['promise'])} | {run} |\n"
 
 
