@@ -1,1 +1,1 @@
-"""The program `youbot` and its verbs."""
+"""The program `youbot` and its commands."""

@@ -1,4 +1,4 @@
-"""What several verbs ask of their words and of the machine."""
+"""Checks that several commands share: options and installed packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from youbot_dynamics.errors import ParameterError, missing_package
 
 
 def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
-    """Role -> topic out of the words ROLE=NAME of --topic."""
+    """Role -> topic from the values ROLE=NAME of --topic."""
     topics = {}
     for word in words:
         role, _, name = word.partition("=")
@@ -20,6 +20,6 @@ def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]
 
 
 def need_ros() -> None:
-    """Refuse to go on without ROS, and say how to get it."""
+    """Refuse to continue without ROS, and say how to install it."""
     if importlib.util.find_spec("rclpy") is None:
         raise missing_package("rclpy", "this verb", "ROS 2 Jazzy or Kilted")

@@ -67,7 +67,7 @@ def bringup(options: BringupOptions) -> int:
 
 
 class _Fleet:
-    """The processes of a bringup; those that are not vital are started again some times when they end."""
+    """The processes of a bringup; a process that is not vital is started again a few times when it ends."""
 
     def __init__(self, processes: Sequence[Process], environment: Mapping[str, str], namespace: str) -> None:
         self._processes = processes
@@ -78,7 +78,7 @@ class _Fleet:
         self.running = {p.executable: start(_command(p), environment) for p in processes}
 
     def look(self) -> str:
-        """Name of a vital process that has ended, without which a bringup is none; empty while there is none."""
+        """Name of a vital process that has ended, which ends the bringup; empty while all run."""
         for process in self._processes:
             name, child = process.executable, self.running.get(process.executable)
             if child is None:

@@ -1,4 +1,4 @@
-"""`youbot check-driver`: is the driver what the nodes take it for? A table of findings and what to do about them."""
+"""`youbot check-driver`: check that the driver is as the nodes expect, and print a table of findings and remedies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CODES = {OK: 0, WARNING: 0, ERROR: 1, NOT_TOLD: 3}
 def check_driver_command(duration: float, as_json: bool, ros_arguments: Sequence[str]) -> int:
     """Listen for a duration [s], print what was found and return the exit code.
 
-    It is 0 where nothing is wrong, 1 after an error or an interruption, 3 where something could not be told.
+    It is 0 if nothing is wrong, 1 after an error or an interruption, 3 if something could not be checked.
 
     Raises:
         ParameterError: a duration or ROS arguments that cannot be used.

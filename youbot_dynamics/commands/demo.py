@@ -41,7 +41,7 @@ _LONGEST_DRIVE = 60.0  # [s]
 
 
 def demo(out: Path, seed: int) -> int:
-    """Run the whole story on a digital twin in separate processes over DDS, on this machine only.
+    """Drive, record, identify and drive again on a digital twin, in separate processes over DDS on this machine only.
 
     Bags, result and report go into `out`, where an earlier demo is replaced. Returns 0, or 3 where a part of geometry,
     delays or response is not identifiable.
@@ -119,7 +119,7 @@ def _prepare(out: Path) -> None:
 
 
 def _private_network() -> dict[str, str]:
-    """Environment in which the demo can reach nobody's robot."""
+    """Environment in which the demo cannot reach any robot."""
     environment = dict(os.environ)
     environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 101))
@@ -137,7 +137,7 @@ def _write_settings(out: Path, seed: int) -> None:
 
 @contextmanager
 def _robot(out: Path, environment: dict[str, str], settings: str, result: Path | None) -> Iterator[None]:
-    """A bringup of the twin around some drives; an error where it ended by itself."""
+    """A bringup of the twin during some drives; an error if it ended by itself."""
     log = out / f"bringup_{Path(settings).stem}.log"
     command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", "--robot", "mock"]
     command += ["--params-file", str(out / settings)]

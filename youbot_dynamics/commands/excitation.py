@@ -15,11 +15,11 @@ _FASTEST, _SLOWEST = 0.1, 1000.0  # times slower than chosen
 
 
 def check_numbers(given: argparse.Namespace) -> None:
-    """Refuse numbers that make no motion, before one is searched for.
+    """Refuse impossible numbers before the search for a motion.
 
     Raises:
-        ProgramError: lines of an excitation that are held too long to be one, a time scale that is none, or one for the
-            arm, whose excitation is chosen at its speed.
+        ProgramError: an excitation whose lines are held too long, an impossible time scale, or one for the arm,
+            whose excitation has a fixed speed.
     """
     if given.program == BASE and not _SHORTEST_LINE <= given.dt <= _LONGEST_LINE:
         expected = f"{_SHORTEST_LINE:g} to {_LONGEST_LINE:g} s for an excitation"
@@ -32,7 +32,7 @@ def check_numbers(given: argparse.Namespace) -> None:
 
 
 def write_excitation(given: argparse.Namespace) -> int:
-    """Write the program of the base, or the goal of the arm, and say how it is played.
+    """Write the program of the base, or the goal of the arm, and say how to play it.
 
     Raises:
         ProgramError: a program that is a file already, a duration or room beyond what is sensible, a motion too fast

@@ -30,7 +30,7 @@ from youbot_dynamics.robot import load_robot
 
 
 def identify_command(given: argparse.Namespace) -> int:
-    """Run the verb; 3 where something asked for is not identifiable.
+    """Run the command; 3 if a value is not identifiable.
 
     Raises:
         YoubotDynamicsError: a recording, option or folder that cannot be used.
@@ -61,7 +61,7 @@ def identify_command(given: argparse.Namespace) -> int:
 
 
 def _check_out(folder: Path, overwrite: bool) -> None:
-    """Refuse a folder that cannot be made, or holds a result that may not be replaced, before anything is worked out.
+    """Refuse a folder that cannot be made, or holds a result that may not be replaced, before any work.
 
     Raises:
         RecordingError: a file is where it, or a folder above it, should be; one that must not be written; or a result.
@@ -103,9 +103,9 @@ _LOOK = 0.1  # [s] between looks at a process or the bag
 
 
 class _Session:
-    """Record the robot while it drives an excitation, then fit: what `identify.launch.py` runs beside a bringup.
+    """Record the robot while it drives an excitation, then identify it; for `identify.launch.py`.
 
-    Recorder, players and `youbot identify` are processes of their own; this one starts them in turn and waits.
+    Recorder, players and `youbot identify` are separate processes, which this one starts in turn.
     """
 
     def __init__(self, given: argparse.Namespace, ros_arguments: Sequence[str]) -> None:

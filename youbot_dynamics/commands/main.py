@@ -1,4 +1,4 @@
-"""The program `youbot`: one verb, one module."""
+"""The program `youbot`; each command has a module."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ exit codes: 0 done, 1 refused or failed (one line gives the reason) or interrupt
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of `youbot`: one subparser a verb."""
+    """The parser of `youbot`, with a subparser for each command."""
     whole = argparse.ArgumentParser(
         prog="youbot",
         description="Measure how a KUKA youBot really moves, and use that to drive it where it should go.",
@@ -277,7 +277,7 @@ def _add_demo(verbs) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one verb; the exit code says how it went."""
+    """Run one command; the exit code says how it ended."""
     given = _parse(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(given)

@@ -1,4 +1,4 @@
-"""`youbot replay`: the arm's filters over a recorded log; a table, a bag of estimates, and report.html out."""
+"""`youbot replay`: run the arm's filters over a recorded log; writes a table, a bag of estimates and report.html."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _table(log: TextLog, role: str, joints: tuple[str, ...]) -> Vector:
 
 
 def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
-    """Refuse a log of which the filter could make nothing that is right."""
+    """Refuse a log from which the filter cannot compute correct estimates."""
     if not np.isfinite(arm.effort).any():
         raise RecordingError(
             f"{path}",
@@ -312,7 +312,7 @@ def _cdr(type_name: str, *fields: object) -> bytes:
 
 
 def replay_command(given: argparse.Namespace) -> int:
-    """Run the verb.
+    """Run the command.
 
     Raises:
         YoubotDynamicsError: a log, option or folder that cannot be used; nothing is written then.

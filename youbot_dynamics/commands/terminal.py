@@ -1,4 +1,4 @@
-"""What a verb shows on a terminal: progress, one line for an error, a table of what was identified."""
+"""Terminal output of the commands: progress, one line for an error, a table of the identified values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONSOLE = Console(stderr=True)
 
 
 class Steps:
-    """Tells what a command is doing, with a bar while recordings are counted."""
+    """Shows the present step of a command, and a bar while recordings are counted."""
 
     def __init__(self, title: str, progress: Progress) -> None:
         self._title = title
@@ -38,7 +38,7 @@ class Steps:
 
 @contextmanager
 def steps(title: str) -> Iterator[Steps]:
-    """Show what is being done, where somebody watches; yields what names the step and moves the bar."""
+    """Show the present step if the output is a terminal; yields an object that names the step and moves the bar."""
     texts = [TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[counted]}")]
     columns = (SpinnerColumn(), texts[0], BarColumn(20), texts[1])
     progress = Progress(*columns, console=CONSOLE, transient=True)
@@ -47,13 +47,13 @@ def steps(title: str) -> Iterator[Steps]:
 
 
 def announce(message: str) -> None:
-    """Print a line that stays, on a terminal and in a log; a full disk or a closed pipe there ends nothing."""
+    """Print a line that stays, on a terminal and in a log; a full disk or a closed pipe does not end the command."""
     with suppress(OSError, SystemExit):  # rich makes the second of a closed pipe
         CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)
 
 
 def table_console(soft_wrap: bool = True) -> Console:
-    """Console for a table on the output: 160 columns wide where that is no terminal."""
+    """Console for a table on the output: 160 columns wide if the output is not a terminal."""
     console = Console(soft_wrap=soft_wrap)
     return console if console.is_terminal else Console(soft_wrap=soft_wrap, width=160)
 
@@ -61,8 +61,8 @@ def table_console(soft_wrap: bool = True) -> Console:
 def print_findings(result: Result) -> None:
     """Print one table a stage: value, interval and verdict; a stage without any data is one line.
 
-    Of a stage with parameters of the robot only these are shown, of each axis one delay: the rest stands in the report
-    and in result.json.
+    Of a stage with parameters of the robot only these are shown, and one delay for each axis: the report and
+    result.json have the rest.
     """
     console = table_console()
     for stage in dict.fromkeys(result.stage_of.values()):

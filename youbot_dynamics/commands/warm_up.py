@@ -1,4 +1,4 @@
-"""`youbot warm-up`: compile all that the nodes run on, on all processors, before they are started."""
+"""`youbot warm-up`: compile all code of the nodes beforehand, on all processors."""
 
 from __future__ import annotations
 
