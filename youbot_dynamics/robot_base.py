@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
 _WHEELS = ("fl", "fr", "rl", "rr")
+_LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _IDENTIFIED = "chosen: neutral until `youbot identify` has measured it"
 _CHOSEN = "chosen: no physical figure is published for this base; identify your own"
@@ -268,6 +269,19 @@ class Base:
         (0.0, 0.1),
         source=f"urdf/youbot.urdf; gear: {_DRIVER}; rotor: maxon EC 45 flat 50 W, assumed of the torque constant",
     )
+
+    def wheel_weights(self) -> NDArray[np.float64]:
+        """Weights (4,) of the wheels where they slip against each other: the squares of the loads they bear.
+
+        Driven against each other, all four pass on the same force, and those that stand lightly slip first.
+        """
+        from youbot_dynamics.dynamics.normal_forces import normal_forces
+
+        places = self.geometry.mecanum().positions
+        count = len(places)
+        loads = normal_forces(places, np.ones(count), [count, *(count * np.array(self.centre_of_mass))])
+        weights: NDArray[np.float64] = np.maximum(loads, _LEAST_LOAD) ** 2
+        return weights
 
     def driven(self) -> DrivenBase:
         """How it follows the twists it is sent: its response, or pure effective delays while that is not known."""

@@ -433,6 +433,17 @@ def test_transforms_of_several_bodies_are_not_mixed(tmp_path):
         open_bag(tmp_path / "bag").poses("/mocap")
 
 
+@pytest.mark.parametrize("seed", [2, 3])
+def test_wheels_that_slip_for_a_third_of_the_drive_leave_the_radius_alone(seed):
+    """Rear wheels that turn 2 % further over the floor: all windows alike gave a radius 0.27 % too small."""
+    run = drawn_run(seed, Tracker(place_noise=0.0005, yaw_noise=0.0025))
+    turns = np.diff(run.angles, axis=0, prepend=run.angles[:1])
+    turns[slice(*np.searchsorted(run.wheel_time, [15.0, 35.0])), 2:] *= 1.02
+    slipped = dataclasses.replace(run, angles=run.angles[0] + np.cumsum(turns, axis=0))
+    found, true = calibrate([slipped.signals()], BASE)["wheel_radius"], np.mean(load_truth(seed).wheel_radii())
+    assert found.value == pytest.approx(true, rel=1e-3)
+
+
 @pytest.mark.slow
 def test_wheels_of_free_rollers_are_found_with_their_mean_lateral_factor():
     """The contact plant knows no lateral factor: it comes of six rollers a wheel, as sin(pi/6) / (pi/6)."""

@@ -75,6 +75,18 @@ def test_without_ripple_the_mean_rows_tell_the_way() -> None:
     assert path.off(smooth.wheel_angles, drive.pose) < 0.2 * path.off(drive.angle, drive.pose)
 
 
+def test_a_wheel_that_bears_nothing_moves_nothing_when_it_slips() -> None:
+    drive = twin_drive("combined", 1)
+    slipping = drive.angle + 0.01 * (drive.angle - drive.angle[0]) * [0.0, 0.0, 1.0, 0.0]
+    one = CalibrationSignals(drive.time, slipping, drive.time, drive.pose)
+    loads = np.array([1.0, 1.0, 1e-6, 1.0])
+    alike, loaded = (
+        RollingPath(drive.wheels).off(without_ripple(one, drive.wheels, weights).wheel_angles, drive.pose)
+        for weights in (None, loads)
+    )
+    assert loaded < 0.3 * alike
+
+
 class RollingPath:
     """How far the mean rows reckon off a path."""
 

@@ -87,7 +87,7 @@ def identify_from(run: Run, poses: np.ndarray, rollers: int) -> Identified:
     robot = with_geometry(ROBOT, rollers=float(rollers), roller_depth=depth)
     geometry = robot.base.geometry
     signals = calibration_signals(run.stamps, run.positions, run.time, poses)
-    found = calibrate_with_rollers([signals], geometry.wheels())
+    found = calibrate_with_rollers([signals], geometry.wheels(), robot.base.wheel_weights())
     values = {
         name.removeprefix("robot.base.geometry."): one.value
         for name, one in named_estimates(found.calibration, geometry).items()

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.dynamics.normal_forces import normal_forces
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipReport, SlipSettings, SlipTest
 from youbot_dynamics.estimation.phase_guard import RollerWatch
@@ -23,7 +22,6 @@ _LATE_MEANS_RESTART = 10  # readings in a row
 _STEP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings: 4 standard deviations of each
 _STANDS_AFTER = 0.5  # [s] without a turn of any wheel by more than
 _STANDS_WITHIN = 1e-3  # [rad] 50 um of travel: wheels that motors hold against each other creep, and counts flicker
-_LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _OF_GYRO = 2  # errors of the gyro that last: bias and scale
 _LEFT_OF_A_REPAIR = 1.0 / 3.0  # standard deviation of what was put right, over what was put right
 
@@ -85,8 +83,7 @@ class Odometry:
     """Integrates wheel angles, not speeds: their quantum is 3 um of travel, the speed's is 3 mm/s.
 
     Rows are those of the rollers on the floor where their phases are known, else constant, their mean. In their least
-    squares wheels weigh by the square of the load they bear: a contact creeps by the force it passes on over its load,
-    and wheels driven against each other by their rollers creep most where they stand lightly. A wheel off
+    squares wheels weigh as `Base.wheel_weights` has it. A wheel off
     pattern widens the covariance by what each wheel alone could have done; where gyro and known sign name the wheel,
     its error since the window began is taken out of the pose, and the wheel out of the steps.
 
@@ -123,10 +120,7 @@ class Odometry:
         self._watch = RollerWatch(self._position_quantum)
         self._test = self._new_test()
         count = len(self.base.radii)
-        loads = normal_forces(
-            self.base.positions, np.ones(count), [count, *(count * np.array(robot.base.centre_of_mass))]
-        )
-        self._weights = np.maximum(loads, _LEAST_LOAD) ** 2
+        self._weights = robot.base.wheel_weights()
         self._spread = _weighted_inverse(self.base.inverse_matrix, self._weights)
         self._spread_square: Vector = self._spread @ self._spread.T
         plane = _weighted_inverse(self.base.inverse_matrix[:, :2], self._weights)

@@ -279,7 +279,9 @@ class RollerCalibration:
     reason: str = ""  # why they could not, "" where they were
 
 
-def calibrate_with_rollers(recordings: Sequence[CalibrationSignals], wheels: RollingWheels) -> RollerCalibration:
+def calibrate_with_rollers(
+    recordings: Sequence[CalibrationSignals], wheels: RollingWheels, weights: Vector | None = None
+) -> RollerCalibration:
     """Calibrate a base, and find where its rollers stand.
 
     Phases hang on the driver's count of the wheels, which may begin anew with each recording: they are looked for in
@@ -288,6 +290,7 @@ def calibrate_with_rollers(recordings: Sequence[CalibrationSignals], wheels: Rol
     Args:
         recordings: of one robot, in the order of time.
         wheels: as configured: base, number of rollers and depth; phases do not matter.
+        weights: (n,) of the wheels where they slip against each other, ones if not given.
 
     Raises:
         InputError: as `calibrate`.
@@ -297,7 +300,7 @@ def calibrate_with_rollers(recordings: Sequence[CalibrationSignals], wheels: Rol
     if not any(fit is not None and fit.identified for fit in fits):
         return RollerCalibration(found, fits[-1], reason)
     smooth = [
-        signals if fit is None or not fit.identified else without_ripple(signals, fit.wheels)
+        signals if fit is None or not fit.identified else without_ripple(signals, fit.wheels, weights)
         for signals, fit in zip(recordings, fits, strict=True)
     ]
     again = calibrate(smooth, wheels.base)
@@ -305,17 +308,21 @@ def calibrate_with_rollers(recordings: Sequence[CalibrationSignals], wheels: Rol
     return RollerCalibration(again, fits[-1], reason)
 
 
-def without_ripple(signals: CalibrationSignals, wheels: RollingWheels) -> CalibrationSignals:
-    """Signals with the wheel angles that the mean rows would have had on the same way, slip kept.
+def without_ripple(
+    signals: CalibrationSignals, wheels: RollingWheels, weights: Vector | None = None
+) -> CalibrationSignals:
+    """Signals with the wheel angles that the mean rows would have had on the same way, slip beside it kept.
 
     Args:
         signals: of a recording.
         wheels: with phases that are known.
+        weights: (n,) of the wheels where they slip against each other, see `RollingWheels.roll`.
     """
     angles = signals.wheel_angles.copy()
+    beside = np.eye(len(wheels.base.radii)) - wheels.base.inverse_matrix @ wheels.base.forward_matrix
     for k in range(1, len(angles)):
-        rolled = wheels.roll(signals.wheel_angles[k - 1], signals.wheel_angles[k])
-        angles[k] = angles[k - 1] + wheels.base.wheel_speeds(rolled.displacement) + rolled.residual
+        rolled = wheels.roll(signals.wheel_angles[k - 1], signals.wheel_angles[k], weights=weights)
+        angles[k] = angles[k - 1] + wheels.base.wheel_speeds(rolled.displacement) + beside @ rolled.residual
     return replace(signals, wheel_angles=angles)
 
 

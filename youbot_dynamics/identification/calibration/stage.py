@@ -56,7 +56,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         else:
             notes.append(f"{recording.name} left out: an hour of readings is fitted together")
     geometry = robot.base.geometry
-    found = calibrate_with_rollers(used, geometry.wheels())
+    found = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
     whole = ""
     if found.calibration[LEVER].identified:
         notes.append(_worth(used, found.calibration, geometry.mecanum()))
