@@ -35,8 +35,8 @@ def _roller_phase(wheel: str) -> Any:
     return fact(what, "rad", (-100.0, 100.0), source=_IDENTIFIED)
 
 
-def _delay(what: str, verb: str) -> Any:
-    return fact(f"{what}; 0 where it has not been {verb}.", "s", (0.0, 1.0), source=_IDENTIFIED)
+def _delay(what: str) -> Any:
+    return fact(f"{what}; 0 if not identified.", "s", (0.0, 1.0), source=_IDENTIFIED)
 
 
 @dataclass(frozen=True)
@@ -114,15 +114,15 @@ class BaseDelay:
     a share of friction together. Dead time and lag apart stand beside it where they could be told apart.
     """
 
-    effective_x: float = _delay("Forward", "identified")
-    effective_y: float = _delay("Sideways", "identified")
-    effective_yaw: float = _delay("Turning", "identified")
-    dead_time_x: float = _delay("Forward, dead time alone", "told apart")
-    dead_time_y: float = _delay("Sideways, dead time alone", "told apart")
-    dead_time_yaw: float = _delay("Turning, dead time alone", "told apart")
-    lag_x: float = _delay("Forward, time constant of the first-order lag alone", "told apart")
-    lag_y: float = _delay("Sideways, time constant of the first-order lag alone", "told apart")
-    lag_yaw: float = _delay("Turning, time constant of the first-order lag alone", "told apart")
+    effective_x: float = _delay("Effective delay, forward")
+    effective_y: float = _delay("Effective delay, sideways")
+    effective_yaw: float = _delay("Effective delay, turning")
+    dead_time_x: float = _delay("Dead time, forward")
+    dead_time_y: float = _delay("Dead time, sideways")
+    dead_time_yaw: float = _delay("Dead time, turning")
+    lag_x: float = _delay("Time constant of the first-order lag, forward")
+    lag_y: float = _delay("Time constant of the first-order lag, sideways")
+    lag_yaw: float = _delay("Time constant of the first-order lag, turning")
 
     def effective(self) -> NDArray[np.float64]:
         """Delays (3,) of x, y, yaw [s]."""
