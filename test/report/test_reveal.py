@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import Estimate, refusal
-from youbot_dynamics.report import reveal, score
+from youbot_dynamics.report import reveal
 
 
 def finding(name: str, value: float, half: float, verdict: str = "identified") -> Finding:
@@ -23,14 +23,19 @@ FOUND = (
 
 
 def test_a_truth_within_the_interval_is_a_hit_and_one_outside_a_miss() -> None:
-    rows = reveal(SimpleNamespace(findings=FOUND), {"inside": 0.1534, "outside": 0.1548, "refused": 0.15, "other": 1.0})
-    assert [row.found.name for row in rows] == ["inside", "outside", "refused"]
-    assert [row.truth for row in rows] == ["153.4", "154.8", "150.0"]
-    assert [row.verdict for row in rows] == ["hit", "miss by 10 % of the interval's width", "refused, no value claimed"]
-    assert [row.hit for row in rows] == [True, False, False]
-    assert score(rows) == "1 of 2 identified values have the truth within their interval"
+    table = reveal(
+        SimpleNamespace(findings=FOUND), {"inside": 0.1534, "outside": 0.1548, "refused": 0.15, "other": 1.0}
+    )
+    assert [row[0] for row in table.rows] == ["inside", "outside", "refused"]
+    assert [row[3] for row in table.rows] == ["153.4", "154.8", "150.0"]
+    assert [row[-1] for row in table.rows] == [
+        "hit",
+        "miss by 10 % of the interval's width",
+        "refused, no value claimed",
+    ]
+    assert table.summary == "1 of 2 identified values have the truth within their interval"
 
 
 def test_a_value_without_an_interval_is_not_judged() -> None:
     nothing = replace(FOUND[0], estimate=replace(FOUND[0].estimate, value=float("nan"), interval=(float("nan"),) * 2))
-    assert reveal(SimpleNamespace(findings=(nothing,)), {"inside": 0.15}) == []
+    assert reveal(SimpleNamespace(findings=(nothing,)), {"inside": 0.15}).rows == []

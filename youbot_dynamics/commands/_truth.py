@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
-from rich.text import Text
 
-from youbot_dynamics.commands.terminal import table_console
+from youbot_dynamics.commands.terminal import print_rows
 from youbot_dynamics.identification.delay.stage import effective_delays
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import open_bag
-from youbot_dynamics.report import reveal, score
+from youbot_dynamics.report import reveal
 from youbot_dynamics.robot import load_robot, robot_from_values, values_of
 from youbot_dynamics.simulation.truth import load_truth
 
@@ -39,12 +37,4 @@ def true_values(seed: int, bag: Path) -> dict[str, float]:
 
 def print_truth(result: Result, truth: Mapping[str, float], seed: int) -> None:
     """Print what was found beside the truth, hit or miss."""
-    rows = reveal(result, truth)
-    table = Table(title=f"the hidden truth of twin {seed}", caption=score(rows))
-    for column in ("parameter", "found", result.interval_is, "truth", "unit"):
-        table.add_column(column, justify="left" if column in ("parameter", "unit") else "right", no_wrap=True)
-    table.add_column("")
-    for found, true, verdict in rows:
-        cells = found.name, found.value, f"{found.low} to {found.high}", true, found.unit, verdict
-        table.add_row(*(Text(cell) for cell in cells))
-    table_console().print(table)
+    print_rows(f"the hidden truth of twin {seed}", reveal(result, truth))

@@ -24,6 +24,7 @@ examples:
   youbot record --out drive_1                     record every topic until Ctrl-C
   youbot play combined                            drive one of the three programs
   youbot identify drive_1 --out found             delays, friction, ...: report.html, result.yaml
+  youbot compare found found_2                    what changed between two results
   youbot replay drive_1 --out replayed            state of the arm: report.html, a bag of estimates
   youbot bringup --robot mock --result-file found/result.yaml
 
@@ -43,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"youbot_dynamics {__version__}")
     verbs = whole.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     _add_identify(verbs)
+    _add_compare(verbs)
     _add_replay(verbs)
     _add_record(verbs)
     _add_play(verbs)
@@ -124,6 +126,20 @@ def _add_identify(verbs) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="replace the result of an earlier identification")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
+
+
+def _add_compare(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "compare",
+        "show what changed between two results of identify, and what their errors explain",
+        "  youbot compare found found_2\n  youbot compare found found_2 --out compared       compared/report.html\n",
+    )
+    parser.add_argument("before", type=Path, metavar="BEFORE", help="folder of the earlier result, or its result.json")
+    parser.add_argument("after", type=Path, metavar="AFTER", help="folder of the later result, or its result.json")
+    parser.add_argument(
+        "--out", type=Path, default=Path("compared"), metavar="DIR", help="folder for report.html (default: compared)"
+    )
 
 
 def _add_replay(verbs) -> None:
@@ -331,6 +347,10 @@ def _run(given: argparse.Namespace) -> int:
             from youbot_dynamics.commands.replay import replay_command
 
             return replay_command(given)
+    if given.verb == "compare":
+        from youbot_dynamics.commands.compare import compare_command
+
+        return compare_command(given.before, given.after, given.out)
     if given.verb in ("bringup", "demo"):
         need_ros()
     if given.verb == "bringup":

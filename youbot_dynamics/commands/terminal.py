@@ -14,7 +14,7 @@ from youbot_dynamics.errors import printable
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.stages import STAGES
-from youbot_dynamics.report import shown
+from youbot_dynamics.report import Rows, shown
 
 CONSOLE = Console(stderr=True)
 
@@ -84,6 +84,16 @@ def print_findings(result: Result) -> None:
     for stage, reason in result.missing.items():
         text = printable(f"{STAGES[stage].title}: no data: {reason}")
         console.print(text, highlight=False, markup=False)
+
+
+def print_rows(title: str, shown: Rows) -> None:
+    """Print a table of texts; its first column is never folded."""
+    table = Table(title=printable(title), caption=shown.summary)
+    for k, column in enumerate(shown.columns):
+        table.add_column(column, no_wrap=k == 0)
+    for row in shown.rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    table_console().print(table)
 
 
 def _row(finding: Finding) -> tuple[str, str, str, str, str]:

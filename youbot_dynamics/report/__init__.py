@@ -3,18 +3,21 @@
 Python says what is shown, `templates/` how, `assets/` carry style and script; colours stand in `_drawing.PALETTE`.
 """
 
+from youbot_dynamics.report._changes import changes_page, changes_shown
 from youbot_dynamics.report._identification import identification_page, write_outputs
 from youbot_dynamics.report._replay import JOINT_COLUMNS, joint_cells, replay_page
-from youbot_dynamics.report._truth import reveal, score
-from youbot_dynamics.report._words import shown
+from youbot_dynamics.report._truth import reveal
+from youbot_dynamics.report._words import Rows, shown
 
 __all__ = [
     "JOINT_COLUMNS",
+    "Rows",
+    "changes_page",
+    "changes_shown",
     "identification_page",
     "joint_cells",
     "replay_page",
     "reveal",
-    "score",
     "shown",
     "write_outputs",
 ]

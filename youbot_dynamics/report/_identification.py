@@ -21,7 +21,7 @@ from youbot_dynamics.report import _drawing
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
 from youbot_dynamics.report._programs import program_of, statistics
-from youbot_dynamics.report._truth import reveal, score
+from youbot_dynamics.report._truth import reveal
 from youbot_dynamics.report._words import facts, listed, minus, number, sentence, shown, significant
 
 _SECTIONS = {
@@ -67,13 +67,12 @@ def identification_page(
         ResourceError: jinja2 is not installed; or there is something to plot, and matplotlib is not.
     """
     result, stages = found.result, found.stages
-    revealed = reveal(result, truth or {})
     most = _points_of_a_line(stages, paths)
     programs = [program_of(path, f"p{k}", most) for k, path in enumerate(paths)]
     content: dict[str, object] = {
         "warnings": found.warnings,
         "verdicts": _verdicts(result),
-        "truth": revealed,
+        "truth": reveal(result, truth) if truth else None,
         "fits": _fits(stages, most),
         "correlations": [fit for stage in stages for fit in stage.correlations],
         "paths": programs,
@@ -86,7 +85,6 @@ def identification_page(
         robot_id=result.robot_id,
         summary=summary(result, paths),
         interval_is=result.interval_is,
-        score=score(revealed),
         sections={key: title for key, title in _SECTIONS.items() if content[key] or key == "verdicts"},
         moving=any(program["animation"] for program in programs),
         **content,

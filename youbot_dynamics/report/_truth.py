@@ -3,52 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.result import Result
-from youbot_dynamics.report._words import Shown, shown
+from youbot_dynamics.report._words import Rows, in_its_unit, shown
 
-HIT = "hit"
-REFUSED = "refused, no value claimed"
-
-
-class Revealed(NamedTuple):
-    """A finding with its truth, as they are written down."""
-
-    found: Shown
-    truth: str  # in the unit of the finding, with its digits
-    verdict: str  # `HIT`, by how much it missed, or `REFUSED`
-
-    @property
-    def hit(self) -> bool:
-        """Whether the interval holds the truth, of a value that was identified."""
-        return self.verdict == HIT
+_COLUMNS = ("Parameter", "Found", "95 %", "Truth", "Unit", "Verdict")
+_HIT, _REFUSED = "hit", "refused, no value claimed"
 
 
-def reveal(result: Result, truth: Mapping[str, float]) -> list[Revealed]:
-    """Findings with a value of which the truth is known (name -> value), in their order."""
-    known = [finding for finding in result.findings if finding.name in truth]
-    rows = [_revealed(finding, truth[finding.name]) for finding in known]
-    return [row for row in rows if row.found.value and row.found.low]
+def reveal(result: Result, truth: Mapping[str, float]) -> Rows:
+    """Findings with an interval of which the truth is known, name -> value, and how many of the identified ones hit."""
+    rows = [_cells(finding, truth[finding.name]) for finding in result.findings if finding.name in truth]
+    claimed = [row[-1] for row in rows if row[-1] != _REFUSED]
+    summary = f"{claimed.count(_HIT)} of {len(claimed)} identified values have the truth within their interval"
+    return Rows(_COLUMNS, [row for row in rows if row[1]], summary)
 
 
-def score(rows: list[Revealed]) -> str:
-    """How many of the identified values hit."""
-    claimed = [row for row in rows if row.verdict != REFUSED]
-    hits = sum(row.hit for row in claimed)
-    return f"{hits} of {len(claimed)} identified values have the truth within their interval"
-
-
-def _revealed(finding: Finding, truth: float) -> Revealed:
-    found = shown(finding)
-    estimate = finding.estimate
-    low, high = estimate.interval
-    if not finding.identified:
-        verdict = REFUSED
-    elif low <= truth <= high:
-        verdict = HIT
-    else:
+def _cells(finding: Finding, truth: float) -> tuple[str, ...]:
+    said, (low, high) = shown(finding), finding.estimate.interval
+    verdict = _REFUSED
+    if finding.identified:
         beyond = max(low - truth, truth - high) / (high - low)
-        verdict = f"miss by {100.0 * beyond:.2g} % of the interval's width"
-    return Revealed(found, shown(finding, truth).value, verdict)
+        verdict = _HIT if beyond <= 0.0 else f"miss by {100.0 * beyond:.2g} % of the interval's width"
+    value = said.value if said.low else ""
+    true = in_its_unit(finding, truth, 0.5 * (high - low))
+    return said.name, value, f"{said.low} to {said.high}", true, said.unit, verdict

@@ -23,15 +23,34 @@ class Shown(NamedTuple):
     unit: str  # of the three, "" for none
 
 
-def shown(finding: Finding, other: float | None = None) -> Shown:
-    """Name, value (or another one in its place) and interval of a finding as text, with a plain hyphen for minus."""
+class Rows(NamedTuple):
+    """A table as texts, for the terminal and for a page."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    summary: str
+    notes: tuple[str, ...] = ()
+
+
+def shown(finding: Finding) -> Shown:
+    """Name, value and interval of a finding as text, with a plain hyphen for minus."""
+    estimate = finding.estimate
+    half = 0.5 * (estimate.interval[1] - estimate.interval[0])
+    value, low, high = (in_its_unit(finding, number, half) for number in (estimate.value, *estimate.interval))
+    return Shown(finding.name, value, low, high, _unit(finding)[1])
+
+
+def in_its_unit(finding: Finding, value: float, half: float) -> str:
+    """A value beside a finding, in the unit this one is shown in, with the digits that a half-width is worth."""
+    scale, _ = _unit(finding)
+    return rounded(scale * value, scale * half)
+
+
+def _unit(finding: Finding) -> tuple[float, str]:
+    """Factor and name of the unit a finding is shown in."""
     estimate = finding.estimate
     small = estimate.unit == "s" and not abs(estimate.value) >= _MILLI
-    scale, unit = (1e3, "ms") if small else (1.0, estimate.unit if estimate.unit != "1" else "")
-    half = 0.5 * scale * (estimate.interval[1] - estimate.interval[0])
-    told = estimate.value if other is None else other
-    value, low, high = (rounded(scale * number, half) for number in (told, *estimate.interval))
-    return Shown(finding.name, value, low, high, unit)
+    return (1e3, "ms") if small else (1.0, estimate.unit if estimate.unit != "1" else "")
 
 
 def facts(finding: Finding) -> list[str]:

@@ -1,0 +1,65 @@
+"""What `youbot compare` shows, on the terminal and as a page: what changed between two results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from youbot_dynamics.identification.changes import CHANGED, ONLY_AFTER, ONLY_BEFORE, WITHIN, Change, changes
+from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.report._page import page
+from youbot_dynamics.report._words import Rows, in_its_unit, shown
+
+_COLUMNS = ("Parameter", "Before (95 %)", "After (95 %)", "Unit", "Difference", "Verdict")
+_ONE_DRIVE = "precision"  # what the interval of a single recording is called
+_NOTES = {
+    "always": "of 20 values that did not change, one is called changed on average: the intervals are 95 % intervals",
+    "one drive": "the intervals of a single recording hold no scatter between drives: a change may come from the drive,"
+    " its speeds or the floor; identify several recordings together for intervals that hold it",
+}
+
+
+def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any]) -> Rows:
+    """What changed between two results, both as `read_result` gives them."""
+    found, notes = changes(before, after), [_NOTES["always"]]
+    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (CHANGED, WITHIN)}
+    summary = f"{counts[CHANGED]} of {sum(counts.values())} values changed by more than their combined 95 % error"
+    for verdict in (ONLY_BEFORE, ONLY_AFTER):
+        number = sum(one.verdict == verdict for one in found)
+        summary += f"; {number} identified {verdict}" if number else ""
+    if any(_ONE_DRIVE in str(entry.get("interval_is")) for one in (before, after) for entry in one["parameters"]):
+        notes.append(_NOTES["one drive"])
+    if before["robot_id"] != after["robot_id"]:
+        notes.append(f"the results are of two robots, {before['robot_id']} and {after['robot_id']}")
+    return Rows(_COLUMNS, [_cells(one) for one in found], summary, tuple(notes))
+
+
+def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[str, str]) -> str:
+    """The changes between the results at two places as a whole HTML document."""
+    table = changes_shown(before, after)
+    return page(
+        "changes.html.j2",
+        title=" and ".join(places),
+        robot_id=after["robot_id"],
+        summary=f"{table.summary}.",
+        sections={"changes": "Changes", "notes": "How to read them"},
+        moving=False,
+        table=table,
+        changed=CHANGED,
+    )
+
+
+def _cells(change: Change) -> tuple[str, ...]:
+    one = change.after or change.before
+    assert one is not None
+    value, error = (in_its_unit(one, number, change.error) for number in (change.difference, change.error))
+    difference = f"{'+' if change.difference > 0.0 else ''}{value} +- {error}" if value else ""
+    said = shown(one)
+    return said.name, _side(change.before), _side(change.after), said.unit, difference, change.verdict
+
+
+def _side(finding: Finding | None) -> str:
+    if finding is None or not finding.identified:
+        return "not identified" if finding else "not looked for"
+    said = shown(finding)
+    return f"{said.value} ({said.low} to {said.high})"
