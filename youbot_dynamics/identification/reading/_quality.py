@@ -110,8 +110,8 @@ def _of_jumps(states: JointSeries) -> Iterator[str]:
     if wrapped:
         yield f"{states.topic}: angles jump by a turn, {', '.join(wrapped)}: they are wrapped; record them unwrapped"
     if leaps:
-        first = ", ".join(leaps)
-        yield f"{states.topic}: angles jump between two readings, first {first}: no joint can; remove these readings"
+        jumps = ", ".join(leaps)
+        yield f"{states.topic}: angles jump between two readings, first {jumps}: no joint can; remove these readings"
 
 
 def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:
