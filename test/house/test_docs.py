@@ -108,8 +108,10 @@ def test_the_library_example_of_the_readme_identifies_a_recorded_drive(tmp_path,
     plant = yd.BaseOnly(yd.load_truth(seed), robot.driver, seed)
     settings = yd.TrackerSettings(feedback=False)
     yd.write_bag(yd.drive(path, robot, plant, seed, settings), robot, tmp_path / "drive_1", feedback=False)
-    found = run_examples(ROOT / "README.md")["better"]
-    assert found.base.delay.effective() == pytest.approx([0.264, 0.370, 0.185], abs=0.02)
+    found = run_examples(ROOT / "README.md")["better"].base.delay.effective()
+    truth = yd.load_truth(seed)
+    beyond = found - truth.dead_times() - truth.lag  # what friction and the servos add
+    assert np.all((beyond > -0.01) & (beyond < 0.08)), beyond
 
 
 def test_examples_of_the_library_page_run_and_their_arm_falls():

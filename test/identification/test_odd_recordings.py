@@ -63,8 +63,8 @@ def spike() -> np.ndarray:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: rows(wrapped()), ("leap by a turn, wheel_joint_fl", "wrapped")),
-        (lambda: rows(spike()), ("leap between two readings, first wheel_joint_bl by 1e+06 rad at 10.0",)),
+        (lambda: rows(wrapped()), ("jump by a turn, wheel_joint_fl", "wrapped")),
+        (lambda: rows(spike()), ("jump between two readings, first wheel_joint_bl by 1e+06 rad at 10.0",)),
         (lambda: rows(np.degrees(ANGLE)), ("times as fast as /wheel_commands asks", "degrees")),
         (lambda: rows(0.0 * ANGLE), ("hardly turned while /wheel_commands", "were the motors on?")),
         (lambda: rows(stamps=TIME + 3600.0), ("3600 s off those of /wheel_commands", "two clocks")),
@@ -80,8 +80,8 @@ def test_a_sound_recording_has_nothing_wrong(tmp_path: Path) -> None:
     assert not warnings_of(bag(tmp_path / "bag", rows(velocity=signs * TURNING)))
     # A gap, and one stamp that comes twice, are no leaps.
     held = rows()
-    assert "leap" not in warnings_of(bag(tmp_path / "gap", held[:900] + held[1100:]))
-    assert "leap" not in warnings_of(bag(tmp_path / "twice", rows(stamps=np.floor(TIME / 0.04) * 0.04)))
+    assert "jump" not in warnings_of(bag(tmp_path / "gap", held[:900] + held[1100:]))
+    assert "jump" not in warnings_of(bag(tmp_path / "twice", rows(stamps=np.floor(TIME / 0.04) * 0.04)))
 
 
 def test_a_second_of_lost_messages_does_not_spoil_the_delays(tmp_path: Path) -> None:
