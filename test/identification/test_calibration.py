@@ -13,7 +13,7 @@ from friction_runs import ROBOT, multi_sine
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
 from youbot_dynamics.identification.calibration._fit import named_estimates
-from youbot_dynamics.identification.calibration._model import odometry_errors
+from youbot_dynamics.identification.calibration._model import odometry, odometry_errors
 from youbot_dynamics.identification.calibration._poses import (
     calibration_signals,
     find_pose_topic,
@@ -291,6 +291,18 @@ def test_clocks_far_apart_are_brought_together(run, late: float):
     found = calibrate([moved], BASE)
     near(found)
     assert found["time_offset"].value == pytest.approx(TRUE["time_offset"] + late, abs=5e-3)
+
+
+def test_poses_taken_with_the_readings_of_the_wheels_tell_their_clock_as_those_in_between(run):
+    """The slip of interpolated readings is less noisy: it must not draw the clock away from the readings."""
+    signals = run.signals()
+    random, offsets = np.random.default_rng(0), []
+    noise = random.standard_normal((len(signals.wheel_time) - 20, 3)) * [1e-3, 1e-3, 2e-3]
+    for share in (0.0, 0.5):
+        times = signals.wheel_time[10:-10] + share * 0.02
+        poses = odometry(signals, BASE, times) + noise
+        offsets.append(calibrate([dataclasses.replace(signals, pose_time=times, poses=poses)], BASE).offsets[0])
+    assert abs(offsets[1] - offsets[0]) < 2e-5
 
 
 def test_recordings_with_clocks_of_their_own_add_up(run):
