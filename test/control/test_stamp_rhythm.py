@@ -52,6 +52,13 @@ def test_late_stamps_of_readings_that_are_not_late_are_put_back(
     assert np.std(even) < left
 
 
+def test_stamps_that_scatter_to_either_side_by_a_fifth_of_a_period_are_put_back() -> None:
+    """One that is early by half a period is no sign that the one before was late by a whole one."""
+    raw, even = errors_of_stamps(0.0, 0.004)
+    assert np.std(even) < 0.3 * np.std(raw)
+    assert abs(np.mean(even)) < 1e-4
+
+
 @pytest.mark.parametrize(("loop", "jitter"), [(0.002, 1e-4), (0.008, 1e-4), (0.02, 0.0)])
 def test_a_loop_that_itself_is_late_is_left_alone(loop: float, jitter: float) -> None:
     """Stamp and reading late together, and a driver without any rhythm: the stamps are right."""

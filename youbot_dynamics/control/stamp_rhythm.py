@@ -91,8 +91,9 @@ class StampRhythm:
     def _follow(self, stamp: float) -> float:
         """Time by the rhythm of a reading with this stamp [s], and the rhythm moved by what they differ."""
         last, period = self._readings[-1][1], self._period
-        if stamp - last < 0.5 * period:
-            # The stamp before was late by most of a period and took the place of this one.
+        skipped = last - self._readings[-4][1] > 3.5 * period
+        if skipped and stamp - last < 0.5 * period:
+            # A stamp shortly before was late by most of a period and took the place of the next one.
             before = self._readings.pop()
             last -= period
             self._readings.append((before[0], last, before[2]))
