@@ -63,6 +63,14 @@ def test_friction_is_fitted_with_the_delays_found_before_it(found, bag):
     assert again.result[f"{FRICTION}.viscous_x"].estimate.value == pytest.approx(with_delay, rel=1e-9)
 
 
+def test_what_efforts_miss_between_two_commands_is_never_identified_as_the_robots(found):
+    """Of equal drives each has another value, many of its errors apart: it depends on when the wheels are read."""
+    missed = found.result["base.friction.missed_inertia_x"]
+    low, high = missed.estimate.interval
+    assert abs(missed.estimate.value) > high - low, "so that its width refuses it not"
+    assert not missed.identified and "no property of the robot" in missed.estimate.verdict
+
+
 def test_what_the_recordings_lack_is_missing_and_no_failure_unless_it_was_asked_for(folder, rows):
     bare = write_rows(folder / "bare", [row for row in rows if row[1] == "/wheel_commands"] + without_effort(rows))
     found = identify([bare], ROBOT, Options())

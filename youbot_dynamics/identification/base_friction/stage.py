@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from youbot_dynamics.identification.base_friction._fit import (
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Rows, merge, whiteness
+from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Rows, merge, refusal, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.robot import Robot
@@ -33,6 +33,11 @@ _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
 _COASTED = (
     "friction over effective mass, from coasting; multiply it by the effective mass (body and reflected inertia "
     "of the wheels) to get friction, with the error of that mass"
+)
+
+_NO_ROBOT = (
+    "it depends on when between two commands the efforts of this recording were read; it keeps that out of the "
+    "friction, and is no property of the robot"
 )
 
 
@@ -128,7 +133,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     found = fit_friction(merge([one.part.sums for one in useful]), model, lambda: rows_of(model))
     apart = fit_friction(merge([one.part.of_wheels for one in useful]), wheels, lambda: rows_of(wheels))
     rows = list(friction_rows(model, driven(useful[0])))
-    beside = () if found.fit is None else found.fit.estimates[model.coefficients :]
+    beside = [] if found.fit is None else [_of_recording(one) for one in found.fit.estimates[model.coefficients :]]
     own = [estimate for estimate in apart.estimates if estimate.name.startswith("wheel_")]
     return StageResult(
         STAGE,
@@ -137,6 +142,11 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         correlations=Correlation.of_fit("Friction of the base", found.fit),
         notes=tuple(notes),
     )
+
+
+def _of_recording(missed: Estimate) -> Estimate:
+    """What efforts miss (see `FrictionModel`), never identified: in equal drives it differs by many of its errors."""
+    return replace(missed, verdict=refusal(_NO_ROBOT)) if missed.identified else missed
 
 
 def _findings(found: BaseFriction, estimates: Iterable[Estimate], fastest: float) -> tuple[Finding, ...]:
