@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from youbot_dynamics.resources import PROGRAMS
 from youbot_dynamics.robot import Robot, load_robot
 
 IDENTIFICATION = "combined"
+OPEN_LOOP_SETTINGS = "open_loop.yaml"
 
 _CONNECT = 90.0  # [s] to wait for the first messages; a new installation compiles the twin first
 _FLOWING = ("/driver/joint_states", "/ground_truth", "/odom")
@@ -49,11 +50,8 @@ def demo(out: Path, seed: int) -> int:
     Raises:
         YoubotDynamicsError: a step failed; says which log to read.
     """
-    if not 0 <= seed < 2**31:
-        raise ParameterError("--seed", got=str(seed), expected=f"0 to {2**31 - 1}")
     began = time.monotonic()
-    _prepare(out)
-    with _alone(out):
+    with folder_of_demo(out, seed):
         warm_up()
         code = _story(out, seed)
     announce(f"{out / 'report.html'} shows it all; took {time.monotonic() - began:.0f} s")
@@ -61,8 +59,15 @@ def demo(out: Path, seed: int) -> int:
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Keep a second demo out of the folder."""
+def folder_of_demo(out: Path, seed: int) -> Iterator[None]:
+    """A folder with the settings of a twin, without an earlier demo's bags; keeps a second demo out of it.
+
+    Raises:
+        YoubotDynamicsError: a seed that is none, or a folder that cannot be used.
+    """
+    if not 0 <= seed < 2**31:
+        raise ParameterError("--seed", got=str(seed), expected=f"0 to {2**31 - 1}")
+    _prepare(out)
     with place_to_write(out / ".demo").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -71,29 +76,29 @@ def _alone(out: Path) -> Iterator[None]:
             raise RecordingError(f"--out {out}", got=got, remedy="choose another --out") from None
         for name in ("identification", *(f"{p}_{kind}" for p in PROGRAMS for kind in ("open_loop", "feedback"))):
             shutil.rmtree(out / name, ignore_errors=True)
+        _write_settings(out, seed)
         yield
 
 
 def _story(out: Path, seed: int) -> int:
     """Drive, identify, drive again, compare, print."""
-    environment = _private_network()
-    _write_settings(out, seed)
+    environment = private_network()
     title = f"youbot demo: digital twin, seed {seed} (simulated, not a robot)"
     with steps(title) as step:
-        with _robot(out, environment, "open_loop.yaml", None):
+        with twin(out, environment, OPEN_LOOP_SETTINGS, None):
             step("driving the identification program, open loop")
-            _drive(out, environment, IDENTIFICATION, "identification")
+            drive(out, environment, IDENTIFICATION, "identification")
             for program in PROGRAMS:
                 step(f"driving {program}, open loop")
-                _drive(out, environment, program, f"{program}_open_loop")
+                drive(out, environment, program, f"{program}_open_loop")
         step("identifying geometry, delays and response from the recording")
         robot = load_robot()
         identification = identify([out / "identification"], robot, Options())
         write_outputs(out, identification, (), title)
-        with _robot(out, environment, "stabilised.yaml", out / "result.yaml"):
+        with twin(out, environment, "stabilised.yaml", out / "result.yaml"):
             for program in PROGRAMS:
                 step(f"driving {program}, calibrated, compensated and stabilised")
-                _drive(out, environment, program, f"{program}_feedback")
+                drive(out, environment, program, f"{program}_feedback")
         step("comparing the drives")
         better = identification.result.applied_to(robot)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
@@ -118,7 +123,7 @@ def _prepare(out: Path) -> None:
         raise RecordingError(f"--out {out}", got=str(problem.strerror), expected="a folder to write to") from None
 
 
-def _private_network() -> dict[str, str]:
+def private_network() -> dict[str, str]:
     """Environment in which the demo cannot reach any robot."""
     environment = dict(os.environ)
     environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
@@ -131,12 +136,12 @@ def _write_settings(out: Path, seed: int) -> None:
     """One parameter file for each of the two bringups."""
     twin = f"/**/mock_youbot:\n  ros__parameters:\n    seed: {seed}\n"
     tracker = "/**/trajectory_tracker:\n  ros__parameters:\n    feedback: false\n"
-    write_atomically(out / "open_loop.yaml", twin + tracker)
+    write_atomically(out / OPEN_LOOP_SETTINGS, twin + tracker)
     write_parameters(out / "stabilised.yaml", "/**/mock_youbot", {"seed": seed})
 
 
 @contextmanager
-def _robot(out: Path, environment: dict[str, str], settings: str, result: Path | None) -> Iterator[None]:
+def twin(out: Path, environment: dict[str, str], settings: str, result: Path | None) -> Iterator[None]:
     """A bringup of the twin during some drives; an error if it ended by itself."""
     log = out / f"bringup_{Path(settings).stem}.log"
     command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", "--robot", "mock"]
@@ -152,20 +157,36 @@ def _robot(out: Path, environment: dict[str, str], settings: str, result: Path |
             stop(process)
 
 
-def _drive(out: Path, environment: dict[str, str], program: str, name: str) -> None:
-    """Record one program into the bag `name`; an error that names the log where recorder or player failed."""
+Begin = Callable[[], "subprocess.Popen[bytes]"]
+
+
+def drive(
+    out: Path,
+    environment: dict[str, str],
+    program: str,
+    name: str,
+    follow: Callable[[Begin], int] = lambda begin: begin().wait(_LONGEST_DRIVE),
+) -> None:
+    """Record one program into the bag `name`; an error that names the log where recorder or player failed.
+
+    `follow` begins the player once messages are recorded, and returns its exit code.
+    """
     log = out / f"{name}.log"
     with place_to_write(log).open("wb") as stream:
         recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
-        player = None
+        players: list[subprocess.Popen[bytes]] = []
+
+        def begin() -> subprocess.Popen[bytes]:
+            players.append(start(node_command("program_player", [program]), environment, stream.fileno()))
+            return players[0]
+
         try:
             _wait_for_recorder(out / name, recorder, log)
-            player = start(node_command("program_player", [program]), environment, stream.fileno())
-            code = player.wait(_LONGEST_DRIVE)
+            code = follow(begin)
         except subprocess.TimeoutExpired:
             code = -1
         finally:
-            if player is not None:
+            for player in players:
                 stop(player)
             stop(recorder)
     if code != 0:

@@ -19,6 +19,7 @@ _PATIENCE = 5.0  # [s] `youbot record` waits for a topic
 _EPILOG = """\
 examples:
   youbot warm-up                                  compile beforehand (one minute), so that the first start is fast
+  youbot try                                      one drive of the digital twin, its delay live; a minute
   youbot demo                                     drive, record, identify and drive better, on the digital twin
   youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
   youbot record --out drive_1                     record every topic until Ctrl-C
@@ -50,7 +51,17 @@ def parser() -> argparse.ArgumentParser:
     _add_play(verbs)
     _add_bringup(verbs)
     _add_check_driver(verbs)
-    _add_demo(verbs)
+    _add_twin(
+        verbs,
+        "demo",
+        "drive the digital twin, identify it, and drive it again compensated and stabilised; about 4 minutes, on this "
+        "machine's network only",
+    )
+    _add_twin(
+        verbs,
+        "try",
+        "drive the digital twin for a minute, see its delay and then the hidden truth; on this machine's network only",
+    )
     _verb(
         verbs,
         "warm-up",
@@ -269,20 +280,15 @@ def _add_check_driver(verbs) -> None:
     _add_namespace(parser)
 
 
-def _add_demo(verbs) -> None:
-    parser = _verb(
-        verbs,
-        "demo",
-        "drive the digital twin, identify it, and drive it again compensated and stabilised; about 4 minutes, on this "
-        "machine's network only",
-        "  youbot demo\n  youbot demo --out demo_output --seed 7\n",
-    )
+def _add_twin(verbs, name: str, text: str) -> None:
+    out = f"{name}_output"
+    parser = _verb(verbs, name, text, f"  youbot {name}\n  youbot {name} --out {out} --seed 7\n")
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path("demo_output"),
+        default=Path(out),
         metavar="DIR",
-        help="folder for the results; replaces an earlier demo in it (default: demo_output)",
+        help=f"folder for the results; replaces an earlier demo in it (default: {out})",
     )
     parser.add_argument(
         "--seed",
@@ -351,7 +357,7 @@ def _run(given: argparse.Namespace) -> int:
         from youbot_dynamics.commands.compare import compare_command
 
         return compare_command(given.before, given.after, given.out)
-    if given.verb in ("bringup", "demo"):
+    if given.verb in ("bringup", "demo", "try"):
         need_ros()
     if given.verb == "bringup":
         from youbot_dynamics.commands.bringup import bringup
@@ -365,6 +371,10 @@ def _run(given: argparse.Namespace) -> int:
         from youbot_dynamics.commands.demo import demo
 
         return demo(given.out, given.seed)
+    if given.verb == "try":
+        from youbot_dynamics.commands.try_twin import try_twin
+
+        return try_twin(given.out, given.seed)
     if given.verb == "play":
         from youbot_dynamics.commands.excitation import check_numbers, write_excitation
 

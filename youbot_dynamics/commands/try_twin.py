@@ -1,0 +1,105 @@
+"""`youbot try`: one drive of the digital twin in a minute, its delay live, then the hidden truth beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+
+from youbot_dynamics.commands._truth import print_truth, true_values
+from youbot_dynamics.commands.demo import (
+    IDENTIFICATION,
+    OPEN_LOOP_SETTINGS,
+    Begin,
+    drive,
+    folder_of_demo,
+    private_network,
+    twin,
+)
+from youbot_dynamics.commands.terminal import CONSOLE, announce, steps
+from youbot_dynamics.commands.warm_up import warm_up
+from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.report import write_outputs
+from youbot_dynamics.robot import load_robot
+
+if TYPE_CHECKING:
+    from youbot_dynamics.nodes.watch import Watch
+
+_COUNT = 3  # [s] counted down
+_STUDENT = 2.57  # 97.5 % quantile of Student's t for the six blocks of the drive that the monitor of the response keeps
+_FIGURE = re.compile(r"([\d.]+) \+- ([\d.]+) ms")
+
+
+def try_twin(out: Path, seed: int) -> int:
+    """Count down, drive the twin of a seed once, show its delay meanwhile, identify, and reveal the truth.
+
+    Raises:
+        YoubotDynamicsError: a step failed; says which log to read.
+    """
+    began = time.monotonic()
+    with folder_of_demo(out, seed):
+        warm_up()
+        environment = private_network()
+        os.environ.update(environment)
+        live: dict[str, str] = {}
+        announce(f"a simulated robot, twin {seed}: its delays, wheels and friction are hidden from what measures them")
+        with twin(out, environment, OPEN_LOOP_SETTINGS, None):
+            drive(out, environment, IDENTIFICATION, "identification", lambda begin: _follow(begin, live))
+        title = f"youbot try: digital twin, seed {seed} (simulated, not a robot)"
+        with steps("youbot try") as step:
+            step("identifying delays and geometry from the recording")
+            found = identify([out / "identification"], load_robot(), Options(), only=("calibration", "delay"))
+            truth = true_values(seed, out / "identification")
+            write_outputs(out, found, (), title, truth)
+    for axis, text in live.items():
+        true = 1e3 * truth[f"robot.base.delay.effective_{axis}"]
+        announce(f"live, at the end of the drive: delay of {axis} {text}; true over the whole drive: {true:.0f} ms")
+    print_truth(found.result, truth, seed)
+    announce(f"took {time.monotonic() - began:.0f} s; `youbot demo` goes on from here: it drives again, compensated")
+    _open(out / "report.html")
+    return 0 if found.result.complete else 3
+
+
+def _follow(begin: Begin, live: dict[str, str]) -> int:
+    """Count down, let the player begin, and show the delay while it drives; `live` gets the last figures."""
+    from youbot_dynamics.nodes.watch import watch
+
+    with Live(console=CONSOLE, transient=True) as view:
+        for left in range(_COUNT, 0, -1):
+            view.update(f"it drives in {left}")
+            time.sleep(1.0)
+        player = begin()
+
+        def show(node: Watch) -> None:
+            live.update(live_delays(node.values))
+            x, y, yaw = node.pose
+            known = [f"delay of {axis} {live.get(axis, 'not known yet')}" for axis in ("x", "y", "yaw")]
+            view.update("\n".join([f"driving; pose {x:.2f} m, {y:.2f} m, {yaw:.2f} rad", *known]))
+
+        watch(lambda: player.poll() is not None, show)
+    return player.wait()
+
+
+def live_delays(statuses: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Axis -> delay with its 95 % interval as text, of those that the monitor of the response shows by now."""
+    delays = {}
+    for axis in ("x", "y", "yaw"):
+        figure = _FIGURE.match(statuses.get("/odometry: response", {}).get(f"{axis}_delay", ""))
+        if figure is not None:
+            value, half = float(figure[1]), _STUDENT * float(figure[2])
+            delays[axis] = f"{value:.0f} ms (95 % interval {value - half:.0f} to {value + half:.0f} ms)"
+    return delays
+
+
+def _open(page: Path) -> None:
+    """Open a page in a browser where there is a display, else say where it is."""
+    display = any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if not (display and webbrowser.open(page.resolve().as_uri())):
+        announce(f"open {page} in a browser")
