@@ -235,8 +235,33 @@ def test_the_truth_of_seed_0_is_nominal_and_others_are_drawn_within_their_bounds
     for name, (middle, low, high) in table.items():
         assert np.all(np.array(getattr(nominal, name)) == middle), name
         drawn = np.array([getattr(truth, name) for truth in draws])
-        assert np.all((drawn >= low) & (drawn <= high)), name
-        assert np.all(np.ptp(drawn, axis=0) >= 0.7 * (high - low)), name
+        none = drawn == 0.0 if name.startswith("servo_") else np.zeros(drawn.shape, dtype=bool)
+        assert np.all((drawn >= low) & (drawn <= high) | none), name
+        assert np.all(np.ptp(np.where(none, low, drawn), axis=0) >= 0.7 * (high - low)), name
+
+
+def test_drawn_servos_are_of_every_family_and_gains_from_end_to_end() -> None:
+    """Speed loops of the twin's own only would leave what friction does to a P servo unseen."""
+    drawn = [load_truth(seed) for seed in range(1, 301)]
+    own = [one for one in drawn if one.servo_gain == 0.0]
+    p_servos = [one.servo_gain for one in drawn if one.servo_gain > 0.0 and one.servo_reset == 0.0]
+    resets = [one.servo_reset for one in drawn if one.servo_gain > 0.0 and one.servo_reset > 0.0]
+    assert all(70 <= count <= 130 for count in (len(own), len(p_servos), len(resets)))
+    assert min(p_servos) >= 1.5 and max(p_servos) <= 8.0 and min(resets) >= 0.03 and max(resets) <= 0.5
+    # Evenly in the logarithm: half of them below the geometric mean.
+    assert 0.35 < np.mean(np.array(p_servos) < np.sqrt(1.5 * 8.0)) < 0.65
+    assert 0.35 < np.mean(np.array(resets) < np.sqrt(0.03 * 0.5)) < 0.65
+
+
+def test_equal_bounds_give_every_robot_that_servo_and_a_logarithm_of_nothing_is_refused() -> None:
+    table = {item.name: item.default for item in truth_table()}
+    for gain in (0.0, 3.0):
+        fixed = {**table, "truth.servo_gain": (gain,) * 3, "truth.servo_reset": (0.1,) * 3}
+        assert {(one.servo_gain, one.servo_reset) for one in (draw_truth(fixed, seed) for seed in range(20))} == {
+            (gain, 0.1)
+        }
+    with pytest.raises(ParameterError, match=r"servo_gain: got lowest 0; expected above 0, or bounds"):
+        draw_truth({**table, "truth.servo_gain": (0.0, 0.0, 8.0)}, 1)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, np.nan, "one", None, [1]])

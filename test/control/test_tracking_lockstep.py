@@ -56,20 +56,6 @@ def test_tracking_beats_the_lab_by_ten_on_many_robots(seed: int) -> None:
     check(seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
-def test_on_wheels_whose_friction_does_not_wander_three_tenths_of_a_millimetre_are_held(seed: int) -> None:
-    """The first row of the issue: no ripple, no slip, no radius error; the response identified from one drive."""
-    truth = dataclasses.replace(calibrated_truth(seed), torque_noise=0.0)
-    robot = identified(truth, seed)
-    for name in PROGRAMS:
-        errors = errors_of(drive_program(name, robot, truth, seed + 1000))
-        deviation, mean = errors.std(axis=0), errors.mean(axis=0)
-        print(f"\nno wander, seed {seed} {name}: deviation {1e3 * deviation} mean {1e3 * mean} [mm, mm, mrad]")
-        assert np.all(deviation <= 0.0003)
-        assert np.all(np.abs(mean) <= 0.0001)
-
-
 def exact(truth: BaseTruth) -> Robot:
     """Our robot with the twin's own response."""
     robot = knowing(ROBOT, truth)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tracking_runs import Errors, drive_in_mujoco, errors_of, identified_in_mujoco, informed, summary, with_geometry
 
+from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.trajectory import Program, read_program
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot
@@ -32,7 +33,8 @@ def run(name: str, robot: Robot, seed: int, rollers: int, **options: object) -> 
     """Drive, and print what is off."""
     drive = drive_in_mujoco(name, robot, seed, rollers, **options)
     errors = errors_of(drive)
-    print(f"\nseed {seed}, {rollers} rollers, {name}: {summary(errors)} [mm, mm, mrad]")
+    law = getattr(options.get("settings"), "tracker", "pid")
+    print(f"\nseed {seed}, {rollers} rollers, {law} {name}: {summary(errors)} [mm, mm, mrad]")
     assert not drive.complaints, drive.complaints
     return errors
 
@@ -67,7 +69,10 @@ def test_phases_identified_from_one_drive_hold_the_next_one_to_half_a_millimetre
 ) -> None:
     found = identified_in_mujoco(seed, rollers)
     assert found.phases is not None and found.phases.identified
-    check(run(name, found.robot, seed, rollers, interface="wheels"), KNOWN[name], 0.0007)
+    for law in ("pid", "lq") if rollers == 6 else ("pid",):
+        settings = TrackerSettings(tracker=law)
+        errors = run(name, found.robot, seed, rollers, interface="wheels", settings=settings)
+        check(errors, KNOWN[name], 0.0007)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from delay_runs import calibrated_truth
+from response_runs import true_loops, with_own_loops
 from scipy.integrate import solve_ivp
 
 from youbot_dynamics.control.tracker import BasePredictor
@@ -37,7 +38,7 @@ def of_truth(truth: BaseTruth) -> DrivenBase:
         viscous_x=truth.viscous_x,
         viscous_y=truth.viscous_y,
     )
-    return DrivenBase(dynamics, truth.dead_times(), truth.lag, 0.5 / truth.lag)
+    return DrivenBase(dynamics, truth.dead_times(), **true_loops(truth))
 
 
 def twin_poses(twists: np.ndarray, truth: BaseTruth) -> tuple[np.ndarray, np.ndarray]:
@@ -57,7 +58,7 @@ def twin_poses(twists: np.ndarray, truth: BaseTruth) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("seed", [0, 1, 3, 9])
 @pytest.mark.parametrize("name", ["translation", "rotation", "combined"])
 def test_it_moves_like_the_twin_without_noise(seed: int, name: str) -> None:
-    truth = calibrated_truth(seed).without_noise()
+    truth = with_own_loops(calibrated_truth(seed)).without_noise()
     twists = read_program(program_path(name), HOLD).twists
     times, poses = twin_poses(twists, truth)
     modelled = of_truth(truth).path(HOLD * np.arange(len(twists)), twists, times)
@@ -113,12 +114,7 @@ def test_it_moves_like_a_twin_with_a_servo_on_each_wheel(name: str, gain: float,
     )
     twists = read_program(program_path(name), HOLD).twists
     times, poses = twin_poses(twists, truth)
-    # Gains over the inertia that they move forward: four wheels of gain over the squared radius.
-    effective, radius = of_truth(truth).dynamics.effective_inertia[0, 0], truth.wheel_radius
-    rate = 0.5 * 4.0 * gain / radius**2 / effective
-    integral = 2.0 / (reset * rate) if reset > 0.0 else 0.0
-    servo = DrivenBase(of_truth(truth).dynamics, truth.dead_times(), truth.lag, rate, integral=integral, feed=0.0)
-    modelled = servo.path(HOLD * np.arange(len(twists)), twists, times)
+    modelled = of_truth(truth).path(HOLD * np.arange(len(twists)), twists, times)
     assert np.max(np.abs(modelled - poses)) < 5e-4
 
 

@@ -7,10 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 from delay_runs import calibrated_truth, drive_open_loop, estimates, ramps, true_delays
+from response_runs import with_own_loops
 
 from youbot_dynamics.control.trajectory import Program, read_program
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.truth import BaseTruth
 
 RUNS = 200
 ROBOT = load_robot()
@@ -29,14 +31,20 @@ def within(run_estimates, truth) -> list[bool]:
     return [e.interval[0] <= t <= e.interval[1] for e, t in zip(run_estimates, truth, strict=True)]
 
 
+def drawn(seed: int, friction: bool) -> BaseTruth:
+    """Drawn robot, or one that answers by dead time and lag and nothing else."""
+    truth = calibrated_truth(seed)
+    return truth if friction else with_own_loops(truth).without_friction()
+
+
 def judge_delays(runs: int, friction: bool) -> tuple[np.ndarray, np.ndarray]:
     """Errors (runs, 3) [s] and whether the intervals hold the truth (runs, 3), of x, y, yaw.
 
-    With friction the truth is the noise-free shift of the run, without it dead time plus lag.
+    With friction the truth is the noise-free shift of the run; without it, on the twin's own loops, dead time plus lag.
     """
     errors, inside = [], []
     for seed in range(1, runs + 1):
-        truth = calibrated_truth(seed) if friction else calibrated_truth(seed).without_friction()
+        truth = drawn(seed, friction)
         found = estimates(drive_open_loop(program("combined"), ROBOT, truth, seed), ROBOT)
         shift = np.array(truth.dead_times()) + truth.lag
         if friction:
@@ -64,10 +72,13 @@ def test_the_interval_holds_the_effective_delay_of_two_hundred_robots(friction):
 
 
 def judge_parts(name: str, runs: int, friction: bool) -> tuple[float, float]:
-    """Shares of dead times and lags inside their intervals, and within 3 standard errors; of the worse of the two."""
+    """Shares of dead times and lags inside their intervals, and within 3 standard errors; of the worse of the two.
+
+    On the twin's own loops: a servo on each wheel answers by more than one lag.
+    """
     inside, near, identified, errors = [], [], [], []
     for seed in range(1, runs + 1):
-        truth = calibrated_truth(seed) if friction else calibrated_truth(seed).without_friction()
+        truth = with_own_loops(drawn(seed, friction))
         drive = ramps(seed) if name == "ramps" else program(name)
         found = estimates(drive_open_loop(drive, ROBOT, truth, seed), ROBOT, "fopdt")
         for estimate, dead_time in zip(found, truth.dead_times(), strict=True):
@@ -91,6 +102,12 @@ def judge_parts(name: str, runs: int, friction: bool) -> tuple[float, float]:
 def test_dead_time_and_lag_of_ramps_lie_within_their_errors(friction):
     inside, near = judge_parts("ramps", 6, friction)
     assert inside >= 0.9 and near >= 0.97
+
+
+def test_dead_time_and_lag_of_servos_on_each_wheel_are_refused():
+    for seed in (1, 2):  # a P and a PI servo
+        found = estimates(drive_open_loop(ramps(seed), ROBOT, calibrated_truth(seed), seed), ROBOT, "fopdt")
+        assert not any(one.dead_time.identified or one.lag.identified for one in found)
 
 
 @pytest.mark.slow

@@ -92,7 +92,8 @@ def test_drawing_an_arm_leaves_the_base_of_a_seed_as_it_always_was() -> None:
         for field in dataclasses.fields(BaseTruth):
             _, low, high = table[f"truth.{field.name}"]  # type: ignore[misc]
             drawn = low + random.random(field.metadata["length"] or 1) * (high - low)
-            np.testing.assert_array_equal(getattr(load_truth(seed), field.name), drawn)
+            if not field.name.startswith("servo_"):  # drawn by their own law, last of all
+                np.testing.assert_array_equal(getattr(load_truth(seed), field.name), drawn)
     assert load_truth(1).dead_time_x == pytest.approx(0.1779554, abs=1e-7)
 
 

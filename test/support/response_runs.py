@@ -27,17 +27,20 @@ PROGRAMS = ("translation", "rotation", "combined")
 ROBOT = load_robot()
 
 
-def with_servo(truth: BaseTruth, seed: int) -> BaseTruth:
-    """Same robot with speed loops of a family drawn by the seed: P or PI servos on the wheels, or the twin's own."""
-    random, family = np.random.default_rng([seed, 77]), seed % 3
-    gain, coulomb = random.uniform(1.5, 8.0), random.uniform(0.03, 0.15)
-    reset = float(np.exp(random.uniform(np.log(0.03), np.log(0.5))))
-    return dataclasses.replace(
-        truth,
-        servo_gain=0.0 if family == 2 else gain,
-        servo_reset=reset if family == 1 else 0.0,
-        wheel_coulomb=coulomb,
-    )
+def with_own_loops(truth: BaseTruth) -> BaseTruth:
+    """Same robot on speed loops that know its inertia: a plain lag but for friction."""
+    return dataclasses.replace(truth, servo_gain=0.0)
+
+
+def true_loops(truth: BaseTruth) -> dict[str, float]:
+    """Speed loops of a robot in the numbers of its response."""
+    if truth.servo_gain == 0.0:
+        return {"lag": truth.lag, "rate": 0.5 / truth.lag, "integral": 1.0, "feed": 1.0}
+    # Gains over the inertia that they move forward: four wheels of gain over the squared radius.
+    inertia = effective_inertia(truth.mecanum(), truth.mass, truth.yaw_inertia, truth.wheel_inertia)[0, 0]
+    rate = 2.0 * truth.servo_gain / truth.wheel_radius**2 / inertia
+    integral = 2.0 / (truth.servo_reset * rate) if truth.servo_reset > 0.0 else 0.0
+    return {"lag": truth.lag, "rate": rate, "integral": integral, "feed": 0.0}
 
 
 @cache
@@ -95,8 +98,7 @@ def true_response(truth: BaseTruth) -> dict[str, float]:
         "dead_time_x": truth.dead_time_x,
         "dead_time_y": truth.dead_time_y,
         "dead_time_yaw": truth.dead_time_yaw,
-        "lag": truth.lag,
-        "rate": 0.5 / truth.lag,
+        **{name: true_loops(truth)[name] for name in ("lag", "rate")},
         "wheel_coulomb": truth.wheel_coulomb * heavier,
         "roller_coulomb": truth.roller_coulomb * heavier,
         "viscous_x": truth.viscous_x * heavier,

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 from delay_runs import PERIOD, REST, Run, estimates
-from response_runs import ROBOT, excitation, with_servo
+from response_runs import ROBOT, excitation, true_loops
 from roller_drives import phases_of, twin_truth
 
 from youbot_dynamics.control.tracker import TrackerSettings
@@ -148,8 +148,7 @@ def knowing(robot: Robot, truth: BaseTruth) -> Robot:
         dead_time_x=truth.dead_time_x,
         dead_time_y=truth.dead_time_y,
         dead_time_yaw=truth.dead_time_yaw,
-        lag=truth.lag,
-        rate=0.5 / truth.lag,
+        **true_loops(truth),
         wheel_coulomb=truth.wheel_coulomb,
         roller_coulomb=truth.roller_coulomb,
         viscous_x=truth.viscous_x,
@@ -159,16 +158,10 @@ def knowing(robot: Robot, truth: BaseTruth) -> Robot:
     return dataclasses.replace(robot, base=base)
 
 
-def contact_truth(seed: int, rollers: int, servo: bool) -> BaseTruth:
-    """Robot of a seed with rollers anywhere, on its own speed loops or on drawn ones."""
-    truth = twin_truth(seed, rollers)
-    return with_servo(truth, seed) if servo else truth
-
-
 @cache
-def identified_in_mujoco(seed: int, rollers: int, servo: bool = False) -> Identified:
+def identified_in_mujoco(seed: int, rollers: int) -> Identified:
     """What a minute of the recommended motion tells of a robot in MuJoCo."""
-    plant = ContactBaseOnly(contact_truth(seed, rollers, servo), seed)
+    plant = ContactBaseOnly(twin_truth(seed, rollers), seed)
     return identify_from(*excited(plant.base, seed), rollers)
 
 
@@ -182,12 +175,11 @@ def drive_in_mujoco(
     settings: TrackerSettings | None = None,
     interface: str = "twist",
     trajectory: Trajectory | None = None,
-    servo: bool = False,
 ) -> Drive:
     """Drive one of the three programs (or a trajectory) in MuJoCo, with other noise than the drive before it."""
     if trajectory is None:
         trajectory = read_program(program_path(name), PERIOD).trajectory()
-    plant = ContactBaseOnly(contact_truth(seed, rollers, servo), seed + 1000)
+    plant = ContactBaseOnly(twin_truth(seed, rollers), seed + 1000)
     sensor = Gyro(seed + 1000) if gyro else None
     rest = STANDING if gyro else 0.0
     return drive(trajectory, robot, plant, seed + 1000, settings, gyro=sensor, interface=interface, rest=rest)

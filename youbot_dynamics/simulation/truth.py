@@ -31,8 +31,10 @@ _FILTER = "chosen: filter of a speed counted in ticks per ms"
 _EVEN = "chosen: every phase is equally likely"
 _UNREPORTED = "chosen: the youBot reports none"
 _FEWEST_ROLLERS = 4  # with fewer the barrels end in a point
-# Drawn evenly in its logarithm: a stiffness nobody has measured, within powers of ten.
-_LOGARITHMIC = ("sliding_travel",)
+# Drawn evenly in the logarithm: what nobody has measured, within powers of ten.
+_LOGARITHMIC = ("sliding_travel", "servo_gain", "servo_reset")
+# Share of the robots that have none of it, 0, where its bounds differ.
+_WITHOUT = {"servo_gain": 1.0 / 3.0, "servo_reset": 0.5}
 _DAMPING_RATIO = 0.7  # of the bristles whose sigma1 stands in config/youbot.yaml
 _MOTOR_FACTORS = (
     "torque_constant",
@@ -145,16 +147,18 @@ class BaseTruth:
         "chosen: rubber on a hard floor; none published",
     )
     servo_gain: float = _drawn(
-        "Gain of an independent speed servo on each wheel; 0 for speed loops that use the robot's inertia.",
+        "Gain of an independent speed servo on each wheel; 0, as in a third of the random robots, for speed loops that "
+        "use the robot's inertia.",
         "N m s/rad",
         (0.0, 100.0),
-        "chosen: speed loops that use the inertia",
+        "chosen: wheels that lose 0.1 to 3 % of 5 rad/s to Coulomb friction",
     )
     servo_reset: float = _drawn(
-        "Reset time of that servo's integral; 0 for no integral, so that friction reduces the speed.",
+        "Reset time of that servo's integral; 0, as in half of the random robots, for no integral, so that friction "
+        "reduces the speed. Without effect where servo_gain is 0.",
         "s",
         (0.0, 10.0),
-        "chosen: no integral",
+        "chosen: from the time a servo takes to answer to that of a slow correction",
     )
 
     def __post_init__(self) -> None:
@@ -429,12 +433,20 @@ def _draw(
         nominal, low, high = (float(number) for number in values[name])  # type: ignore[union-attr]
         if low > high:
             raise ParameterError(f"parameter {name}", got=f"lowest {low:g} above highest {high:g}")
+        if item.name in _LOGARITHMIC and low <= 0.0 < high:
+            raise ParameterError(
+                f"parameter {name}", got=f"lowest {low:g}", expected="above 0, or bounds that are equal"
+            )
         shares = generator.random(item.metadata["length"] or 1)
-        if seed == 0:
-            numbers = np.full(len(shares), nominal)
-        elif item.name in _LOGARITHMIC:
-            numbers = low * (high / low) ** shares
-        else:
-            numbers = low + shares * (high - low)
+        numbers = np.full(len(shares), nominal) if seed == 0 else _between(item.name, low, high, shares)
         drawn[item.name] = tuple(numbers.tolist()) if item.metadata["length"] else float(numbers[0])
     return drawn
+
+
+def _between(name: str, low: float, high: float, shares: Vector) -> Vector:
+    """Values of a quantity for shares of its robots in [0, 1), ordered; the last ones of `_WITHOUT` have none."""
+    if low == high:
+        return np.full(len(shares), low)
+    places = shares / (1.0 - _WITHOUT.get(name, 0.0))
+    values = low * (high / low) ** places if name in _LOGARITHMIC else low + places * (high - low)
+    return np.where(places < 1.0, values, 0.0)
