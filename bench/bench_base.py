@@ -214,7 +214,8 @@ def tracking(robot: Robot) -> Callable[[], object]:
             trackers[0], ticks[0] = TrackerSettings().for_trajectory(trajectory, 0.4, model, PERIOD), 0
         ticks[0] += 1
         now, tracker = PERIOD * ticks[0], trackers[0]
-        tracker.observe_sent(tracker.step(now + PERIOD, now - 0.008, tracker.desired_pose(now)).twist)
+        sent = now + PERIOD
+        tracker.observe_sent(sent, tracker.step(sent, now - 0.008, tracker.desired_pose(now)).twist)
 
     return step
 
