@@ -52,3 +52,10 @@ def test_terminal_and_page_show_the_truth_beside_what_was_found(
     assert "robot.base.delay.effective_x" in said and " hit" in said
     write_outputs(tmp_path, found, (), "a robot")
     assert 'id="truth"' not in (tmp_path / "report.html").read_text()
+
+
+def test_the_pose_of_what_reports_the_poses_is_judged_too(drive: tuple[Path, np.ndarray]) -> None:
+    told = true_values(SEED, drive[0])
+    assert [told[f"base.geometry.{name}"] for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")] == [
+        0.0
+    ] * 4

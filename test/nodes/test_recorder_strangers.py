@@ -141,3 +141,18 @@ def test_the_bag_of_identification_ends_at_its_size_and_its_folder_stays(tmp_pat
     assert not (tmp_path / "other").exists()
     assert 20_000 <= sum(file.stat().st_size for file in bag.iterdir()) < 2_000_000
     assert not open_bag(bag).lost
+
+
+def test_a_recorder_that_has_something_to_record_outlasts_its_patience(tmp_path: Path) -> None:
+    with Processes() as processes, Observer() as observer:
+        twists = observer.node.create_publisher(Twist, "cmd_vel", 10)
+        # Its patience is longer than DDS needs on a busy machine, and ends while it records.
+        words = ["-m", "youbot_dynamics.nodes.recorder", "--out", str(tmp_path / "bag"), "--patience", "20"]
+        recorder = processes.run([sys.executable, *words])
+        observer.wait(lambda: twists.get_subscription_count(), "the recorder")
+        for _ in range(250):
+            twists.publish(Twist())
+            observer.spin(0.1)
+            assert recorder.poll() is None, recorder.communicate()[0]
+        assert "recorded" in end(recorder) and recorder.returncode == 0
+    assert open_bag(tmp_path / "bag").topics["/cmd_vel"].count > 200

@@ -32,7 +32,11 @@ def true_values(seed: int, bag: Path) -> dict[str, float]:
     signals = base_signals(recording, robot, {})
     exact = dataclasses.replace(signals, measured_time=poses.stamp, measured=way, measured_is="position")
     delays = {f"robot.base.delay.effective_{axis}": delay for axis, delay in effective_delays(exact).items()}
-    return {**truth, **delays}
+    # What reports the poses stands in the middle of the twin, on its clock.
+    tracked = dict.fromkeys(
+        (f"base.geometry.{name}" for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")), 0.0
+    )
+    return {**truth, **tracked, **delays}
 
 
 def print_truth(result: Result, truth: Mapping[str, float], seed: int) -> None:

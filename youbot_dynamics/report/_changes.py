@@ -39,7 +39,7 @@ def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tu
     table = changes_shown(before, after)
     return page(
         "changes.html.j2",
-        title=" and ".join(places),
+        title=f"What changed from {places[0]} to {places[1]}",
         robot_id=after["robot_id"],
         summary=f"{table.summary}.",
         sections={"changes": "Changes", "notes": "How to read them"},
