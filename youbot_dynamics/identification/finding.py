@@ -71,6 +71,7 @@ class FitCurve:
     whiteness: Whiteness | None = None  # of all residuals behind this curve; None where there are too few
     detail: float = 0.0  # length of a detail worth a second plot [s], 0 for none
     caption: str = ""  # what is to be said about it, such as the value and its verdict
+    held_out: bool = False  # the model was fitted to other data than these
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.result import Result, versions, write_result
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.report import _drawing
+from youbot_dynamics.report._opening import EFFECTIVE, opening, predicted
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
 from youbot_dynamics.report._programs import program_of, statistics
@@ -26,14 +27,16 @@ from youbot_dynamics.report._words import facts, listed, minus, number, sentence
 
 _SECTIONS = {
     "warnings": "Warnings about the data",
-    "verdicts": "Verdicts",
+    "paths": "Paths",
+    "prediction": "Prediction of what the fit did not see",
     "truth": "The hidden truth",
+    "verdicts": "Verdicts",
     "fits": "Fits",
     "correlations": "Correlations",
-    "paths": "Paths",
     "provenance": "Provenance",
     "notes": "Notes",
 }
+_FOLDED = ("fits", "correlations", "provenance", "notes")
 _FEWEST_POINTS, _MOST_POINTS = 100, 2000  # of a line
 # The page stays below 3 MB: bytes for its plots, bytes of a plot besides its lines, and of a point of a line.
 _PLOT_BUDGET, _EMPTY_PLOT, _POINT = 2_300_000, 15_000, 14
@@ -41,10 +44,8 @@ _PLOTS_OF_CURVE, _LINES_OF_CURVE = 3, 11
 _PLOTS_OF_PATH, _LINES_OF_DRIVE = 2, 4
 _ANIMATION = 90_000  # bytes of a path's at most
 _MOST_CURVES = 25  # drawn, shared by the stages; those of a fleet would fill the page
-_LONG = 12  # rows of verdicts beyond which a table can be folded
 _SMALLEST_P = 0.001  # told as a number
 _NEGLIGIBLE = 2e-3  # [m, rad] RMSE below which how many times smaller it became means nothing
-_EFFECTIVE = "robot.base.delay.effective_"
 
 
 def identification_page(
@@ -53,6 +54,7 @@ def identification_page(
     paths: Sequence[PathComparison],
     provenance: Mapping[str, str],
     truth: Mapping[str, float] | None = None,
+    result_file: str = "result.yaml",
 ) -> str:
     """The report as a whole HTML document; the same bytes for the same identification.
 
@@ -62,6 +64,7 @@ def identification_page(
         paths: one comparison a program.
         provenance: where it comes from: bag, hash, clock, versions, ...
         truth: name of a finding -> its true value, of a simulated robot; shown beside what was found.
+        result_file: path of the result, for the command that uses it.
 
     Raises:
         ResourceError: jinja2 is not installed; or there is something to plot, and matplotlib is not.
@@ -72,8 +75,9 @@ def identification_page(
     content: dict[str, object] = {
         "warnings": found.warnings,
         "verdicts": _verdicts(result),
-        "truth": reveal(result, truth) if truth else None,
-        "fits": _fits(stages, most),
+"truth": reveal(result, truth) if truth else None,
+        "fits": _fits(stages, most, held_out=False),
+        "prediction": _fits(stages, most, held_out=True),
         "correlations": [fit for stage in stages for fit in stage.correlations],
         "paths": programs,
         "provenance": provenance,
@@ -84,6 +88,9 @@ def identification_page(
         title=title,
         robot_id=result.robot_id,
         summary=summary(result, paths),
+        opening=opening(result, found.warnings, result_file),
+        folded=_FOLDED,
+        predicted=predicted([curve for stage in stages for curve in stage.fits if curve.held_out]),
         interval_is=result.interval_is,
         sections={key: title for key, title in _SECTIONS.items() if content[key] or key == "verdicts"},
         moving=any(program["animation"] for program in programs),
@@ -120,7 +127,9 @@ def write_outputs(
         folder.mkdir(parents=True, exist_ok=True)
         write_result(folder, result)
         export_all(folder, result, identification.robot, identification.products)
-        text = identification_page(title, identification, comparisons, {**provenance, **versions()}, truth)
+        from_where = {**provenance, **versions()}
+        used = str(folder / "result.yaml")
+        text = identification_page(title, identification, comparisons, from_where, truth, used)
         write_atomically(folder / "report.html", text)
     except OSError as problem:
         raise RecordingError(
@@ -158,7 +167,7 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
             # What holds for every finding is said once, below the table.
             shared = [fact for fact in told[0] if all(fact in other for other in told)] if len(told) > 1 else []
             remarks = [*shared, *([remark] if remark else [])]
-            table |= {"shared": shared, "remarks": remarks, "folded": len(findings) > _LONG}
+            table |= {"shared": shared, "remarks": remarks, "open": stage == "delay"}
         else:
             continue
         tables.append(table)
@@ -174,22 +183,26 @@ def _asked_and_beside(findings: Sequence[Finding]) -> tuple[list[Finding], list[
 # Fits: how each model follows what was measured, and what its residual has left.
 
 
-def _drawn_curves(stages: Sequence[StageResult]) -> list[tuple[str, list[FitCurve], int]]:
-    """Curves that are drawn: stage, curves, and how many of it are left out."""
-    drawable = {stage.stage: [curve for curve in stage.fits if len(curve.time) > 1] for stage in stages}
+def _drawn_curves(stages: Sequence[StageResult], held_out: bool | None = None) -> list[tuple[str, list[FitCurve], int]]:
+    """Curves that are drawn, of one kind or of both: stage, curves, and how many of it are left out."""
+    drawable = {
+        stage.stage: [one for one in stage.fits if len(one.time) > 1 and held_out in (None, one.held_out)]
+        for stage in stages
+    }
     some = {name: curves for name, curves in drawable.items() if curves}
     share = _MOST_CURVES // max(1, len(some))
     return [(name, curves[:share], max(0, len(curves) - share)) for name, curves in some.items()]
 
 
-def _fits(stages: Sequence[StageResult], most: int) -> list[dict[str, Any]]:
+def _fits(stages: Sequence[StageResult], most: int, held_out: bool) -> list[dict[str, Any]]:
+    kind = "p" if held_out else ""
     return [
         {
             "title": sentence(STAGES[name].title),
-            "fits": [_fit(curve, f"{name}{k}", most) for k, curve in enumerate(curves)],
+            "fits": [_fit(curve, f"{name}{kind}{k}", most) for k, curve in enumerate(curves)],
             "left_out": left_out,
         }
-        for name, curves, left_out in _drawn_curves(stages)
+        for name, curves, left_out in _drawn_curves(stages, held_out)
     ]
 
 
@@ -271,9 +284,9 @@ def _delays(result: Result) -> list[str]:
     told: list[str] = []
     missing = []
     for finding in result.findings:
-        if not finding.name.startswith(_EFFECTIVE):
+        if not finding.name.startswith(EFFECTIVE):
             continue
-        axis = finding.name.removeprefix(_EFFECTIVE)
+        axis = finding.name.removeprefix(EFFECTIVE)
         if not finding.identified:
             missing.append(axis)
             continue

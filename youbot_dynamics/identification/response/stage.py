@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import whiteness
@@ -54,8 +55,12 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     stamps = signals.measured_time[inside]
     drive = DriveSignals(sent, twists, stamps, rolled_path(signals.measured[inside]), opened.number)
     delays = robot.base.delay.effective()
-    response = identify_response([drive], robot.base.dynamics(), np.where(delays > 0.0, delays, 0.15))
-    fits = () if response.base is None or opened.number >= DRAWN else _curves(response, drive, opened.path.name)
+    begin_at = np.where(delays > 0.0, delays, 0.15)
+    response = identify_response([drive], robot.base.dynamics(), begin_at)
+    fits: tuple[FitCurve, ...] = ()
+    if response.base is not None and opened.number < DRAWN:
+        fits = _curves(response, drive, opened.path.name)
+        fits += _held_out(drive, robot.base.dynamics(), begin_at, opened.path.name)
     return _ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
 
 
@@ -88,6 +93,40 @@ def _correlations(found: Response) -> tuple[Correlation, ...]:
     names = tuple(fit.unknowns[k].name for k in told)
     matrix = fit.correlation[np.ix_(told, told)]
     return (Correlation("Response of the base", names, matrix, fit.condition, fit.method),)
+
+
+def _held_out(drive: DriveSignals, dynamics: MecanumDynamics, delays: Vector, name: str) -> tuple[FitCurve, ...]:
+    """Poses of the second half of a drive, predicted from its commands by what the first half alone tells.
+
+    Both start at the same pose; the model runs from the beginning, so that its loops are as moved as the robot's.
+    """
+    middle = 0.5 * float(drive.stamps[0] + drive.stamps[-1])
+    early, later = drive.sent < middle, drive.stamps >= middle
+    first = DriveSignals(drive.sent[early], drive.twists[early], drive.stamps[~later], drive.poses[~later])
+    base = identify_response([first], dynamics, delays).base
+    if base is None:
+        return ()
+    modelled = base.path(drive.sent, drive.twists, drive.stamps)[later]
+    measured, time = drive.poses[later], drive.stamps[later] - drive.stamps[later][0]
+    turn = measured[0, 2] - modelled[0, 2]
+    c, s = math.cos(turn), math.sin(turn)
+    moved = modelled - modelled[0]
+    moved[:, :2] = moved[:, :2] @ np.array([[c, s], [-s, c]])
+    modelled = moved + measured[0]
+    every = max(1, len(time) // _MOST_POINTS)
+    return tuple(
+        FitCurve(
+            title=f"Second half {label}, {name}",
+            quantity="position" if axis < 2 else "heading",
+            unit=unit,
+            time=time[::every],
+            measured=measured[::every, axis],
+            modelled=modelled[::every, axis],
+            modelled_is="predicted from the commands by a fit of the first half",
+            held_out=True,
+        )
+        for axis, (label, unit) in enumerate(_AXES)
+    )
 
 
 def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:
