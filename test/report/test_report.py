@@ -16,9 +16,10 @@ from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, judge, refusal, whiteness
-from youbot_dynamics.identification.result import Result
+from youbot_dynamics.identification.result import Result, Source
 from youbot_dynamics.report import _drawing as drawing
 from youbot_dynamics.report import _plots as plots
+from youbot_dynamics.report._opening import opening
 from youbot_dynamics.report._page import _environment
 
 NAN = float("nan")
@@ -267,11 +268,13 @@ def test_of_each_axis_one_delay_is_read_first_and_its_parts_are_folded_away() ->
 
 
 def test_a_stage_without_data_is_one_line_with_the_reason(text: str) -> None:
-    assert f"<strong>no data</strong>: {NO_POSE}</p>\n<h3>Delays of the base</h3>" in text
+    assert f"<strong>not recorded</strong>: {NO_POSE}</p>\n<h3>Delays of the base</h3>" in text
+    absent = text[: text.index(NO_POSE)].rpartition("<p")[2]
+    assert absent.startswith(' class="absent"') and "\u2717" not in absent  # grey, and no cross: nothing went wrong
     refused = tuple(replace(finding, estimate=replace(finding.estimate, verdict=refusal("-"))) for finding in FRICTION)
     found = (StageResult("base_friction", refused, missing="no effort"),)
     empty = Page(render(replace(full_report(), stages=found, result=result(found, base_friction="no effort"))))
-    assert "no data: no effort" in empty.text
+    assert "not recorded: no effort" in empty.text
     assert not [row for row in empty.rows if row[0].startswith(("base.friction", "robot.base.friction"))]
 
 
@@ -291,10 +294,51 @@ def test_a_fit_says_whether_its_residual_is_white() -> None:
     assert "bounds \u00b10.045 for white noise" in page  # 2 / sqrt(2000)
 
 
-def test_a_long_table_can_be_folded_and_stands_open() -> None:
-    many = [friction(f"robot.arm.joint_{k}.friction.viscous", 1.0, 0.1) for k in range(13)]
-    assert "<details open><summary>13 of 13 identified</summary>" in render(with_findings(*many, stage="arm_friction"))
-    assert "<details" not in render(with_findings(*many[:12], stage="arm_friction"))
+def test_the_delays_stand_open_and_the_other_verdicts_are_folded_away(text: str) -> None:
+    assert re.findall(r"<details( open)?><summary>\d of", text) == [" open", ""]  # delays, friction
+    headings = re.findall(r'<details><summary><h2 id="(\w+)"', text)
+    assert headings == ["fits", "correlations", "provenance", "notes"]
+
+
+def test_the_page_opens_with_what_was_found_how_far_to_trust_it_and_what_to_do_next(text: str) -> None:
+    tiles = re.findall(r'<section class="tile ?(\w*)" aria-label="(\w+)">(.*?)</section>', text, re.DOTALL)
+    assert [(colour, name) for colour, name, _ in tiles] == [("", "Found"), ("amber", "Trust"), ("", "Next")]
+    found, trust, following = (Page(body).text for _, _, body in tiles)
+    assert "robot.base.delay.effective_x150.3 ms" in found and "effective_yaw" not in found  # that one is refused
+    assert "There is one warning about the data: read first." in trust
+    assert "youbot bringup --robot real --result-file result.yaml" in following
+    assert text.index('id="paths"') < text.index('id="verdicts"') < text.index('id="fits"')
+
+
+@pytest.mark.parametrize(
+    ("recordings", "warnings", "green", "why"),
+    [
+        (1, (), False, "One drive"),
+        (3, (), False, "3 drives"),
+        (5, (), True, "5 drives"),
+        (5, ("odd",), False, "warning"),
+    ],
+)
+def test_trust_needs_several_drives_and_no_warning(recordings, warnings, green, why) -> None:
+    sources = tuple(Source(f"drive_{k}", "", "", "", "", "") for k in range(recordings))
+    told = opening(replace(result((StageResult("delay", DELAYS),)), sources=sources), warnings, "result.yaml")
+    assert told["trusted"] == green and why in told["why"]
+
+
+def test_where_nothing_was_identified_the_next_step_is_a_drive_that_moves_every_axis() -> None:
+    told = opening(result((StageResult("delay", DELAYS[1:]),)), (), "result.yaml")
+    assert not told["trusted"] and not told["found"] and told["command"] == "youbot play excitation"
+
+
+def test_a_prediction_of_what_the_fit_did_not_see_has_a_section_of_its_own() -> None:
+    seen, unseen = curve("Seen"), replace(curve("Unseen"), held_out=True)
+    page = render(replace(full_report(), stages=stages(seen, unseen), paths=()))
+    section = page[page.index('id="prediction"') : page.index('id="verdicts"')]
+    assert "Unseen" in section and ">Seen" not in section
+    assert (
+        "predicts the second half from the commands alone: after 20 s without any measurement it is off by 1." in page
+    )
+    assert 'id="prediction"' not in render(replace(full_report(), stages=stages(seen), paths=()))
 
 
 def test_correlations_are_a_tinted_table_with_the_condition_number(text: str) -> None:
@@ -381,7 +425,13 @@ def test_headings_are_in_order_and_skip_no_level(text: str) -> None:
     headings = [(int(level), re.sub("<.*?>", "", name)) for level, name in re.findall(r"<h(\d).*?>(.*?)</h\d>", text)]
     assert headings == [
         (1, "Identification of run"),
+        (2, "Found"),
+        (2, "Trust"),
+        (2, "Next"),
         (2, "Warnings about the data"),
+        (2, "Paths"),
+        (3, "combined"),
+        (3, "rotation"),
         (2, "Verdicts"),
         (3, "Geometry of the base"),
         (3, "Delays of the base"),
@@ -392,13 +442,10 @@ def test_headings_are_in_order_and_skip_no_level(text: str) -> None:
         (4, "Channel yaw"),
         (2, "Correlations"),
         (3, "Base friction"),
-        (2, "Paths"),
-        (3, "combined"),
-        (3, "rotation"),
         (2, "Provenance"),
         (2, "Notes"),
     ]
-    assert text.index('class="summary"') < text.index("<h2")
+    assert text.index('class="summary"') < text.index('<h2 id="warnings"')
 
 
 def test_no_plot_brings_a_style_for_the_whole_page(text: str) -> None:

@@ -75,7 +75,7 @@ def identification_page(
     content: dict[str, object] = {
         "warnings": found.warnings,
         "verdicts": _verdicts(result),
-"truth": reveal(result, truth) if truth else None,
+        "truth": reveal(result, truth) if truth else None,
         "fits": _fits(stages, most, held_out=False),
         "prediction": _fits(stages, most, held_out=True),
         "correlations": [fit for stage in stages for fit in stage.correlations],

@@ -16,6 +16,7 @@ from youbot_dynamics.identification.stages import STAGES
 
 EFFECTIVE = "robot.base.delay.effective_"
 _TILES = 5  # numbers
+_DIFFERENCE = "_error_"  # in the name of what a wheel differs by from the mean
 
 
 def opening(result: Result, warnings: Sequence[str], result_file: str) -> dict[str, Any]:
@@ -33,7 +34,11 @@ def opening(result: Result, warnings: Sequence[str], result_file: str) -> dict[s
 
 def _found(result: Result) -> list[Finding]:
     """Up to five identified parameters of the robot: its effective delays, then one of each stage in turn."""
-    parameters = [one for one in result.findings if one.identified and one.is_parameter and not one.is_part_of_delay]
+    parameters = [
+        one
+        for one in result.findings
+        if one.identified and one.is_parameter and not one.is_part_of_delay and _DIFFERENCE not in one.name
+    ]
     first = [one for one in parameters if one.name.startswith(EFFECTIVE)]
     turns = deque(deque(one for one in result.of_stage(stage) if one in parameters) for stage in STAGES)
     while turns and len(first) < _TILES:
