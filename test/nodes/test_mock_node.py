@@ -112,6 +112,8 @@ def test_base_and_arm_of_the_twin_with_faults_at_run_time():
         rest = robot.truth()
         told = (ROOT / "docs" / "mock_youbot.md").read_text(encoding="utf-8")
         node, standard = robot.node, ("param", "rosout", "type_description")
+        # The name of a node comes after the endpoints that it has.
+        robot.wait(lambda: ("mock_youbot", "/") in node.get_node_names_and_namespaces(), "the name of mock_youbot")
         for ask in (
             node.get_publisher_names_and_types_by_node,
             node.get_subscriber_names_and_types_by_node,
