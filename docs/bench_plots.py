@@ -93,7 +93,9 @@ def write(source: Path, folder: Path) -> None:
     measured = json.loads(source.read_text(encoding="utf-8"))
     folder.mkdir(exist_ok=True)
     quick = "5 short repeats" if measured["quick"] else "21 repeats"
-    versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
+    versions = ", ".join(
+        f"{name} {version}" for name, version in measured["versions"].items() if name != "youbot_dynamics"
+    )
     text = [
         f"Measured on {measured['date'][:10]} with {quick} of every candidate on one core of an "
         f"{measured['processor']}, Python {measured['python']}; {versions}.\n"

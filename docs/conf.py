@@ -39,6 +39,7 @@ autosummary_generate = False
 autodoc_default_options = {"members": True, "undoc-members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
+add_module_names = False
 python_maximum_signature_line_length = 100
 toc_object_entries_show_parents = "hide"
 
