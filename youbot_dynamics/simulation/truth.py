@@ -69,8 +69,8 @@ class BaseTruth:
     Dead time and `lag` are not the whole delay. The motor loop holds its answer against friction by feedback of the
     bandwidth 1 / lag, so weakly that a slow loop lets friction hold the motion back. On sums of slow sines, what the
     effective delay has beyond dead time and lag was found, in x, y, yaw, as 2.4, 2.9, 4.1 ms for seed 0 (lag 20 ms);
-    14, 13, 18 for seed 3 (37 ms); 22, 24, 36 for seed 9 (48 ms); 31, 31, 42 for seed 1 (57 ms). Without friction it
-    is below 1 ms.
+    14, 13, 18 for seed 3 (37 ms); 22, 24, 36 for seed 9 (48 ms); 31, 31, 42 for seed 1 (57 ms), all on loops that use
+    the inertia (`servo_gain` 0). Without friction it is below 1 ms.
 
     Raises:
         ModelError: rollers no wheel has.
