@@ -85,6 +85,14 @@ def test_a_gyro_holds_the_heading_where_phases_are_unknown(name: str, rollers: i
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_gyro_finds_the_phases_and_the_rest_of_the_drive_is_as_with_known_ones(seed: int) -> None:
+    robot = with_geometry(informed(seed, 6), roller_phase_error=0.0)
+    errors = run("combined", robot, seed, 6, gyro=True, interface="wheels", find_phases=True)
+    assert np.all(errors.truth[400:].std(axis=0) <= 0.0005)
+
+
+@pytest.mark.slow
 def test_a_driver_that_takes_twists_lets_the_wheels_fight_and_creep() -> None:
     """What four wheels do beside a motion has no place in a twist: the heading drifts several times as far."""
     robot = identified_in_mujoco(0, 6).robot

@@ -175,6 +175,7 @@ def drive_in_mujoco(
     settings: TrackerSettings | None = None,
     interface: str = "twist",
     trajectory: Trajectory | None = None,
+    find_phases: bool = False,
 ) -> Drive:
     """Drive one of the three programs (or a trajectory) in MuJoCo, with other noise than the drive before it."""
     if trajectory is None:
@@ -182,7 +183,17 @@ def drive_in_mujoco(
     plant = ContactBaseOnly(twin_truth(seed, rollers), seed + 1000)
     sensor = Gyro(seed + 1000) if gyro else None
     rest = STANDING if gyro else 0.0
-    return drive(trajectory, robot, plant, seed + 1000, settings, gyro=sensor, interface=interface, rest=rest)
+    return drive(
+        trajectory,
+        robot,
+        plant,
+        seed + 1000,
+        settings,
+        gyro=sensor,
+        interface=interface,
+        rest=rest,
+        find_phases=find_phases,
+    )
 
 
 @dataclass(frozen=True, eq=False)

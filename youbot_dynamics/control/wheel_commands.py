@@ -188,6 +188,9 @@ class PhaseMonitor(Protocol):
     def update(self, stamp: float, wheel_angles: ArrayLike) -> str:
         """Take one reading, (n,) [rad] at its stamp [s]; returns `lost`."""
 
+    def take_phases(self, phases: Vector) -> None:
+        """Go on with roller phases (n,) [rad] that were found while driving."""
+
 
 class BaseDriver:
     """Decides what the wheels do, and follows them for the rollers they will stand on.
@@ -207,12 +210,23 @@ class BaseDriver:
         self.period = 1.0 / settings.rate
         self.commander = WheelCommander(robot.base.geometry.mecanum(), robot.base.limits, settings.command_timeout)
         self.phases = phases
+        self._robot = robot
         self._rhythm = StampRhythm()
         self._rollers: RollerPreview | None = None
         if not phases.lost:
             from youbot_dynamics.control.roller_preview import RollerPreview  # with the compiler: 60 MB
 
             self._rollers = RollerPreview(robot.base.geometry.wheels(), robot.base.driven(), self.period)
+
+    def take_phases(self, phases: Vector) -> None:
+        """Preview the rollers from now on, at phases (n,) [rad] that were found while driving."""
+        from youbot_dynamics.control.roller_preview import RollerPreview
+
+        self.phases.take_phases(phases)
+        wheels = self._robot.base.geometry.wheels().at_phases(phases)
+        if self._rollers is None:
+            self._rollers = RollerPreview(wheels, self._robot.base.driven(), self.period)
+        self._rollers.wheels = wheels
 
     def take_wheels(self, stamp: float, angles: Vector) -> str:
         """Take wheel angles (n,) [rad], positive forward, at a stamp [s]; why they lose the phases, "" if not."""

@@ -82,10 +82,16 @@ class PhaseGuard:
     def __init__(self, robot: Robot) -> None:
         geometry = robot.base.geometry
         self._wheels = geometry.wheels() if geometry.roller_phases is not None else None  # needs the compiler
+        self._robot = robot
         self._fastest = 2.0 * robot.base.limits.wheel_speed
         self._watch = RollerWatch(robot.driver.position_quantum)
         self._last: tuple[float, Vector] | None = None
         self.lost = "none are known" if self._wheels is None else ""
+
+    def take_phases(self, phases: Vector) -> None:
+        """Go on with roller phases (n,) [rad] that were found while driving."""
+        self._wheels = self._robot.base.geometry.wheels().at_phases(phases)
+        self._watch, self.lost = RollerWatch(self._robot.driver.position_quantum), ""
 
     def update(self, stamp: float, wheel_angles: ArrayLike) -> str:
         """Take one reading, (n,) [rad] in our signs at its stamp [s]; returns `lost`."""

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
-from youbot_dynamics.estimation.odometry._gyro import GyroSettings, GyroYaw
+from youbot_dynamics.estimation.odometry._gyro import GyroSettings, GyroTurn, GyroYaw
 from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
+from youbot_dynamics.estimation.odometry._phases import PhaseFinder
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
 from youbot_dynamics.robot import Robot
 
@@ -140,12 +141,15 @@ class BaseEstimator:
         odometry: growth of the uncertainty.
         slip: how wheels off pattern are looked for.
         gyro: what is expected of it.
+        find_phases: whether roller phases that are not given, or are lost, are looked for with the gyro. For who drives
+            by them: wheels that are sent the mean rows slip more than wheels of known phases are expected to.
 
     Attributes:
         odometry: of the wheels.
         gyro: its rates and its bias.
         gyro_used: whether the newest step turned by the gyro.
         gyro_missed: steps without it although its bias was known: its stamps are too old, or of another clock.
+        found_phases: (n,) roller phases that gyro and wheels have shown [rad], None where none are or as given.
     """
 
     def __init__(
@@ -154,6 +158,7 @@ class BaseEstimator:
         odometry: OdometrySettings | None = None,
         slip: SlipSettings | None = None,
         gyro: GyroSettings | None = None,
+        find_phases: bool = False,
     ) -> None:
         wheels = robot.base.geometry.wheels()
         self.odometry = Odometry(robot, odometry or OdometrySettings(), wheels, slip)
@@ -166,6 +171,10 @@ class BaseEstimator:
         self._rhythm = StampRhythm()
         self._signs = SignCheck(self._joints)
         self._speeds = SpeedChannelCheck(self._joints)
+        self.found_phases: Vector | None = None
+        self._given = robot.base.geometry.roller_phases is not None
+        self._finder = PhaseFinder(wheels, robot.base.wheel_weights()) if find_phases else None
+        self._breaks = (0, "")  # of the counts, and why phases were lost, when the finder began
 
     def take_wheels(self, stamp: float, position: ArrayLike, velocity: ArrayLike | None = None) -> OdometryState | None:
         """Take a reading of the wheels in our signs at a stamp [s]; None where it makes no step, see `Odometry.update`.
@@ -179,7 +188,10 @@ class BaseEstimator:
             self._speeds.update(stamp, position, velocity)
         begin = self.odometry.last_stamp
         turn = None if begin is None else self.gyro.turn(begin, stamp)
+        before = self.odometry.last_angles
         state = self.odometry.update(stamp, position, turn)
+        if self._finder is not None and state is not None and before is not None and turn is not None:
+            self._find_phases(self._finder, before, np.asarray(position, dtype=float) - before, turn)
         if state is not None:
             self.gyro_used = turn is not None
             self.gyro_missed += turn is None and self.gyro.bias is not None
@@ -189,6 +201,19 @@ class BaseEstimator:
         if not self.odometry.phases_lost:
             self._lost_at = stamp
         return state
+
+    def _find_phases(self, finder: PhaseFinder, before: Vector, step: Vector, turn: GyroTurn) -> None:
+        """Look for the roller phases in a step, unless they are given and hold; odometry goes on with what is found."""
+        breaks = (self.odometry.jumps, self.odometry.phases_lost)
+        if breaks != self._breaks:
+            self._breaks, self._given, self.found_phases = breaks, self._given and not breaks[1], None
+            finder.clear()
+        if self._given:
+            return
+        phases = finder.update(before, step, turn.angle, turn.variance)
+        if phases is not None:
+            self.odometry.take_phases(phases)
+            self._breaks, self.found_phases = (breaks[0], ""), phases
 
     def retune(self, odometry: OdometrySettings, slip: SlipSettings, gyro: GyroSettings) -> None:
         """Take other settings, keeping the pose, the bias of the gyro and what was learned of the channels."""

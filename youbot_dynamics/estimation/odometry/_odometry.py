@@ -146,6 +146,16 @@ class Odometry:
         """Stamp of the reading the next step begins at [s], for the gyro's turn; None where none begins."""
         return None if self._angles is None else self._stamp
 
+    @property
+    def last_angles(self) -> Vector | None:
+        """Wheel angles (n,) of that reading [rad]."""
+        return self._angles
+
+    def take_phases(self, phases: Vector) -> None:
+        """Go on with roller phases (n,) [rad] that were found while driving."""
+        self.wheels, self.phases_lost = self._mean.at_phases(phases), ""
+        self._watch, self._test = RollerWatch(self._position_quantum), self._new_test()
+
     def retune(self, settings: OdometrySettings, slip: SlipSettings) -> None:
         """Take other settings; those of the test for slip make it begin anew where they changed."""
         self.settings = settings

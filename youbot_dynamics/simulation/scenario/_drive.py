@@ -121,6 +121,7 @@ class DriveSetup:
     slip_settings: SlipSettings | None = None  # of odometry, defaults if not given
     gyro_settings: GyroSettings | None = None  # what odometry expects of a gyro, defaults if not given
     gyro: Gyro | None = None  # on the robot, if it has one
+    find_phases: bool = False  # whether the gyro is to find the roller phases, for odometry and preview
     interface: str = "twist"  # what the driver takes: "twist", or "wheels" for their speeds
     rest: float = 0.0  # how much later the trajectory begins [s]: time in which a gyro's bias is seen
     arm_orders: Sequence[ArmOrder] = ()  # what the arm is told, in the order of time
@@ -188,7 +189,8 @@ class _LockStep:
         self._driver = RobotDriver(plant, robot.driver, seed, arm=self._has_arm)
         self._driver.set_faults(setup.faults)
         self._driver_base = robot.driver.mecanum()
-        self._estimator = BaseEstimator(robot, setup.odometry_settings, setup.slip_settings, setup.gyro_settings)
+        settings = setup.odometry_settings, setup.slip_settings, setup.gyro_settings
+        self._estimator = BaseEstimator(robot, *settings, find_phases=setup.find_phases)
         self._base = BaseDriver(robot, setup.commander_settings, PhaseGuard(robot))
         self._base.commander.offer("tracker", np.zeros(3), 0.0)
         self._run = TrackingRun(robot, WheelWatch(robot), setup.tracker_settings, RunSettings(rate=rate))
@@ -204,6 +206,7 @@ class _LockStep:
         self._arm_trace: list[tuple[Vector, ...]] = []
         self._refusals: list[str] = []
         self._given_up = ""
+        self._found: Vector | None = None  # roller phases that odometry found
 
     def drive(self) -> Drive:
         """Drive to the end of the trajectory and a moment of rest."""
@@ -302,6 +305,10 @@ class _LockStep:
         estimate = self._estimator.take_wheels(
             report.stamp, position, np.array(driver.velocity_sign) * report.velocity[columns]
         )
+        found = self._estimator.found_phases
+        if found is not None and found is not self._found:
+            self._base.take_phases(found)
+        self._found = found
         if estimate is not None:
             self._odometry.append((now, estimate))
             self._ended(self._run.take_odometry(now, estimate.stamp, estimate.pose), now)
