@@ -38,6 +38,7 @@ myst_heading_anchors = 4
 autosummary_generate = False
 autodoc_default_options = {"members": True, "undoc-members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
+napoleon_use_ivar = True
 python_use_unqualified_type_names = True
 add_module_names = False
 python_maximum_signature_line_length = 100
@@ -52,7 +53,7 @@ _SECTION = re.compile(
 def _prose(lines: list[str]) -> list[str]:
     """Lines with `code` in single backticks, as reStructuredText: code literal, everything else as it stands."""
     parts = _CODE.split("\n".join(lines))
-    parts[::2] = [re.sub(r"([\\*|_])", r"\\\1", part) for part in parts[::2]]
+    parts[::2] = [re.sub(r"([\\*|]|_(?!\w))", r"\\\1", part) for part in parts[::2]]
     parts[1::2] = [f"``{part.strip('`')}``" for part in parts[1::2]]
     return "".join(parts).split("\n")
 
