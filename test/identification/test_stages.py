@@ -188,7 +188,7 @@ def test_heat_is_that_of_the_twin_where_it_is_called_identified(motors):
         if abs(finding.estimate.value - getattr(motor, what)) > 3.5 * finding.estimate.standard_error:
             wrong.append((finding.name, finding.estimate, getattr(motor, what)))
     assert told >= 6 and not wrong, wrong
-    assert any("as cold as the air" in note for note in motors.notes)
+    assert any("the motors are assumed to have the air temperature" in note for note in motors.notes)
 
 
 def test_a_minute_of_heat_leaves_the_housing_open_and_says_which_ratio(folder):
