@@ -400,3 +400,13 @@ def test_a_node_does_without_shared_memory_unless_the_user_chose_transports(chos
     count, names = segments.split(maxsplit=1)
     assert transports == (chosen or "UDPv4") and names == "['ours']"
     assert (int(count) > 0) == bool(chosen)
+
+
+def test_the_first_start_of_an_installation_leaves_its_compiled_modules_whole(tmp_path):
+    surroundings = {name: value for name, value in environment().items() if name != TRANSPORTS}
+    surroundings |= {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}  # nothing is compiled yet
+    command = [sys.executable, "-c", SEGMENTS]
+    for _ in range(2):  # the second start reads what the first one wrote
+        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=120.0)
+        assert done.returncode == 0, done.stderr
+    assert any(tmp_path.rglob("runtime.cpython-*.pyc"))

@@ -90,6 +90,7 @@ def without_shared_memory() -> Iterator[None]:
         return
     os.environ[_TRANSPORTS] = "UDPv4"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # what rclpy imports now would be cut short
     with _silent():
         resource.setrlimit(resource.RLIMIT_FSIZE, (_TOO_SMALL if soft < 0 else min(soft, _TOO_SMALL), hard))
         try:
@@ -101,6 +102,7 @@ def without_shared_memory() -> Iterator[None]:
             )
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            sys.dont_write_bytecode = writes_none
     try:
         yield
     finally:
