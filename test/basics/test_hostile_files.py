@@ -233,7 +233,7 @@ def test_records_without_contents_are_bounded_by_the_size_of_the_file(tmp_path: 
     file = with_bomb(tmp_path / "bag", bombs)
     recording = open_bag(file)
     assert recording.twists("/cmd_vel").received.size == 100
-    assert "its records: got more and more" in recording.lost and FACTOR_VARIABLE in recording.lost
+    assert "its records: got more than allowed" in recording.lost and FACTOR_VARIABLE in recording.lost
 
 
 def test_a_sound_bag_of_that_size_is_read_where_the_limits_are_raised(tmp_path: Path, monkeypatch) -> None:
@@ -287,7 +287,7 @@ def test_a_ros1_chunk_that_unfolds_beyond_the_limit_is_refused(tmp_path: Path, c
         list(messages)
 
 
-@pytest.mark.parametrize(("frames", "said"), [(64, ""), (65, "more and more compressed frames")])
+@pytest.mark.parametrize(("frames", "said"), [(64, ""), (65, "too many compressed frames")])
 def test_a_chunk_of_many_compressed_frames_is_refused(frames: int, said: str) -> None:
     packed = frames * lz4_compress(b"x")
     with ALLOWANCE.of(1000):

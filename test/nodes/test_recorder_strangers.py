@@ -68,7 +68,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
 from youbot_dynamics.nodes.{node} import main
 main()
 """
-TOO_LARGE = "got File too large; expected a disk that takes the recording; what was flushed before stays readable"
+TOO_LARGE = "got File too large; expected a disk with space for the recording; data flushed before stays readable"
 
 
 def test_a_full_disk_ends_the_recorder_with_one_line_and_stop_base_tells_why(tmp_path: Path) -> None:

@@ -312,7 +312,7 @@ def test_folder_without_a_bag_is_refused(tmp_path: Path, content: str | None) ->
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
-        ("log.mcap", b"t,x\n1,2\n", "as no bag does"),
+        ("log.mcap", b"t,x\n1,2\n", "which is not the start of a bag"),
         ("log.mcap", b"", "an empty file"),
         ("log.csv", b"t,x\n1,2\n", "--columns"),
         ("log.db3", b"\x89MCAP0\r\n" + b"\0" * 40, "rename it to log.mcap"),

@@ -130,7 +130,7 @@ def test_identification_reads_the_bag_as_a_live_one(bag):
 
 def test_a_folder_that_holds_something_is_left_as_it_is(run, tmp_path):
     (tmp_path / "precious").write_text("data")
-    with pytest.raises(RecordingError, match="there already"):
+    with pytest.raises(RecordingError, match="already exists"):
         write_bag(run, ROBOT, tmp_path)
     assert (tmp_path / "precious").read_text() == "data"
 

@@ -1,6 +1,7 @@
-"""rosbags within limits: it unpacks, and parses as YAML, whatever a file holds, however much that becomes.
+"""Limits on what rosbags unpacks and parses.
 
-The parts of it that do so are replaced here, once, by ones that stop.
+rosbags unpacks any amount of data and parses any YAML that a file holds. This module replaces those functions of
+rosbags once by functions that stop at a limit.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from youbot_dynamics.files import RAISE_LIMITS, beyond_limit, scaled
 
 @contextmanager
 def bag_packages() -> Iterator[None]:
-    """Turn a failing import of rosbags or mcap inside the block into a ResourceError that says how to get them."""
+    """Turn a failing import of rosbags or mcap inside the block into a ResourceError that says how to install them."""
     try:
         yield
     except ImportError as error:
         thing, expected = "reading and writing bags", "the packages rosbags and mcap"
         if importlib.util.find_spec("rosbag2_py") is not None:
-            thing = "writing bags, and reading damaged ones and those of ROS 1"
-            expected += " (`ros2 bag record` records without them)"
+            thing = "writing bags, and reading damaged bags and ROS 1 bags"
+            expected += " (`ros2 bag record` does not need them)"
         raise missing_package("rosbags", thing, expected) from error
 
 
@@ -37,32 +38,32 @@ if TYPE_CHECKING:
     from rosbags.rosbag1 import Reader as Reader1
     from rosbags.rosbag2 import Reader as Reader2
 
-LARGEST_CHUNK = 32_000_000  # [bytes] a chunk or message may unpack to
-UNPACKED, UNPACKED_PER_BYTE = 4_000_000, 200  # [bytes] one pass over a recording may unpack, and for each of its own
-READS, BYTES_PER_READ = 1_000_000, 16  # messages in one pass over an .mcap file, and one more for so many bytes
-SKIPPED = 8  # messages' worth of a record that is none
-SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # of SQLite's machine in one pass, and for each byte
-LARGEST_METADATA = 2_000_000  # [bytes] of YAML: metadata.yaml, quality of service of a topic
+LARGEST_CHUNK = 32_000_000  # unpacked size of a chunk or message [bytes]
+UNPACKED, UNPACKED_PER_BYTE = 4_000_000, 200  # unpacked bytes in one pass: fixed part, and per byte of the recording
+READS, BYTES_PER_READ = 1_000_000, 16  # records read in one pass: fixed part, and one more per so many bytes of file
+SKIPPED = 8  # cost of skipping a record, in messages
+SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # SQLite instructions in one pass: fixed part, and per byte
+LARGEST_METADATA = 2_000_000  # size of a YAML text (metadata.yaml, topic quality of service) [bytes]
 
-_MOST_FRAMES = 64  # compressed ones in a chunk; recorders write one
-_DEEPEST = 32  # lists and mappings inside each other
+_MOST_FRAMES = 64  # compressed frames in a chunk; recorders write one
+_DEEPEST = 32  # depth of nested lists and mappings
 _STEPS_AT_ONCE = 100_000
 _NO_LIMIT = 1 << 62
 
 
 class DamagedError(RecordingError):
-    """A file the strict reader gives up on; parts of it may still be recovered."""
+    """A file that the strict reader rejects; parts of it may still be recoverable."""
 
 
 class Allowance(threading.local):
-    """What the pass of this thread over a recording may still cost; nothing is bounded outside of one."""
+    """What this thread may still unpack and read in the current pass; there is no limit outside a pass."""
 
     def __init__(self) -> None:
         self.chunk = self.bytes = self.steps = self.reads = _NO_LIMIT
 
     @contextmanager
     def of(self, size: int) -> Iterator[None]:
-        """One pass over a recording of `size` bytes."""
+        """Set the limits for one pass over a recording of `size` bytes."""
         before = self.chunk, self.bytes, self.steps, self.reads
         self.chunk = scaled(LARGEST_CHUNK)
         self.bytes = scaled(UNPACKED + UNPACKED_PER_BYTE * size)
@@ -74,12 +75,13 @@ class Allowance(threading.local):
             self.chunk, self.bytes, self.steps, self.reads = before
 
     def unpack(self, kind: Callable[[], Any], packed: bytes, claimed: int | None = None) -> bytes:
-        """Contents of a chunk or message that claims to unpack to so many bytes, None where it does not say.
+        """Unpack a chunk or message.
 
-        `kind` is the class of its decompressor, as in the modules bz2, zstd and lz4.frame.
+        `kind` is the decompressor class, as in the modules bz2, zstd and lz4.frame. `claimed` is the unpacked size that
+        the file states [bytes], None if it states none.
 
         Raises:
-            DamagedError: incomplete, or more than is claimed or allowed; it is not unpacked any further.
+            DamagedError: the data is incomplete, or larger than stated or allowed; unpacking stops there.
         """
         most = min(self.chunk, self.bytes)
         if claimed is not None:
@@ -91,7 +93,7 @@ class Allowance(threading.local):
             frames += 1
             if frames > _MOST_FRAMES:
                 expected = f"at most {_MOST_FRAMES}"
-                raise DamagedError("a chunk", got="more and more compressed frames", expected=expected)
+                raise DamagedError("a chunk", got="too many compressed frames", expected=expected)
             decompressor = kind()
             data += decompressor.decompress(packed, max_length=most + 1 - len(data))
             self._check("a chunk", len(data), most)
@@ -102,24 +104,24 @@ class Allowance(threading.local):
         return data
 
     def spend(self, data: bytes) -> bytes:
-        """The same bytes, counted; a DamagedError where they are more than is left."""
+        """Count the bytes and return them unchanged; raise a DamagedError if they exceed what is left."""
         self._check("a compressed file", len(data), self.bytes)
         self.bytes -= len(data)
         return data
 
     def step(self) -> bool:
-        """Count steps of SQLite, which goes on as long as this is false; a DamagedError where none are left."""
+        """Count SQLite steps and return false, so that SQLite continues; raise a DamagedError if none are left."""
         self.steps -= _STEPS_AT_ONCE
         if self.steps < 0:
             raise DamagedError("a database", got="rows without end", expected="tables as rosbag2 writes them")
         return False
 
     def count(self, reads: int) -> None:
-        """Count records of an .mcap file, small ones of which unpack to millions from a megabyte; as `step`."""
+        """Count records of an .mcap file (a megabyte may unpack to millions); raise a DamagedError if none are left."""
         self.reads -= reads
         if self.reads < 0:
             expected = f"at most {READS}, and one for each {BYTES_PER_READ} bytes of the file"
-            raise DamagedError("its records", got="more and more", expected=expected, remedy=RAISE_LIMITS)
+            raise DamagedError("its records", got="more than allowed", expected=expected, remedy=RAISE_LIMITS)
 
     @staticmethod
     def _check(thing: str, size: int, most: int) -> None:
@@ -131,10 +133,10 @@ ALLOWANCE = Allowance()
 
 
 def load_yaml(text: str) -> Any:
-    """Plain values of a YAML text.
+    """Return the plain values of a YAML text.
 
     Raises:
-        DamagedError: too long, nested too deeply, with an alias, or not YAML.
+        DamagedError: the text is too long, nested too deeply, has an alias, or is not YAML.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     if len(text) > scaled(LARGEST_METADATA):
@@ -147,12 +149,12 @@ def load_yaml(text: str) -> Any:
                 expected = f"plain values nested at most {_DEEPEST} deep"
                 raise DamagedError("its YAML", got="an alias or deeper nesting", expected=expected)
         return yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, ValueError) as problem:  # ValueError: a number of thousands of digits
+    except (yaml.YAMLError, ValueError) as problem:  # ValueError: a number with thousands of digits
         raise DamagedError("its YAML", got=f"{problem}", expected="YAML as rosbag2 writes it") from None
 
 
 def rosbags_readers() -> tuple[type[Reader1], type[Reader2]]:
-    """Readers of ROS 1 and ROS 2 bags that keep to ALLOWANCE."""
+    """Return the readers of ROS 1 and ROS 2 bags, which respect the limits of ALLOWANCE."""
     with bag_packages():
         from rosbags.rosbag1 import Reader as Reader1
         from rosbags.rosbag2 import Reader as Reader2
@@ -162,7 +164,7 @@ def rosbags_readers() -> tuple[type[Reader1], type[Reader2]]:
 
 @lru_cache(maxsize=1)
 def chunk_unpackers() -> Mapping[str, Callable[[bytes, int], bytes]]:
-    """Bound rosbags; what unpacks (bytes, claimed length) of a chunk of an .mcap file, by its compression."""
+    """Limit rosbags; return, for each compression, the function that unpacks an .mcap chunk (bytes, stated size)."""
     apsw, lz4 = (cast("Any", importlib.import_module(name)) for name in ("apsw", "lz4.frame"))
     modules = ("rosbag1.reader", "rosbag2.reader", "rosbag2.metadata", "rosbag2.storage_mcap")
     reader1, reader2, metadata, mcap = (cast("Any", importlib.import_module(f"rosbags.{name}")) for name in modules)

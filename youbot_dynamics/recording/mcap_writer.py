@@ -1,8 +1,8 @@
-"""Writes rosbag2 folders that survive SIGKILL and a full disk.
+"""Write rosbag2 folders that survive SIGKILL and a full disk.
 
-The writers of rosbag2 and rosbags keep the last chunk in memory and leave an .mcap file without an index if
-they are killed. Here a chunk is closed and handed to the operating system every second, and metadata.yaml is
-refreshed with it: rosbag2 opens a folder only with that file, and without it asks for ``ros2 bag reindex``.
+The writers of rosbag2 and rosbags keep the last chunk in memory and leave an .mcap file without an index if they are
+killed. This writer closes a chunk every second, passes it to the operating system and updates metadata.yaml. Without
+that file rosbag2 does not open the folder and asks for ``ros2 bag reindex``.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _INFINITE = {"sec": 9223372036, "nsec": 854775807}
 
 @dataclass(frozen=True)
 class TopicQos:
-    """Quality of service of a publisher, as a player offers it again."""
+    """Quality of service of a publisher; a player of the bag offers the same."""
 
     reliable: bool = True  # reliable, else best effort
     transient_local: bool = False  # late subscribers get the last messages, else volatile
     depth: int = 0  # length of the history; 0 where unknown
 
     def profile(self) -> dict[str, object]:
-        """Return the profile with the names of rosbag2."""
+        """Return the profile under the names of rosbag2."""
         return {
             "history": "keep_last" if self.depth else "unknown",
             "depth": self.depth,
@@ -52,7 +52,7 @@ class TopicQos:
 
 @dataclass
 class _Topic:
-    """A topic of the bag: its RIHS01 hash is "" if unknown; channel of the .mcap file, messages so far."""
+    """A topic of the bag: RIHS01 hash ("" if unknown), channel in the .mcap file, number of messages so far."""
 
     type: str
     type_hash: str
@@ -62,7 +62,7 @@ class _Topic:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Writes out what stands at several places at each of them: readers of bags refuse aliases."""
+    """Writes repeated values in full, since readers of bags reject YAML aliases."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -74,13 +74,13 @@ def _to_yaml(value: object) -> str:
 
 
 class _ChunkIndex:
-    """What mcap's writer keeps of each chunk for the end of the file, as bytes: as objects it took twice as much."""
+    """Index entries of mcap's writer, stored as bytes: as objects they take twice the memory."""
 
     def __init__(self) -> None:
         self._records = bytearray()
 
     def replace(self, chunks: list[Any]) -> None:
-        """Take over the entries of the writer, which then holds only this."""
+        """Take the entries out of the writer's list and put this object in their place."""
         with bag_packages():
             from mcap.data_stream import RecordBuilder
         builder: Any = RecordBuilder()
@@ -91,28 +91,28 @@ class _ChunkIndex:
         chunks[:] = [self]
 
     def write(self, builder: Any) -> None:
-        """Write all of them, as an entry of mcap does."""
+        """Write all entries, with the interface of one mcap entry."""
         builder.write(self._records)
 
 
 class BagWriter:
     """A rosbag2 folder ``NAME/NAME_0.mcap`` with ``NAME/metadata.yaml``, written by one thread.
 
-    Closing it, also by an exception inside ``with``, finishes the file. Where messages may stay away, call
+    Closing the writer finishes the file, also after an exception inside ``with``. If messages may stop coming, call
     :meth:`flush` from a timer once a second.
 
     Args:
-        folder: to be created; its name is that of the bag.
-        metadata: our own entries (robot_id, versions, parameters), found again in ``Recording.metadata`` and,
-            as custom_data, by rosbag2.
+        folder: folder to create; its name becomes the name of the bag.
+        metadata: entries such as robot_id, versions and parameters. ``Recording.metadata`` returns them; rosbag2 shows
+            them as custom_data.
 
     Raises:
-        RecordingError: the folder holds something already, or cannot be written.
+        RecordingError: the folder is not empty or cannot be written.
         ResourceError: rosbags or mcap is not installed.
     """
 
     def __init__(self, folder: Path | str, metadata: Mapping[str, str]) -> None:
-        """Create the folder and begin the file."""
+        """Create the folder and start the file."""
         with bag_packages():
             from mcap.writer import Writer
         self._folder = Path(folder)
@@ -131,13 +131,13 @@ class BagWriter:
             if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
                 raise RecordingError(
                     str(self._folder),
-                    got="a file or folder that is there already",
+                    got="a file or folder that already exists",
                     expected="a new or empty folder",
                     remedy="choose another --out",
                 )
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = self._path.open("xb")
-            # The flush and finish of mcap have no annotations.
+            # flush and finish of mcap have no type annotations.
             self._writer: Any = Writer(self._file)
             self._writer.start(profile="ros2", library="youbot_dynamics")
             self._writer.add_metadata(METADATA_RECORD, self._metadata)
@@ -146,20 +146,20 @@ class BagWriter:
 
     @property
     def size(self) -> int:
-        """Bytes handed to the file so far; those of the open chunk come with the next `flush`."""
+        """Bytes written to the file so far; the next `flush` adds those of the open chunk."""
         return self._file.tell()
 
     def add_topic(self, name: str, type_name: str, definition: str | None = None, qos: TopicQos | None = None) -> None:
-        """Announce a topic; a second time with the same type does nothing.
+        """Announce a topic. Announcing it again with the same type does nothing.
 
         Args:
             name: such as ``/odom``.
             type_name: such as ``nav_msgs/msg/Odometry``.
-            definition: ros2msg text of the type and of those it contains; None for a type of ROS 2 Jazzy.
+            definition: ros2msg text of the type and of the types it contains; None for a type of ROS 2 Jazzy.
             qos: quality of service of its publisher.
 
         Raises:
-            RecordingError: the topic has another type already, or the type is unknown and has no definition.
+            RecordingError: the topic already has another type, or the type is unknown and has no definition.
         """
         self._check_open()
         if name in self._topics:
@@ -181,10 +181,10 @@ class BagWriter:
         self._topics[name] = _Topic(type_name, type_hash, qos, channel)
 
     def write(self, topic: str, cdr: bytes, received_ns: int) -> None:
-        """Append a serialised message of a topic announced with `add_topic`, and close the chunk if it is a second old.
+        """Append a serialised message of an announced topic; close the chunk if it is one second old.
 
         Raises:
-            RecordingError: unknown topic, negative receive time [ns], or the disk refuses.
+            RecordingError: the topic is unknown, the receive time [ns] is negative, or the disk write fails.
         """
         self._check_open()
         if topic not in self._topics or received_ns < 0:
@@ -208,10 +208,10 @@ class BagWriter:
             self.flush()
 
     def describe(self, entries: Mapping[str, str]) -> None:
-        """Add to the metadata what became known after the beginning; a key that is there already is replaced.
+        """Add entries to the metadata, replacing those with the same key.
 
         Raises:
-            RecordingError: the disk refuses.
+            RecordingError: the disk write fails.
         """
         self._check_open()
         self._metadata.update(entries)
@@ -222,17 +222,17 @@ class BagWriter:
             self._write_metadata()
 
     def flush(self) -> None:
-        """Close the chunk and hand it to the operating system; without new messages nothing happens.
+        """Close the chunk and pass it to the operating system; do nothing if there are no new messages.
 
         Raises:
-            RecordingError: the disk refuses.
+            RecordingError: the disk write fails.
         """
         self._check_open()
         if self._pending_since is None:
             return
         with self._disk():
             self._close_chunk()
-            # A lock-step simulation closes many chunks a second; its metadata.yaml can wait.
+            # A lock-step simulation closes many chunks per second; metadata.yaml need not follow each of them.
             if time.monotonic() - self._metadata_time >= 1.0:
                 self._write_metadata()
 
@@ -240,7 +240,7 @@ class BagWriter:
         """Finish the file: index, footer, metadata.yaml. A second call does nothing.
 
         Raises:
-            RecordingError: the disk refuses; what was flushed before stays readable.
+            RecordingError: the disk write fails; data flushed before stays readable.
         """
         if self._closed:
             return
@@ -270,7 +270,7 @@ class BagWriter:
         self._index.replace(getattr(self._writer, "_Writer__chunk_indices", []))
 
     def _information(self) -> dict[str, object]:
-        """Contents of metadata.yaml, as rosbag2 has them for a bag of one file."""
+        """Return the contents of metadata.yaml, as rosbag2 writes it for a bag of one file."""
         first, count = self._first or 0, sum(topic.count for topic in self._topics.values())
         file_name = self._path.name.encode(errors="backslashreplace").decode()
         span = {"starting_time": {"nanoseconds_since_epoch": first}, "duration": {"nanoseconds": self._last - first}}
@@ -301,7 +301,7 @@ class BagWriter:
         }
 
     def _write_metadata(self, durable: bool = False) -> None:
-        """Write metadata.yaml so that at every moment there is the old or the new one."""
+        """Replace metadata.yaml atomically: at any time the old or the new file is complete."""
         text = _to_yaml({"rosbag2_bagfile_information": self._information()})
         write_atomically(self._folder / "metadata.yaml", text, durable=durable)
         self._metadata_time = time.monotonic()
@@ -314,14 +314,14 @@ class BagWriter:
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
-        """Turn an error of the disk into a RecordingError, and write no more: the last chunk may be torn."""
+        """Turn a disk error into a RecordingError and stop writing, since the last chunk may be incomplete."""
         try:
             yield
         except OSError as error:
             self._failure = RecordingError(
                 str(self._path),
                 got=f"{error.strerror or error}",
-                expected="a disk that takes the recording; what was flushed before stays readable",
+                expected="a disk with space for the recording; data flushed before stays readable",
                 remedy="free space or choose another --out",
             )
             file = getattr(self, "_file", None)

@@ -1,4 +1,4 @@
-"""Message types a recording may hold, and messages as bytes without ROS.
+"""Message types that a recording may hold, and their serialisation without ROS.
 
 Stamps are in ns, poses x, y, yaw [m, m, rad], twists vx, vy, wz [m/s, m/s, rad/s].
 """
@@ -40,7 +40,7 @@ def jazzy_types() -> Typestore:
 
 @lru_cache(maxsize=64)
 def types_of_definition(type_name: str, definition: str) -> Typestore:
-    """Return the types that a ROS 1 bag defines for one of its topics, by the text that the bag holds."""
+    """Return the types of a topic of a ROS 1 bag, from the definition stored in the bag."""
     with bag_packages():
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
     store = get_typestore(Stores.EMPTY)
@@ -49,15 +49,15 @@ def types_of_definition(type_name: str, definition: str) -> Typestore:
 
 
 def definition_of(type_name: str) -> str:
-    """Return the ros2msg text of a message type such as ``nav_msgs/msg/Odometry``, the types it contains appended.
+    """Return the ros2msg text of a message type such as ``nav_msgs/msg/Odometry`` and of the types it contains.
 
     Raises:
-        RecordingError: no such type in ROS 2 Jazzy.
+        RecordingError: ROS 2 Jazzy has no such type.
     """
     if not is_known(type_name):
         raise RecordingError(
             f"message type {type_name}",
-            got="no definition of it",
+            got="no definition",
             expected="a type of ROS 2 Jazzy such as sensor_msgs/msg/JointState",
             remedy="pass the text of its definition",
         )
@@ -65,12 +65,12 @@ def definition_of(type_name: str) -> str:
 
 
 def is_known(type_name: str) -> bool:
-    """Whether ROS 2 Jazzy, as rosbags knows it, has a message type: others cannot be recorded without a definition."""
+    """Whether rosbags knows the type from ROS 2 Jazzy; recording any other type requires a definition."""
     return type_name in jazzy_types().fielddefs
 
 
 def type_hash_of(type_name: str) -> str:
-    """Return the RIHS01 hash of a message type, "" for one that ROS 2 Jazzy does not have."""
+    """Return the RIHS01 hash of a message type, "" if ROS 2 Jazzy does not have the type."""
     return jazzy_types().hash_rihs01(type_name) if is_known(type_name) else ""
 
 
@@ -116,7 +116,7 @@ def joint_state_cdr(
     effort: ArrayLike | None = None,
     frame_id: str = "",
 ) -> bytes:
-    """Serialise a sensor_msgs/msg/JointState: k names, and (k,) values of them; None leaves a field empty."""
+    """Serialise a sensor_msgs/msg/JointState: k names and (k,) values; None leaves a field empty."""
     values = [
         np.ascontiguousarray(() if value is None else value, dtype=np.float64) for value in (position, velocity, effort)
     ]
@@ -168,12 +168,12 @@ def odometry_cdr(
 def trajectory_cdr(
     stamp_ns: int, frame_id: str, joint: str, times: ArrayLike, poses: ArrayLike, twists: ArrayLike | None = None
 ) -> bytes:
-    """Serialise a trajectory_msgs/msg/MultiDOFJointTrajectory of one planar joint, which starts at its stamp.
+    """Serialise a trajectory_msgs/msg/MultiDOFJointTrajectory of one planar joint.
 
     Args:
-        stamp_ns: header stamp [ns].
+        stamp_ns: header stamp, the start of the trajectory [ns].
         frame_id: frame of the poses.
-        joint: name of the frame that moves.
+        joint: name of the moving frame.
         times: (n,) since the start [s].
         poses: (n, 3) [m, m, rad].
         twists: (n, 3) body twists [m/s, m/s, rad/s]; None leaves them out.

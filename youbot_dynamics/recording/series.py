@@ -1,10 +1,9 @@
 """Time series read from a recording.
 
-All times are seconds relative to ``Recording.origin`` (nanoseconds, a whole second): a float64 then resolves
-them far below a nanosecond over hours, which it would not do with seconds since 1970.
-Rows are sorted by receive time and their stamps never decrease: rows that would break this are kept out and
-counted in ``rejected``. Values of the messages are passed on as they are, NaN included; infinite ones become NaN.
-Arrays are read-only.
+All times are seconds relative to ``Recording.origin``, a whole second given in nanoseconds. A float64 then resolves
+far less than a nanosecond over hours, which seconds since 1970 would not.
+Rows are sorted by receive time and their stamps never decrease. Rows that violate this are rejected and counted in
+``rejected``. Values are those of the messages, including NaN; infinite values become NaN. Arrays are read-only.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 
 _LITTLE_ENDIAN = b"\x00\x01\x00\x00"
-_NAMES_AT = 12  # Behind the encapsulation and the stamp stands the frame, then the names.
+_NAMES_AT = 12  # offset after the encapsulation and the stamp; the frame follows, then the names
 _MOST_LAYOUTS = 8
 
 _stamp = struct.Struct("<iI").unpack_from
 
 
 class JointSample(NamedTuple):
-    """One JointState.
+    """One JointState message.
 
     Attributes:
         names: k joints.
         stamp: header stamp [ns].
-        position: k float64 values [rad or m] as bytes, or none; velocity and effort likewise.
-        velocity: likewise [rad/s or m/s].
-        effort: [N m or N].
+        position: k float64 values [rad or m] as bytes, or empty.
+        velocity: the same [rad/s or m/s].
+        effort: the same [N m or N].
     """
 
     names: tuple[str, ...]
@@ -44,7 +43,7 @@ class JointSample(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Where the values of a message stand: spans of its three fields; the counts of the last two, with their places."""
+    """Byte offsets in a message: spans of its three value fields; counts of the last two and their offsets."""
 
     names: tuple[str, ...]
     size: int
@@ -54,18 +53,18 @@ class _Layout(NamedTuple):
 
 
 class JointSamples:
-    """Turns the bytes of JointState messages of one topic into samples, five times as fast as the general decoder.
+    """Decodes JointState messages of one topic, five times as fast as the general decoder.
 
-    The messages of one topic differ in stamp and values only. The first of each kind is decoded by rosbags; where
-    its values stand is worked out from the CDR rules and checked against what rosbags found; the messages with
-    the same names and lengths are then sliced.
+    Messages of one topic usually differ only in stamp and values. rosbags decodes the first message of each kind. The
+    offsets of its values follow from the CDR rules and are checked against the result of rosbags. Later messages with
+    the same names and lengths are sliced at these offsets.
 
     Args:
         decode: the general decoder of the bag.
     """
 
     def __init__(self, decode: Callable[[bytes], Any]) -> None:
-        """Begin without any known layout."""
+        """Start without a known layout."""
         self._decode = decode
         self._layouts: list[_Layout] = []
 
@@ -97,12 +96,12 @@ class JointSamples:
 
 
 def _aligned(offset: int, size: int) -> int:
-    """Offset in a message moved up to a multiple of a size, counted behind the encapsulation."""
+    """Round an offset in a message up to a multiple of a size, counted from the end of the encapsulation."""
     return 4 + -(-(offset - 4) // size) * size
 
 
 def _layout(raw: bytes, frame: str, sample: JointSample) -> _Layout:
-    """Where the fields of a message stand, by the rules of CDR."""
+    """Compute the byte offsets of the fields of a message from the CDR rules."""
     offset = _aligned(_NAMES_AT + 4 + len(frame.encode()) + 1, 4) + 4
     for name in sample.names:
         offset = _aligned(offset, 4) + 4 + len(name.encode()) + 1
@@ -139,7 +138,7 @@ class JointSeries(_ReadOnlyArrays):
     position: Vector  # (n, k) [rad or m]; NaN where a message had no position
     velocity: Vector  # (n, k) [rad/s or m/s]; NaN where a message had no velocity
     effort: Vector  # (n, k) [N m or N]; NaN where a message had no effort
-    rejected: int = 0  # messages kept out: a stamp that decreases or is missing, a field of the wrong length
+    rejected: int = 0  # messages rejected: stamp decreases or is missing, or a field has the wrong length
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +149,7 @@ class TwistSeries(_ReadOnlyArrays):
     stamp: Vector | None  # (n,), header stamp [s]; None for an unstamped type, or if no message was stamped
     received: Vector  # (n,), receive time [s]
     twist: Vector  # (n, 3), vx, vy [m/s], wz [rad/s]
-    rejected: int = 0  # messages kept out because their stamp decreases or is missing
+    rejected: int = 0  # messages rejected: stamp decreases or is missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,13 +160,13 @@ class PoseSeries(_ReadOnlyArrays):
     stamp: Vector  # (n,), header stamp [s]; NaN throughout if no message was stamped
     received: Vector  # (n,), receive time [s]
     pose: Vector  # (n, 3), x, y [m], yaw [rad] in (-pi, pi]
-    rejected: int = 0  # messages kept out: a stamp that decreases or is missing, a place or quaternion that is none
+    rejected: int = 0  # messages rejected: stamp decreases or is missing, or position or quaternion is invalid
 
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryMessage(_ReadOnlyArrays):
     """A planar trajectory as it was sent."""
 
-    start: float  # header stamp, the time the trajectory begins [s]; NaN if it was not set
+    start: float  # header stamp, the start time of the trajectory [s]; NaN if not set
     time: Vector  # (k,), from the start [s]
     pose: Vector  # (k, 3), x, y [m], yaw [rad] in (-pi, pi]

@@ -1,8 +1,8 @@
-"""Text logs: numbers in columns, with the columns described by the user.
+"""Text logs: columns of numbers that the user describes.
 
-The delimiter (``;``, tab, ``,`` or blanks) and the header lines are found out: the data begin at the first
-line whose described columns are all numbers. Empty lines are passed over. ``nan`` stands for a value that was
-not measured; it is not allowed as a time, and an empty or infinite entry is refused.
+The reader detects the delimiter (``;``, tab, ``,`` or blanks) and the header lines: the data start at the first line
+where all described columns are numbers. Empty lines are ignored. ``nan`` marks a value that was not measured; it is
+not allowed as a time. Empty and infinite entries are errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from youbot_dynamics.files import read_bytes
 LARGEST = 500_000_000  # [bytes] of a log
 
 _TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-_UNITS = {  # what one of them is in SI
+_UNITS = {  # factor to SI
     "rad": 1.0,
     "deg": math.pi / 180.0,
     "rad/s": 1.0,
@@ -48,7 +48,7 @@ _LONGEST_LINE = 100_000  # characters
 
 @dataclass(frozen=True)
 class _Column:
-    """A column that is read: its place in the file, role, channel ("" for the time), and one of its unit in SI."""
+    """A column to read: its position in the file, role, channel ("" for the time) and factor to SI units."""
 
     place: int
     role: str
@@ -58,7 +58,7 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a file is written: lines before the data, delimiter, encoding, and the columns that are read."""
+    """Layout of a file: number of lines before the data, delimiter, encoding and the columns to read."""
 
     path: Path
     header_lines: int
@@ -68,11 +68,11 @@ class _Layout:
 
     @property
     def time(self) -> int:
-        """Place of the time among the columns."""
+        """Index of the time among the columns."""
         return [column.role for column in self.columns].index("time")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the number, from 1, and text of each line of data."""
+        """Yield the number (from 1) and text of each data line."""
         with self.path.open(encoding=self.encoding) as file:
             for number, line in enumerate(file, start=1):
                 if number > self.header_lines and line.strip():
@@ -80,7 +80,7 @@ class _Layout:
 
 
 def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
-    """Columns that a description says to read, and how many it names, skipped ones included; see `read_text_log`.
+    """Parse a description (see `read_text_log`); return the columns to read and the number of all columns it names.
 
     Raises:
         RecordingError: an unknown name or unit, a column named twice, or no time.
@@ -138,14 +138,13 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
 
     Args:
         path: the file.
-        columns: ``name[:unit]`` for each column in file order, such as
-            ``time:ms,_,command.x:rad/s,measured.x``; ``_`` skips a column, what follows the last name is not read.
-            Without a unit a value is in SI already.
-        limit: most bytes the file may have, before `files.scaled`.
+        columns: ``name[:unit]`` for each column in file order, such as ``time:ms,_,command.x:rad/s,measured.x``. ``_``
+            skips a column. Columns after the last name are not read. A value without a unit is in SI.
+        limit: largest size of the file [bytes], before `files.scaled`.
 
     Raises:
-        RecordingError: no regular file, or one beyond the limit; a description that does not fit the file, an entry
-            that is not a number, or a time that does not increase; with file and line.
+        RecordingError: not a regular file, too large, a description that does not fit the file, an entry that is not a
+            number, or a time that does not increase. The message names file and line.
     """
     path = Path(path)
     described, named = _parse_columns(columns)
@@ -167,7 +166,7 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
 
 
 def _encoding(content: bytes) -> str:
-    """Return an encoding that takes the file: a byte order mark would make the first number a header."""
+    """Return the encoding of the file; a byte order mark would otherwise make the first number look like a header."""
     try:
         content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -189,7 +188,7 @@ def _is_number(field: str) -> bool:
 
 
 def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: int) -> _Layout:
-    """Return where the data begin and how they are separated."""
+    """Find the first data line and the delimiter."""
     widest: tuple[int, str] = (0, "")
     with path.open(encoding=encoding) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), "")):
@@ -206,14 +205,14 @@ def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: i
     raise RecordingError(
         str(path),
         got=widest[1] or "no line of numbers",
-        expected=f"at least {named} columns, as many as names are given",
-        remedy="give one name for each column of the file, or fewer" if widest[0] else "check file and columns",
+        expected=f"at least {named} columns, one for each name given",
+        remedy="give at most one name for each column of the file" if widest[0] else "check file and columns",
     )
 
 
 def _load(layout: _Layout) -> Vector:
     try:
-        with layout.path.open(encoding=layout.encoding) as file:  # opened here: numpy would unpack what is named .gz
+        with layout.path.open(encoding=layout.encoding) as file:  # numpy would unpack a file named .gz
             values: Vector = np.loadtxt(
                 file,
                 dtype=np.float64,

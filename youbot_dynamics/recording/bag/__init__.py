@@ -1,4 +1,4 @@
-"""Recordings as time series: rosbag2 folders, .mcap, .db3 and ROS 1 bags, damaged files as far as they go."""
+"""Recordings as time series: rosbag2 folders, .mcap, .db3 and ROS 1 bags, and the readable part of damaged files."""
 
 from youbot_dynamics.recording.bag._bag import POSE_TYPES, Recording, open_bag
 

@@ -1,4 +1,4 @@
-"""Bags of ROS 2 (mcap, sqlite3) and ROS 1 as time series, without ROS.
+"""Read bags of ROS 2 (mcap, sqlite3) and ROS 1 as time series, without ROS.
 
 .. code-block:: python
 
@@ -30,7 +30,7 @@ from youbot_dynamics.recording.bag._rosbag2 import rosbag2_reads
 from youbot_dynamics.recording.bag._source import TopicInfo, checked_time, collect_topics, reading
 from youbot_dynamics.recording.bounds import DamagedError
 
-# Messages that tell where a body is; motion capture such as vicon_bridge, vrpn or OptiTrack sends transforms.
+# Message types with the pose of a body; motion capture such as vicon_bridge, vrpn or OptiTrack sends transforms.
 POSE_TYPES = (
     message_types.POSE_STAMPED,
     message_types.POSE_WITH_COVARIANCE_STAMPED,
@@ -41,32 +41,32 @@ POSE_TYPES = (
 Decoded = TypeVar("Decoded")
 
 _NANOSECONDS = 1_000_000_000
-_MOST_TOLD = 12  # topics in a message
+_MOST_LISTED = 12  # topics in an error message
 
 
 def open_bag(path: Path | str) -> Recording:
     """Open a recording.
 
-    An .mcap file without a footer, of a recorder that was killed, is read as far as its chunks are complete.
+    An .mcap file without a footer, left by a recorder that was killed, is read up to its last complete chunk.
 
     Args:
         path: rosbag2 folder (with or without metadata.yaml), an .mcap or .db3 file, or a ROS 1 .bag file.
 
     Raises:
-        RecordingError: nothing there, not a bag, or damaged so that not one message can be read.
+        RecordingError: the path does not exist, is not a bag, or not a single message can be read.
         ResourceError: rosbags or mcap is not installed.
     """
     return Recording(Path(path))
 
 
 class Recording:
-    """A recording: its topics, and their messages as time series.
+    """A recording: its topics, and their messages as time series. :func:`open_bag` returns one.
 
-    A topic is decoded when it is first asked for and kept. Made by :func:`open_bag`.
+    A topic is decoded at the first request and then cached.
 
     Attributes:
-        path: what was opened.
-        metadata: what our recorder wrote about the recording (robot_id, versions, parameters).
+        path: path that was opened.
+        metadata: entries that our recorder wrote (robot_id, versions, parameters).
         origin: first receive time, rounded down to a whole second [ns]; 0 for a recording without messages.
     """
 
@@ -79,7 +79,7 @@ class Recording:
         for source in self._sources:
             metadata.update(source.metadata)
         for file in self._files:
-            if file.suffix == ".mcap" and not rosbag2_reads():  # which has them from its own record
+            if file.suffix == ".mcap" and not rosbag2_reads():  # rosbag2 reads them itself
                 metadata.update(read_metadata_record(file))
         self.metadata: Mapping[str, str] = MappingProxyType(metadata)
         starts = [source.start for source in self._sources if source.start is not None]
@@ -94,15 +94,15 @@ class Recording:
 
     @property
     def lost(self) -> str:
-        """What could not be read, "" if everything was.
+        """Description of what could not be read, "" if everything was.
 
-        A damaged chunk inside a file is found only when a topic in it is read: ask again after reading.
+        A damaged chunk is detected only when a topic in it is read, so check this again after reading.
         """
         return "; ".join(part for part in (*(source.lost for source in self._sources), self._note) if part)
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the data file, or of the data files one after the other, in hexadecimal digits."""
+        """Hash of the concatenated data files, in hexadecimal digits."""
         digest = hashlib.sha256()
         for path in self._files:
             with open_file(path, RecordingError, str(path), "a recording") as file:
@@ -111,7 +111,7 @@ class Recording:
         return digest.hexdigest()
 
     def joint_names(self, topic: str) -> set[tuple[str, ...]]:
-        """Return which joints the messages of a JointState topic name together.
+        """Return the sets of joints that the messages of a JointState topic name together.
 
         Raises:
             RecordingError: no such topic, another type, or no messages.
@@ -123,7 +123,7 @@ class Recording:
 
         Args:
             topic: of type sensor_msgs/msg/JointState.
-            joints: names in the order wanted; messages that lack one of them are skipped. Infinite values become NaN.
+            joints: names in the order wanted. Messages that lack one of them are skipped. Infinite values become NaN.
 
         Raises:
             RecordingError: no such topic, another type, no messages, or none with these joints.
@@ -185,7 +185,7 @@ class Recording:
             raise RecordingError(
                 f"topic {topic} in {self.path}",
                 got=f"transforms of {', '.join(sorted(bodies))}",
-                expected="those of one body",
+                expected="transforms of one body",
                 remedy="record the topic of the robot alone",
             )
         rows = _decode.rows_in_order(received, stamp, np.all(np.isfinite(pose), axis=1))
@@ -198,7 +198,7 @@ class Recording:
         )
 
     def trajectories(self, topic: str) -> tuple[series.TrajectoryMessage, ...]:
-        """Return the planar trajectories of a MultiDOFJointTrajectory topic, in the order they came.
+        """Return the planar trajectories of a MultiDOFJointTrajectory topic, in the order received.
 
         Raises:
             RecordingError: no such topic, another type, or no messages.
@@ -213,17 +213,17 @@ class Recording:
         return self._columns(topic, (message_types.JOINT_STATE,), _decode.joint_layouts)
 
     def _type_of(self, topic: str, expected: Sequence[str]) -> str:
-        """Return the type of a topic after checking that it is there, of an expected type, and not empty."""
+        """Return the type of a topic; check that the topic exists, has an expected type and is not empty."""
         topics = self.topics
         thing = f"topic {topic} in {self.path}"
         if topic not in topics:
             near = difflib.get_close_matches(topic, topics, n=3, cutoff=0.5)
             names = near + [name for name in topics if name not in near]
-            more = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
+            more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
             raise RecordingError(
                 thing,
                 got="no such topic",
-                expected=f"one of {', '.join(names[:_MOST_TOLD])}{more}" if names else "a recording with topics",
+                expected=f"one of {', '.join(names[:_MOST_LISTED])}{more}" if names else "a recording with topics",
                 remedy="name one of the topics" if names else "record it again",
             )
         info = topics[topic]
@@ -238,7 +238,7 @@ class Recording:
     def _columns(
         self, topic: str, types: Sequence[str], columns: Callable[[_decode.Messages, str], Decoded]
     ) -> Decoded:
-        """Collect the columns of a topic; where a file turns out to be damaged, of what is left of it."""
+        """Return the columns of a topic; if the file is damaged, those of its readable part."""
         type_name = self._type_of(topic, types)
         if topic not in self._decoded:
             try:
@@ -266,5 +266,5 @@ class Recording:
 
 
 def _numbers(values: Vector) -> Vector:
-    """The same values with NaN in place of infinities: neither was measured, and NaN is what readers expect."""
+    """Replace infinite values by NaN: neither is a measurement, and readers expect NaN."""
     return np.where(np.isfinite(values), values, np.nan)

@@ -1,4 +1,4 @@
-"""Decoded messages to columns: the only place that knows the fields of the message types."""
+"""Convert decoded messages to columns; only this module knows the fields of the message types."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Messages = Iterable[tuple[int, Any]]  # receive time [ns] and message
 
 
 def longest_nondecreasing(values: IntArray) -> IntArray:
-    """Rows (m,) of a longest subsequence of values (n,) that never decreases.
+    """Return the rows (m,) of a longest subsequence of values (n,) that never decreases.
 
-    One stamp far in the future would make a running maximum reject everything after it; the longest
-    subsequence loses that one row only.
+    A single stamp far in the future would make a running maximum reject everything after it. The longest subsequence
+    loses only that row.
     """
     if values.size < 2 or bool(np.all(values[1:] >= values[:-1])):
         return np.arange(values.size)
-    # The smallest last value of a subsequence of each length, its row, and the row before each row.
+    # For each length: the smallest last value of a subsequence and its row; for each row: the row before it.
     tails: list[int] = []
     tail_rows: list[int] = []
     previous = np.full(values.size, -1, dtype=np.int64)
@@ -43,7 +43,7 @@ def longest_nondecreasing(values: IntArray) -> IntArray:
 
 
 def rows_in_order(received: IntArray, stamp: IntArray, sound: Flags | None = None) -> IntArray:
-    """Rows to keep of messages (n,) by receive time: stamped ones whose stamps never decrease; all if none is stamped.
+    """Return the rows to keep, sorted by receive time: those whose stamps never decrease, or all if none is stamped.
 
     Args:
         received: (n,) [ns].
@@ -63,7 +63,7 @@ def seconds(nanoseconds: IntArray, origin: int) -> Vector:
 
 
 def stamp_seconds(stamp: IntArray, origin: int) -> Vector:
-    """The same of stamps, NaN throughout if none is set."""
+    """Stamps (n,) [s] after an origin [ns]; all NaN if none is set."""
     return seconds(stamp, origin) if np.any(stamp) else np.full(stamp.size, np.nan)
 
 
@@ -84,10 +84,10 @@ def stamp_of(message: Any) -> int:
 
 
 def joint_layouts(samples: Iterable[tuple[int, JointSample]], type_name: str) -> tuple[list[JointLayout], int]:
-    """Joint states sorted by the joints they name, in order of appearance, and how many messages were rejected.
+    """Group joint states by the joints they name, in order of appearance; also return the number of rejected messages.
 
-    Rejected are those of which a field has neither one value per joint nor none. What is collected are bytes: kept
-    objects would cost more than decoding them.
+    A message is rejected if a field has neither one value per joint nor none. Values are collected as bytes, because
+    keeping objects would cost more than decoding them.
     """
     groups: dict[tuple[tuple[str, ...], int, int, int], tuple[list[int], list[int], bytearray, bytearray, bytearray]]
     groups = {}
@@ -118,7 +118,7 @@ def joint_layouts(samples: Iterable[tuple[int, JointSample]], type_name: str) ->
 def _columns(
     messages: Messages, stamped: bool, row_of: Callable[[Any], tuple[float, ...]], width: int
 ) -> tuple[IntArray, IntArray, Vector]:
-    """Receive times (n,) [ns], stamps (n,) [ns] or zeros, and rows (n, width) of messages."""
+    """Return receive times (n,) [ns], stamps (n,) [ns] (0 if unstamped) and rows (n, width) of messages."""
     received, stamp, rows = [], [], []
     for time, message in messages:
         received.append(time)
@@ -129,7 +129,7 @@ def _columns(
 
 
 def twist_columns(messages: Messages, type_name: str) -> tuple[IntArray, IntArray, Vector]:
-    """Receive times (n,) [ns], stamps (n,) [ns], 0 for a Twist, and twists (n, 3) [m/s, m/s, rad/s]."""
+    """Return receive times (n,) [ns], stamps (n,) [ns] (0 for a Twist) and twists (n, 3) [m/s, m/s, rad/s]."""
     stamped = type_name == TWIST_STAMPED
 
     def row_of(message: Any) -> tuple[float, ...]:
@@ -140,7 +140,7 @@ def twist_columns(messages: Messages, type_name: str) -> tuple[IntArray, IntArra
 
 
 def yaw_of(quaternions: Vector) -> Vector:
-    """Headings (n,) [rad] in (-pi, pi] of quaternions (n, 4) x, y, z, w; NaN where one is far from unit length."""
+    """Return yaw angles (n,) [rad] in (-pi, pi] of quaternions (n, 4) x, y, z, w; NaN where far from unit length."""
     x, y, z, w = quaternions.T
     yaw: Vector = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
     yaw[yaw == -np.pi] = np.pi
@@ -154,12 +154,12 @@ def _place_row(place: Any, turn: Any) -> tuple[float, ...]:
 
 
 def _planar(rows: Vector) -> Vector:
-    """Poses (n, 3) of rows (n, 6) of `_place_row`."""
+    """Return poses (n, 3) from rows (n, 6) of `_place_row`."""
     return np.column_stack((rows[:, :2], yaw_of(rows[:, 2:])))
 
 
 def pose_columns(messages: Messages, type_name: str) -> tuple[set[str], IntArray, IntArray, Vector]:
-    """Names of the bodies of transforms, receive times (n,) [ns], stamps (n,) [ns] and poses (n, 3) [m, m, rad].
+    """Return the body names of transforms, receive times (n,) [ns], stamps (n,) [ns] and poses (n, 3) [m, m, rad].
 
     `type_name` is Odometry, PoseStamped, PoseWithCovarianceStamped or TransformStamped.
     """
@@ -177,7 +177,7 @@ def pose_columns(messages: Messages, type_name: str) -> tuple[set[str], IntArray
 
 
 def trajectory_rows(messages: Messages, type_name: str) -> list[tuple[int, Vector, Vector]]:
-    """Stamp [ns], times (k,) [s] and poses (k, 3) of each trajectory.
+    """Return the stamp [ns], times (k,) [s] and poses (k, 3) of each trajectory.
 
     Points without a transform are left out: an empty trajectory has no rows.
     """

@@ -1,4 +1,4 @@
-"""From a path to the data files of a recording, and to sources that read them."""
+"""Find the data files of a recording and open the sources that read them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def data_files(path: Path) -> list[Path]:
         path: rosbag2 folder or data file.
 
     Raises:
-        RecordingError: nothing there, a folder without a bag, or a file that is no bag.
+        RecordingError: the path does not exist, the folder holds no bag, or the file is not a bag.
     """
     if not path.exists():
         remedy = "check the spelling of the path"
@@ -44,7 +44,7 @@ def data_files(path: Path) -> list[Path]:
         inside = sorted(entry.name for entry in path.iterdir())
         raise RecordingError(
             str(path),
-            got=f"a folder without a bag, holding {', '.join(inside[:5])}" if inside else "an empty folder",
+            got=f"a folder without a bag, with {', '.join(inside[:5])}" if inside else "an empty folder",
             expected=_EXPECTED,
             remedy="name the folder or file of one recording",
         )
@@ -52,10 +52,10 @@ def data_files(path: Path) -> list[Path]:
 
 
 def check_magic(path: Path) -> None:
-    """Check that the first bytes of a file are those of the bag its suffix promises.
+    """Check that the first bytes of a file match its suffix.
 
     Raises:
-        RecordingError: they are not, or the file cannot be read.
+        RecordingError: they do not match, or the file cannot be read.
     """
     with open_file(path, RecordingError, str(path), _EXPECTED) as file:
         first = file.read(16)
@@ -65,7 +65,7 @@ def check_magic(path: Path) -> None:
     if kind is None:
         raise RecordingError(
             str(path),
-            got=f"a file that starts with {first[:8]!r}, as no bag does",
+            got=f"a file that starts with {first[:8]!r}, which is not the start of a bag",
             expected=_EXPECTED,
             remedy="name a recording, or give --columns if it is a text log",
         )
@@ -79,7 +79,7 @@ def check_magic(path: Path) -> None:
 
 
 def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
-    """Open a recording as a whole where possible, else file by file.
+    """Open a recording as a whole if possible, else file by file.
 
     Args:
         path: rosbag2 folder or data file.
@@ -94,7 +94,7 @@ def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
     """
     if rosbag2_reads() and path.suffix != ".bag":
         whole = path.is_dir() and (path / "metadata.yaml").exists()
-        with suppress(DamagedError):  # then the packages that recover are asked for
+        with suppress(DamagedError):  # recovery needs the packages that the next lines import
             return [Rosbag2Source(part) for part in ([path] if whole else files)], ""
     lost = ""
     if path.is_dir() and (path / "metadata.yaml").exists():
@@ -110,11 +110,11 @@ def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
 
 
 def open_files(files: Sequence[Path], *, indexed: bool = True) -> tuple[list[Source], str]:
-    """Open each data file on its own; results and errors of `open_sources`, which gives the first reason.
+    """Open each data file on its own; result and errors as in `open_sources`. The error gives the first reason.
 
     Args:
         files: the data files.
-        indexed: believe the index of .mcap files as long as it can be read; else go through their chunks.
+        indexed: use the index of .mcap files if it can be read; otherwise scan their chunks.
     """
     sources: list[Source] = []
     failures: list[RecordingError] = []

@@ -1,4 +1,4 @@
-"""Reads what is left of an .mcap file without a footer or with damaged chunks."""
+"""Read what is left of an .mcap file without a footer or with damaged chunks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _FOOTER, _MESSAGE, _CHUNK = 2, 5, 6  # kinds of records
 
 
 class _Scan:
-    """One pass over the complete records of a file, chunks opened; knows afterwards where and why it ended.
+    """One pass over the complete records of a file and its chunks; records where and why it ended.
 
     Attributes:
         chunks: complete chunks seen.
-        damaged_chunks: chunks whose contents do not match their checksum or length, or are beyond a limit.
-        reason: of the first that was beyond one, in brackets, or "".
+        damaged_chunks: chunks whose checksum or length is wrong, or that exceed a limit.
+        reason: reason of the first chunk that exceeds a limit, in brackets, or "".
         readable: bytes up to the end of the last complete record.
         complete: whether the footer was reached.
     """
@@ -53,7 +53,7 @@ class _Scan:
                 try:
                     kind, content = next(contents)
                     record = readers[kind](content) if kind in readers else None
-                except Exception as error:  # The file ends inside a record, or holds garbage: mcap raises many types.
+                except Exception as error:  # mcap raises many types if the file ends inside a record or holds garbage.
                     self._note(error)
                     return
                 self.readable = file.tell()
@@ -65,7 +65,7 @@ class _Scan:
                 if kind == _CHUNK:
                     try:
                         inside = self._inside(record)
-                    except Exception as error:  # As above: wrong checksum, compression or record inside the chunk.
+                    except Exception as error:  # As above: wrong checksum, compression or record in the chunk.
                         self.damaged_chunks += 1
                         self._note(error)
                         continue
@@ -87,10 +87,10 @@ class _Scan:
 
 
 def _split(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
-    """Kind and content of each record of a stream of so many bytes; counted, for mcap's reader does not.
+    """Yield kind and content of each record of a stream of `size` bytes, and count them, as mcap's reader does not.
 
     Raises:
-        DamagedError: more records than are left to this pass.
+        DamagedError: more records than this pass may still read.
         EOFError: the last record is incomplete.
     """
     while head := stream.read(_HEAD.size):
@@ -104,7 +104,7 @@ def _split(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
 
 @lru_cache(maxsize=1)
 def _readers() -> Mapping[int, Callable[[bytes], Any]]:
-    """What makes records of mcap from contents, for the kinds that are needed here."""
+    """Return, for each record kind needed here, the function that makes an mcap record from its contents."""
     with bag_packages():
         from mcap import records
         from mcap.data_stream import ReadDataStream
@@ -122,7 +122,7 @@ def _readers() -> Mapping[int, Callable[[bytes], Any]]:
 
 
 def read_metadata_record(path: Path) -> dict[str, str]:
-    """Return the metadata that our recorder puts at the beginning of an .mcap file, {} if there is none."""
+    """Return the metadata that our recorder writes at the start of an .mcap file, {} if there is none."""
     with bag_packages():
         from mcap.records import Metadata
     for record in _Scan(path).records(until_data=True):
@@ -142,7 +142,7 @@ class RecoveredMcap:
     """
 
     def __init__(self, path: Path) -> None:
-        """Go through the file once for its topics and what is lost."""
+        """Scan the file once for its topics and for what is lost."""
         with bag_packages():
             from mcap.records import Channel, Message, Schema
         self.path = path
@@ -204,8 +204,8 @@ class RecoveredMcap:
         given_up = scan.reason and not scan.damaged_chunks
         got += f", {'not read to its end' if given_up else 'the file has no footer (recorder killed or file cut)'}: "
         if tail:
-            return got + f"its last {tail} bytes, an incomplete record, and all that should follow are lost"
-        return got + "what was not flushed is lost, at most the last second in a bag of our recorder"
+            return got + f"its last {tail} bytes, an incomplete record, and all data after them are lost"
+        return got + "data not yet flushed is lost, at most the last second in a bag of our recorder"
 
 
 Source = RosbagsSource | RecoveredMcap | Rosbag2Source

@@ -1,4 +1,4 @@
-"""Sound bags of ROS 2, read by rosbag2 itself: for a ROS installation without rosbags and mcap, which come by pip."""
+"""Read intact ROS 2 bags with rosbag2 itself, for a ROS installation without the pip packages rosbags and mcap."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from youbot_dynamics.recording.bag._source import Decoder, TopicInfo, checked_ti
 
 
 def rosbag2_reads() -> bool:
-    """Whether rosbag2 is what bags of ROS 2 are read by here."""
+    """Whether this module reads ROS 2 bags: rosbag2_py is installed, but rosbags or mcap is missing."""
     lacking = [name for name in ("rosbags", "mcap") if importlib.util.find_spec(name) is None]
     return bool(lacking) and importlib.util.find_spec("rosbag2_py") is not None
 
 
 class Rosbag2Source:
-    """A file or rosbag2 folder that rosbag2 accepts. It recovers nothing, and keeps to no limits.
+    """A file or rosbag2 folder that rosbag2 accepts; it recovers nothing and applies no limits.
 
     Args:
         path: rosbag2 folder with metadata.yaml, .mcap or .db3.

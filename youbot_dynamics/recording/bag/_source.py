@@ -1,6 +1,6 @@
-"""Data files of a recording behind one face: topics, and decoded messages of one topic.
+"""Common interface to the data files of a recording: topics, and decoded messages of one topic.
 
-Files are opened for each pass and closed after it, so that a Recording holds no handles.
+Each pass opens the files and closes them again, so that a Recording holds no handles.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TopicInfo:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged file makes the readers raise into a DamagedError that names the file."""
+    """Turn any error that a damaged file causes in the readers into a DamagedError that names the file."""
     try:
         yield
     except DamagedError as error:
@@ -57,7 +57,7 @@ def reading(path: Path) -> Iterator[None]:
             expected="a file that can be read",
             remedy="change its permissions",
         ) from error
-    except Exception as error:  # Damaged bytes raise assertions, struct and index errors alike in rosbags.
+    except Exception as error:  # For damaged bytes rosbags raises assertion, struct, index and other errors.
         raise DamagedError(
             str(path),
             got=f"damaged data ({type(error).__name__}: {error})",
@@ -77,7 +77,7 @@ def collect_topics(found: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo
     """Add up the message counts of the connections of each topic, sorted by name.
 
     Args:
-        found: topic, type and count of each connection. Where a topic changes its type, the first one counts.
+        found: topic, type and count of each connection. If a topic changes its type, only the first type counts.
     """
     topics: dict[str, TopicInfo] = {}
     for name, type_name, count in found:
@@ -90,7 +90,7 @@ def collect_topics(found: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo
 
 
 def checked_size(path: Path) -> int:
-    """Bytes of a recording; a RecordingError where not all of it are regular files that may be read."""
+    """Return the size of a recording [bytes]; raise a RecordingError unless all are regular, readable files."""
     size = 0
     for file in path.iterdir() if path.is_dir() else (path,):
         if file.exists() and not file.is_dir():
@@ -100,7 +100,7 @@ def checked_size(path: Path) -> int:
 
 
 def checked_time(received: int) -> int:
-    """The same receive time [ns]; a ValueError where it is no integer of 63 bits."""
+    """Return the receive time [ns]; raise a ValueError unless it is a non-negative integer below 2^63."""
     if isinstance(received, int) and 0 <= received < 1 << 63:
         return received
     raise ValueError(f"a receive time of {str(received)[:30]!r}")
@@ -118,7 +118,7 @@ class RosbagsSource:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read topics and counts, then close the file again."""
+        """Read topics and counts, then close the file."""
         self.path = path
         self.metadata: Mapping[str, str] = {}
         with reading(path), self._reader() as reader:
@@ -135,7 +135,7 @@ class RosbagsSource:
         """Return the decoder of a topic, and receive time [ns] and bytes of its messages.
 
         Raises:
-            DamagedError: the data of the topic cannot be read; by the iterator too.
+            DamagedError: the data of the topic cannot be read; the iterator may raise it too.
         """
         type_name = self.topics[topic].type
         with reading(self.path), self._reader() as reader:
@@ -160,7 +160,7 @@ class RosbagsSource:
                 yield reader
 
     def _unread_log(self) -> str:
-        """Say that a killed recorder left rows in the write-ahead log, which rosbags does not look at."""
+        """Report rows that a killed recorder left in the write-ahead log, which rosbags does not read."""
         logs = [self.path.with_name(self.path.name + "-wal")] if self.path.suffix == ".db3" else []
         if self.path.is_dir():
             logs = sorted(self.path.glob("*.db3-wal"))
