@@ -260,7 +260,7 @@ def test_record_into_a_folder_in_use(bag):
 
 def test_demo_leaves_a_folder_with_other_things_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    assert "other things" in refusal("demo", "--out", tmp_path)
+    assert "other files" in refusal("demo", "--out", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 

@@ -67,7 +67,7 @@ def test_a_minute_shows_the_delay_live_and_then_the_truth(tmp_path: Path) -> Non
     said = done.stdout + done.stderr
     assert done.returncode in (0, 3), said
     # How many axes the monitor shows depends on how busy the machine was.
-    assert "live, at the end of the drive: delay of " in said and "; true over the whole drive: " in said
+    assert "live estimate at the end: delay of " in said and "; truth over the whole drive: " in said
     assert all(f"robot.base.delay.effective_{axis}" in done.stdout for axis in ("x", "y", "yaw"))
     assert "the hidden truth of twin 1" in said and "have the truth within their interval" in said
     page = tmp_path / "twin" / "report.html"

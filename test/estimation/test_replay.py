@@ -362,7 +362,7 @@ def test_a_log_without_stamps_goes_by_receive_times(run: Run, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("no efforts", ("without efforts", "record a driver that reports effort")),
+        ("no efforts", ("without efforts", "use a driver that reports effort")),
         ("nan efforts", ("without efforts",)),
         ("nan positions", ("not one message", "encoders")),
         ("degrees", ("look like degrees", "deg")),

@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_work(tmp_path: Path, ca
     monkeypatch.setattr("youbot_dynamics.commands.identify.identify", work)
     (tmp_path / "file").touch()
     assert exit_code("identify", tmp_path, "--out", tmp_path / "file" / "found") == 1
-    assert f"a file, {tmp_path / 'file'}, in place of a folder" in capsys.readouterr().err
+    assert f"a file, {tmp_path / 'file'}, instead of a folder" in capsys.readouterr().err
     monkeypatch.setattr("os.access", lambda *_: False)
     assert exit_code("identify", tmp_path, "--out", tmp_path / "new" / "found") == 1
     assert f"without permission to write: {tmp_path}" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The truth of the digital twin that `youbot demo` and `youbot try` have started, beside what was found of it."""
+"""The hidden truth of the digital twin that `youbot demo` and `youbot try` start, compared with the findings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from youbot_dynamics.simulation.truth import load_truth
 
 
 def true_values(seed: int, bag: Path) -> dict[str, float]:
-    """Truth of the twin of a seed by the names of the findings, its delays as its exact motion in a recording has them.
+    """True values of the twin of a seed, by the names of the findings.
 
-    The commands of that drive are moved along the exact motion, which the twin publishes on `ground_truth`.
+    The true delays compare the commands of the drive with the exact motion in the recording (topic `ground_truth`).
     """
     truth, recording = load_truth(seed).as_found(), open_bag(bag)
     geometry = {name: value for name, value in truth.items() if name.startswith("robot.base.geometry.")}
@@ -32,7 +32,7 @@ def true_values(seed: int, bag: Path) -> dict[str, float]:
     signals = base_signals(recording, robot, {})
     exact = dataclasses.replace(signals, measured_time=poses.stamp, measured=way, measured_is="position")
     delays = {f"robot.base.delay.effective_{axis}": delay for axis, delay in effective_delays(exact).items()}
-    # What reports the poses stands in the middle of the twin, on its clock.
+    # The pose sensor is at the centre of the twin and uses its clock.
     tracked = dict.fromkeys(
         (f"base.geometry.{name}" for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")), 0.0
     )
@@ -40,5 +40,5 @@ def true_values(seed: int, bag: Path) -> dict[str, float]:
 
 
 def print_truth(result: Result, truth: Mapping[str, float], seed: int) -> None:
-    """Print what was found beside the truth, hit or miss."""
+    """Print the findings beside the truth, with hit or miss."""
     print_rows(f"the hidden truth of twin {seed}", reveal(result, truth))

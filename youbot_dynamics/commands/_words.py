@@ -1,4 +1,4 @@
-"""Checks that several commands share: options and installed packages."""
+"""Option and package checks that several commands share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from youbot_dynamics.errors import ParameterError, missing_package
 
 
 def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
-    """Role -> topic from the values ROLE=NAME of --topic."""
+    """Return role -> topic from the values ROLE=NAME of --topic."""
     topics = {}
     for word in words:
         role, _, name = word.partition("=")
@@ -20,6 +20,6 @@ def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]
 
 
 def need_ros() -> None:
-    """Refuse to continue without ROS, and say how to install it."""
+    """Raise an error that says how to install ROS if it is missing."""
     if importlib.util.find_spec("rclpy") is None:
         raise missing_package("rclpy", "this verb", "ROS 2 Jazzy or Kilted")

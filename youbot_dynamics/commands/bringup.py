@@ -1,4 +1,4 @@
-"""`youbot bringup`: the processes of the launch file, for installations without `ros2 launch`."""
+"""`youbot bringup`: start the processes of the launch file without `ros2 launch`."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from youbot_dynamics.nodes.stop_flag import StopFlag
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.mujoco_youbot import engine
 
-_LOOK = 0.05  # [s] between looks at the processes
+_LOOK = 0.05  # interval between checks of the processes [s]
 
 
 def bringup(options: BringupOptions) -> int:
-    """Run until Ctrl-C, which returns 0, or until a vital process ends by itself, which returns 1.
+    """Run until Ctrl-C (returns 0) or until a vital process ends by itself (returns 1).
 
     Raises:
-        YoubotDynamicsError: an argument or a file that cannot be used; nothing has been started then.
+        YoubotDynamicsError: an argument or a file is invalid; nothing was started.
     """
     if options.robot == "gazebo":
         remedy = "ros2 launch youbot_dynamics bringup.launch.py robot:=gazebo"
         raise ParameterError("robot", got="gazebo", expected="real, mock or mujoco here", remedy=remedy)
     processes = plan(options)
-    # The parameter files as the nodes will read them, so that a mistake is said once, before anything starts.
+    # Read the parameter files as the nodes will, so that an error is reported once, before anything starts.
     load_robot(*(Path(name).expanduser() if name else None for name in (options.result_file, options.params_file)))
     if options.robot == "mujoco":
-        engine()  # found, new enough, and with the OpenGL it looks for
+        engine()  # checks that MuJoCo is installed, recent enough and finds OpenGL
     for remark in (left_out(processes, options), reach(options.robot, os.environ)):
         if remark:
             announce(remark)
@@ -59,7 +59,7 @@ def bringup(options: BringupOptions) -> int:
         ended = fleet.look()
     running = fleet.running
     last = [running.pop(p.executable) for p in processes if p.last]
-    # The driver, or the simulated robot, must outlive the nodes that tell it to stop.
+    # The driver or the simulated robot must outlive the nodes that send it the stop command.
     listeners = [running.pop(name) for name in ("mock_youbot", DRIVER) if name in running]
     for group in (list(running.values()), last, listeners):
         stop_all(group)
@@ -67,18 +67,18 @@ def bringup(options: BringupOptions) -> int:
 
 
 class _Fleet:
-    """The processes of a bringup; a process that is not vital is started again a few times when it ends."""
+    """The processes of a bringup; restarts a process that is not vital a few times if it ends."""
 
     def __init__(self, processes: Sequence[Process], environment: Mapping[str, str], namespace: str) -> None:
         self._processes = processes
         self._environment = environment
         self._namespace = namespace
         self._restarts: Counter[str] = Counter()
-        self._due: dict[str, float] = {}  # when a process is started again
+        self._due: dict[str, float] = {}  # restart time of each process
         self.running = {p.executable: start(_command(p), environment) for p in processes}
 
     def look(self) -> str:
-        """Name of a vital process that has ended, which ends the bringup; empty while all run."""
+        """Return the name of a vital process that has ended, which ends the bringup; "" while all run."""
         for process in self._processes:
             name, child = process.executable, self.running.get(process.executable)
             if child is None:
@@ -105,14 +105,14 @@ class _Fleet:
         self._restarts[process.executable] += 1
         try:
             self.running[process.executable] = start(_command(process), self._environment)
-        except OSError as problem:  # no memory for a process, say
+        except OSError as problem:  # for example too little memory
             self._lose(process, problem.errno or 1)
             return
         tell(self._namespace, process.executable, BACK, "had ended, and was started again")
 
 
 def _command(process: Process) -> list[str]:
-    """Command line of a process, of this installation or of another package."""
+    """Return the command line of a process of this or another package."""
     if process.package == OUR_PACKAGE:
         return node_command(process.executable, process.arguments)
     return [str(needed_program(process.package, process.executable, "install it")), *process.arguments]

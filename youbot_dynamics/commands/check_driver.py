@@ -1,4 +1,4 @@
-"""`youbot check-driver`: check that the driver is as the nodes expect, and print a table of findings and remedies."""
+"""`youbot check-driver`: check the driver against what the nodes expect; print findings and remedies."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from youbot_dynamics.commands.terminal import announce, table_console
 from youbot_dynamics.errors import ParameterError, printable
 from youbot_dynamics.estimation.driver_check import ERROR, NOT_TOLD, OK, WARNING, DriverFinding, worst
 
-SHORTEST, LONGEST = 2.0, 120.0  # [s]; 2 s hold 100 messages
+SHORTEST, LONGEST = 2.0, 120.0  # [s]; 2 s are 100 messages at 50 Hz
 _COLOURS = {OK: "green", WARNING: "yellow", ERROR: "red", NOT_TOLD: "cyan"}
 _CODES = {OK: 0, WARNING: 0, ERROR: 1, NOT_TOLD: 3}
 
 
 def check_driver_command(duration: float, as_json: bool, ros_arguments: Sequence[str]) -> int:
-    """Listen for a duration [s], print what was found and return the exit code.
+    """Listen for a duration [s], print the findings and return the exit code.
 
-    It is 0 if nothing is wrong, 1 after an error or an interruption, 3 if something could not be checked.
+    The code is 0 if nothing is wrong, 1 after an error or an interruption, 3 if something could not be checked.
 
     Raises:
-        ParameterError: a duration or ROS arguments that cannot be used.
+        ParameterError: the duration or the ROS arguments are invalid.
     """
     if not SHORTEST <= duration <= LONGEST:
         raise ParameterError("--duration", got=f"{duration:g} s", expected=f"{SHORTEST:g} to {LONGEST:g} s")

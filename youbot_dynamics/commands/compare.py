@@ -11,10 +11,10 @@ from youbot_dynamics.report import changes_page, changes_shown
 
 
 def compare_command(before: Path, after: Path, out: Path) -> int:
-    """Print what changed and write it into `out`/report.html; the results are folders or their result.json.
+    """Print what changed and write it to `out`/report.html. The results are folders or their result.json.
 
     Raises:
-        YoubotDynamicsError: a result that cannot be read, or a page that cannot be written.
+        YoubotDynamicsError: a result cannot be read, or the page cannot be written.
     """
     old, new = (read_result(place / "result.json" if place.is_dir() else place) for place in (before, after))
     table = changes_shown(old, new)

@@ -1,4 +1,4 @@
-"""`youbot demo`: drive, record, identify, drive again compensated and stabilised, and show the difference."""
+"""`youbot demo`: drive and record, identify, drive again with compensation and feedback, compare."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ from youbot_dynamics.robot import Robot, load_robot
 IDENTIFICATION = "combined"
 OPEN_LOOP_SETTINGS = "open_loop.yaml"
 
-_CONNECT = 90.0  # [s] to wait for the first messages; a new installation compiles the twin first
+_CONNECT = 90.0  # timeout for the first messages [s]; a new installation compiles the twin first
 _FLOWING = ("/driver/joint_states", "/ground_truth", "/odom")
 _LONGEST_DRIVE = 60.0  # [s]
 
 
 def demo(out: Path, seed: int) -> int:
-    """Drive, record, identify and drive again on a digital twin, in separate processes over DDS on this machine only.
+    """Drive a digital twin, record, identify and drive again. The processes use DDS on this machine only.
 
-    Bags, result and report go into `out`, where an earlier demo is replaced. Returns 0, or 3 where a part of geometry,
+    Bags, result and report go into `out` and replace an earlier demo there. Returns 0, or 3 if a part of geometry,
     delays or response is not identifiable.
 
     Raises:
-        YoubotDynamicsError: a step failed; says which log to read.
+        YoubotDynamicsError: a step failed; the message names the log to read.
     """
     began = time.monotonic()
     with folder_of_demo(out, seed):
         warm_up()
         code = _story(out, seed)
-    announce(f"{out / 'report.html'} shows it all; took {time.monotonic() - began:.0f} s")
+    announce(f"{out / 'report.html'} shows the results; took {time.monotonic() - began:.0f} s")
     return code
 
 
 @contextmanager
 def folder_of_demo(out: Path, seed: int) -> Iterator[None]:
-    """A folder with the settings of a twin, without an earlier demo's bags; keeps a second demo out of it.
+    """Prepare a folder with the settings of a twin, remove an earlier demo's bags and lock out a second demo.
 
     Raises:
-        YoubotDynamicsError: a seed that is none, or a folder that cannot be used.
+        YoubotDynamicsError: the seed is invalid, or the folder cannot be used.
     """
     if not 0 <= seed < 2**31:
         raise ParameterError("--seed", got=str(seed), expected=f"0 to {2**31 - 1}")
@@ -72,7 +72,7 @@ def folder_of_demo(out: Path, seed: int) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            got = "a folder another demo is writing to"
+            got = "a folder that another demo is writing to"
             raise RecordingError(f"--out {out}", got=got, remedy="choose another --out") from None
         for name in ("identification", *(f"{p}_{kind}" for p in PROGRAMS for kind in ("open_loop", "feedback"))):
             shutil.rmtree(out / name, ignore_errors=True)
@@ -111,11 +111,11 @@ def _story(out: Path, seed: int) -> int:
 
 
 def _prepare(out: Path) -> None:
-    """Make the folder, or accept that of an earlier demo; one with anything else in it is left alone."""
+    """Create the folder or accept that of an earlier demo; leave a folder with any other content unchanged."""
     if out.exists() and not out.is_dir():
         raise RecordingError(f"--out {out}", got="a file", expected="a folder")
     if out.exists() and any(out.iterdir()) and not (out / ".demo").exists():
-        got, expected = "a folder with other things in it", "a new, empty or earlier demo folder"
+        got, expected = "a folder with other files in it", "a new or empty folder, or that of an earlier demo"
         raise RecordingError(f"--out {out}", got=got, expected=expected)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def private_network() -> dict[str, str]:
 
 
 def _write_settings(out: Path, seed: int) -> None:
-    """One parameter file for each of the two bringups."""
+    """Write a parameter file for each of the two bringups."""
     twin = f"/**/mock_youbot:\n  ros__parameters:\n    seed: {seed}\n"
     tracker = "/**/trajectory_tracker:\n  ros__parameters:\n    feedback: false\n"
     write_atomically(out / OPEN_LOOP_SETTINGS, twin + tracker)
@@ -142,7 +142,7 @@ def _write_settings(out: Path, seed: int) -> None:
 
 @contextmanager
 def twin(out: Path, environment: dict[str, str], settings: str, result: Path | None) -> Iterator[None]:
-    """A bringup of the twin during some drives; an error if it ended by itself."""
+    """Run a bringup of the twin during some drives; raise an error if it ends by itself."""
     log = out / f"bringup_{Path(settings).stem}.log"
     command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", "--robot", "mock"]
     command += ["--params-file", str(out / settings)]
@@ -167,9 +167,9 @@ def drive(
     name: str,
     follow: Callable[[Begin], int] = lambda begin: begin().wait(_LONGEST_DRIVE),
 ) -> None:
-    """Record one program into the bag `name`; an error that names the log where recorder or player failed.
+    """Record one program into the bag `name`; an error names the log in which recorder or player failed.
 
-    `follow` begins the player once messages are recorded, and returns its exit code.
+    `follow` starts the player once messages are recorded, and returns its exit code.
     """
     log = out / f"{name}.log"
     with place_to_write(log).open("wb") as stream:

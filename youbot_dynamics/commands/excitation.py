@@ -1,4 +1,4 @@
-"""`youbot play ... --write FILE`: the recommended excitations as files, without ROS."""
+"""`youbot play ... --write FILE`: write the recommended excitations to files, without ROS."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from youbot_dynamics.identification.excitation import ARM, BASE, arm_motion, bas
 from youbot_dynamics.robot import load_robot
 
 _SHORTEST_LINE, _LONGEST_LINE = 0.001, 0.1  # [s]
-_FASTEST, _SLOWEST = 0.1, 1000.0  # times slower than chosen
+_FASTEST, _SLOWEST = 0.1, 1000.0  # bounds of --time-scale
 
 
 def check_numbers(given: argparse.Namespace) -> None:
-    """Refuse impossible numbers before the search for a motion.
+    """Check the numbers before the search for a motion.
 
     Raises:
-        ProgramError: an excitation whose lines are held too long, an impossible time scale, or one for the arm,
-            whose excitation has a fixed speed.
+        ProgramError: --dt is too long for an excitation, the time scale is out of range, or a time scale was given for
+            the arm, whose excitation has a fixed speed.
     """
     if given.program == BASE and not _SHORTEST_LINE <= given.dt <= _LONGEST_LINE:
         expected = f"{_SHORTEST_LINE:g} to {_LONGEST_LINE:g} s for an excitation"
@@ -32,16 +32,16 @@ def check_numbers(given: argparse.Namespace) -> None:
 
 
 def write_excitation(given: argparse.Namespace) -> int:
-    """Write the program of the base, or the goal of the arm, and say how to play it.
+    """Write the program of the base or the goal of the arm, and print how to play it.
 
     Raises:
-        ProgramError: a program that is a file already, a duration or room beyond what is sensible, a motion too fast
-            for the robot, or a file that cannot be written.
+        ProgramError: the program is an existing file, duration or room are out of range, the motion is too fast for the
+            robot, or the file cannot be written.
     """
     try:
         _write(given)
     except OSError as problem:
-        got, expected = str(problem.strerror), "a file that can be written, in a folder that is there"
+        got, expected = str(problem.strerror), "a writable file in an existing folder"
         raise ProgramError(f"--write {given.write}", got=got, expected=expected, remedy="name another one") from None
     return 0
 
@@ -56,7 +56,7 @@ def _write(given: argparse.Namespace) -> None:
     elif given.program == ARM:
         write_goal(given.write, arm_motion(robot, given.duration), robot.driver.arm_joints)
         announce(
-            f"wrote {given.write}, which starts upright: move the arm there first, keep its reach free, then run: "
+            f"wrote {given.write}, which starts upright: move the arm there first, clear its workspace, then run: "
             "ros2 action send_goal /arm_1/arm_controller/follow_joint_trajectory "
             f'control_msgs/action/FollowJointTrajectory "$(cat {quoted})"'
         )

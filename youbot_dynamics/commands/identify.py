@@ -1,4 +1,4 @@
-"""`youbot identify`; run as a program, the session that `identify.launch.py` runs beside a bringup."""
+"""`youbot identify`; run as a program, the session that `identify.launch.py` starts beside a bringup."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from youbot_dynamics.robot import load_robot
 
 
 def identify_command(given: argparse.Namespace) -> int:
-    """Run the command; 3 if a value is not identifiable.
+    """Run the command; return 3 if a value is not identifiable.
 
     Raises:
-        YoubotDynamicsError: a recording, option or folder that cannot be used.
+        YoubotDynamicsError: a recording, option or folder cannot be used.
     """
     only = chosen_stages("--only", given.only)
     _check_out(given.out, given.overwrite)
@@ -61,14 +61,14 @@ def identify_command(given: argparse.Namespace) -> int:
 
 
 def _check_out(folder: Path, overwrite: bool) -> None:
-    """Refuse a folder that cannot be made, or holds a result that may not be replaced, before any work.
+    """Check the output folder before any work starts.
 
     Raises:
-        RecordingError: a file is where it, or a folder above it, should be; one that must not be written; or a result.
+        RecordingError: the folder or one above it is a file, is not writable, or holds a result not to be replaced.
     """
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir():
-        got = "a file" if there == folder else f"a file, {there}, in place of a folder above it"
+        got = "a file" if there == folder else f"a file, {there}, instead of a folder above it"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder", remedy="name another one")
     if not os.access(there, os.W_OK | os.X_OK):
         got, remedy = f"a folder without permission to write: {there}", "change its permissions, or name another one"
@@ -79,7 +79,7 @@ def _check_out(folder: Path, overwrite: bool) -> None:
 
 
 def _spans(given: Sequence[str]) -> tuple[tuple[float, float], ...]:
-    """Spans of --motors-off BEGIN,END [s]."""
+    """Parse the time spans of --motors-off BEGIN,END [s]."""
     spans = []
     for text in given:
         begin, _, end = text.partition(",")
@@ -97,32 +97,31 @@ def _spans(given: Sequence[str]) -> tuple[tuple[float, float], ...]:
 _TOPICS = ("wheel_commands", "driver/cmd_vel", "driver/joint_states", "odom", "trajectory")
 _OF_ARM = ("arm_1/arm_controller/joint_trajectory",)
 
-_NEEDED = ("driver/joint_states", "odom")  # come from a robot at rest too
+_NEEDED = ("driver/joint_states", "odom")  # a robot at rest publishes them too
 _NUMBERS = ("duration", "room", "wait")
-_LOOK = 0.1  # [s] between looks at a process or the bag
+_LOOK = 0.1  # interval between checks of a process or the bag [s]
 
 
 class _Session:
     """Record the robot while it drives an excitation, then identify it; for `identify.launch.py`.
 
-    Recorder, players and `youbot identify` are separate processes, which this one starts in turn.
+    Recorder, players and `youbot identify` are separate processes, started one after the other.
     """
 
     def __init__(self, given: argparse.Namespace, ros_arguments: Sequence[str]) -> None:
         self._given = given
-        self._ros = list(ros_arguments)  # for recorder and players
+        self._ros = list(ros_arguments)  # passed to recorder and players
         self._flag = StopFlag()
         self._bag: Path = given.out / "recording"
 
     def run(self) -> int:
-        """Record, drive, fit; exit code of ``youbot identify``, or 1 where a signal came first.
+        """Record, drive and fit; return the exit code of ``youbot identify``, or 1 if a signal came first.
 
         Raises:
-            YoubotDynamicsError: no robot, a motion that was given up, a folder that is not new, or an option that
-                could not be used after the drive.
+            YoubotDynamicsError: no robot, an aborted motion, an output folder that is not new, or an invalid option.
         """
         given = self._given
-        # What else would come to light only after minutes of driving.
+        # Find these errors now instead of after minutes of driving.
         chosen_stages("--only", given.only)
         for name in _NUMBERS:
             if not 0.0 < (value := getattr(given, name)) < math.inf:
@@ -139,7 +138,7 @@ class _Session:
             if given.arm:
                 self._move("arm_player", ["--duration", str(given.duration)])
         finally:
-            # Not by SIGINT: one that still imports would print a traceback.
+            # Not SIGINT: a process that is still importing would print a traceback.
             stop(recorder, signal.SIGTERM)
         return 1 if self._flag.set else self._fit()
 
@@ -149,7 +148,7 @@ class _Session:
         return name if name.startswith("/") else f"/{namespace}/{name}" if namespace else f"/{name}"
 
     def _wait_for_robot(self, recorder: subprocess.Popen[bytes]) -> None:
-        """Wait until the bag receives what a robot at rest sends."""
+        """Wait until the bag receives the topics that a robot at rest publishes."""
         needed = [self._resolved(name) for name in _NEEDED]
         deadline = time.monotonic() + self._given.wait
         while not self._flag.set and not all(recorded(self._bag).get(topic, 0) > 0 for topic in needed):
@@ -170,7 +169,7 @@ class _Session:
             return
         code = self._wait(start(node_command(player, [*words, *self._ros, *more])), signal.SIGTERM)
         if code != 0 and not self._flag.set:
-            expected, remedy = "a motion followed to its end", "see its message above"
+            expected, remedy = "a motion driven to its end", "see its message above"
             raise TrajectoryError(player, got=f"exit code {code}", expected=expected, remedy=remedy)
 
     def _fit(self) -> int:
@@ -182,17 +181,17 @@ class _Session:
         return self._wait(start([sys.executable, "-m", "youbot_dynamics.commands.main", "identify", *words]))
 
     def _wait(self, process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> int:
-        """Exit code of a process; a signal to us stops it by the signal `number`."""
+        """Return the exit code of a process; a signal to this process stops it with the signal `number`."""
         while process.poll() is None and not self._flag.set:
             time.sleep(_LOOK)
         return stop(process, number)
 
 
 def recorded(bag: Path) -> dict[str, int]:
-    """Messages of each topic so far, from the metadata the recorder keeps up to date.
+    """Return the messages of each topic so far, from the metadata that the recorder keeps up to date.
 
     Raises:
-        RecordingError: metadata that no recorder of ours wrote.
+        RecordingError: our recorder did not write this metadata.
     """
     listing = bag / "metadata.yaml"
     if not listing.exists():
@@ -202,7 +201,7 @@ def recorded(bag: Path) -> dict[str, int]:
         topics = content["rosbag2_bagfile_information"]["topics_with_message_count"]
         return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in topics}
     except (LookupError, TypeError, ValueError, OverflowError) as problem:
-        raise RecordingError(str(listing), got=f"{problem!r}", expected="what our recorder writes") from None
+        raise RecordingError(str(listing), got=f"{problem!r}", expected="metadata of our recorder") from None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -214,12 +213,12 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("namespace", "frame_prefix", "duration", "room", "wait", "only", "pose_topic"):
         word, kind = f"--{name.replace('_', '-')}", float if name in _NUMBERS else str
         parser.add_argument(word, type=kind, default=told[name].default, help=told[name].description)
-    parser.add_argument("--topics", nargs="*", default=[], help="topics to record besides the usual ones")
+    parser.add_argument("--topics", nargs="*", default=[], help="topics to record in addition to the usual ones")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one session; exit code of ``youbot identify``: 0 done, 1 failed, 3 something is not identifiable."""
+    """Run one session; exit code as of ``youbot identify``: 0 done, 1 failed, 3 something is not identifiable."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     cut = words.index("--ros-args") if "--ros-args" in words else len(words)
     given = _parser().parse_args(words[:cut])

@@ -15,15 +15,15 @@ from youbot_dynamics.commands._words import need_ros
 from youbot_dynamics.errors import YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
 
-_PATIENCE = 5.0  # [s] `youbot record` waits for a topic
+_PATIENCE = 5.0  # time that `youbot record` waits for a topic [s]
 _EPILOG = """\
 examples:
   youbot warm-up                                  compile beforehand (one minute), so that the first start is fast
-  youbot try                                      one drive of the digital twin, its delay live; a minute
+  youbot try                                      drive the digital twin once and see its delay live; one minute
   youbot demo                                     drive, record, identify and drive better, on the digital twin
   youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
   youbot record --out drive_1                     record every topic until Ctrl-C
-  youbot play combined                            drive one of the three programs
+  youbot play combined                            drive one of the three test paths
   youbot identify drive_1 --out found             delays, friction, ...: report.html, result.yaml
   youbot compare found found_2                    what changed between two results
   youbot replay drive_1 --out replayed            state of the arm: report.html, a bag of estimates
@@ -116,7 +116,7 @@ def _add_identify(verbs) -> None:
         action="append",
         default=[],
         metavar="ROLE=NAME",
-        help="name of the topic with a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, "
+        help="topic to use for a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, "
         "ground_truth, trajectory, arm_states, arm_torque_commands, motor_voltage, motor_temperature, "
         "housing_temperature",
     )
@@ -126,7 +126,7 @@ def _add_identify(verbs) -> None:
         default=[],
         metavar="BEGIN,END",
         help="time span in which the base coasted with its motors switched off, in seconds after the first wheel state "
-        "of each recording; repeat the option for each span",
+        "of each recording; give the option once for each span",
     )
     parser.add_argument(
         "--columns", default="", help="columns of text logs, such as time:ms,_,command.x:rad/s,measured.x"
@@ -143,7 +143,7 @@ def _add_compare(verbs) -> None:
     parser = _verb(
         verbs,
         "compare",
-        "show what changed between two results of identify, and what their errors explain",
+        "show what changed between two results of identify, and which changes are within their errors",
         "  youbot compare found found_2\n  youbot compare found found_2 --out compared       compared/report.html\n",
     )
     parser.add_argument("before", type=Path, metavar="BEFORE", help="folder of the earlier result, or its result.json")
@@ -167,8 +167,8 @@ def _add_replay(verbs) -> None:
     parser.add_argument(
         "--columns",
         default="",
-        help="columns of a text log: time, ROLE.JOINT, or _ for a column to skip; SI units unless a unit follows a "
-        "colon; ROLE is position, velocity, effort, voltage or temperature [degC]",
+        help="columns of a text log: time, ROLE.JOINT, or _ to skip a column; SI units unless :UNIT follows the name; "
+        "ROLE is position, velocity, effort, voltage or temperature [degC]",
     )
     parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot and of arm_ekf")
     parser.add_argument("--result-file", type=Path, metavar="FILE", help="result.yaml of youbot identify")
@@ -177,14 +177,14 @@ def _add_replay(verbs) -> None:
         action="append",
         default=[],
         metavar="ROLE=NAME",
-        help="name of the topic with a role: arm_states, motor_voltage, motor_temperature",
+        help="topic to use for a role: arm_states, motor_voltage, motor_temperature",
     )
     parser.add_argument(
         "--invert-effort",
         action="append",
         default=[],
         metavar="JOINT",
-        help="joint whose efforts have the wrong sign in the log; repeat the option for each joint",
+        help="joint whose efforts have the wrong sign in the log; give the option once for each joint",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON instead of a table")
 
@@ -193,7 +193,7 @@ def _add_record(verbs) -> None:
     parser = _verb(
         verbs,
         "record",
-        "record topics into an mcap bag, readable even if the recorder is killed; ends after 5 s without any topic",
+        "record topics into an mcap bag that survives a killed recorder; ends if no topic appears within 5 s",
         "  youbot record --out drive_1\n  youbot record --out drive_2 /wheel_commands /driver/joint_states\n",
     )
     parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
@@ -201,7 +201,7 @@ def _add_record(verbs) -> None:
         "topics",
         nargs="*",
         metavar="TOPIC",
-        help="topics to record (default: all; with --namespace all of this robot)",
+        help="topics to record (default: all; with --namespace, all topics of this robot)",
     )
     _add_namespace(parser)
 
@@ -222,9 +222,11 @@ def _add_play(verbs) -> None:
         help="file of lines Vx Vy Omega [m/s, m/s, rad/s, body frame], or one of translation, rotation, combined, "
         "excitation, arm_excitation",
     )
-    parser.add_argument("--dt", type=float, default=0.02, help="how long each line is held [s] (default: 0.02)")
     parser.add_argument(
-        "--time-scale", type=float, default=1.0, help="drive the same path this many times slower (default: 1)"
+        "--dt", type=float, default=0.02, help="time for which each line is commanded [s] (default: 0.02)"
+    )
+    parser.add_argument(
+        "--time-scale", type=float, default=1.0, help="factor by which to slow down the path (default: 1)"
     )
     parser.add_argument(
         "--duration", type=float, default=60.0, help="duration of an excitation [s], 20 to 600 (default: 60)"
@@ -249,7 +251,7 @@ def _add_bringup(verbs) -> None:
     parser = _verb(
         verbs,
         "bringup",
-        "start the nodes of a robot, and stop them together",
+        "start the nodes of a robot; Ctrl-C stops them all",
         "  youbot bringup --robot mock\n  youbot bringup --robot mujoco --viewer\n"
         "  youbot bringup --robot real --result-file found/result.yaml\n",
     )
@@ -288,7 +290,7 @@ def _add_twin(verbs, name: str, text: str) -> None:
         type=Path,
         default=Path(out),
         metavar="DIR",
-        help=f"folder for the results; replaces an earlier demo in it (default: {out})",
+        help=f"folder for the results; an earlier demo in it is replaced (default: {out})",
     )
     parser.add_argument(
         "--seed",
@@ -299,7 +301,7 @@ def _add_twin(verbs, name: str, text: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; the exit code says how it ended."""
+    """Run one command and exit with its exit code."""
     given = _parse(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(given)
@@ -313,7 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"error: {missing_package(package, f'youbot {given.verb}')}", file=sys.stderr)
         code = 1
     except BrokenPipeError:
-        # The reader of our output has gone: as `head` does.
+        # The reader of our output closed the pipe, as `head` does.
         sys.stderr.close()
         code = 1
     except OSError as problem:
@@ -327,7 +329,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     whole = parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions, and gets them instead
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions; argcomplete answers and exits
         with suppress(ImportError):
             from argcomplete import autocomplete
 

@@ -1,4 +1,4 @@
-"""`youbot replay`: run the arm's filters over a recorded log; writes a table, a bag of estimates and report.html."""
+"""`youbot replay`: run the filters of the arm over a recorded log; write a table, a report and a bag of estimates."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, 
 
 _TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
 _COLUMN_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
-LEFT_OUT = "messages left out while reading: a stamp that goes back or is missing, or a field of the wrong length"
+LEFT_OUT = "messages left out while reading: stamp decreases or is missing, or a field has the wrong length"
 
-_NO_RADIANS = 6.5  # [rad] beyond a limit: more than a turn, which no zero is set wrong by
-_MANY = 0.05  # share of the messages
+_NO_RADIANS = 6.5  # [rad] beyond a joint limit: more than a turn, which a wrong encoder zero cannot explain
+_MANY = 0.05  # share of rejected messages that causes a warning
 _BAG = "estimates"
 _NODE = "arm_ekf"
-# Of the node and of no concern to a log: frames, and what ROS gives to every node.
+# Parameters of the node that do not apply to a log: frames, and those that ROS gives to every node.
 _ELSEWHERE = ("base_frame", "frame_prefix", "use_sim_time", "start_type_description_service")
 
 TEMPERATURE = "sensor_msgs/msg/Temperature"
@@ -58,8 +58,8 @@ FLOAT = "std_msgs/msg/Float64"
 POINT, POINT_OF = "geometry_msgs/msg/PointStamped", "geometry_msgs/msg/Point"
 INERTIA, INERTIA_OF = "geometry_msgs/msg/InertiaStamped", "geometry_msgs/msg/Inertia"
 VECTOR = "geometry_msgs/msg/Vector3"
-_FRICTION_RATE = 50.0  # [Hz] that of node arm_ekf
-_PAYLOAD_RATE = 1.0  # [Hz] likewise
+_FRICTION_RATE = 50.0  # [Hz] as in node arm_ekf
+_PAYLOAD_RATE = 1.0  # [Hz] as in node arm_ekf
 _BASE_FRAME = "base_footprint"
 
 _Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
@@ -67,10 +67,10 @@ _Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
 
 @dataclass(frozen=True, eq=False)
 class _OpenedLog:
-    """A log that was read."""
+    """A log as read."""
 
     arm: ArmLog
-    origin: int  # time 0 of its messages [ns since 1970]; 0 where the log does not say
+    origin: int  # time 0 of its messages [ns since 1970]; 0 if the log does not give it
     provenance: Mapping[str, str]
     warnings: tuple[str, ...]  # what could not be read
 
@@ -78,18 +78,18 @@ class _OpenedLog:
 def open_log(
     path: Path, robot: Robot, columns: str, topics: Mapping[str, str], inverted: Sequence[str] = ()
 ) -> _OpenedLog:
-    """Read a bag, or a text log where its columns are described.
+    """Read a bag, or a text log whose columns are described.
 
     Args:
         path: rosbag2 folder, .mcap, .db3, .bag, or a text file with `columns`.
-        robot: whose joints are looked for.
+        robot: robot whose joints are read.
         columns: of a text log, such as ``time:ms,position.arm_joint_1:deg,effort.arm_joint_1``; "" for a bag.
-        topics: role -> name, where the user overrides.
-        inverted: joints whose efforts are turned round.
+        topics: role -> name, given by the user.
+        inverted: joints whose efforts change sign.
 
     Raises:
-        RecordingError: nothing there, no states of the arm, no efforts, or angles that cannot be radians.
-        ParameterError: a bag of another robot, or a joint to invert that the robot has not.
+        RecordingError: the path does not exist, or there are no arm states, no efforts, or angles not in radians.
+        ParameterError: the bag is of another robot, or the robot does not have a joint to invert.
     """
     joints = robot.driver.arm_joints
     for name in inverted:
@@ -124,11 +124,11 @@ def _of_bag(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, 
     )
     warnings = [recording.lost] if recording.lost else []
     if not stamped:
-        warnings.append(f"messages of {states.topic} have no stamp: the times at which they were received are used")
+        warnings.append(f"messages of {states.topic} have no stamp: their receive times are used instead")
     if states.rejected > _MANY * (states.rejected + len(arm.stamp)):
         warnings.append(
-            f"{states.rejected} of {states.rejected + len(arm.stamp)} messages of {states.topic} were left out, for "
-            "their stamps go back or are missing: look for a clock that was set, or for two publishers"
+            f"{states.rejected} of {states.rejected + len(arm.stamp)} messages of {states.topic} were left out because "
+            "their stamps decrease or are missing: check whether the clock was set, or whether two nodes publish it"
         )
     provenance = {
         "log": str(recording.path),
@@ -153,7 +153,7 @@ def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) ->
             f"--columns of {path}",
             got=f"no position of {', '.join(missing)}" if missing else "positions that are all nan",
             expected=f"position.JOINT for each of {', '.join(joints)}",
-            remedy="name these columns; a joint that rests needs a column too",
+            remedy="name these columns; a joint at rest needs a column too",
         )
     motors = {
         role: MotorReadings(log.time, tables[role]) if np.isfinite(tables[role]).any() else None
@@ -169,13 +169,13 @@ def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) ->
         motors["voltage"],
         motors["temperature"],
     )
-    # Stamps of messages cannot be before 1970: a log that begins at negative times is moved by whole seconds.
+    # Message stamps cannot be before 1970: a log that starts at a negative time is shifted by whole seconds.
     origin = max(0, -int(np.floor(log.time[0]))) * 1_000_000_000
     return _OpenedLog(arm, origin, {"log": str(path), "SHA-256": log.sha256, "columns": columns}, ())
 
 
 def _as_measured(columns: str, joints: tuple[str, ...]) -> str:
-    """The description with each ROLE.JOINT as a measured channel of that name, which is how text logs are read."""
+    """Rename each ROLE.JOINT of a description to a measured channel, the form that the text log reader accepts."""
     parts = []
     for place, part in enumerate(columns.split(",")):
         name, colon, unit = part.strip().partition(":")
@@ -188,7 +188,7 @@ def _as_measured(columns: str, joints: tuple[str, ...]) -> str:
                 f"column {place + 1} of --columns",
                 got=repr(name),
                 expected=f"time, _ or ROLE.JOINT, ROLE of {', '.join(_COLUMN_ROLES)}, JOINT of {', '.join(joints)}",
-                remedy="give each column of the file one of these names, in file order; _ skips one",
+                remedy="give each column of the file one of these names, in file order; _ skips a column",
             )
         parts.append(f"measured.{name}{colon}{unit}")
     return ",".join(parts)
@@ -200,13 +200,13 @@ def _table(log: TextLog, role: str, joints: tuple[str, ...]) -> Vector:
 
 
 def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
-    """Refuse a log from which the filter cannot compute correct estimates."""
+    """Reject a log from which the filter cannot compute correct estimates."""
     if not np.isfinite(arm.effort).any():
         raise RecordingError(
             f"{path}",
             got="states of the arm without efforts",
             expected="efforts [N m] of its joints: without them friction and heat cannot be estimated",
-            remedy="record a driver that reports effort, as the youBot's does; in a text log name effort.JOINT columns",
+            remedy="use a driver that reports effort, as the youBot driver does; in a text log name effort.JOINT",
         )
     if not np.isfinite(arm.position).all(axis=1).any():
         raise RecordingError(
@@ -220,18 +220,18 @@ def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
         raise RecordingError(
             f"{path}",
             got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
-            expected="angles [rad] counted as urdf/youbot.urdf does",
-            remedy="record the driver's own states; in a text log write position.JOINT:deg",
+            expected="angles [rad] with the zeros of urdf/youbot.urdf",
+            remedy="record the states of the driver; in a text log write position.JOINT:deg",
         )
 
 
 def _write_estimates(folder: Path, replay: ArmReplay, robot: Robot, origin: int) -> None:
-    """Write a rosbag2 folder with the topics, types and rates of node arm_ekf; any viewer of bags reads it.
+    """Write a rosbag2 folder with the topics, types and rates of node arm_ekf.
 
     The folder is new or empty; `origin` is time 0 of the log [ns since 1970].
 
     Raises:
-        RecordingError: the folder holds something already, or cannot be written.
+        RecordingError: the folder is not empty or cannot be written.
         ResourceError: rosbags or mcap is not installed.
     """
     rows = [*_joints(replay, robot, origin), *_heat(replay, robot, origin), *_support(replay, robot, origin)]
@@ -281,7 +281,7 @@ def _heat(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
 
 
 def _support(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
-    """The wheels of a base that stands, and the payload once a second where it is known."""
+    """Yield the wheels of a base at rest, and once per second the payload where it is known."""
     support, last_link = replay.support, robot.arm.model().tree.names[-1]
     limiter = RateLimiter(_PAYLOAD_RATE)
     for row, time in enumerate(support.time.tolist()):
@@ -315,7 +315,7 @@ def replay_command(given: argparse.Namespace) -> int:
     """Run the command.
 
     Raises:
-        YoubotDynamicsError: a log, option or folder that cannot be used; nothing is written then.
+        YoubotDynamicsError: a log, option or folder cannot be used; nothing was written.
     """
     topics = named_topics(given.topic, _TOPIC_ROLES)
     if given.out is not None:
@@ -343,13 +343,13 @@ def replay_command(given: argparse.Namespace) -> int:
 
 
 def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot, ArmSettings]:
-    """Robot and settings that node arm_ekf would have, in no namespace, with these files: the latter wins.
+    """Return the robot and settings that node arm_ekf would have without a namespace.
 
-    Of the ROS parameter file the sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
+    The parameter file overrides the result file. Its sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
 
     Raises:
-        ParameterError: as `load_robot`; a parameter that the node does not have, with the nearest one, or a value
-            that it refuses.
+        ParameterError: as `load_robot`; a parameter that the node does not have (the message names the nearest), or a
+            value that it rejects.
     """
     robot = load_robot(result_file, params_file)
     table = {parameter.name: parameter for parameter in (*robot_table(), *settings_table(ArmSettings))}
@@ -371,7 +371,7 @@ def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot
 
 
 def as_json(replay: ArmReplay, opened: _OpenedLog) -> str:
-    """Summary, findings and counts; a number that is not finite is null."""
+    """Summary, findings and counts as JSON; a number that is not finite becomes null."""
 
     def number(value: float | str) -> float | str | None:
         return value if isinstance(value, str) or math.isfinite(value) else None
@@ -388,7 +388,7 @@ def as_json(replay: ArmReplay, opened: _OpenedLog) -> str:
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse, before the work is done, a folder that cannot take the results."""
+    """Check that the folder can take the results, before any work starts."""
     if out.exists() and not out.is_dir():
         raise RecordingError(f"--out {out}", got="a file", expected="a folder")
     bag = out / _BAG
@@ -397,7 +397,7 @@ def _check_folder(out: Path) -> None:
             f"--out {out}",
             got="a folder with the estimates of an earlier replay",
             expected="a folder without estimates/",
-            remedy="choose another --out, or remove that one",
+            remedy="choose another --out, or remove that folder",
         )
 
 
@@ -409,7 +409,7 @@ def _files(given: argparse.Namespace) -> dict[str, str]:
 
 
 def _print(replay: ArmReplay, opened: _OpenedLog) -> None:
-    table = Table(title="the arm by its filter")
+    table = Table(title="arm state estimates")
     table.add_column("joint", no_wrap=True)
     for name in JOINT_COLUMNS:
         table.add_column(name, justify="right")

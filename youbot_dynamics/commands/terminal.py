@@ -1,4 +1,4 @@
-"""Terminal output of the commands: progress, one line for an error, a table of the identified values."""
+"""Terminal output of the commands: progress, error lines, tables of the identified values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONSOLE = Console(stderr=True)
 
 
 class Steps:
-    """Shows the present step of a command, and a bar while recordings are counted."""
+    """Shows the current step of a command, and a progress bar while recordings are read."""
 
     def __init__(self, title: str, progress: Progress) -> None:
         self._title = title
@@ -28,17 +28,17 @@ class Steps:
         self._row = progress.add_task(title, total=None, counted="")
 
     def __call__(self, message: str) -> None:
-        """Name the step."""
+        """Show the name of the step."""
         self._progress.update(self._row, description=printable(f"{self._title}: {message}"))
 
     def count(self, finished: int, total: int) -> None:
-        """Move the bar."""
+        """Update the bar."""
         self._progress.update(self._row, completed=finished, total=total, counted=f"{finished} of {total}")
 
 
 @contextmanager
 def steps(title: str) -> Iterator[Steps]:
-    """Show the present step if the output is a terminal; yields an object that names the step and moves the bar."""
+    """Show the current step if the output is a terminal; yield the object that names the step and updates the bar."""
     texts = [TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[counted]}")]
     columns = (SpinnerColumn(), texts[0], BarColumn(20), texts[1])
     progress = Progress(*columns, console=CONSOLE, transient=True)
@@ -47,22 +47,22 @@ def steps(title: str) -> Iterator[Steps]:
 
 
 def announce(message: str) -> None:
-    """Print a line that stays, on a terminal and in a log; a full disk or a closed pipe does not end the command."""
-    with suppress(OSError, SystemExit):  # rich makes the second of a closed pipe
+    """Print a permanent line, on a terminal and in a log; a full disk or a closed pipe does not end the command."""
+    with suppress(OSError, SystemExit):  # rich raises SystemExit for a closed pipe
         CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)
 
 
 def table_console(soft_wrap: bool = True) -> Console:
-    """Console for a table on the output: 160 columns wide if the output is not a terminal."""
+    """Console for a table; 160 columns wide if the output is not a terminal."""
     console = Console(soft_wrap=soft_wrap)
     return console if console.is_terminal else Console(soft_wrap=soft_wrap, width=160)
 
 
 def print_findings(result: Result) -> None:
-    """Print one table a stage: value, interval and verdict; a stage without any data is one line.
+    """Print one table per stage: value, interval and verdict. A stage without data is one line.
 
-    Of a stage with parameters of the robot only these are shown, and one delay for each axis: the report and
-    result.json have the rest.
+    If a stage has robot parameters, only these are shown, with one delay per axis; the report and result.json hold the
+    rest.
     """
     console = table_console()
     for stage in dict.fromkeys(result.stage_of.values()):
@@ -87,7 +87,7 @@ def print_findings(result: Result) -> None:
 
 
 def print_rows(title: str, shown: Rows) -> None:
-    """Print a table of texts; its first column is never folded."""
+    """Print a table of texts; its first column is never wrapped."""
     table = Table(title=printable(title), caption=shown.summary)
     for k, column in enumerate(shown.columns):
         table.add_column(column, no_wrap=k == 0)
@@ -101,5 +101,5 @@ def _row(finding: Finding) -> tuple[str, str, str, str, str]:
     interval = f"{said.low} to {said.high}" if said.low and said.high else "-"
     verdict = finding.estimate.verdict
     if finding.part_of and not finding.identified:
-        verdict = f"used as part of {finding.part_of}; by itself {verdict}"
+        verdict = f"used as part of {finding.part_of}; on its own {verdict}"
     return said.name, said.value or "-", interval, said.unit or "1", verdict

@@ -1,4 +1,4 @@
-"""`youbot try`: one drive of the digital twin in a minute, its delay live, then the hidden truth beside it."""
+"""`youbot try`: one drive of the digital twin in a minute with its delay live, then the hidden truth."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from youbot_dynamics.robot import load_robot
 if TYPE_CHECKING:
     from youbot_dynamics.nodes.watch import Watch
 
-_COUNT = 3  # [s] counted down
-_STUDENT = 2.57  # 97.5 % quantile of Student's t for the six blocks of the drive that the monitor of the response keeps
+_COUNT = 3  # countdown [s]
+_STUDENT = 2.57  # 97.5 % quantile of Student's t, 5 degrees of freedom: the response monitor averages six blocks
 _FIGURE = re.compile(r"([\d.]+) \+- ([\d.]+) ms")
 
 
 def try_twin(out: Path, seed: int) -> int:
-    """Count down, drive the twin of a seed once, show its delay meanwhile, identify, and reveal the truth.
+    """Count down, drive the twin of a seed once, show its delay live, identify it, and show the truth.
 
     Raises:
-        YoubotDynamicsError: a step failed; says which log to read.
+        YoubotDynamicsError: a step failed; the message names the log to read.
     """
     began = time.monotonic()
     with folder_of_demo(out, seed):
@@ -49,7 +49,7 @@ def try_twin(out: Path, seed: int) -> int:
         environment = private_network()
         os.environ.update(environment)
         live: dict[str, str] = {}
-        announce(f"a simulated robot, twin {seed}: its delays, wheels and friction are hidden from what measures them")
+        announce(f"a simulated robot, twin {seed}: its delays, wheels and friction are hidden from the identification")
         with twin(out, environment, OPEN_LOOP_SETTINGS, None):
             drive(out, environment, IDENTIFICATION, "identification", lambda begin: _follow(begin, live))
         title = f"youbot try: digital twin, seed {seed} (simulated, not a robot)"
@@ -60,20 +60,20 @@ def try_twin(out: Path, seed: int) -> int:
             write_outputs(out, found, (), title, truth)
     for axis, text in live.items():
         true = 1e3 * truth[f"robot.base.delay.effective_{axis}"]
-        announce(f"live, at the end of the drive: delay of {axis} {text}; true over the whole drive: {true:.0f} ms")
+        announce(f"live estimate at the end: delay of {axis} {text}; truth over the whole drive: {true:.0f} ms")
     print_truth(found.result, truth, seed)
-    announce(f"took {time.monotonic() - began:.0f} s; `youbot demo` goes on from here: it drives again, compensated")
+    announce(f"took {time.monotonic() - began:.0f} s; next: `youbot demo` drives again with compensation")
     _open(out / "report.html")
     return 0 if found.result.complete else 3
 
 
 def _follow(begin: Begin, live: dict[str, str]) -> int:
-    """Count down, let the player begin, and show the delay while it drives; `live` gets the last figures."""
+    """Count down, start the player, and show the delay while it drives; `live` receives the last values."""
     from youbot_dynamics.nodes.watch import watch
 
     with Live(console=CONSOLE, transient=True) as view:
         for left in range(_COUNT, 0, -1):
-            view.update(f"it drives in {left}")
+            view.update(f"drive starts in {left} s")
             time.sleep(1.0)
         player = begin()
 
@@ -88,7 +88,7 @@ def _follow(begin: Begin, live: dict[str, str]) -> int:
 
 
 def live_delays(statuses: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Axis -> delay with its 95 % interval as text, of those that the monitor of the response shows by now."""
+    """Return axis -> delay with its 95 % interval as text, for the axes that the response monitor reports so far."""
     delays = {}
     for axis in ("x", "y", "yaw"):
         figure = _FIGURE.match(statuses.get("/odometry: response", {}).get(f"{axis}_delay", ""))
@@ -99,7 +99,7 @@ def live_delays(statuses: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 
 def _open(page: Path) -> None:
-    """Open a page in a browser where there is a display, else say where it is."""
+    """Open a page in a browser if there is a display; otherwise print its path."""
     display = any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if not (display and webbrowser.open(page.resolve().as_uri())):
         announce(f"open {page} in a browser")

@@ -1,4 +1,4 @@
-"""`youbot warm-up`: compile all code of the nodes beforehand, on all processors."""
+"""`youbot warm-up`: compile all code of the nodes in advance, on all processors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from youbot_dynamics.warm_up import NODES, use_node
 
 
 def warm_up() -> int:
-    """Compile what is not compiled yet, with a process for each processor; none repeats the work of another.
+    """Compile what is not compiled yet, with one process per processor; no function is compiled twice.
 
     Raises:
-        OSError: there is no place for what is compiled.
-        ResourceError: it could not be kept there, or the system ended a process that compiled.
+        OSError: no folder for the compiled code is available.
+        ResourceError: the compiled code could not be stored, or the system killed a compiling process.
     """
     place, began, compiled = kept_in(), time.monotonic(), 0
     processes = min(os.cpu_count() or 1, len(NODES))
@@ -37,7 +37,7 @@ def warm_up() -> int:
                 compiled += functions
                 step.count(number + 1, len(NODES))
         except BrokenProcessPool:
-            ended = "one of its processes was killed, perhaps because of too little memory"
+            ended = "one of its processes was killed, possibly because memory ran out"
             raise ResourceError("youbot warm-up", got=ended, remedy="free memory, and start it again") from None
     took = f"{time.monotonic() - began:.0f} s"
     announce(f"compiled {compiled} functions in {took}, kept in {place}" if compiled else f"all is compiled ({took})")
