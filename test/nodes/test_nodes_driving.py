@@ -289,7 +289,7 @@ def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):
         verdicts = {status.name: status.message for status in statuses}
         assert verdicts["robot.base.delay.effective_x"] == "identified"
         assert verdicts["robot.base.delay.effective_y"] == "identified"
-        assert verdicts["robot.base.delay.effective_yaw"].startswith("not identifiable")
+        assert verdicts["robot.base.geometry.half_length"].startswith("not identifiable")  # it never turned
         with Observer("late") as late:
             late.listen(DiagnosticArray, "identification/result", latched)
             late.wait(lambda: late.received["identification/result"], "the result, told again to a late joiner")
