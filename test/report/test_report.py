@@ -189,7 +189,7 @@ def test_the_table_carries_the_numbers_of_the_comparison(text: str) -> None:
     second = page.row(OPEN_LOOP, 4)  # after what odometry saw and did not see of the first, and the lab's
     assert value(second[1]) == pytest.approx(report.paths[1].statistics(OPEN_LOOP).mean[0], abs=0.51e-4)
     assert len([row for row in page.rows if row[0] == RESTORED]) == 3  # the second program has but the lab's
-    assert "opposite sign" in page.text and "population" in page.text and "another run" in page.text
+    assert "opposite sign" in page.text and "divided by n" in page.text and "another run" in page.text
 
 
 def test_a_small_error_keeps_its_digits_and_its_sign() -> None:
@@ -203,7 +203,7 @@ def test_delays_are_shown_in_milliseconds_with_their_interval(text: str) -> None
     page = Page(text)
     row = page.row("robot.base.delay.effective_x")
     assert row[1:4] == ["150.3", "146.4 to 154.2", "ms"]
-    assert row[4] == "\u2713 identifiedholds for commands of up to 0.2 in x; gain 0.985; residual 0.00147"
+    assert row[4] == "\u2713 identifiedvalid for commands of up to 0.2 in x; gain 0.985; residual 0.00147"
     assert "150.3 ms in x (95 % precision of this recording 146.4 to 154.2)" in page.text
     assert "Identified: 1 of 2 numbers for the delays of the base and 1 of 2 for the friction of the base;" in page.text
 
@@ -219,7 +219,7 @@ def test_long_times_are_told_in_seconds_and_ratios_without_a_unit() -> None:
 def test_what_holds_for_a_whole_table_is_said_once(text: str) -> None:
     page = Page(text)
     assert page.text.count("960 samples") == 1
-    assert page.text.count("5300 samples. Holds for wheel speeds of up to 9.1 rad/s.") == 1
+    assert page.text.count("5300 samples. Valid for wheel speeds of up to 9.1 rad/s.") == 1
     assert page.row("robot.base.friction.viscous_x")[4] == "\u2713 identified"
 
 
@@ -251,11 +251,11 @@ def test_a_part_of_something_used_as_a_whole_says_so() -> None:
 def test_what_the_robot_has_no_parameter_for_stands_apart(text: str) -> None:
     page = Page(text)
     names = [row[0] for row in page.rows]
-    heading = names.index("Beside them, no parameters of the robot")
+    heading = names.index("Additional values, not parameters of the robot")
     assert names[heading + 1] == "base.friction.missed_inertia_x"
-    assert "1 of 2 identified, and 1 of 1 beside them" in page.text
+    assert "1 of 2 identified, and 1 of 1 additional values" in page.text
     alone = Page(render(with_findings(friction("base.friction.missed_inertia_x", -5.1, 0.54), stage="base_friction")))
-    assert "1 of 1 identified" in alone.text and "Beside them" not in alone.text
+    assert "1 of 1 identified" in alone.text and "Additional values" not in alone.text
 
 
 def test_of_each_axis_one_delay_is_read_first_and_its_parts_are_folded_away() -> None:
@@ -287,9 +287,9 @@ def test_a_fit_says_whether_its_residual_is_white() -> None:
     short = replace(fit, title="s", time=time[:10], measured=noise[:10], modelled=smooth[:10])
     page = render(replace(full_report(), stages=stages(fit, drifting, tested, short), paths=()))
     shown = [Page(figure).text for figure in re.findall(r"<figure>.*?</figure>", page)]
-    assert "Ljung-Box over 20 lags: p = 0." in shown[0] and "nothing speaks against a white residual" in shown[0]
-    assert "p < 0.001 if the noise may change its strength: the residual is not white" in shown[1]
-    assert "This test is of the samples drawn here." in shown[0] and "drawn here" not in shown[2]
+    assert "Ljung-Box over 20 lags: p = 0." in shown[0] and "the residual is consistent with white noise" in shown[0]
+    assert "p < 0.001 if the noise variance may change: the residual is not white" in shown[1]
+    assert "This test uses the samples drawn here." in shown[0] and "drawn here" not in shown[2]
     assert "Ljung-Box" not in shown[3]
     assert "bounds \u00b10.045 for white noise" in page  # 2 / sqrt(2000)
 
@@ -305,7 +305,7 @@ def test_the_page_opens_with_what_was_found_how_far_to_trust_it_and_what_to_do_n
     assert [(colour, name) for colour, name, _ in tiles] == [("", "Found"), ("amber", "Trust"), ("", "Next")]
     found, trust, following = (Page(body).text for _, _, body in tiles)
     assert "robot.base.delay.effective_x150.3 ms" in found and "effective_yaw" not in found  # that one is refused
-    assert "There is one warning about the data: read first." in trust
+    assert "Read the warning about the data below first." in trust
     assert "youbot bringup --robot real --result-file result.yaml" in following
     assert text.index('id="paths"') < text.index('id="verdicts"') < text.index('id="fits"')
 
@@ -335,9 +335,7 @@ def test_a_prediction_of_what_the_fit_did_not_see_has_a_section_of_its_own() -> 
     page = render(replace(full_report(), stages=stages(seen, unseen), paths=()))
     section = page[page.index('id="prediction"') : page.index('id="verdicts"')]
     assert "Unseen" in section and ">Seen" not in section
-    assert (
-        "predicts the second half from the commands alone: after 20 s without any measurement it is off by 1." in page
-    )
+    assert "Over these 20 s without measurements, the RMS position error is 1." in page
     assert 'id="prediction"' not in render(replace(full_report(), stages=stages(seen), paths=()))
 
 
@@ -349,7 +347,7 @@ def test_correlations_are_a_tinted_table_with_the_condition_number(text: str) ->
     assert cells[1] == ["viscous_x", "1", "\u22120.96", "\u2013"]
     assert cells[2] == ["viscous_y", "\u22120.96", "1", "0.12"]
     assert '<td class="negative strong" style="--r:0.96">' in heat and '<td class="positive" style="--r:0.12">' in heat
-    assert "Condition number 5.04, solved by QR; put at a physical bound: viscous_y." in page.text
+    assert "Condition number 5.04, solved by QR; set to a physical bound: viscous_y." in page.text
 
 
 def test_warnings_stand_before_the_verdicts(text: str) -> None:
@@ -532,7 +530,7 @@ def fleet(curves: int, programs: int) -> Report:
 def test_long_runs_stay_below_three_megabytes() -> None:
     text = render(fleet(curves=1, programs=1))
     assert len(text.encode()) < 3_000_000
-    assert text.count("9800 more are left out here.") == 2
+    assert text.count("9800 more are not shown here.") == 2
 
 
 @pytest.mark.slow

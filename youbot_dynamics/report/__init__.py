@@ -1,6 +1,7 @@
-"""Reports for people: one HTML file that needs no network, of an identification, a demo or a replay.
+"""Reports of an identification, a demo or a replay: one HTML file each, which needs no network.
 
-Python says what is shown, `templates/` how, `assets/` carry style and script; colours stand in `_drawing.PALETTE`.
+Python modules choose the content, `templates/` hold the layout, `assets/` style and script, `_drawing.PALETTE` the
+colours.
 """
 
 from youbot_dynamics.report._changes import changes_page, changes_shown

@@ -1,6 +1,6 @@
-"""A drive in motion: bases to scale on their paths, as `templates/animation.html.j2` draws them.
+"""Animation of a drive: bases to scale on their paths, drawn by `templates/animation.html.j2`.
 
-Lengths in the picture and in its data are [0.1 mm], angles [0.1 mrad]: finer than anything that is measured.
+Lengths in the picture and its data are in 0.1 mm, angles in 0.1 mrad: finer than any measurement.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from youbot_dynamics.report import _drawing
 from youbot_dynamics.report._drawing import LineStyle
 
 _TICK = 1e-4  # [m, rad]
-_RATE = 25.0  # [Hz] of the samples a drive is shown with
-_MOST_SAMPLES = 1000  # of a line; a longer drive gets fewer a second
-_MAGNIFIED = 20  # times, on request
-_ASPECT = 4.0 / 3.0  # of the picture, width over height
-_LETTERS = 0.026  # size over the width of the picture
-_MOMENTS = 6  # at which the still picture shows the base
-# [m] The youBot's body is 0.58 m long and, with its wheels, 0.376 m wide, with axes 0.47 m and wheels 0.30 m apart.
+_RATE = 25.0  # sample rate of the animation [Hz]
+_MOST_SAMPLES = 1000  # samples of a line; a longer drive has a lower rate
+_MAGNIFIED = 20  # optional magnification of the errors
+_ASPECT = 4.0 / 3.0  # width over height of the picture
+_LETTERS = 0.026  # font size over the width of the picture
+_MOMENTS = 6  # number of bases in the still picture
+# [m] The youBot's body is 0.58 m long and 0.376 m wide with its wheels; wheelbase 0.47 m, track 0.30 m.
 _BODY_BEYOND_AXES, _WHEEL_WIDTH = 0.055, 0.076
 
 
 class _MovingBase(NamedTuple):
-    """One base of the animation: name in the legend, style of its line, class in the picture, (m, 3) poses in ticks."""
+    """One base of the animation: name in the legend, line style, CSS class, poses (m, 3) in ticks."""
 
     name: str
     style: LineStyle
@@ -38,7 +38,7 @@ class _MovingBase(NamedTuple):
 
 
 def animation_of(path: PathComparison) -> dict[str, Any] | None:
-    """Reference, truth and odometry of the best drive of a program, the open loop faded; None where none lasts."""
+    """Animate reference, truth and odometry of the best drive of a program, open loop faded; None without a drive."""
     recorded = OPEN_LOOP in path.actual or FEEDBACK in path.actual
     if not recorded or len(path.time) < 2 or not np.isfinite(path.desired).all():
         return None
@@ -60,8 +60,8 @@ def animation_of(path: PathComparison) -> dict[str, Any] | None:
         "duration": duration,
         "magnified": _MAGNIFIED,
         "run": json.dumps({"end": round(duration, 4), "magnified": _MAGNIFIED, "lines": lines}, separators=(",", ":")),
-        "bases": bases,  # the reference first: so the script expects it
-        "main": main,  # which the still picture shows
+        "bases": bases,  # the script expects the reference first
+        "main": main,  # shown in the still picture
         "footprint": _footprint(footprint),
         "box": f"{low[0]:.0f} {-high[1]:.0f} {width:.0f} {height:.0f}",
         "grid": grid,
@@ -78,7 +78,7 @@ def animation_of(path: PathComparison) -> dict[str, Any] | None:
 
 
 def _steps(axis: Vector) -> list[int | None]:
-    """Steps from sample to sample of one axis (m,) in ticks, the first from 0; None where a sample is missing."""
+    """Differences between samples of one axis (m,) in ticks, the first from 0; None where a sample is missing."""
     there = np.isfinite(axis)
     moved: list[int | None] = [None] * len(axis)
     for k, step in zip(np.flatnonzero(there), np.diff(axis[there], prepend=0.0), strict=True):
@@ -87,7 +87,7 @@ def _steps(axis: Vector) -> list[int | None]:
 
 
 def _bases(path: PathComparison, at: Vector) -> list[_MovingBase]:
-    """Who drives at the times `at` (m,) [s], the reference first."""
+    """The bases to animate at the times `at` (m,) [s], the reference first."""
     main = FEEDBACK if FEEDBACK in path.actual else OPEN_LOOP
     style, words = (_drawing.FEEDBACK, "stabilised") if main == FEEDBACK else (_drawing.OPEN_LOOP, "open loop")
     drives = [("reference (commanded)", _drawing.COMMANDED, "reference", path.desired)]
@@ -104,7 +104,7 @@ def _bases(path: PathComparison, at: Vector) -> list[_MovingBase]:
 
 
 def _ticks(time: Vector, poses: Vector, at: Vector) -> Vector:
-    """Poses (n, 3) [m, m, rad] of increasing times (n,) [s] at the times `at` (m,), in ticks, NaN where none is."""
+    """Interpolate poses (n, 3) [m, m, rad] of times (n,) [s] at times `at` (m,), in ticks; NaN where missing."""
     unwrapped = np.array(poses, dtype=float)
     there = np.isfinite(unwrapped[:, 2])
     unwrapped[there, 2] = np.unwrap(unwrapped[there, 2])
@@ -115,7 +115,7 @@ def _ticks(time: Vector, poses: Vector, at: Vector) -> Vector:
 
 
 def _trail(ticks: Vector) -> str:
-    """A path through poses (m, 3) in ticks, y up, broken where they are missing."""
+    """Path data through poses (m, 3) in ticks, y up, interrupted where poses are missing."""
     words: list[str] = []
     before: tuple[int, int] | None = None
     for x, y, _ in ticks.tolist():
@@ -129,7 +129,7 @@ def _trail(ticks: Vector) -> str:
 
 
 def _times(poses: Vector, times: Vector, ahead: float, size: float) -> list[tuple[str, str, list[str]]]:
-    """Times (m,) [s] `ahead` of poses (m, 3), in letters of that size [tick], together where they would overlap."""
+    """Place the times (m,) [s] `ahead` of poses (m, 3) at a font size [tick]; merge labels that would overlap."""
     labels: list[tuple[float, float, list[str]]] = []
     for (x, y, yaw), time in zip(poses.tolist(), times.tolist(), strict=True):
         if math.isnan(x):
@@ -144,7 +144,7 @@ def _times(poses: Vector, times: Vector, ahead: float, size: float) -> list[tupl
 
 
 def _footprint(base: Footprint) -> str:
-    """Body, four wheels and an arrow to the front, seen from above, as path data around the centre in ticks."""
+    """Path data of body, four wheels and an arrow to the front, seen from above, around the centre in ticks."""
     length, width, radius = base.half_length / _TICK, base.half_width / _TICK, base.wheel_radius / _TICK
     half_wheel = 0.5 * _WHEEL_WIDTH / _TICK
     front, side = length + _BODY_BEYOND_AXES / _TICK, width - half_wheel
@@ -160,7 +160,7 @@ def _rectangle(x: float, y: float, width: float, height: float) -> str:
 
 
 def _extent(bases: list[_MovingBase], margin: float) -> tuple[Vector, Vector]:
-    """Corners (2,) of a picture that shows all of them."""
+    """Corners (2,) of a picture that shows all bases."""
     seen = np.vstack([base.ticks[:, :2] for base in bases])
     middle = (np.nanmin(seen, axis=0) + np.nanmax(seen, axis=0)) / 2.0
     half = np.nanmax(seen, axis=0) - middle + margin
@@ -169,7 +169,7 @@ def _extent(bases: list[_MovingBase], margin: float) -> tuple[Vector, Vector]:
 
 
 def _grid(low: Vector, high: Vector) -> tuple[float, str]:
-    """Distance of grid lines [m], and the lines as path data, between two corners (2,) in ticks."""
+    """Spacing of grid lines [m] and the lines as path data, between two corners (2,) in ticks."""
     rough = float(np.max(high - low)) * _TICK / 8.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= rough)

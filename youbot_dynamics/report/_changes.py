@@ -1,4 +1,4 @@
-"""What `youbot compare` shows, on the terminal and as a page: what changed between two results."""
+"""Changes between two results, for the terminal and the page of `youbot compare`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from youbot_dynamics.report._page import page
 from youbot_dynamics.report._words import Rows, in_its_unit, shown
 
 _COLUMNS = ("Parameter", "Before (95 %)", "After (95 %)", "Unit", "Difference", "Verdict")
-_ONE_DRIVE = "precision"  # what the interval of a single recording is called
+_ONE_DRIVE = "precision"  # name of the interval of a single recording
 _NOTES = {
-    "always": "of 20 values that did not change, one is called changed on average: the intervals are 95 % intervals",
-    "one drive": "the intervals of a single recording hold no scatter between drives: a change may come from the drive,"
-    " its speeds or the floor; identify several recordings together for intervals that hold it",
+    "always": "these are 95 % intervals: on average, 1 of 20 unchanged values is reported as changed",
+    "one drive": "the intervals of a single recording do not include the scatter between drives: a change may come from"
+    " the drive, its speeds or the floor; identify several recordings together to include it",
 }
 
 
 def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any]) -> Rows:
-    """What changed between two results, both as `read_result` gives them."""
+    """Table of the changes between two results of `read_result`."""
     found, notes = changes(before, after), [_NOTES["always"]]
     counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (CHANGED, WITHIN)}
     summary = f"{counts[CHANGED]} of {sum(counts.values())} values changed by more than their combined 95 % error"
@@ -35,7 +35,7 @@ def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any]) -> Rows:
 
 
 def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[str, str]) -> str:
-    """The changes between the results at two places as a whole HTML document."""
+    """Return the changes between the results at two places as an HTML document."""
     table = changes_shown(before, after)
     return page(
         "changes.html.j2",

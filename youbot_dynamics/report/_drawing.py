@@ -1,6 +1,6 @@
-"""Drawing for the page: inline SVG without files or network, the same bytes for the same data.
+"""Draw plots for the page: inline SVG without files or network, identical bytes for identical data.
 
-Texts stay texts and colours become CSS variables, so that a page can show one plot on paper, light or dark.
+Texts remain texts and colours become CSS variables, so that one plot works on paper, light and dark screens.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Role -> colour on white paper and on a dark screen. The data colours follow Okabe and Ito, whose palette the
-# colour-blind tell apart; every line has its own dashes as well.
+# Role -> colour on white paper and on a dark screen. The data colours are the palette of Okabe and Ito, which is safe
+# for colour-blind readers; every line also has its own dashes.
 PALETTE = {
     "ink": ("#1b1b1f", "#f0f0f2"),
     "axis": ("#5c5c64", "#a9a9b2"),
@@ -35,15 +35,15 @@ PALETTE = {
     "purple": ("#b0568c", "#dd92bd"),
     "brown": ("#7a5230", "#cda67c"),
 }
-# [in] room for the words around the axes: the same in all plots, so that their axes stand in line.
+# [in] margins for the labels around the axes: the same in all plots, so that the axes are aligned.
 _LEFT, _BELOW, _RIGHT, _ABOVE = 0.7, 0.42, 0.22, 0.26
-_WIDTH = 4.6  # [in] shown at about its own size in half a page, and still legible on a phone
-_GAP = 10.0  # times the usual step: no line leads across
+_WIDTH = 4.6  # [in] about actual size in half a page, and still legible on a phone
+_GAP = 10.0  # a line is interrupted where a step is this many times the usual one
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How a line is drawn, in a plot and in the legend."""
+    """Style of a line, in a plot and in the legend."""
 
     colour: str  # role in PALETTE
     dashes: tuple[float, ...]  # lengths of dashes and gaps [line widths]; empty for a solid line
@@ -52,11 +52,11 @@ class LineStyle:
 
     @property
     def dash_lengths(self) -> str:
-        """Lengths of dashes and gaps as SVG wants them."""
+        """Lengths of dashes and gaps in the SVG format."""
         return " ".join(f"{length * self.width:g}" for length in self.dashes)
 
 
-# Drives of a program: desired, as driven, as restored or simulated, as odometry saw them.
+# Drives of a program: desired, driven, restored, simulated, and as estimated by odometry.
 COMMANDED = LineStyle("ink", (3.0, 2.0), 1.0, 5.0)
 OPEN_LOOP = LineStyle("vermillion", (7.0, 2.0), 1.3, 3.0)
 RESTORED = LineStyle("purple", (1.0, 1.3), 1.6, 3.5)
@@ -69,14 +69,14 @@ MODELLED = LineStyle("vermillion", (7.0, 2.0), 1.5, 3.0)
 
 
 def thin(values: Vector, most: int) -> NDArray[np.int64]:
-    """Which samples of a line to draw so that it keeps its extremes (lines with gaps are thinned evenly).
+    """Choose samples of a line to draw so that its extremes remain (lines with gaps are thinned evenly).
 
     Args:
         values: (n,), NaN where the line has a gap.
         most: number of samples to keep, 4 or more.
 
     Returns:
-        Indices, increasing, (min(n, most),) or a few fewer.
+        Increasing indices, (min(n, most),) or slightly fewer.
     """
     count = len(values)
     if count <= most:
@@ -92,7 +92,7 @@ def thin(values: Vector, most: int) -> NDArray[np.int64]:
 
 
 def with_gaps(time: Vector, keep: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Indices of a line's samples (m,) with a -1 where samples are missing in between: no line leads across.
+    """Insert -1 into the indices (m,) of a line's samples where samples are missing, so that no line crosses the gap.
 
     Args:
         time: (n,) [s], increasing.
@@ -104,13 +104,13 @@ def with_gaps(time: Vector, keep: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def thinned(most: int, time: Vector, *columns: Vector) -> list[Vector]:
-    """Times (n,) and columns (n,), at most so many samples chosen by the first column, with NaN at gaps."""
+    """Thin times (n,) and columns (n,) to at most `most` samples, chosen by the first column, with NaN at gaps."""
     keep = with_gaps(time, thin(columns[0], most))
     return [np.where(keep >= 0, values[keep], np.nan) for values in (time, *columns)]
 
 
 def drawn(style: LineStyle) -> dict[str, Any]:
-    """How matplotlib is told to draw a line."""
+    """Matplotlib arguments of a line style."""
     return {
         "color": colour(style.colour),
         "linestyle": (0.0, style.dashes) if style.dashes else "solid",
@@ -128,7 +128,7 @@ def colour(role: str) -> str:
 
 @contextmanager
 def plain_style() -> Iterator[None]:
-    """Settings of every plot, whatever the user's matplotlibrc says.
+    """Settings of every plot, independent of the user's matplotlibrc.
 
     Raises:
         ResourceError: matplotlib is not installed.
@@ -170,7 +170,7 @@ def plain_style() -> Iterator[None]:
 
 
 def empty_figure(height: float) -> Figure:
-    """An empty figure `height` [in] high that belongs to no window."""
+    """An empty figure without a window, `height` [in] high."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDTH, height))
@@ -179,20 +179,20 @@ def empty_figure(height: float) -> Figure:
 
 
 def name_axes(axes: Axes, upward: str, rightward: str = "") -> None:
-    """Name what is drawn upward, above the axes, where every name has room, and what is drawn to the right."""
+    """Label the vertical quantity above the axes, where long names fit, and the horizontal quantity below."""
     axes.set_title(upward, loc="left", fontsize=9.0, pad=4.0)
     axes.set_xlabel(rightward)
 
 
 def svg(figure: Figure, label: str, key: str) -> Markup:
-    """A figure as an `<svg>` element: own ids, CSS variables for colours, two decimals, the fonts of the page.
+    """Convert a figure to an `<svg>` element: own ids, CSS variables for colours, two decimals, the fonts of the page.
 
-    Its style sheet is dropped, since it would hold for the whole page: the page sets joins and caps
+    The style sheet of the figure is dropped, since it would apply to the whole page; the page sets line joins and caps
     (`.plot *`).
 
     Args:
-        figure: what is drawn.
-        label: what it shows, for those who cannot see it.
+        figure: the figure.
+        label: description of the plot for screen readers.
         key: distinct for each plot of a page.
     """
     buffer = io.StringIO()
@@ -219,6 +219,6 @@ def svg(figure: Figure, label: str, key: str) -> Markup:
 
 
 def _short_path(path: str) -> str:
-    """The same path data with numbers to 0.01 pt and no line breaks."""
+    """Path data with numbers rounded to 0.01 pt and without line breaks."""
     numbers = re.sub(r"-?\d+\.\d+", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), path)
     return " ".join(re.sub(r"([A-Za-z]) ", r"\1", numbers).split())

@@ -1,4 +1,4 @@
-"""The report of an identification: one HTML file that needs no network, with verdicts, plots and tables."""
+"""The report of an identification: one HTML file with verdicts, plots and tables, which needs no network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from youbot_dynamics.report._words import facts, listed, minus, number, sentence
 _SECTIONS = {
     "warnings": "Warnings about the data",
     "paths": "Paths",
-    "prediction": "Prediction of what the fit did not see",
+    "prediction": "Prediction of data not used in the fit",
     "truth": "The hidden truth",
     "verdicts": "Verdicts",
     "fits": "Fits",
@@ -37,15 +37,15 @@ _SECTIONS = {
     "notes": "Notes",
 }
 _FOLDED = ("fits", "correlations", "provenance", "notes")
-_FEWEST_POINTS, _MOST_POINTS = 100, 2000  # of a line
-# The page stays below 3 MB: bytes for its plots, bytes of a plot besides its lines, and of a point of a line.
+_FEWEST_POINTS, _MOST_POINTS = 100, 2000  # samples of a line
+# The page stays below 3 MB: bytes for all plots, for a plot without its lines, and for a point of a line.
 _PLOT_BUDGET, _EMPTY_PLOT, _POINT = 2_300_000, 15_000, 14
 _PLOTS_OF_CURVE, _LINES_OF_CURVE = 3, 11
 _PLOTS_OF_PATH, _LINES_OF_DRIVE = 2, 4
-_ANIMATION = 90_000  # bytes of a path's at most
-_MOST_CURVES = 25  # drawn, shared by the stages; those of a fleet would fill the page
-_SMALLEST_P = 0.001  # told as a number
-_NEGLIGIBLE = 2e-3  # [m, rad] RMSE below which how many times smaller it became means nothing
+_ANIMATION = 90_000  # largest size of an animation [bytes]
+_MOST_CURVES = 25  # curves drawn, shared by the stages; a fleet would fill the page
+_SMALLEST_P = 0.001  # smallest p-value printed as a number
+_NEGLIGIBLE = 2e-3  # [m, rad] RMSE below which a ratio is meaningless
 
 
 def identification_page(
@@ -56,18 +56,18 @@ def identification_page(
     truth: Mapping[str, float] | None = None,
     result_file: str = "result.yaml",
 ) -> str:
-    """The report as a whole HTML document; the same bytes for the same identification.
+    """Return the report as an HTML document; identical bytes for identical identifications.
 
     Args:
         title: heading of the page.
         found: findings with verdicts, curves, correlations, notes and warnings.
-        paths: one comparison a program.
-        provenance: where it comes from: bag, hash, clock, versions, ...
-        truth: name of a finding -> its true value, of a simulated robot; shown beside what was found.
+        paths: one comparison per program.
+        provenance: origin of the data: bag, hash, clock, versions, ...
+        truth: name of a finding -> true value of a simulated robot; shown beside the finding.
         result_file: path of the result, for the command that uses it.
 
     Raises:
-        ResourceError: jinja2 is not installed; or there is something to plot, and matplotlib is not.
+        ResourceError: jinja2 is not installed, or matplotlib is needed and not installed.
     """
     result, stages = found.result, found.stages
     most = _points_of_a_line(stages, paths)
@@ -105,16 +105,16 @@ def write_outputs(
     title: str,
     truth: Mapping[str, float] | None = None,
 ) -> None:
-    """Write result.yaml, result.json, exports/ and report.html into a folder, made if needed; `truth` as for the page.
+    """Write result.yaml, result.json, exports/ and report.html into a folder, which is created if needed.
 
-    Each file is written whole or not at all.
+    Each file is written completely or not at all. `truth` is that of `identification_page`.
 
     Raises:
         RecordingError: the folder cannot be written.
         ResourceError: as `identification_page`.
 
     Example:
-        >>> yd.write_outputs(Path("result"), found, (), "My robot")  # of the example of `identify`
+        >>> yd.write_outputs(Path("result"), found, (), "My robot")  # `found` as in the example of `identify`
         >>> yd.load_robot(Path("result/result.yaml")).base.delay.effective_x > 0.0
         True
     """
@@ -138,7 +138,7 @@ def write_outputs(
 
 
 def _points_of_a_line(stages: Sequence[StageResult], paths: Sequence[PathComparison]) -> int:
-    """Samples each line of the page may have."""
+    """Largest number of samples of each line of the page."""
     curves = sum(len(curves) for _, curves, _ in _drawn_curves(stages))
     plots = _PLOTS_OF_CURVE * curves + _PLOTS_OF_PATH * len(paths)
     lines = _LINES_OF_CURVE * curves + sum(1 + _LINES_OF_DRIVE * len(path.actual) for path in paths)
@@ -150,9 +150,9 @@ def _points_of_a_line(stages: Sequence[StageResult], paths: Sequence[PathCompari
 
 
 def _verdicts(result: Result) -> list[dict[str, Any]]:
-    """A table a stage: parameters of the robot (all findings where it has none), then what was found beside them.
+    """One table per stage: parameters of the robot (all findings if there are none), then other findings.
 
-    Dead times and lags are folded away: of each axis one delay is read first.
+    Dead times and lags are folded: each axis shows one delay first.
     """
     tables: list[dict[str, Any]] = []
     for stage, (title, remark) in STAGES.items():
@@ -164,7 +164,7 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
             table["asked"], table["beside"] = _asked_and_beside(findings)
             table["parts"] = [finding for finding in findings if finding.is_part_of_delay]
             told = [facts(finding) for finding in findings]
-            # What holds for every finding is said once, below the table.
+            # Facts common to all findings appear once, below the table.
             shared = [fact for fact in told[0] if all(fact in other for other in told)] if len(told) > 1 else []
             remarks = [*shared, *([remark] if remark else [])]
             table |= {"shared": shared, "remarks": remarks, "open": stage == "delay"}
@@ -180,11 +180,11 @@ def _asked_and_beside(findings: Sequence[Finding]) -> tuple[list[Finding], list[
     return asked, [finding for finding in first if finding not in asked]
 
 
-# Fits: how each model follows what was measured, and what its residual has left.
+# Fits: each model beside the measurement, and its residual.
 
 
 def _drawn_curves(stages: Sequence[StageResult], held_out: bool | None = None) -> list[tuple[str, list[FitCurve], int]]:
-    """Curves that are drawn, of one kind or of both: stage, curves, and how many of it are left out."""
+    """Return the curves to draw, of one kind or both: stage, curves, and number of curves left out."""
     drawable = {
         stage.stage: [one for one in stage.fits if len(one.time) > 1 and held_out in (None, one.held_out)]
         for stage in stages
@@ -222,13 +222,13 @@ def _fit(curve: FitCurve, key: str, most: int) -> dict[str, Any]:
     beside = []
     if has_detail(curve):
         beside.append(detail_plot(curve, label=f"Detail. {label}", key=f"{key}d", most=most))
-        words.append("The second plot is a detail, where it changes most.")
+        words.append("The second plot shows the part that changes most.")
     if band:
         words.append("The shaded band is the 95 % band of the model.")
     sound = np.isfinite(residual)
     test = curve.whiteness or (whiteness(curve.time[sound], residual[sound]) if sound.any() else None)
     if test is not None and test.lags:
-        said = _left_over(test) + ("" if curve.whiteness else " This test is of the samples drawn here.")
+        said = _left_over(test) + ("" if curve.whiteness else " This test uses the samples drawn here.")
         about = f"Autocorrelation of the residual, {curve.title}: {_correlations(test)}. {said}"
         beside.append(autocorrelation_plot(test, label=about, key=f"{key}w", low=bool(beside)))
         words.append(said)
@@ -237,17 +237,17 @@ def _fit(curve: FitCurve, key: str, most: int) -> dict[str, Any]:
 
 
 def _left_over(test: Whiteness) -> str:
-    """What the test of a residual says."""
+    """Result of the whiteness test of a residual, in words."""
     p, uneven = (
         f"p = {significant(value, 2)}" if value >= _SMALLEST_P else f"p < {_SMALLEST_P}"
         for value in (test.p_value, test.uneven_p_value)
     )
     verdict = (
-        "nothing speaks against a white residual."
+        "the residual is consistent with white noise."
         if test.white
-        else "the residual is not white: the model lacks something that moves slower than the readings."
+        else "the residual is not white: it has slow variations that the model does not explain."
     )
-    return f"Ljung-Box over {test.lags} lags: {p}, and {uneven} if the noise may change its strength: {verdict}"
+    return f"Ljung-Box over {test.lags} lags: {p}, and {uneven} if the noise variance may change: {verdict}"
 
 
 def _correlations(test: Whiteness) -> str:
@@ -259,13 +259,13 @@ def _correlations(test: Whiteness) -> str:
 
 
 def summary(result: Result, paths: Sequence[PathComparison]) -> str:
-    """How much was identified, the delays, and what feedback does to the errors."""
+    """Summarise in one sentence how much was identified, the delays, and how feedback changes the errors."""
     clauses = [*_counts(result), *_delays(result), *_changes(paths)]
     return sentence("; ".join(clauses) or "nothing was identified") + "."
 
 
 def _counts(result: Result) -> list[str]:
-    """How many of the numbers of each stage were identified."""
+    """Number of identified values of each stage."""
     counts: list[str] = []
     for stage, (title, _) in STAGES.items():
         findings = () if stage in result.missing else result.of_stage(stage)
@@ -300,7 +300,7 @@ def _delays(result: Result) -> list[str]:
 
 
 def _changes(paths: Sequence[PathComparison]) -> list[str]:
-    """What feedback does to the RMSE of position and heading."""
+    """Change of the RMSE of position and heading by feedback."""
     tables = [(path.name, statistics(path)) for path in paths]
     clauses = []
     for quantity, unit in (("position", "mm"), ("heading", "mrad")):
@@ -316,7 +316,7 @@ def _changes(paths: Sequence[PathComparison]) -> list[str]:
 
 
 def _change(before: float, after: float, unit: str) -> str:
-    """How many times smaller (or larger) an RMSE [m or rad] became; unit: of its thousandth."""
+    """Factor by which an RMSE [m or rad] changed; `unit` is that of a thousandth of it."""
     if not (np.isfinite(before) and np.isfinite(after)):
         return "unknown"
     if before < _NEGLIGIBLE:

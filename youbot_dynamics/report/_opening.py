@@ -1,4 +1,4 @@
-"""What the report of an identification opens with: what was found, how far to trust it, what to do next."""
+"""The opening of an identification report: what was found, how far to trust it, and what to do next."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.stages import STAGES
 
 EFFECTIVE = "robot.base.delay.effective_"
-_TILES = 5  # numbers
-_DIFFERENCE = "_error_"  # in the name of what a wheel differs by from the mean
+_TILES = 5  # numbers shown
+_DIFFERENCE = "_error_"  # in the name of a wheel's deviation from the mean
 
 
 def opening(result: Result, warnings: Sequence[str], result_file: str) -> dict[str, Any]:
-    """The three tiles: `found`, a list of findings; `trust`, whether and why; `next`, words and a command.
+    """Return the three tiles: `found`, a list of findings; `trusted` and `why`; `words` and `command` of the next step.
 
     Args:
         result: of the identification.
@@ -33,7 +33,7 @@ def opening(result: Result, warnings: Sequence[str], result_file: str) -> dict[s
 
 
 def _found(result: Result) -> list[Finding]:
-    """Up to five identified parameters of the robot: its effective delays, then one of each stage in turn."""
+    """Choose up to five identified robot parameters: the effective delays, then one of each stage in turn."""
     parameters = [
         one
         for one in result.findings
@@ -51,38 +51,38 @@ def _found(result: Result) -> list[Finding]:
 
 
 def _trust(result: Result, warnings: Sequence[str]) -> tuple[bool, str]:
-    """Whether the intervals can be taken at their word, and the one reason."""
+    """Whether the intervals are trustworthy, and the main reason."""
     count = len(result.sources)
     if not any(one.usable for one in result.findings):
-        return False, "Nothing was identified. The verdicts below say what each value needs."
+        return False, "Nothing was identified. The verdicts below state what each value needs."
     if warnings:
-        return False, f"There {'are' if len(warnings) > 1 else 'is'} {_number(warnings)} about the data: read first."
+        return False, f"Read the {_number(warnings)} about the data below first."
     if count <= 1:
-        return False, f"One drive shows no differences between drives. {ENOUGH} drives make the intervals trustworthy."
+        return False, f"One drive cannot show the scatter between drives. Record at least {ENOUGH} drives."
     if count < ENOUGH:
-        return False, f"{count} drives show the scatter between drives only roughly. {ENOUGH} are enough."
+        return False, f"{count} drives show the scatter between drives only roughly. Record at least {ENOUGH} drives."
     return True, f"The intervals include the scatter between {count} drives, and no warning was raised."
 
 
 def _number(warnings: Sequence[str]) -> str:
-    return f"{len(warnings)} warnings" if len(warnings) > 1 else "one warning"
+    return f"{len(warnings)} warnings" if len(warnings) > 1 else "warning"
 
 
 def _next(result: Result, result_file: str) -> tuple[str, str]:
-    """What to do next, and the command for it."""
+    """Return the next step in words, and its command."""
     if any(one.usable and one.is_parameter for one in result.findings):
         command = f"youbot bringup --robot real --result-file {shlex.quote(result_file)}"
         return "Drive with these values (--robot mock for the simulated robot):", command
-    return "Record a drive that moves every axis (youbot record beside it):", "youbot play excitation"
+    return "Drive every axis with this command, with youbot record in a second terminal:", "youbot play excitation"
 
 
 def predicted(curves: Sequence[FitCurve]) -> str:
-    """What plots of a held-out prediction show, in one sentence; empty where there are none."""
+    """Describe the plots of a held-out prediction in one sentence; "" if there are none."""
     if not curves:
         return ""
     squares = [float(np.nanmean((one.measured - one.modelled) ** 2)) for one in curves if one.unit == "m"]
     over = max(float(one.time[-1] - one.time[0]) for one in curves)
     return (
-        "The model was fitted to the first half of the drive only, and then predicts the second half from the commands "
-        f"alone: after {over:.0f} s without any measurement it is off by {1e3 * np.sqrt(sum(squares)):.3g} mm (RMS)."
+        "The model is fitted to the first half of the drive and predicts the second half from the commands alone. "
+        f"Over these {over:.0f} s without measurements, the RMS position error is {1e3 * np.sqrt(sum(squares)):.3g} mm."
     )

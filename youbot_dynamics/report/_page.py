@@ -1,4 +1,4 @@
-"""Pages out of `templates/` and `assets/`: one layout, one style sheet, one script, nothing from elsewhere."""
+"""Render pages from `templates/` and `assets/`: one layout, one style sheet, one script, no external resources."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _HERE = Path(__file__).parent
 
 
 def page(template: str, **values: object) -> str:
-    """A whole HTML document, the same bytes for the same values.
+    """Return an HTML document; identical bytes for identical values.
 
     Args:
         template: its name in `templates/`.
-        values: what it shows: text that becomes safe in HTML, but for the Markup of the plots.
+        values: its content. Text is escaped for HTML, except the Markup of the plots.
 
     Raises:
         ResourceError: jinja2 is not installed.
     """
     text = _environment().get_template(template).render(values)
-    # File names may hold what neither UTF-8 nor HTML can.
+    # File names may hold characters that UTF-8 or HTML cannot.
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
@@ -58,14 +58,14 @@ def _environment() -> Environment:
 
 
 def _text(value: object) -> object:
-    """What a template writes: a text from a recording may hold control characters."""
+    """Text of a template value without control characters, which a recording may contain."""
     return value if isinstance(value, Markup) else printable(str(value))
 
 
 def _asset(name: str) -> Markup:
-    return Markup((_HERE / "assets" / name).read_text(encoding="utf-8"))  # noqa: S704 - a file of ours
+    return Markup((_HERE / "assets" / name).read_text(encoding="utf-8"))  # noqa: S704 - a file of this package
 
 
 def _digest(name: str) -> str:
-    """What the page's policy calls a script, so that a browser runs this one and no other."""
+    """Hash of a script for the page's content security policy, so that a browser runs only this script."""
     return base64.b64encode(hashlib.sha256(_asset(name).encode("utf-8")).digest()).decode("ascii")

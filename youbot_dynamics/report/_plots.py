@@ -1,7 +1,7 @@
-"""Plots of an identification: how a model follows what was measured, and how a path was followed.
+"""Plots of an identification: model against measurement, and driven path against desired path.
 
-Each returns an `<svg>` element. `label` says what a plot shows, for those who cannot see it; `key` is distinct for each
-plot of a page; `most` is the number of samples a line may have.
+Each function returns an `<svg>` element. `label` describes the plot for screen readers, `key` is distinct for each plot
+of a page, and `most` is the largest number of samples of a line.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 Lines = Sequence[tuple[LineStyle, Vector]]
 
 _WHOLE_HEIGHT, _DETAIL_HEIGHT, _PATH_HEIGHT = 3.9, 2.2, 4.3  # [in]
-_FEWEST_IN_DETAIL = 30  # samples: a detail of fewer shows no more than the whole
-_NARROWEST_PATH = 0.02  # [m] half a path plot shows at least this, or a turn on the spot would be all noise
+_FEWEST_IN_DETAIL = 30  # samples; a shorter detail shows no more than the whole
+_NARROWEST_PATH = 0.02  # [m] smallest half-width of a path plot; a turn on the spot would otherwise show only noise
 
 
 def whole_plot(curve: FitCurve, *, label: str, key: str, most: int) -> Markup:
-    """The whole run of two samples or more, with the residual, measured - modelled, below."""
+    """The whole run (two samples or more), with the residual, measured - modelled, below."""
     with drawing.plain_style():
         figure = drawing.empty_figure(_WHOLE_HEIGHT)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 1.0))
@@ -50,13 +50,13 @@ def detail_plot(curve: FitCurve, *, label: str, key: str, most: int) -> Markup:
 
 
 def has_detail(curve: FitCurve) -> bool:
-    """Whether a detail would show more than the whole."""
+    """Whether a detail shows more than the whole."""
     part = detail(curve)
     return bool(1 < part.stop - part.start < len(curve.time) // 2)
 
 
 def detail(curve: FitCurve) -> slice:
-    """Samples of a detail: of the length the curve asks for, where its command, or else its motion, changes most."""
+    """Samples of a detail: the curve gives its length; it lies where the command, or else the motion, changes most."""
     time, count = curve.time, len(curve.time)
     if curve.detail <= 0.0 or count <= _FEWEST_IN_DETAIL:
         return slice(0, count)
@@ -72,7 +72,7 @@ def detail(curve: FitCurve) -> slice:
 
 
 def _draw_fit(axes: Axes, curve: FitCurve, part: slice, most: int, rightward: str) -> None:
-    """Band, command, model and measurement of some samples."""
+    """Draw band, command, model and measurement of some samples."""
     time, modelled = curve.time[part] - curve.time[0], curve.modelled[part]
     if curve.band is not None:
         at, middle, half = drawing.thinned(most, time, modelled, curve.band[part])
@@ -85,13 +85,13 @@ def _draw_fit(axes: Axes, curve: FitCurve, part: slice, most: int, rightward: st
 
 
 def autocorrelation_plot(test: Whiteness, *, label: str, key: str, low: bool = False) -> Markup:
-    """Bars of a residual's autocorrelation; white noise stays within the dashed lines at +-2/sqrt(n) 19 times of 20.
+    """Bars of the autocorrelation of a residual; for white noise 95 % lie within the dashed lines at +-2/sqrt(n).
 
     Args:
-        test: of the residual, with a number of lags other than 0.
+        test: of the residual, with at least one lag.
         label: see the module.
         key: see the module.
-        low: to fit below a detail.
+        low: lower height, to fit below a detail.
     """
     with drawing.plain_style():
         figure = drawing.empty_figure(_WHOLE_HEIGHT - _DETAIL_HEIGHT if low else _DETAIL_HEIGHT)
@@ -115,7 +115,7 @@ def white_bound(test: Whiteness) -> float:
 
 
 def path_plot(lines: Lines, *, label: str, key: str, most: int) -> Markup:
-    """Poses (n, 3) over the ground, x to the right and y up, both in the same scale; a dot where the last starts."""
+    """Poses (n, 3) seen from above, x to the right and y up, equal scales; a dot where the last line starts."""
     with drawing.plain_style():
         figure = drawing.empty_figure(_PATH_HEIGHT)
         axes = figure.subplots()
@@ -134,7 +134,7 @@ def path_plot(lines: Lines, *, label: str, key: str, most: int) -> Markup:
 
 
 def error_plot(time: Vector, lines: Lines, *, label: str, key: str, most: int) -> Markup:
-    """Errors (n, 3) of X, Y and psi at times (n,) [s], one above the other."""
+    """Errors (n, 3) of X, Y and psi at times (n,) [s], in three panels."""
     with drawing.plain_style():
         figure = drawing.empty_figure(_PATH_HEIGHT)
         panels = figure.subplots(3, 1, sharex=True)

@@ -1,4 +1,4 @@
-"""Before and after: how each program was followed, with the lab's table of errors and the lab's own figures."""
+"""Tracking of each program before and after: our error table beside the figures of the laboratory works."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from youbot_dynamics.report._animation import animation_of
 from youbot_dynamics.report._plots import error_plot, path_plot
 from youbot_dynamics.report._words import listed, significant
 
-# Row of the lab's table -> name of its line in the plots, and how that is drawn.
+# Row of the error table -> name and style of its line in the plots.
 _DRIVES = {
     OPEN_LOOP: ("actual (open loop)", _drawing.OPEN_LOOP),
     RESTORED: ("restored", _drawing.RESTORED),
     SIMULATED: ("simulated feedback", _drawing.SIMULATED),
     FEEDBACK: ("stabilised (feedback)", _drawing.FEEDBACK),
 }
-_SMALL = 1e-3  # [m, rad] where there is anything below it, numbers get a fifth decimal
+_SMALL = 1e-3  # [m, rad] numbers get a fifth decimal if any is smaller
 
-# Seed 003, tables of mean and standard deviation of X, Y and psi [m, m, rad] of works 1 to 6, 2022, as printed. Errors
-# are desired - actual there (dX = X_id - X_rf), so the means have the opposite sign of ours. Its restored drives are
-# the desired ones by construction, but for an error of frames (D-003-7). The works: open loop, and with feedback.
+# Mean and standard deviation of X, Y and psi [m, m, rad], as printed. There errors are desired - actual
+# (dX = X_id - X_rf), so the means have the opposite sign of ours. The restored drives equal the desired ones by
+# construction, except for an error of frames (D-003-7). The two works: open loop, and with feedback.
+# Source: laboratory works 1 to 6 with a youBot, 2022; document 003, tables.
 LAB_TABLES = {
     "translation": (
         "1 and 4",
@@ -65,16 +66,16 @@ LAB_TABLES = {
 }
 
 
-Group = tuple[str, dict[str, list[float]]]  # rows of the table under a heading: label of a drive -> its numbers
+Group = tuple[str, dict[str, list[float]]]  # heading, and rows below it: label of a drive -> its numbers
 
 
 def program_of(path: PathComparison, key: str, most: int) -> dict[str, Any]:
-    """Paths, errors over time, animation and the lab's table.
+    """Paths, errors over time, animation and error table of a program.
 
     Args:
         path: its drives.
         key: distinct for each program of a page.
-        most: samples a line.
+        most: samples per line.
     """
     table = statistics(path)
     drives = {label: _DRIVES.get(label, (label, _drawing.COMMANDED)) for label in table}
@@ -90,7 +91,7 @@ def program_of(path: PathComparison, key: str, most: int) -> dict[str, Any]:
         "name": path.name,
         "truth": path.truth,
         "legend": [("commanded", _drawing.COMMANDED), *drives.values()],
-        "over": path_plot(over, label=f"Path over the ground, {about}", key=key, most=most),
+        "over": path_plot(over, label=f"Path seen from above, {about}", key=key, most=most),
         "errors": error_plot(path.time, away, label=under, key=f"{key}e", most=most),
         "animation": animation_of(path),
         "groups": groups,
@@ -101,16 +102,16 @@ def program_of(path: PathComparison, key: str, most: int) -> dict[str, Any]:
 
 
 def statistics(path: PathComparison) -> dict[str, ErrorStatistics]:
-    """Statistics of each drive, in the order of the lab's table."""
+    """Error statistics of each drive, in the order of the error table."""
     order = dict.fromkeys([*comparison.ROWS, *path.actual])
     return {label: path.statistics(label) for label in order if label in path.actual}
 
 
 def _error_groups(path: PathComparison, table: Mapping[str, ErrorStatistics]) -> list[Group]:
-    """Rows of mean and standard deviation of X, Y, psi, RMSE of position and heading, worst position.
+    """Rows of mean and standard deviation of X, Y, psi, RMSE of position and heading, worst position error.
 
-    Ours; below them, where odometry was recorded beside a ground truth, its error against the path and against the
-    truth; where the lab drove the same program, its figures.
+    Our drives come first. If odometry and a ground truth were recorded, the errors of odometry against path and truth
+    follow. If the lab drove the same program, its figures come last.
     """
     groups: list[Group] = [("", {label: _row(of_drive) for label, of_drive in table.items()})]
     known = [label for label in table if label in path.estimated]
@@ -135,12 +136,15 @@ def _row(of_drive: ErrorStatistics) -> list[float]:
 
 
 def lab_row(row: tuple[float, ...]) -> list[float]:
-    """Mean and deviation of a printed row, and what follows from them: RMSE^2 = mean^2 + deviation^2 (system 37)."""
+    """Mean and deviation of a printed row, and the RMSE that follows: RMSE^2 = mean^2 + deviation^2.
+
+    Source: system 37.
+    """
     square = np.square(row[:3]) + np.square(row[3:])
     return [*row, math.sqrt(square[0] + square[1]), math.sqrt(square[2]), math.nan]
 
 
 def _lab_table(program: str) -> tuple[str, Mapping[str, tuple[float, ...]]] | None:
-    """The lab's table of the program whose name is in this name; None where there is none, or more than one."""
+    """The lab's table of the one program whose name is part of this name; None if none or several match."""
     named = [table for name, table in LAB_TABLES.items() if name in program.lower()]
     return named[0] if len(named) == 1 else None

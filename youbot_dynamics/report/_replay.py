@@ -29,15 +29,15 @@ _TOLD = LineStyle("vermillion", (7.0, 2.0), 1.1, 2.8)
 _PART = LineStyle("purple", (1.0, 1.3), 1.5, 3.2)
 _LIMIT = LineStyle("ink", (3.0, 2.0), 0.9, 2.6)
 _LEGEND = (
-    ("estimated, with two standard deviations to either side", ESTIMATED),
-    ("as the driver tells it", _TOLD),
-    ("bristles' part of the friction; housing", _PART),
+    ("estimate with +- 2 standard deviations", ESTIMATED),
+    ("measured by the driver", _TOLD),
+    ("bristle part of the friction; housing", _PART),
     ("limit of the winding", _LIMIT),
 )
 _SECTIONS = {
     "findings": "Findings",
     "joints": "Joints",
-    "consistency": "Are the filter's own deviations right?",
+    "consistency": "Are the standard deviations of the filter correct?",
     "estimates": "Estimates",
     "counts": "Messages",
     "provenance": "Provenance",
@@ -52,13 +52,13 @@ JOINT_COLUMNS = (
     "seconds to limit",
 )
 _HEIGHT, _TWO_HIGH = 2.2, 3.4  # [in]
-_MOST = 500  # samples a line
-_WINDOWS = 100  # of a log, over each of which NIS is averaged
+_MOST = 500  # samples per line
+_WINDOWS = 100  # windows of a log over which NIS is averaged
 _FEWEST = 20  # messages in a window
 _PROBABILITY = 0.95
-_LEAST = 1e-3  # NIS below that is drawn there
-_FARTHEST = 0.005  # share of a line that may lie beyond a plot, at either end
-_NEAR_LIMIT = 20.0  # [K] a winding that comes so near to its limit is shown with it
+_LEAST = 1e-3  # smaller values of NIS are drawn at this one
+_FARTHEST = 0.005  # share of a line that may lie outside a plot, on each side
+_NEAR_LIMIT = 20.0  # [K] distance to the limit below which the plot shows the limit of a winding
 
 
 class _Figure(NamedTuple):
@@ -69,7 +69,7 @@ class _Figure(NamedTuple):
 class Line(NamedTuple):
     """A line with a band."""
 
-    style: LineStyle  # how it is drawn
+    style: LineStyle  # style
     time: Vector  # (n,) [s], increasing
     values: Vector  # (n,) NaN where unknown
     band_time: Vector = np.empty(0)  # (s,) [s]; empty for no band
@@ -80,14 +80,14 @@ class Line(NamedTuple):
 def replay_page(
     title: str, replay: ArmReplay, robot: Robot, provenance: Mapping[str, str], warnings: Sequence[str]
 ) -> str:
-    """The report as a whole HTML document; the same bytes for the same replay.
+    """Return the report as an HTML document; identical bytes for identical replays.
 
     Args:
         title: heading of the page.
-        replay: what is shown.
-        robot: whose arm it is.
-        provenance: where the log comes from.
-        warnings: what could not be read of it.
+        replay: the replay to show.
+        robot: robot of the arm.
+        provenance: origin of the log.
+        warnings: what could not be read of the log.
 
     Raises:
         ResourceError: jinja2 or matplotlib is not installed.
@@ -112,7 +112,7 @@ def replay_page(
 
 
 def joint_cells(joint: JointSummary) -> tuple[str, ...]:
-    """What a table says of a joint, one text for each of JOINT_COLUMNS."""
+    """Table cells of a joint, one text for each of JOINT_COLUMNS."""
     return (
         f"{joint.nis:.2f}",
         f"{100.0 * joint.coverage:.0f} %",
@@ -143,8 +143,8 @@ def _all_readings(replay: ArmReplay) -> _Figure | None:
     share = f"{100.0 * nis.within:.0f} %"
     label = f"NIS of all readings; {share} of the windows lie within the 95 % bounds"
     words = (
-        "NIS of all joints together, averaged over windows; the green band holds 95 % of them where the filter's own "
-        f"deviations are right and its innovations are white. Here: {share}."
+        "NIS of all joints together, averaged over windows. The green band contains 95 % of them if the standard "
+        f"deviations of the filter are correct and its innovations are white. Here: {share}."
     )
     return _Figure(_nis_plot(nis, label=label, key="nis"), words)
 
@@ -171,7 +171,7 @@ def _joint(k: int, name: str, replay: ArmReplay, robot: Robot) -> list[_Figure]:
         _banded(k, replay, track.friction_torque, deviations.friction),
         _banded(k, replay, replay.bristle_torque, deviations.bristle, _PART),
     ]
-    label = f"{name}: friction torque, and the bristles' part of it, over time"
+    label = f"{name}: friction torque, and its bristle part, over time"
     figures.append(_Figure(_lines_plot({"friction [N m]": frictions}, label=label, key=f"f{k}")))
     return [*figures, _warmth(k, name, replay, robot), *_innovations(k, name, replay)]
 
@@ -189,11 +189,11 @@ def _warmth(k: int, name: str, replay: ArmReplay, robot: Robot) -> _Figure:
         lines.append(Line(_LIMIT, time[[0, -1]], np.full(2, limit)))
     label = f"{name}: temperatures of winding and housing over time"
     plot = _lines_plot({"winding and housing [degC]": lines}, label=label, key=f"t{k}")
-    return _Figure(plot, f"The winding may have {limit:.0f} degC.")
+    return _Figure(plot, f"The limit of the winding is {limit:.0f} degC.")
 
 
 def _innovations(k: int, name: str, replay: ArmReplay) -> list[_Figure]:
-    """NIS over time, and how innovations follow themselves."""
+    """NIS over time, and the autocorrelation of the innovations."""
     track, sound = replay.track, sound_innovations(replay.track, k)
     if not sound.any():
         return []
@@ -208,7 +208,7 @@ def _innovations(k: int, name: str, replay: ArmReplay) -> list[_Figure]:
     r1, r2, r3 = (number(value, 2) for value in test.correlations[:3])
     plot = autocorrelation_plot(test, label=f"{name}: autocorrelation of the innovation", key=f"a{k}")
     words = f"Ljung-Box Q = {number(test.q, 0)} over {test.lags} lags; r\u2081 = {r1}, r\u2082 = {r2}, r\u2083 = {r3}."
-    verdict = "White." if test.white else "Not white: vibration, jitter of the stamps, or a model that lacks something."
+    verdict = "White." if test.white else "Not white: vibration, stamp jitter or an effect that the model lacks."
     return [*figures, _Figure(plot, f"{words} {verdict}")]
 
 
@@ -218,7 +218,7 @@ def _time(replay: ArmReplay) -> Vector:
 
 
 def _told(k: int, replay: ArmReplay, readings: Vector, among: NDArray[np.bool_]) -> Line:
-    """Readings (t, n) of joint k where they are, among some of the messages (t,)."""
+    """Valid readings (t, n) of joint k, among some of the messages (t,)."""
     rows = np.flatnonzero(among & np.isfinite(readings[:, k]))
     return Line(_TOLD, _time(replay)[rows], readings[rows, k])
 
@@ -238,8 +238,8 @@ class Consistency(NamedTuple):
 
     time: Vector  # (w,) middles of the windows [s]
     nis: Vector  # (w,) mean for each reading
-    low: Vector  # (w,) lower end of the 95 % of a filter that knows how far it is off
-    high: Vector  # (w,) upper end
+    low: Vector  # (w,) lower 95 % bound for a consistent filter
+    high: Vector  # (w,) upper bound
 
     @property
     def within(self) -> float:
@@ -248,12 +248,12 @@ class Consistency(NamedTuple):
 
 
 def consistency(time: Vector, squares: Vector, readings: Vector) -> Consistency:
-    """Average sums of squared innovations over windows: N readings give chi-squared of N degrees, over N.
+    """Average sums of squared innovations over windows: N readings give chi-squared of N degrees of freedom, over N.
 
     Args:
         time: (m,) [s], increasing.
         squares: (m,) sums of squared innovations over variances.
-        readings: (m,) how many each sum has.
+        readings: (m,) number of readings in each sum.
     """
     windows = max(1, min(_WINDOWS, len(time) // _FEWEST))
     parts = [part for part in np.array_split(np.arange(len(time)), windows) if len(part) and readings[part].sum() > 0]
@@ -268,7 +268,7 @@ def consistency(time: Vector, squares: Vector, readings: Vector) -> Consistency:
 
 
 def _lines_plot(panels: Mapping[str, Sequence[Line]], *, label: str, key: str) -> Markup:
-    """Lines over time of one quantity, or of two above each other, by their names."""
+    """Lines over time of one quantity, or of two in panels, by their names."""
     with drawing.plain_style():
         figure = drawing.empty_figure(_HEIGHT if len(panels) == 1 else _TWO_HIGH)
         rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=(1.5, 1.0)[: len(panels)])
@@ -310,7 +310,7 @@ def _draw(axes: Axes, lines: Sequence[Line]) -> None:
 
 
 def reach(lines: Sequence[Line]) -> tuple[float, float]:
-    """From where to where a plot goes: all but the farthest of lines and bands, for a band is wide where all begins."""
+    """Limits of a plot: all lines and bands except their most extreme values, since bands are wide at the start."""
     parts = [line.values for line in lines]
     parts += [line.middle + 2.0 * side * line.deviation for line in lines for side in (-1.0, 1.0)]
     ends = [np.nanquantile(part, (_FARTHEST, 1.0 - _FARTHEST)) for part in parts if np.isfinite(part).any()]

@@ -1,4 +1,4 @@
-"""What a simulated robot really is, beside what was found of it: hit or miss."""
+"""The true values of a simulated robot beside the findings: hit or miss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HIT, _REFUSED = "hit", "refused, no value claimed"
 
 
 def reveal(result: Result, truth: Mapping[str, float]) -> Rows:
-    """Findings with an interval of which the truth is known, name -> value, and how many of the identified ones hit."""
+    """Compare the findings that have an interval with the truth, name -> value, and count the hits."""
     rows = [_cells(finding, truth[finding.name]) for finding in result.findings if finding.name in truth]
     claimed = [row[-1] for row in rows if row[-1] != _REFUSED]
     summary = f"{claimed.count(_HIT)} of {len(claimed)} identified values have the truth within their interval"

@@ -1,4 +1,4 @@
-"""Findings in words: units worth reading, digits worth writing."""
+"""Findings as text: convenient units, meaningful digits."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import NamedTuple
 from youbot_dynamics.identification.finding import Finding
 
 _NOT_AVAILABLE = "\u2013"
-_HUGE = 1e7  # from which digits before the point would only fill the table
-_MILLI = 1.0  # [s] below which times are told in milliseconds
+_HUGE = 1e7  # larger numbers are too long for a table
+_MILLI = 1.0  # [s] shorter times are shown in milliseconds
 
 
 class Shown(NamedTuple):
-    """A finding as it is written down."""
+    """A finding as text."""
 
     name: str  # as in result.json and in the parameter file
-    value: str  # with the digits its interval is worth, "" where there is none
-    low: str  # end of the 95 % interval, "" where there is none
-    high: str  # other end
-    unit: str  # of the three, "" for none
+    value: str  # digits according to its interval, "" if there is none
+    low: str  # lower end of the 95 % interval, "" if there is none
+    high: str  # upper end
+    unit: str  # unit of the three, "" for none
 
 
 class Rows(NamedTuple):
@@ -41,22 +41,22 @@ def shown(finding: Finding) -> Shown:
 
 
 def in_its_unit(finding: Finding, value: float, half: float) -> str:
-    """A value beside a finding, in the unit this one is shown in, with the digits that a half-width is worth."""
+    """Format a value in the unit in which a finding is shown, with digits according to a half-width."""
     scale, _ = _unit(finding)
     return rounded(scale * value, scale * half)
 
 
 def _unit(finding: Finding) -> tuple[float, str]:
-    """Factor and name of the unit a finding is shown in."""
+    """Factor and name of the unit in which a finding is shown."""
     estimate = finding.estimate
     small = estimate.unit == "s" and not abs(estimate.value) >= _MILLI
     return (1e3, "ms") if small else (1.0, estimate.unit if estimate.unit != "1" else "")
 
 
 def facts(finding: Finding) -> list[str]:
-    """What else is known of a finding: what it rests on, where it holds, further numbers."""
+    """Further facts about a finding: what it relies on, where it is valid, other numbers."""
     known = [f"{finding.samples} samples"] if finding.samples else []
-    known += [f"holds for {finding.valid_for}"] if finding.valid_for else []
+    known += [f"valid for {finding.valid_for}"] if finding.valid_for else []
     for name, value in finding.details.items():
         said = str(value) if isinstance(value, str) else f"{value:g}" if value.is_integer() else significant(value)
         known += [f"{name} {said}"] if said not in ("", _NOT_AVAILABLE) else []
@@ -64,7 +64,7 @@ def facts(finding: Finding) -> list[str]:
 
 
 def rounded(value: float, half: float) -> str:
-    """A value with two digits of the half-width of its interval; three where that is not known; "" for NaN."""
+    """A value with two digits of the half-width of its interval; three digits if that is unknown; "" for NaN."""
     if math.isnan(value):
         return ""
     if math.isinf(value):
@@ -75,19 +75,19 @@ def rounded(value: float, half: float) -> str:
 
 
 def number(value: float, decimals: int) -> str:
-    """A number with that many decimals and a true minus sign; a dash where there is none."""
+    """A number with that many decimals and a minus sign; a dash if it is NaN."""
     return _NOT_AVAILABLE if math.isnan(value) else minus(_unsigned_zero(f"{value:.{decimals}f}"))
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits and no exponent, down to 1e-6."""
+    """A number with `digits` significant digits and no exponent, down to 1e-6."""
     if not math.isfinite(value) or value == 0.0:
         return number(value, 0)
     return number(value, min(8, max(0, digits - 1 - math.floor(math.log10(abs(value))))))
 
 
 def minus(digits: str) -> str:
-    """Digits as a page writes them: a true minus sign and a true sign of infinity; a dash where there are none."""
+    """Digits for a page: true minus and infinity signs; a dash if there are none."""
     return digits.replace("inf", "\u221e").replace("-", "\u2212") or _NOT_AVAILABLE
 
 
@@ -101,5 +101,5 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def sentence(words: str) -> str:
-    """Words with a capital at the front."""
+    """Words with an initial capital."""
     return words[:1].upper() + words[1:]
