@@ -97,6 +97,17 @@ def test_pages_and_help_texts_use_the_words_of_the_field():
         assert not (found := PRIVATE.search(" ".join(text.split()))), f"{where}: {found.group()}"
 
 
+# Folders of the package whose docstrings, comments and messages are rewritten in plain English.
+PLAIN = ("kinematics",)
+
+
+@pytest.mark.parametrize("folder", PLAIN)
+def test_docstrings_and_messages_use_the_words_of_the_field(folder: str):
+    """A seed is a random seed: source documents are `document 003`, cited in a last line `Source: ...`."""
+    for path, text in package_sources(f"{folder}/**/*.py").items():
+        assert not (found := PRIVATE.search(text)), f"{path}: {found.group()}"
+
+
 def test_the_readme_is_short():
     assert len(README.splitlines()) <= 150
 
@@ -140,9 +151,9 @@ def test_examples_of_the_dynamics_page_run():
     assert np.all(scope["now"].normal_forces > 0.0)
 
 
-def package_sources() -> dict[str, str]:
-    """Text of every file of the package, its lines joined, by path."""
-    files = (ROOT / "youbot_dynamics").rglob("*.py")
+def package_sources(pattern: str = "**/*.py") -> dict[str, str]:
+    """Text of every file of the package that fits the pattern, its lines joined, by path."""
+    files = (ROOT / "youbot_dynamics").glob(pattern)
     return {str(file.relative_to(ROOT)): " ".join(file.read_text(encoding="utf-8").split()) for file in files}
 
 
@@ -192,8 +203,8 @@ def test_every_system_and_document_the_package_cites_is_in_the_table():
     for path, text in sources.items():
         cited = cited_systems(text)
         assert cited <= known, f"{path}: systems {sorted(cited - known)}"
-        unknown = set(re.findall(r"\b[Ss]eeds? (\d{3})\b", text)) - documents
-        assert not unknown, f"{path}: seeds {sorted(unknown)}"
+        unknown = set(re.findall(r"\b(?:[Ss]eed|[Dd]ocument)s? (\d{3})\b", text)) - documents
+        assert not unknown, f"{path}: documents {sorted(unknown)}"
         everything |= cited
     assert len(everything) > 40
 

@@ -1,4 +1,4 @@
-"""Mecanum base: body twist to wheel speeds and back, for any number of wheels (systems 29-31, 56)."""
+"""Mecanum base with any number of wheels: body twist to wheel speeds and back. Source: systems 29-31, 56."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from youbot_dynamics.arrays import Vector, array, finite_vector, number, read_on
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.frozen import MadeOfArguments
 
-# Smallest over largest singular value of the rolling constraints below which they leave a motion undetermined.
+# Ratio of smallest to largest singular value of the rolling constraints below which their rank counts as deficient.
 _DETERMINED = 1e-9
 
-# Roller axes of the youBot against the x axis, order FL, FR, RL, RR (seed 003, wheels 1-4).
+# Angles of the youBot's roller axes from the x axis, order FL, FR, RL, RR (document 003, wheels 1-4).
 _YOUBOT_ROLLER_ANGLES = (-pi / 4, pi / 4, pi / 4, -pi / 4)
 
 
@@ -23,27 +23,29 @@ _YOUBOT_ROLLER_ANGLES = (-pi / 4, pi / 4, pi / 4, -pi / 4)
 class MecanumBase(MadeOfArguments):
     """Rolling constraints of n mecanum wheels; wheel speeds are positive when they roll the robot forward.
 
-    A wheel at (x, y) with radius R and roller axis at angle d from the x axis cannot slide along that axis:
-    R w = vx + t vy + (x t - y) wz with t = tan(d) / lateral_factor (Muir and Neuman 1987; seed 003, systems 29, 56).
-    The lateral factor is the mean of the roller's wandering contact, sin(pi/n)/(pi/n) for n rollers a wheel
-    (system 31); 1 gives the document's formulas. The methods take one vector or a batch of them, and raise InputError
-    for a wrong shape, NaN or infinity.
+    A wheel at (x, y) with radius R and its roller axis at an angle d from the x axis cannot slide along that axis:
+    R w = vx + t vy + (x t - y) wz with t = tan(d) / lateral_factor.
+    The contact moves along the roller as the wheel turns. The lateral factor accounts for this in the mean:
+    sin(pi/n)/(pi/n) for n rollers a wheel. A factor of 1 gives the formulas of document 003.
+    The methods take one vector or a batch of vectors, and raise InputError for a wrong shape, NaN or infinity.
 
     Args:
         positions: (n, 2) wheel centres in the body frame [m].
         radii: (n,) [m], positive.
-        roller_angles: (n,) roller axis against the x axis [rad], at most 2 pi, cosine not zero.
-        lateral_factor: true over kinematic sideways speed [1], positive.
+        roller_angles: (n,) angle of the roller axis from the x axis [rad], at most 2 pi, cosine not zero.
+        lateral_factor: ratio of true to kinematic sideways speed [1], positive.
 
     Raises:
         ModelError: wrong shapes, constants that are not finite or not positive, fewer than three wheels, a roller axis
-            along y or turned by more than 2 pi (degrees, most likely), or wheels that leave a motion undetermined.
+            along y or an angle above 2 pi (probably degrees), or wheels that do not determine the twist.
 
     Example:
         >>> base = yd.MecanumBase.rectangular(wheel_radius=0.05, half_length=0.2, half_width=0.15)
         >>> base.wheel_speeds([[0.2, 0.0, 0.0], [0.0, 0.0, 1.0]]).round(6)
         array([[ 4.,  4.,  4.,  4.],
                [-7.,  7., -7.,  7.]])
+
+    Source: Muir and Neuman 1987; document 003, systems 29, 31, 56.
     """
 
     positions: Vector
@@ -55,7 +57,7 @@ class MecanumBase(MadeOfArguments):
     _slip_basis: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the shapes and keep the matrices, read-only."""
+        """Check the shapes and store the matrices, read-only."""
         try:
             radii = np.array(array("radii", self.radii, (None,)))
             n = len(radii)
@@ -107,18 +109,18 @@ class MecanumBase(MadeOfArguments):
     ) -> MecanumBase:
         """Four wheels FL, FR, RL, RR at (+-half_length, +-half_width) [m] with the youBot's roller pattern.
 
-        With lateral_factor 1 the wheel speeds are seed 003's: w1 = (vx - vy - (l + h) wz) / R and so on.
+        With lateral_factor 1 the wheel speeds are w1 = (vx - vy - (l + h) wz) / R and so on, as in document 003.
 
         Args:
-            wheel_radius: common to the wheels [m].
+            wheel_radius: nominal radius of all wheels [m].
             half_length: [m].
             half_width: [m].
             lateral_factor: as for the class.
-            radius_errors: (4,) radius of each wheel over the common one, less 1.
+            radius_errors: (4,) relative radius error of each wheel: its radius over the nominal one, minus 1.
 
         Raises:
-            InputError: other than four errors, or not finite.
-            ModelError: as the class; a half length or width that is not positive, which would swap the wheels' places.
+            InputError: not four errors, or errors that are not finite.
+            ModelError: as for the class; a half length or half width that is not positive.
         """
         h = number("half_length", half_length, "m", above=0.0)
         w = number("half_width", half_width, "m", above=0.0)
@@ -133,27 +135,33 @@ class MecanumBase(MadeOfArguments):
 
     @property
     def forward_matrix(self) -> Vector:
-        """Matrix (3, n) from wheel speeds [rad/s] to twist, least squares; read-only.
+        """Matrix (3, n) from wheel speeds [rad/s] to the least-squares twist; read-only.
 
-        For the youBot its first row is R/4 (1, 1, 1, 1); seed 003 prints 1/(4R), wrong by 1/R^2 = 443 (D-003-2).
+        For the youBot its first row is R/4 (1, 1, 1, 1). Document 003 prints 1/(4R), wrong by 1/R^2 = 443.
+        Source: D-003-2.
         """
         return self._forward
 
     def wheel_speeds(self, twist: ArrayLike) -> Vector:
-        """Wheel speeds (..., n) [rad/s] of body twists (..., 3) [m/s, m/s, rad/s] (Muir and Neuman 1987; system 29)."""
+        """Wheel speeds (..., n) [rad/s] of body twists (..., 3) [m/s, m/s, rad/s].
+
+        Source: Muir and Neuman 1987; system 29.
+        """
         return _mapped(self._inverse, finite_vector("twist", twist, 3, True))
 
     def twist(self, wheel_speeds: ArrayLike) -> Vector:
-        """Body twists (..., 3) [m/s, m/s, rad/s] that fit wheel speeds (..., n) [rad/s] best; of angles displacements.
+        """Least-squares body twists (..., 3) [m/s, m/s, rad/s] of wheel speeds (..., n) [rad/s].
 
-        Least squares over the wheels (Muir and Neuman 1987; system 31; D-003-2).
+        Wheel angles [rad] in place of speeds give displacements [m, m, rad].
+        Source: Muir and Neuman 1987; system 31; D-003-2.
         """
         return _mapped(self._forward, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
 
     def slip(self, wheel_speeds: ArrayLike) -> Vector:
-        """Part of the wheel speeds (..., n - 3) [rad/s] that no motion of the base explains; 0 without slip.
+        """Wheel-speed component (..., n - 3) [rad/s] that causes no motion of the base; 0 without slip.
 
-        For the youBot it is n.w with the unit null vector n = (1, 1, -1, -1)/2 and w (..., n) (system 31).
+        For the youBot it is n.w with the unit null vector n = (1, 1, -1, -1)/2 and w (..., n).
+        Source: system 31.
         """
         return _mapped(self._slip_basis, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
 
@@ -168,10 +176,10 @@ def _rolling_constraints(positions: Vector, tangents: Vector) -> Vector:
     """Rows (n, 3) of R w = vx + t vy + (x t - y) wz for wheels at positions (n, 2) with tangents t (n,).
 
     Raises:
-        ModelError: their rank is below 3.
+        ModelError: the rank of the rows is below 3.
     """
     rows = np.column_stack([np.ones(len(tangents)), tangents, positions[:, 0] * tangents - positions[:, 1]])
-    # Turning is counted at the farthest wheel, so that the verdict does not depend on the unit of length.
+    # Lengths are scaled by the distance of the farthest wheel, so that the rank does not depend on the unit of length.
     reach = float(np.max(np.hypot(positions[:, 0], positions[:, 1])))
     strength = np.linalg.svd(rows / [1.0, 1.0, reach or 1.0], compute_uv=False)
     rank = int(np.sum(strength > _DETERMINED * strength[0]))
@@ -179,6 +187,6 @@ def _rolling_constraints(positions: Vector, tangents: Vector) -> Vector:
         raise ModelError(
             "positions and roller_angles",
             got=f"rolling constraints of rank {rank}",
-            expected="rank 3: these wheels leave a motion of the base undetermined",
+            expected="rank 3: these wheels leave the twist of the base undetermined",
         )
     return rows

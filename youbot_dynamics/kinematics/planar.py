@@ -1,7 +1,8 @@
 """Rigid motion in the plane, SE(2): poses (x, y, yaw) [m, m, rad] and body twists (vx, vy, wz) [m/s, m/s, rad/s].
 
-Systems 28 and 34, seed 003; beyond its Euler path this is the group SE(2) in its standard form. Every function that
-takes a pose, twist, displacement, path or angle raises InputError for another shape and for NaN or infinity.
+Every function that takes a pose, twist, displacement, path or angle raises InputError for a wrong shape, NaN or
+infinity.
+Source: document 003, systems 28 and 34; its Euler path is replaced by exact integration on SE(2).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, finite_vector, scalar
 from youbot_dynamics.errors import InputError
 
-# Below this turn [rad] the quotients sin(a)/a and (1 - cos(a))/a lose digits; their series are exact there to 1e-16.
+# Below this angle [rad] sin(a)/a and (1 - cos(a))/a lose digits; their series are accurate to 1e-16 there.
 _SMALL_TURN = 1e-4
 
 
 def wrap(angle: float) -> float:
-    """Same direction as `angle` [rad], in (-pi, pi]."""
+    """Return the angle [rad] wrapped to (-pi, pi]."""
     _finite("angle", angle)
     wrapped = (angle + pi) % (2.0 * pi) - pi
     return pi if wrapped == -pi else wrapped
@@ -34,21 +35,23 @@ def _arc(turn: float) -> tuple[float, float]:
     """Return sin(a)/a and (1 - cos(a))/a for a = turn [rad]."""
     if abs(turn) < _SMALL_TURN:
         return 1.0 - turn * turn / 6.0, turn / 2.0 - turn**3 / 24.0
-    # 1 - cos(a) = 2 sin(a/2)^2, without its cancellation.
+    # 1 - cos(a) = 2 sin(a/2)^2 avoids cancellation.
     return sin(turn) / turn, 2.0 * sin(0.5 * turn) ** 2 / turn
 
 
 def exponential(displacement: ArrayLike) -> Vector:
     """Pose reached by a constant body twist over unit time.
 
-    x = dx s - dy c, y = dx c + dy s with s = sin(a)/a, c = (1 - cos(a))/a, a = turn: the arc that seed 003 cuts into
-    Euler steps (system 28).
+    x = dx s - dy c, y = dx c + dy s with s = sin(a)/a, c = (1 - cos(a))/a, a = turn. Document 003 approximates this arc
+    by Euler steps.
 
     Args:
         displacement: (3,) body twist x time [m, m, rad].
 
     Returns:
         (3,) pose in the start frame [m, m, rad]; the yaw is not wrapped.
+
+    Source: system 28.
     """
     dx, dy, turn = finite_vector("displacement", displacement, 3).tolist()
     s, c = _arc(turn)
@@ -56,13 +59,15 @@ def exponential(displacement: ArrayLike) -> Vector:
 
 
 def logarithm(pose: ArrayLike) -> Vector:
-    """Body displacement whose exponential is `pose`: the inverse of `exponential` for |yaw| <= pi (system 28).
+    """Body displacement whose exponential is `pose`: the inverse of `exponential` for |yaw| <= pi.
 
     Args:
-        pose: (3,) [m, m, rad]; the yaw is taken in (-pi, pi].
+        pose: (3,) [m, m, rad]; the yaw is wrapped to (-pi, pi].
 
     Returns:
         (3,) body twist x time [m, m, rad].
+
+    Source: system 28.
     """
     x, y, yaw = finite_vector("pose", pose, 3).tolist()
     turn = wrap(yaw)
@@ -72,7 +77,7 @@ def logarithm(pose: ArrayLike) -> Vector:
 
 
 def compose(pose_b_in_a: ArrayLike, pose_c_in_b: ArrayLike) -> Vector:
-    """Pose of c in a. Arguments and result (3,) [m, m, rad]; the yaw adds up unwrapped (system 34)."""
+    """Pose of c in a. Arguments and result (3,) [m, m, rad]; the yaws add up without wrapping. Source: system 34."""
     xa, ya, yaw = finite_vector("pose_b_in_a", pose_b_in_a, 3).tolist()
     xb, yb, turn = finite_vector("pose_c_in_b", pose_c_in_b, 3).tolist()
     c, s = cos(yaw), sin(yaw)
@@ -80,7 +85,7 @@ def compose(pose_b_in_a: ArrayLike, pose_c_in_b: ArrayLike) -> Vector:
 
 
 def between(pose_b_in_a: ArrayLike, pose_c_in_a: ArrayLike) -> Vector:
-    """Pose of c in b, of two poses given in a. All (3,) [m, m, rad]; the yaw is wrapped (system 34)."""
+    """Pose of c in b, from the poses of b and c in a. All (3,) [m, m, rad]; the yaw is wrapped. Source: system 34."""
     xb, yb, yaw_b = finite_vector("pose_b_in_a", pose_b_in_a, 3).tolist()
     xc, yc, yaw_c = finite_vector("pose_c_in_a", pose_c_in_a, 3).tolist()
     c, s = cos(yaw_b), sin(yaw_b)
@@ -89,44 +94,49 @@ def between(pose_b_in_a: ArrayLike, pose_c_in_a: ArrayLike) -> Vector:
 
 
 def integrate(pose: ArrayLike, twist: ArrayLike, dt: float) -> Vector:
-    """Pose after a constant body twist held for `dt`; exact on SE(2).
+    """Pose after a constant body twist during `dt`; exact on SE(2).
 
-    Seed 003 integrates with explicit Euler steps, x(i) = x(i-1) + dt (Vx cos psi - Vy sin psi), which is first
-    order: 14-18 mm off after 10 s at dt = 0.05 s where this is exact (system 28).
+    Document 003 uses explicit Euler steps, x(i) = x(i-1) + dt (Vx cos psi - Vy sin psi). They are of first order: the
+    error after 10 s at dt = 0.05 s is 14-18 mm.
 
     Args:
         pose: (3,) start pose in a fixed frame [m, m, rad].
         twist: (3,) twist in the body frame [m/s, m/s, rad/s].
-        dt: duration [s]; negative runs backwards.
+        dt: duration [s]; a negative one integrates backwards.
 
     Returns:
         (3,) pose in the fixed frame; the yaw is not wrapped.
 
     Raises:
-        InputError: wrong shape, or anything that is not finite.
+        InputError: wrong shape, or a value that is not finite.
 
     Example:
         >>> yd.integrate([0.0, 0.0, 0.0], [0.3, 0.0, 0.5], 2.0).round(3)
         array([0.505, 0.276, 1.   ])
+
+    Source: system 28.
     """
     return compose(pose, exponential(finite_vector("twist", twist, 3) * scalar("dt", dt)))
 
 
 def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:
-    """Constant body twist [m/s, m/s, rad/s] (3,) that leads from one pose to another in `dt` [s] > 0 (system 28).
+    """Constant body twist (3,) [m/s, m/s, rad/s] that leads from one pose to another in `dt` [s] > 0.
 
     Raises:
-        InputError: poses of another shape or not finite, or a time that is not positive and finite.
+        InputError: poses of a wrong shape or not finite, or a time that is not positive and finite.
+
+    Source: system 28.
     """
     if not (isfinite(dt) and dt > 0.0):
-        raise InputError("dt", got=f"{dt:g} s", expected="a positive time: no velocity leads anywhere in none")
+        raise InputError("dt", got=f"{dt:g} s", expected="a positive time")
     return logarithm(between(pose_start, pose_end)) / dt
 
 
 def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
-    """Poses (n, 3) given in the frame that stands at `pose` (3,), in the frame of that pose (system 34).
+    """Poses (n, 3) in the fixed frame, from poses (n, 3) in a frame that has the pose `pose` (3,) in the fixed frame.
 
-    Yaws add up.
+    The yaws add up without wrapping.
+    Source: system 34.
     """
     x, y, yaw = finite_vector("pose", pose, 3).tolist()
     poses = array("path", path, (None, 3))
@@ -139,7 +149,7 @@ def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
 
 
 def steps_of_path(path: ArrayLike) -> Vector:
-    """Body displacements (n - 1, 3) from each pose of a path (n, 3) to the next, by `logarithm` (system 28)."""
+    """Body displacements (n - 1, 3) from each pose of a path (n, 3) to the next, by `logarithm`. Source: system 28."""
     poses = array("path", path, (None, 3))
     step = np.diff(poses, axis=0)
     c, s = np.cos(poses[:-1, 2]), np.sin(poses[:-1, 2])
@@ -154,10 +164,12 @@ def steps_of_path(path: ArrayLike) -> Vector:
 
 
 def rotation(yaw: float) -> Vector:
-    """Matrix (2, 2) from body to fixed coordinates (system 34: body velocities become fixed ones; D-003-8).
+    """Matrix (2, 2) from body to fixed coordinates.
 
     Raises:
         InputError: a yaw that is not finite.
+
+    Source: system 34; D-003-8.
     """
     _finite("yaw", yaw)
     c, s = cos(yaw), sin(yaw)
@@ -165,14 +177,14 @@ def rotation(yaw: float) -> Vector:
 
 
 def yaw_of_quaternion(x: float, y: float, z: float, w: float) -> float:
-    """Heading [rad] in (-pi, pi] of a quaternion (x, y, z, w) of any length; NaN for a zero one."""
+    """Heading [rad] in (-pi, pi] of a quaternion (x, y, z, w) of any length; NaN for a zero quaternion."""
     if x == y == z == w == 0.0:
         return nan
     return atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
 
 
 def yaws_of_quaternions(quaternions: ArrayLike) -> Vector:
-    """Headings (n,) [rad] of quaternions (n, 4), as `yaw_of_quaternion`; NaN also where one is not finite."""
+    """Headings (n,) [rad] of quaternions (n, 4), as `yaw_of_quaternion`; also NaN for values that are not finite."""
     x, y, z, w = np.asarray(quaternions, dtype=float).T
     with np.errstate(over="ignore", invalid="ignore"):
         yaws: Vector = np.arctan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
@@ -181,11 +193,11 @@ def yaws_of_quaternions(quaternions: ArrayLike) -> Vector:
 
 
 def displacement_jacobians(displacement: ArrayLike) -> tuple[Vector, Vector]:
-    """Jacobians of `pose_next = compose(pose, exponential(d))` for errors written in the body frame.
+    """Jacobians of `pose_next = compose(pose, exponential(d))` for errors in the body frame.
 
-    An error e_k of the pose, in the body frame, becomes e_(k+1) = A e_k + B d_error with A = Ad(exp(-d)) and
-    B the right Jacobian of SE(2); to first order B = I - ad(d)/2, enough for odometry steps (|turn| < 0.1 rad
-    leaves a relative error below 2e-3 of the noise).
+    A pose error e_k in the body frame becomes e_(k+1) = A e_k + B d_error with A = Ad(exp(-d)) and B the right Jacobian
+    of SE(2). B is taken to first order, B = I - ad(d)/2. For odometry steps, |turn| < 0.1 rad, the relative error of
+    the noise is below 2e-3.
 
     Args:
         displacement: (3,) body twist x time [m, m, rad].
@@ -196,7 +208,7 @@ def displacement_jacobians(displacement: ArrayLike) -> tuple[Vector, Vector]:
     x, y, turn = exponential(displacement).tolist()
     dx, dy, _ = finite_vector("displacement", displacement, 3).tolist()
     c, s = cos(turn), sin(turn)
-    # A yaw error swings the displacement: velocity of the point (x, y) under a unit yaw rate.
+    # A yaw error rotates the displacement: velocity of the point (x, y) under a unit yaw rate.
     adjoint = np.array([[c, s, s * x - c * y], [-s, c, s * y + c * x], [0.0, 0.0, 1.0]])
     half = 0.5 * turn
     return adjoint, np.array([[1.0, half, -0.5 * dy], [-half, 1.0, 0.5 * dx], [0.0, 0.0, 1.0]])

@@ -1,21 +1,22 @@
-"""Mecanum wheels with the rollers they stand on: rows that wander with the contact (system 31, systems 29 and 56).
+"""Mecanum wheels with discrete rollers: rolling constraints that vary with the roller on the floor.
 
-The roller on the floor stands at an angle phi off the bottom of its wheel. Its contact is then out along the roller's
-axis, and the wheel's row of the rolling constraints is
+phi is the angle of the roller on the floor from the lowest point of its wheel. The contact lies off the middle of the
+roller, along the roller's axis. The rolling constraint of the wheel is
 
     R w = vx + t vy + (x t - y) wz,    t = tan(d) / cos(phi),    y = y_w + b tan(d) tan(phi)
 
 with d the angle of the roller's axis from the x axis (t = +-1 / cos(phi) for the youBot's 45 degrees) and b the depth
-of that axis below the wheel's. phi is the wheel's angle modulo the spacing 2 pi / n of its n rollers, between -pi/n
-and pi/n: it grows as the wheel rolls forward, and where the next roller comes to the floor the row jumps.
+of that axis below the wheel's axis. phi is the wheel angle modulo the spacing 2 pi / n of its n rollers, between -pi/n
+and pi/n. It grows as the wheel rolls forward; the constraint jumps where the next roller comes to the floor.
 
-The constant lateral factor is the mean of it: a wheel that turns evenly passes every phi for the same time and moves
-the base sideways by R w cos(phi) / tan(d), in the mean
+The constant lateral factor is the mean of these constraints. A wheel that turns evenly spends equal times at all phi
+and moves the base sideways by R w cos(phi) / tan(d). The mean of this is
 
     n / (2 pi) int cos(phi) dphi = sin(pi/n) / (pi/n)
 
-of what it would with the roller in the middle: 0.9549 for 6 rollers, 0.9798 for 9. The mean of tan(phi) is 0: the
-contacts wander about the middle of the wheels.
+times the value for a roller in the middle: 0.9549 for 6 rollers, 0.9798 for 9. The mean of tan(phi) is 0: the mean
+contact is in the middle of the wheel.
+Source: systems 29, 31 and 56.
 """
 
 from __future__ import annotations
@@ -34,21 +35,24 @@ from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
-YOUBOT_ROLLERS = 6.0  # a wheel, by pictures
-_FEWEST_ROLLERS = 4  # with fewer the barrels end in a point
-_LONGEST_PIECE = 0.3  # [rad] of the fastest wheel between two looks at the rows: two Gauss points leave 1e-6 of it
+YOUBOT_ROLLERS = 6.0  # a wheel, counted on pictures
+_FEWEST_ROLLERS = 4  # fewer rollers would have pointed ends
+_LONGEST_PIECE = 0.3  # [rad] of the fastest wheel an integration piece: two Gauss points leave a relative error of 1e-6
 
 
 def mean_factor(rollers: float) -> float:
-    """True over kinematic sideways speed of an ideal wheel of n rollers in the mean, sin(pi/n) / (pi/n) (system 31)."""
+    """Mean ratio of true to kinematic sideways speed of an ideal wheel: sin(pi/n) / (pi/n), n rollers.
+
+    Source: system 31.
+    """
     return sin(pi / rollers) / (pi / rollers)
 
 
 def ideal_depth(wheel_radius: float, roller_angle: float, rollers: float) -> float:
     """Depth b [m] of the roller axes in a wheel whose n rollers just clear each other: R / (1 + sin(pi/n) |sin(d)|).
 
-    A roller of radius R - b in its middle and its neighbour, 2 b sin(pi/n) away along the wheel, are
-    2 b sin(pi/n) |sin(d)| apart across their axes. The youBot's: 35 mm.
+    The roller's radius is R - b in its middle. The next roller is 2 b sin(pi/n) away along the wheel; across the roller
+    axes the distance is 2 b sin(pi/n) |sin(d)|. The depth of the youBot is 35 mm.
 
     Args:
         wheel_radius: R [m].
@@ -59,15 +63,15 @@ def ideal_depth(wheel_radius: float, roller_angle: float, rollers: float) -> flo
 
 
 class RowConstants(NamedTuple):
-    """Wheels in numbers, for the loops.
+    """Constants of the wheels as arrays, for compiled loops.
 
     Args:
         positions: (n, 2) wheel centres [m].
         radii: (n,) [m].
-        slants: (n,) t of the roller in its middle [1].
+        slants: (n,) t for the roller in its middle position [1].
         depths: (n,) b tan(d) [m].
-        pitch: angle from roller to roller [rad]; 0 for rows that stand still.
-        phases: (n,) angle of the roller on the floor off the bottom at wheel angle 0 [rad].
+        pitch: angle from roller to roller [rad]; 0 for constant rows.
+        phases: (n,) angle phi of the roller on the floor at wheel angle 0 [rad].
     """
 
     positions: Vector
@@ -80,7 +84,7 @@ class RowConstants(NamedTuple):
 
 @compiled
 def contact_angle(angle: float, phase: float, pitch: float) -> float:
-    """Angle phi off the bottom [rad] of the roller on the floor, at a wheel angle; 0 for rows that stand still."""
+    """Angle phi [rad] of the roller on the floor from the lowest point, at a wheel angle; 0 for constant rows."""
     if pitch <= 0.0:
         return 0.0
     off = angle + phase
@@ -92,7 +96,7 @@ def contact_angle(angle: float, phase: float, pitch: float) -> float:
 def contact_row(
     x: float, y: float, radius: float, slant: float, depth: float, phi: float
 ) -> tuple[float, float, float]:
-    """Row [rad/m, rad/m, 1] of a wheel at (x, y) whose roller is phi off the bottom: see the head of this file."""
+    """Row [rad/m, rad/m, 1] of a wheel at (x, y) whose roller is at phi; for the equation see the module."""
     t = slant / cos(phi)
     return 1.0 / radius, t / radius, (x * t - y - depth * tan(phi)) / radius
 
@@ -107,7 +111,7 @@ def write_row(wheels: RowConstants, i: int, angle: float, row: Vector) -> None:
 
 @compiled
 def _next_change(wheels: RowConstants, before: Vector, step: Vector, share: float) -> float:
-    """Share of the step, later than `share`, at which the next wheel changes its roller; infinite for none."""
+    """Fraction of the step, after `share`, at which the next wheel changes its roller; infinite if none does."""
     first = inf
     for i in range(len(step)):
         if step[i] == 0.0:
@@ -124,7 +128,7 @@ def _next_change(wheels: RowConstants, before: Vector, step: Vector, share: floa
 
 @compiled
 def _solve(rows: Vector, step: Vector, weights: Vector, turn: float, move: Vector) -> None:
-    """Write the displacement (3,) that fits rows (n, 3) move = step (n,) best; given the turn, if that is no NaN."""
+    """Write the least-squares displacement (3,) of rows (n, 3) move = step (n,); with a given turn unless it is NaN."""
     a = np.zeros((3, 3))
     b = np.zeros(3)
     for i in range(len(step)):
@@ -152,19 +156,19 @@ def _solve(rows: Vector, step: Vector, weights: Vector, turn: float, move: Vecto
 def roll(
     wheels: RowConstants, before: Vector, step: Vector, weights: Vector, turn: float, moved: Vector, residual: Vector
 ) -> None:
-    """Roll on by one step, every wheel evenly, in pieces between one change of rollers and the next.
+    """Integrate one step of the wheels, each at constant speed, in pieces between two changes of rollers.
 
-    In each piece the mean displacement of two Gauss points is laid along its arc of SE(2): exact to the fourth order
-    in the turn of the wheels, whatever rollers change on the way.
+    Each piece takes the mean displacement at two Gauss points along its arc of SE(2): exact to the fourth order in the
+    turn of the wheels, also across changes of rollers.
 
     Args:
-        wheels: in numbers.
-        before: (n,) wheel angles at its begin [rad].
-        step: (n,) turned [rad].
-        weights: (n,) of the wheels in the least squares; 0 leaves one out.
-        turn: of the base, known from elsewhere [rad]; NaN where the wheels must tell.
-        moved: (3,) written: pose at the end in the frame of the begin [m, m, rad], yaw not wrapped.
-        residual: (n,) written: turned less what the motion explains [rad].
+        wheels: constants of the wheels.
+        before: (n,) wheel angles at the start [rad].
+        step: (n,) turn of each wheel [rad].
+        weights: (n,) of the wheels in the least squares; 0 leaves a wheel out.
+        turn: of the base, known from another sensor [rad]; NaN to take it from the wheels.
+        moved: (3,) output: pose at the end in the frame of the start [m, m, rad], yaw not wrapped.
+        residual: (n,) output: turn of each wheel minus the turn that the base motion explains [rad].
     """
     n = len(step)
     rows, move, mean = np.zeros((n, 3)), np.zeros(3), np.zeros(3)
@@ -191,7 +195,7 @@ def roll(
             for i in range(n):
                 rolled = rows[i, 0] * move[0] + rows[i, 1] * move[1] + rows[i, 2] * move[2]
                 residual[i] -= length * rolled / points
-        # The exact arc of a constant twist: chord along its middle heading.
+        # Exact arc of a constant twist: the chord lies along the middle heading.
         heading = moved[2] + 0.5 * mean[2]
         half = 0.5 * mean[2]
         chord = 1.0 - half * half / 6.0 if abs(half) < 1e-3 else sin(half) / half
@@ -214,11 +218,11 @@ def _roll_path(wheels: RowConstants, angles: Vector, path: Vector) -> None:
 
 
 class _Rolled(NamedTuple):
-    """What a step of the wheels says.
+    """Result of one step of the wheels.
 
     Args:
         displacement: (3,) constant body twist x time that leads to the same pose [m, m, rad].
-        residual: (n,) turn of the wheels that no motion explains [rad].
+        residual: (n,) turn of the wheels that no base motion explains [rad].
     """
 
     displacement: Vector
@@ -227,20 +231,20 @@ class _Rolled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RollingWheels(MadeOfArguments):
-    """A mecanum base and its rollers, at phases that are known or not; without them rows are constant, their mean.
+    """A mecanum base with its rollers, whose phases are known or not. With unknown phases the constant mean rows apply.
 
-    The base's lateral factor is kept as the mean: t is sin(pi/n) / (pi/n) over that factor times the ideal one. The
-    methods raise InputError for a wrong shape, NaN or infinity.
+    The base's lateral factor is the mean: t is sin(pi/n) / (pi/n) over that factor times the ideal t. The methods raise
+    InputError for a wrong shape, NaN or infinity.
 
     Args:
-        base: places, radii, roller angles and lateral factor of the wheels.
-        rollers: n, of each wheel, a whole number.
-        depth: b, of the axis of the roller on the floor below the wheel's [m].
-        phases: (n,) angle of a roller off the bottom of each wheel at wheel angle 0 [rad], any multiple of the pitch
-            more or less; None where they are not known.
+        base: positions, radii, roller angles and lateral factor of the wheels.
+        rollers: number n of rollers on each wheel, a whole number.
+        depth: distance b of the lowest roller's axis below the wheel's axis [m].
+        phases: (n,) angle phi of a roller of each wheel at wheel angle 0 [rad], up to multiples of the pitch; None if
+            unknown.
 
     Raises:
-        ModelError: fewer than four rollers, a depth below 0 or beyond the smallest wheel, or phases of a wrong shape.
+        ModelError: fewer than four rollers, a depth below 0 or above the smallest radius, or phases of a wrong shape.
     """
 
     base: MecanumBase
@@ -250,7 +254,7 @@ class RollingWheels(MadeOfArguments):
     _constants: RowConstants = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the numbers and lay them out for the loops."""
+        """Check the values and prepare the arrays for the loops."""
         base, n = self.base, len(self.base.radii)
         if self.rollers != round(self.rollers) or self.rollers < _FEWEST_ROLLERS:
             raise ModelError(
@@ -284,23 +288,23 @@ class RollingWheels(MadeOfArguments):
 
     @property
     def constants(self) -> RowConstants:
-        """The wheels in numbers, for compiled loops."""
+        """Constants of the wheels for compiled loops."""
         return self._constants
 
     @classmethod
     def ideal(
         cls, base: MecanumBase, rollers: float = YOUBOT_ROLLERS, phases: ArrayLike | None = None
     ) -> RollingWheels:
-        """Wheels whose rollers just clear each other (`ideal_depth`), at phases (n,) [rad] where they are known.
+        """Wheels whose rollers just clear each other (`ideal_depth`), with phases (n,) [rad] if they are known.
 
         Raises:
-            ModelError: as the class.
+            ModelError: as for the class.
         """
         depth = ideal_depth(float(base.radii.min()), float(np.abs(base.roller_angles).max()), rollers)
         return cls(base, rollers, depth, phases)  # type: ignore[arg-type]
 
     def at_phases(self, phases: ArrayLike | None) -> RollingWheels:
-        """Same wheels with other phases (n,) [rad], or None for the mean rows.
+        """Return the same wheels with other phases (n,) [rad], or None for the mean rows.
 
         Raises:
             ModelError: phases of a wrong shape.
@@ -308,10 +312,7 @@ class RollingWheels(MadeOfArguments):
         return RollingWheels(self.base, self.rollers, self.depth, phases)  # type: ignore[arg-type]
 
     def roller_angles(self, wheel_angles: ArrayLike) -> Vector:
-        """Angles phi (n,) off the bottom of the rollers on the floor [rad] at wheel angles (n,) [rad].
-
-        Zeros where the phases are not known.
-        """
+        """Angles phi (n,) [rad] of the rollers on the floor at wheel angles (n,) [rad]; zeros for unknown phases."""
         angles = finite_vector("wheel_angles", wheel_angles, len(self.base.radii))
         if self.phases is None:
             return np.zeros(len(angles))
@@ -320,7 +321,10 @@ class RollingWheels(MadeOfArguments):
         return found
 
     def rows(self, wheel_angles: ArrayLike) -> Vector:
-        """Matrix (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s] at wheel angles (n,) [rad] (system 31)."""
+        """Matrix (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s] at wheel angles (n,) [rad].
+
+        Source: system 31.
+        """
         angles = finite_vector("wheel_angles", wheel_angles, len(self.base.radii))
         rows = np.empty((len(angles), 3))
         for i, angle in enumerate(angles.tolist()):
@@ -333,20 +337,20 @@ class RollingWheels(MadeOfArguments):
         return speeds
 
     def twist(self, wheel_angles: ArrayLike, wheel_speeds: ArrayLike) -> Vector:
-        """Body twist (3,) that fits wheel speeds (n,) [rad/s] best at wheel angles (n,) [rad]: least squares."""
+        """Least-squares body twist (3,) [m/s, m/s, rad/s] of wheel speeds (n,) [rad/s] at wheel angles (n,) [rad]."""
         speeds = finite_vector("wheel_speeds", wheel_speeds, len(self.base.radii))
         return np.asarray(np.linalg.lstsq(self.rows(wheel_angles), speeds, rcond=None)[0], dtype=np.float64)
 
     def roll(
         self, before: ArrayLike, after: ArrayLike, turn: float | None = None, weights: ArrayLike | None = None
     ) -> _Rolled:
-        """Motion of the base while its wheels turn evenly from one set of angles to another.
+        """Motion of the base while each wheel turns at constant speed between two sets of wheel angles.
 
         Args:
-            before: (n,) [rad].
-            after: (n,) [rad].
-            turn: of the base, known from elsewhere [rad].
-            weights: (n,) of the wheels in the least squares, ones if not given; 0 leaves one out.
+            before: (n,) wheel angles at the start [rad].
+            after: (n,) wheel angles at the end [rad].
+            turn: of the base, known from another sensor [rad]; None to take it from the wheels.
+            weights: (n,) of the wheels in the least squares, ones by default; 0 leaves a wheel out.
         """
         n = len(self.base.radii)
         start = finite_vector("before", before, n)
@@ -355,12 +359,12 @@ class RollingWheels(MadeOfArguments):
         moved, residual = np.empty(3), np.empty(n)
         roll(self._constants, start, step, shares, nan if turn is None else float(turn), moved, residual)
         if self.phases is None:
-            # One twist all along, whatever its turn; an arc found back from the pose would be the shortest.
+            # With one piece the twist is exact for any turn; the logarithm of the pose would wrap the turn.
             return _Rolled(self.base.twist(step - residual), residual)
         return _Rolled(planar.logarithm(moved), residual)
 
     def path(self, angles: ArrayLike) -> Vector:
-        """Poses (m, 3) [m, m, rad] along wheel angles (m, n) [rad], from the origin on; the yaw is not wrapped."""
+        """Poses (m, 3) [m, m, rad] along wheel angles (m, n) [rad], from the origin; the yaw is not wrapped."""
         turned = array("angles", angles, (None, len(self.base.radii)))
         path = np.zeros((len(turned), 3))
         _roll_path(self._constants, turned, path)

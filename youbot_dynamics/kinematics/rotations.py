@@ -1,14 +1,15 @@
-"""Rotation matrices and angles (systems 14-16, 39-41). A rotation matrix (3, 3) maps body to fixed coordinates.
+"""Rotation matrices and sets of angles. A rotation matrix (3, 3) maps body to fixed coordinates.
 
-Three sets of angles stand here, each named by its intrinsic order: Krylov (Z-X-Y), roll-pitch-yaw (Z-Y-X, the rpy of
-a URDF) and Euler's Z-Y-Z. Where the first and the third axis of a set coincide ("gimbal lock") only their sum or
-difference is defined: the last angle is then 0 and the first takes all of it, so the angles still give the matrix.
-scipy's `Rotation` does so from 1e-7 rad on, too far from the lock for the inverse to keep its digits.
+There are three sets of angles, named by their intrinsic order: Krylov (Z-X-Y), roll-pitch-yaw (Z-Y-X, the rpy of a
+URDF) and Euler's Z-Y-Z. In gimbal lock the first and the third axis coincide and only the sum or difference of their
+angles is defined. The last angle is then 0 and the first takes the whole value, so the angles still give the matrix.
+scipy's `Rotation` does this already within 1e-7 rad of the lock, where the inverse loses digits.
 
-The rates of the Krylov angles and angular velocities are maps of determinant +-cos theta, which seed 003 does not
-give: at theta = +-pi/2 an angular velocity off the plane of the axes has no rates at all (system 41).
+The maps between the rates of Krylov angles and the angular velocity have the determinant +-cos theta. At
+theta = +-pi/2 no rates give an angular velocity off the plane of the axes. Document 003 does not give these maps.
 
-All functions raise InputError for a wrong shape, NaN or infinity, and ModelError where a rotation is none.
+All functions raise InputError for a wrong shape, NaN or infinity, and ModelError for a matrix that is not a rotation.
+Source: documents 002 and 003, systems 14-16, 39-41.
 """
 
 from __future__ import annotations
@@ -23,18 +24,21 @@ from youbot_dynamics.errors import InputError, ModelError
 
 _IDENTITY = read_only(np.eye(3))
 
-# Sine of the angle between the first and the third axis below which they count as one.
+# Sine of the angle between the first and the third axis below which the axes count as equal.
 _LOCK = 1e-12
 
 
 def skew(vector: ArrayLike) -> Vector:
-    """Matrix (3, 3) that forms the cross product with a vector (3,): S b = a x b (seed 002 (A.1), (A.2); system 14)."""
+    """Matrix (3, 3) of the cross product with a vector (3,): S b = a x b.
+
+    Source: document 002 (A.1), (A.2), system 14.
+    """
     x, y, z = array("vector", vector, (3,)).tolist()
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def unskew(matrix: ArrayLike) -> Vector:
-    """Vector (3,) whose `skew` is the matrix (3, 3) (system 14).
+    """Vector (3,) whose `skew` is the matrix (3, 3). Source: system 14.
 
     Raises:
         InputError: not antisymmetric to 1e-9 of its largest element.
@@ -47,17 +51,17 @@ def unskew(matrix: ArrayLike) -> Vector:
 
 
 def rotation_x(angle: float) -> Vector:
-    """Rotation (3, 3) about x by an angle [rad], right-hand rule (seed 003 eq. (1); system 40)."""
+    """Rotation (3, 3) about x by an angle [rad], right-hand rule. Source: document 003 eq. (1), system 40."""
     return _about(0, "angle", angle)
 
 
 def rotation_y(angle: float) -> Vector:
-    """Rotation (3, 3) about y by an angle [rad], right-hand rule (seed 003 eq. (2); system 40)."""
+    """Rotation (3, 3) about y by an angle [rad], right-hand rule. Source: document 003 eq. (2), system 40."""
     return _about(1, "angle", angle)
 
 
 def rotation_z(angle: float) -> Vector:
-    """Rotation (3, 3) about z by an angle [rad], right-hand rule (seed 003 eq. (3); system 40)."""
+    """Rotation (3, 3) about z by an angle [rad], right-hand rule. Source: document 003 eq. (3), system 40."""
     return _about(2, "angle", angle)
 
 
@@ -73,16 +77,17 @@ def _about(axis: int, thing: str, angle: float) -> Vector:
 def check_rotation(rotation: ArrayLike, thing: str = "rotation", tolerance: float = 1e-6) -> Vector:
     """Return a matrix (3, 3) as an array if it is a rotation: R'R = 1 and det R = +1.
 
-    Seed 002 lets the sign of the determinant depend on the handedness of the frames; between two frames of the same
-    hand it is +1, and -1 is a reflection, which no body can perform (system 15; D-002-1).
+    The determinant between two right-handed frames is +1; -1 is a reflection, which no rigid body can perform.
 
     Args:
         rotation: (3, 3).
-        thing: its name, for the message.
+        thing: name of the matrix in the message.
         tolerance: largest accepted |R'R - 1| of an element.
 
     Raises:
         ModelError: not orthogonal, or left-handed (det = -1).
+
+    Source: document 002, system 15; D-002-1.
     """
     r = array(thing, rotation, (3, 3))
     defect = float(np.abs(r.T @ r - _IDENTITY).max())
@@ -91,23 +96,25 @@ def check_rotation(rotation: ArrayLike, thing: str = "rotation", tolerance: floa
             thing,
             got=f"a matrix that is not orthogonal: R'R differs from 1 by {defect:.3g}",
             expected=f"a rotation, to {tolerance:g}",
-            remedy="nearest_rotation() mends rounded ones",
+            remedy="nearest_rotation() corrects rounded matrices",
         )
     if _determinant(r) < 0.0:
         raise ModelError(
             thing,
             got="a left-handed frame (det = -1): a reflection",
             expected="a rotation between right-handed frames, det = +1",
-            remedy="turn one of its columns round",
+            remedy="reverse the sign of one column",
         )
     return r
 
 
 def nearest_rotation(matrix: ArrayLike) -> Vector:
-    """Rotation (3, 3) closest to a matrix (3, 3) in the sum of squares: U diag(1, 1, det UV') V' of its SVD.
+    """Rotation (3, 3) closest to a matrix (3, 3) in least squares: U diag(1, 1, det UV') V' of its SVD.
 
     Raises:
-        ModelError: the determinant is not positive: singular, or left-handed (D-002-1).
+        ModelError: the determinant is not positive: the matrix is singular or left-handed.
+
+    Source: D-002-1.
     """
     m = array("matrix", matrix, (3, 3))
     u, stretch, vt = np.linalg.svd(m)
@@ -120,20 +127,20 @@ def nearest_rotation(matrix: ArrayLike) -> Vector:
 def krylov_to_matrix(psi: float, theta: float, phi: float) -> Vector:
     """Rotation R = R_z(psi) R_x(theta) R_y(phi) (3, 3): turns [rad] about z, then the new x, then the newest y.
 
-    Seed 003 eq. (3.13) prints the product with a wrong sign in its element (2, 1), which is
-    sin psi cos phi + cos psi sin theta sin phi (D-003-15); its eq. (3.4) has lost sines and cosines, (3.8) a
-    transpose, and (3.10), (3.11) and (3.13) name the factors in an order they do not have (system 41; D-003-16). The
-    ship of the seed has y up, so its psi is trim and phi yaw; here z is up and psi the heading.
+    Element (2, 1) is sin psi cos phi + cos psi sin theta sin phi; document 003 eq. (3.13) prints a wrong sign. Its
+    eq. (3.4) lacks sines and cosines, (3.8) a transpose, and (3.10), (3.11), (3.13) give the factors in a wrong order.
+    Document 003 treats a ship with y up, so its psi is trim and phi yaw. Here z is up and psi is the heading.
+    Source: document 003 eq. (3.13), system 41; D-003-15, D-003-16.
     """
     return _about(2, "psi", psi) @ _about(0, "theta", theta) @ _about(1, "phi", phi)
 
 
 def matrix_to_krylov(rotation: ArrayLike) -> tuple[float, float, float]:
-    """Krylov angles (psi, theta, phi) [rad] of a rotation (3, 3): the inverse of `krylov_to_matrix` (system 41).
+    """Krylov angles (psi, theta, phi) [rad] of a rotation (3, 3): the inverse of `krylov_to_matrix`.
 
-    psi and phi lie in (-pi, pi], theta in [-pi/2, pi/2]. At theta = +-pi/2 phi is 0 and psi takes the whole turn
-    (the sum, or for -pi/2 the difference, of the two). All by atan2: the arctan of seed 003 loses the quadrant
-    (D-003-16).
+    psi and phi lie in (-pi, pi], theta in [-pi/2, pi/2]. At theta = +-pi/2, phi is 0 and psi is the sum (at -pi/2 the
+    difference) of the two. All angles use atan2; the arctan of document 003 loses the quadrant.
+    Source: system 41; D-003-16.
     """
     r = check_rotation(rotation).tolist()
     middle = hypot(r[0][1], r[1][1])
@@ -141,7 +148,7 @@ def matrix_to_krylov(rotation: ArrayLike) -> tuple[float, float, float]:
     if middle < _LOCK:
         return atan2(r[1][0], r[0][0]), theta, 0.0
     psi = atan2(-r[0][1], r[1][1])
-    # phi from what is left once psi is undone, not from the last row: next to the lock phi must fit an uncertain psi.
+    # phi comes from the matrix with psi removed, not from the last row: near the lock phi must match an inexact psi.
     c, s = cos(psi), sin(psi)
     return psi, theta, atan2(c * r[0][2] + s * r[1][2], c * r[0][0] + s * r[1][0])
 
@@ -154,7 +161,7 @@ def rpy_to_matrix(roll: float, pitch: float, yaw: float) -> Vector:
 def matrix_to_rpy(rotation: ArrayLike) -> tuple[float, float, float]:
     """Angles (roll, pitch, yaw) [rad] of a rotation (3, 3): the inverse of `rpy_to_matrix`.
 
-    roll and yaw lie in (-pi, pi], pitch in [-pi/2, pi/2]; at pitch = +-pi/2 roll is 0 and yaw takes the whole turn.
+    roll and yaw lie in (-pi, pi], pitch in [-pi/2, pi/2]. At pitch = +-pi/2, roll is 0 and yaw takes the whole turn.
     """
     r = check_rotation(rotation).tolist()
     middle = hypot(r[0][0], r[1][0])
@@ -169,16 +176,16 @@ def matrix_to_rpy(rotation: ArrayLike) -> tuple[float, float, float]:
 def zyz_to_matrix(phi: float, theta: float, psi: float) -> Vector:
     """Rotation R_z(phi) R_y(theta) R_z(psi) (3, 3), Euler's angles [rad], intrinsic Z-Y-Z.
 
-    Seed 003 eq. (P1.20) calls this product R_z R_y R_x, and prints cos phi sin psi for sin phi sin psi in its
-    element (1, 1) (system 39; D-003-14).
+    Document 003 calls this product R_z R_y R_x and prints cos phi sin psi for sin phi sin psi in element (1, 1).
+    Source: document 003 eq. (P1.20), system 39; D-003-14.
     """
     return _about(2, "phi", phi) @ _about(1, "theta", theta) @ _about(2, "psi", psi)
 
 
 def matrix_to_zyz(rotation: ArrayLike) -> tuple[float, float, float]:
-    """Angles (phi, theta, psi) [rad] of a rotation (3, 3): the inverse of `zyz_to_matrix` (system 39).
+    """Angles (phi, theta, psi) [rad] of a rotation (3, 3): the inverse of `zyz_to_matrix`. Source: system 39.
 
-    phi and psi lie in (-pi, pi], theta in [0, pi]; at theta = 0 or pi psi is 0 and phi takes the whole turn.
+    phi and psi lie in (-pi, pi], theta in [0, pi]. At theta = 0 or pi, psi is 0 and phi takes the whole turn.
     """
     r = check_rotation(rotation).tolist()
     middle = hypot(r[0][2], r[1][2])
@@ -195,15 +202,16 @@ def _determinant(r: Vector) -> float:
     return float(a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g))
 
 
-# |cos theta| below which rates of Krylov angles, which grow as 1/cos theta, are refused.
+# |cos theta| below which rates of Krylov angles are refused; they grow as 1/cos theta.
 _RATE_LOCK = 1e-6
 
 
 def krylov_rates_to_body_omega(angles: ArrayLike, rates: ArrayLike) -> Vector:
     """Angular velocity in the body frame (3,) [rad/s] of Krylov angles (3,) [rad] with rates (3,) [rad/s].
 
-    omega = [[-sin phi cos theta, cos phi, 0], [sin theta, 0, 1], [cos phi cos theta, sin phi, 0]] rates; the
-    determinant is cos theta (system 41).
+    omega = [[-sin phi cos theta, cos phi, 0], [sin theta, 0, 1], [cos phi cos theta, sin phi, 0]] rates. The
+    determinant is cos theta.
+    Source: system 41.
     """
     _, theta, phi = array("angles", angles, (3,)).tolist()
     r1, r2, r3 = array("rates", rates, (3,)).tolist()
@@ -213,10 +221,12 @@ def krylov_rates_to_body_omega(angles: ArrayLike, rates: ArrayLike) -> Vector:
 
 
 def body_omega_to_krylov_rates(angles: ArrayLike, omega: ArrayLike) -> Vector:
-    """Rates (3,) [rad/s] of Krylov angles (3,) [rad] for an angular velocity (3,) in the body frame (system 41).
+    """Rates (3,) [rad/s] of Krylov angles (3,) [rad] for an angular velocity (3,) in the body frame.
 
     Raises:
         InputError: |cos theta| < 1e-6: at theta = +-pi/2 the rates are not defined.
+
+    Source: system 41.
     """
     _, theta, phi = array("angles", angles, (3,)).tolist()
     wx, wy, wz = array("omega", omega, (3,)).tolist()
@@ -226,7 +236,10 @@ def body_omega_to_krylov_rates(angles: ArrayLike, omega: ArrayLike) -> Vector:
 
 
 def krylov_rates_to_fixed_omega(angles: ArrayLike, rates: ArrayLike) -> Vector:
-    """Angular velocity in the fixed frame (3,) [rad/s] of Krylov angles (3,) [rad] with rates (3,) (system 41)."""
+    """Fixed-frame angular velocity (3,) [rad/s] of Krylov angles (3,) [rad] with rates (3,) [rad/s].
+
+    Source: system 41.
+    """
     psi, theta, _ = array("angles", angles, (3,)).tolist()
     r1, r2, r3 = array("rates", rates, (3,)).tolist()
     about_y = cos(theta) * r3
@@ -235,10 +248,12 @@ def krylov_rates_to_fixed_omega(angles: ArrayLike, rates: ArrayLike) -> Vector:
 
 
 def fixed_omega_to_krylov_rates(angles: ArrayLike, omega: ArrayLike) -> Vector:
-    """Rates (3,) [rad/s] of Krylov angles (3,) [rad] for an angular velocity (3,) in the fixed frame (system 41).
+    """Rates (3,) [rad/s] of Krylov angles (3,) [rad] for an angular velocity (3,) in the fixed frame.
 
     Raises:
         InputError: |cos theta| < 1e-6: at theta = +-pi/2 the rates are not defined.
+
+    Source: system 41.
     """
     psi, theta, _ = array("angles", angles, (3,)).tolist()
     wx, wy, wz = array("omega", omega, (3,)).tolist()
@@ -248,7 +263,7 @@ def fixed_omega_to_krylov_rates(angles: ArrayLike, omega: ArrayLike) -> Vector:
 
 
 def _away_from_lock(theta: float) -> float:
-    """Return cos theta, refused where it is as good as zero."""
+    """Return cos theta; refuse it near zero."""
     c = cos(theta)
     if abs(c) < _RATE_LOCK:
         raise InputError(

@@ -1,8 +1,9 @@
-"""Rigid motion in space, SE(3): poses (4, 4) and spatial vectors (6,) ordered [linear; angular] (systems 14-17).
+"""Rigid motion in space, SE(3): poses (4, 4) and spatial vectors (6,) ordered [linear; angular].
 
-A pose [[R, p], [0, 1]] gives the body frame in another: its columns of R are the body's axes, p its origin [m].
-Seed 002 moves a body by R and p apart, (A.4) to (A.11); the group joins them, so that whole motions compose and invert.
-All functions raise InputError for a wrong shape, NaN or infinity, and ModelError where a rotation or pose is none.
+A pose [[R, p], [0, 1]] gives the body frame in another frame: the columns of R are the body's axes, p [m] is its
+origin. All functions raise InputError for a wrong shape, NaN or infinity, and ModelError for an invalid rotation or
+pose.
+Source: document 002 (A.4) to (A.11), which treats R and p separately; systems 14-17.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from youbot_dynamics.kinematics.rotations import check_rotation, skew
 
 
 def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:
-    """Pose (4, 4) of a frame with a rotation (3, 3) and an origin (3,) [m] (seed 002 eq. (A.8); system 17)."""
+    """Pose (4, 4) of a frame with rotation (3, 3) and origin (3,) [m]. Source: document 002 eq. (A.8), system 17."""
     pose = np.eye(4)
     pose[:3, :3] = check_rotation(rotation)
     pose[:3, 3] = array("position", position, (3,))
@@ -25,7 +26,10 @@ def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:
 
 
 def check_pose(pose: ArrayLike, thing: str = "pose") -> Vector:
-    """Return a matrix (4, 4) as an array if it is a pose: a rotation (system 15; D-002-1), an origin, 0, 0, 0, 1."""
+    """Return a matrix (4, 4) as an array if it is a pose: a rotation, an origin, last row 0, 0, 0, 1.
+
+    Source: system 15; D-002-1.
+    """
     t = array(thing, pose, (4, 4))
     if t[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
         raise ModelError(thing, got=f"a last row {t[3].tolist()}", expected="[0, 0, 0, 1]")
@@ -34,7 +38,7 @@ def check_pose(pose: ArrayLike, thing: str = "pose") -> Vector:
 
 
 def inverse(pose: ArrayLike) -> Vector:
-    """Pose (4, 4) of the other frame in the body's: [[R', -R'p], [0, 1]] of a pose (4, 4) (systems 15, 17)."""
+    """Inverse (4, 4) of a pose (4, 4): [[R', -R'p], [0, 1]]. Source: systems 15, 17."""
     t = check_pose(pose)
     back = np.eye(4)
     back[:3, :3] = t[:3, :3].T
@@ -45,10 +49,12 @@ def inverse(pose: ArrayLike) -> Vector:
 def exponential(displacement: ArrayLike) -> Vector:
     """Pose (4, 4) reached by a constant body twist over unit time: the matrix exponential of [[skew(w), v], [0, 0]].
 
-    Solves R' = R skew(w), p' = R v (seed 002 eq. (A.7), (A.10); systems 16, 17).
+    This solves R' = R skew(w), p' = R v.
 
     Args:
         displacement: (6,) body twist x time, [v; w] in m and rad; InputError for a turn of more than 2^52 rad.
+
+    Source: document 002 eq. (A.7), (A.10), systems 16, 17.
     """
     d = array("displacement", displacement, (6,))
     pose = np.eye(4)
@@ -58,7 +64,7 @@ def exponential(displacement: ArrayLike) -> Vector:
 
 
 def logarithm(pose: ArrayLike) -> Vector:
-    """Body twist x time (6,) [v; w] whose `exponential` is the pose (4, 4), its turn in [0, pi] (systems 16, 17)."""
+    """Body twist x time (6,) [v; w] whose `exponential` is the pose (4, 4), turn in [0, pi]. Source: systems 16, 17."""
     t = check_pose(pose)
     turn = so3.logarithm(t[:3, :3])
     return np.concatenate([so3.left_jacobian_inverse(turn) @ t[:3, 3], turn])
@@ -67,9 +73,9 @@ def logarithm(pose: ArrayLike) -> Vector:
 def adjoint(pose: ArrayLike) -> Vector:
     """Matrix (6, 6) from a twist [v; w] in the body frame to the same twist in the other: [[R, skew(p) R], [0, R]].
 
-    The velocity of a body's point, seed 002 eq. (A.10), for its origin and the other frame's (system 17).
-    Its transpose takes a wrench [force; moment] from the other frame to the body's, so that power is kept.
-    The pose (4, 4) is that of the body frame in the other.
+    The pose (4, 4) is that of the body frame in the other. The transpose maps a wrench [force; moment] from the other
+    frame to the body frame, so that the power is the same.
+    Source: document 002 eq. (A.10), system 17.
     """
     t = check_pose(pose)
     result = np.zeros((6, 6))
@@ -81,7 +87,7 @@ def adjoint(pose: ArrayLike) -> Vector:
 def bracket(twist: ArrayLike) -> Vector:
     """Matrix (6, 6) of the cross product of twists (6,): [[skew(w), skew(v)], [0, skew(w)]], the rate of `adjoint`.
 
-    In seed 002 its parts stand apart, the cross products of (A.10) and (A.11) (systems 14, 17).
+    Source: document 002 (A.10), (A.11), systems 14, 17.
     """
     t = array("twist", twist, (6,))
     result = np.zeros((6, 6))

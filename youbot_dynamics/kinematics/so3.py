@@ -1,9 +1,9 @@
-"""Rotations as vectors and quaternions, SO(3): exponential, logarithm, its Jacobian (systems 15, 16).
+"""Rotations as vectors and quaternions, SO(3): exponential, logarithm and its Jacobian.
 
-A rotation vector (3,) is axis x angle [rad]; quaternions (4,) are x, y, z, w and turn body into fixed coordinates.
-Seed 002 has the matrix and its rate, (A.1) to (A.7); the vectors and quaternions here carry them over finite turns.
-All functions raise InputError for a wrong shape, NaN, infinity or a vector longer than 2^52 rad, where a double no
-longer tells the turn, and ModelError where a rotation is none.
+A rotation vector (3,) is axis x angle [rad]. Quaternions (4,) are x, y, z, w and map body to fixed coordinates. All
+functions raise InputError for a wrong shape, NaN, infinity or a vector longer than 2^52 rad, where a double no longer
+resolves the angle, and ModelError for a matrix that is not a rotation.
+Source: document 002 (A.1) to (A.7), extended to finite turns; systems 15, 16.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.rotations import check_rotation, skew
 
-# Below this angle [rad] the quotients of the series lose digits; two terms are exact there to 1e-16.
+# Below this angle [rad] the quotients of the series lose digits; two terms are accurate to 1e-16 there.
 _SMALL_ANGLE = 1e-4
 
-# Angle [rad] beyond which a double no longer tells the turn: the next one is a radian away.
+# Angle [rad] beyond which a double no longer resolves the turn: neighbouring doubles are a radian apart.
 _LOST_ANGLE = 2.0**52
 
-# Below this angle [rad] the half of it may be 0, and a second order is none.
+# Below this angle [rad] half of it may underflow to 0; the second-order term is omitted.
 _TINY_ANGLE = 1e-300
 
 
 def exponential(rotation_vector: ArrayLike) -> Vector:
-    """Rotation (3, 3) about a vector (3,) [rad] by its length: the matrix exponential of its `skew` (system 16).
+    """Rotation (3, 3) about a vector (3,) [rad] by its length: the matrix exponential of its `skew`.
 
-    R = 1 + (sin a / a) S + ((1 - cos a) / a^2) S^2 with S = skew(rotation_vector), a its length (Rodrigues). It solves
-    seed 002 eq. (A.6): a body that turns for dt with a constant angular velocity goes from R to
-    exponential(omega_fixed dt) R = R exponential(omega_body dt).
+    R = 1 + (sin a / a) S + ((1 - cos a) / a^2) S^2 with S = skew(rotation_vector), a its length (Rodrigues). A body
+    that turns for dt with a constant angular velocity goes from R to exponential(omega_fixed dt) R = R
+    exponential(omega_body dt).
+    Source: document 002 eq. (A.6), system 16.
     """
     s, angle = _turn(rotation_vector)
     if angle < _TINY_ANGLE:
@@ -57,9 +58,9 @@ def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
 
 
 def logarithm(rotation: ArrayLike) -> Vector:
-    """Rotation vector (3,) [rad] of a rotation (3, 3), its length in [0, pi]: the inverse of `exponential` (system 16).
+    """Rotation vector (3,) [rad] of a rotation (3, 3), length in [0, pi]: inverse of `exponential`. Source: system 16.
 
-    Taken from the quaternion, so it keeps its digits next to 0 and next to pi; at pi either sign of the axis is right.
+    It is computed from the quaternion and so stays accurate near 0 and near pi. At pi either sign of the axis is right.
     """
     x, y, z, w = matrix_to_quaternion(rotation).tolist()
     half_sine = hypot(x, y, z)
@@ -70,8 +71,9 @@ def logarithm(rotation: ArrayLike) -> Vector:
 def left_jacobian(rotation_vector: ArrayLike) -> Vector:
     """Jacobian J (3, 3): exponential(v + d) = exponential(J d) exponential(v) to first order in d; v (3,) [rad].
 
-    J = 1 + ((1 - cos a)/a^2) S + ((a - sin a)/a^3) S^2; it also carries a constant velocity in a turning body frame
-    to the displacement (`se3.exponential`; system 16).
+    J = 1 + ((1 - cos a)/a^2) S + ((a - sin a)/a^3) S^2. J also maps a constant velocity in a turning body frame to the
+    displacement (`se3.exponential`).
+    Source: system 16.
     """
     s, angle = _turn(rotation_vector)
     if angle < _SMALL_ANGLE:
@@ -84,10 +86,10 @@ def left_jacobian(rotation_vector: ArrayLike) -> Vector:
 
 
 def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
-    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2 (system 16).
+    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2. Source: system 16.
 
     Args:
-        rotation_vector: (3,) [rad], at most pi long, as `logarithm` gives it, else InputError.
+        rotation_vector: (3,) [rad], of length at most pi as from `logarithm`, else InputError.
     """
     s, angle = _turn(rotation_vector)
     if angle > np.pi * (1.0 + 1e-9):
@@ -101,10 +103,10 @@ def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
 
 
 def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
-    """Rotation (3, 3) of a quaternion (4,) x, y, z, w of any length but zero (system 15).
+    """Rotation (3, 3) of a quaternion (4,) x, y, z, w of any length but zero. Source: system 15.
 
     Raises:
-        InputError: zero (a ROS message whose orientation was never filled in).
+        InputError: a zero quaternion, as in a ROS message whose orientation was never set.
     """
     q = array("quaternion", quaternion, (4,))
     largest = float(np.max(np.abs(q)))
@@ -122,9 +124,9 @@ def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
 
 
 def matrix_to_quaternion(rotation: ArrayLike) -> Vector:
-    """Unit quaternion (4,) x, y, z, w of a rotation (3, 3); of the two, the one with w >= 0 (system 15).
+    """Unit quaternion (4,) x, y, z, w of a rotation (3, 3); of the two, the one with w >= 0. Source: system 15.
 
-    The largest of the four components is found first and divides the others, so none loses digits.
+    The largest component is computed first and divides the others, which avoids loss of digits.
     """
     r = check_rotation(rotation)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = r.tolist()
