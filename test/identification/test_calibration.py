@@ -323,7 +323,7 @@ def test_degrees_wrong_signs_and_other_robots_are_told_as_such(run):
         np.testing.assert_array_equal(found.base.radii, BASE.radii)
         return reasons(found)["wheel_radius"]
 
-    assert "are the wheels' positions in rad" in asked(np.degrees(run.angles), run.poses)
+    assert "check that the wheel positions are in rad" in asked(np.degrees(run.angles), run.poses)
     assert "do not follow the wheels" in asked(run.angles * [-1.0, 1.0, -1.0, 1.0], run.poses)
     other = drawn_run(SEED, TRACKER, twists=multi_sine(60.0, 98))
     assert "do not follow the wheels" in asked(run.angles, other.poses)

@@ -127,7 +127,7 @@ def test_the_bag_without_turns_leaves_the_size_open(radians_a_tick):
 def test_ticks_taken_for_radians_are_told(capsys):
     taken = calibrate([ticks(3)], NOMINAL)
     assert not any(estimate.identified for estimate in taken.estimates)
-    assert "are the wheels' positions in rad" in taken["wheel_radius"].verdict
+    assert "check that the wheel positions are in rad" in taken["wheel_radius"].verdict
 
 
 def test_wrapped_yaws_and_bursts_of_stamps_are_read_as_they_are():

@@ -159,7 +159,7 @@ CASES = {
         lambda seed: move(swing(10.0, (0, 0, 0, 0, 0)), seed), "arm_friction", of_arm("the arm never moved")
     ),
     "arm without effort": Case(
-        lambda seed: move(swing(20.0), seed, None), "arm_friction", of_arm("the arm's states hold no efforts")
+        lambda seed: move(swing(20.0), seed, None), "arm_friction", of_arm("the states of the arm have no efforts")
     ),
     "arm with zero effort": Case(
         lambda seed: move(swing(20.0), seed, 0.0), "arm_friction", of_arm("every effort of the arm is exactly 0")

@@ -67,7 +67,7 @@ def test_weak_motors_get_a_smaller_motion():
 
 
 def test_a_centre_at_a_limit_is_refused():
-    with pytest.raises(IdentificationError, match="excitation of arm_joint_2: .*room to both sides"):
+    with pytest.raises(IdentificationError, match="excitation of arm_joint_2: .*a centre within the limits"):
         arm_excitation(TREE, expected_friction(), torque_limits(), centre=[2.95, 0.0, -2.55, 1.79, 2.92], tries=2)
 
 

@@ -308,7 +308,11 @@ def quality(bag: Path) -> tuple[str, ...]:
         ("degrees", wheel_rows(1.0, 180.0 / np.pi), "degrees a second"),
         ("other", wheel_rows(3.0, 1.0), "another unit"),
         ("sign", wheel_rows(-1.0, 1.0), "opposite signs"),
-        ("nan", wheel_rows(1.0, 1.0, nan_from=500), "100 of 600 messages have positions that are no numbers, of wheel"),
+        (
+            "nan",
+            wheel_rows(1.0, 1.0, nan_from=500),
+            "100 of 600 messages have positions that are not finite numbers, of wheel",
+        ),
         ("jump", wheel_rows(1.0, 1.0, jump_at=6.0), "jumps forward by 3"),
     ],
 )

@@ -1,1 +1,1 @@
-"""From recordings to parameters with intervals and verdicts."""
+"""Identify parameters from recordings, with intervals and verdicts."""

@@ -1,4 +1,4 @@
-"""What changed between two results: each value beside its earlier one, and whether their intervals explain it."""
+"""Compare two results value by value, and decide whether their intervals explain the difference."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ CHANGED, WITHIN, ONLY_BEFORE, ONLY_AFTER = "changed", "within error", "only befo
 class Change:
     """One number in two results, identified in at least one of them."""
 
-    before: Finding | None  # None where it was not looked for
+    before: Finding | None  # None if this result does not list it
     after: Finding | None
-    difference: float = math.nan  # later less earlier value; NaN unless both are identified
-    # Half-width of the 95 % interval of the difference, of both sides towards each other, as of independent errors.
+    difference: float = math.nan  # later minus earlier value; NaN unless both are identified
+    # Half-width of the 95 % interval of the difference, from the two half-widths that face each other, taken as
+    # independent.
     error: float = math.nan
 
     @property
     def verdict(self) -> str:
-        """Whether the difference exceeds its error, or in which result alone the number is identified."""
+        """Whether the difference exceeds its error, or which result alone identified the number."""
         if math.isnan(self.difference):
             return ONLY_AFTER if self.after is not None and self.after.identified else ONLY_BEFORE
         return CHANGED if abs(self.difference) > self.error else WITHIN
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
-    """What changed from one result to another, both as `read_result` gives them; what neither identified is left out.
+    """Return the changes between two results of `read_result`, without the values that neither identified.
 
     Raises:
-        IdentificationError: entries whose numbers are none.
+        IdentificationError: an entry holds invalid numbers.
     """
     old, new = ({entry["name"]: _finding(entry) for entry in result["parameters"]} for result in (before, after))
     found = (_change(old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new]))

@@ -1,4 +1,7 @@
-"""How well a path was followed: errors, and the lab's table of their mean and standard deviation (system 37)."""
+"""Errors of a driven path, with mean and standard deviation as in the laboratory works.
+
+Source: system 37; document 003.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from youbot_dynamics.identification.signals import MotionSignals
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import Recording
 
-# Rows of the lab's table, in its order.
+# Rows of the error table, in the order of the laboratory works.
 OPEN_LOOP = "open loop"
 RESTORED = "restored"
 SIMULATED = "simulated feedback"
@@ -29,7 +32,7 @@ class ErrorStatistics:
     """Statistics of e = actual - desired over a run, X and Y in the fixed frame, psi wrapped."""
 
     mean: Vector  # (3,) [m, m, rad]
-    deviation: Vector  # (3,) population standard deviation, ddof = 0, as in the lab [m, m, rad]
+    deviation: Vector  # (3,) standard deviation with divisor n, as in the laboratory works [m, m, rad]
     position_rmse: float  # of the distance [m]
     heading_rmse: float  # of psi [rad]
     position_worst: float  # largest distance [m]
@@ -37,7 +40,7 @@ class ErrorStatistics:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What of a base is drawn on the floor; the youBot's where nothing else is said."""
+    """Outline of a base for drawings; default values are those of the youBot."""
 
     half_length: float = 0.235  # wheel axis to centre, along x [m]
     half_width: float = 0.15  # wheel centre to centre line, along y [m]
@@ -53,20 +56,20 @@ class PathComparison:
     desired: Vector  # (n, 3) poses in the fixed frame that coincides with the base at the start [m, m, rad]
     actual: Mapping[str, Vector]  # label (one of ROWS) -> (n, 3) poses in the same frame
     truth: str  # what the actual poses were measured with, such as "ground truth" or "odometry"
-    # Label -> (n, 3) poses of the odometry in the same frame, of drives whose actual poses are better than that
+    # Label -> (n, 3) odometry poses in the same frame, for drives with a better source of actual poses
     estimated: Mapping[str, Vector] = field(default_factory=dict)
     footprint: Footprint = field(default_factory=Footprint)  # of the base that drove
 
     def errors(self, label: str) -> Vector:
-        """Errors (n, 3) of one drive: actual - desired; X, Y fixed, psi wrapped."""
+        """Errors (n, 3) of one drive: actual - desired; X, Y in the fixed frame, psi wrapped."""
         return path_errors(self.actual[label], self.desired)
 
     def seen_errors(self, label: str) -> Vector:
-        """Odometry - desired (n, 3) of one drive with an estimate: what feedback on odometry sees of its errors."""
+        """Odometry - desired (n, 3) of one drive: the errors that feedback on odometry sees."""
         return path_errors(self.estimated[label], self.desired)
 
     def unseen_errors(self, label: str) -> Vector:
-        """Actual - odometry (n, 3) of one drive with an estimate: what feedback on odometry cannot see."""
+        """Actual - odometry (n, 3) of one drive: the errors that feedback on odometry cannot see."""
         return path_errors(self.actual[label], self.estimated[label])
 
     def statistics(self, label: str) -> ErrorStatistics:
@@ -84,8 +87,10 @@ def path_errors(actual: ArrayLike, desired: ArrayLike) -> Vector:
 def error_statistics(errors: ArrayLike) -> ErrorStatistics:
     """Statistics of errors (n, 3) [m, m, rad].
 
-    Mean and deviation are the lab's M = sum V / n and sigma = sqrt(sum (x - M)^2 / n) (seed 003); the samples of
-    a path are correlated, so neither has a standard error of sigma / sqrt(n).
+    Mean M = sum V / n and standard deviation sigma = sqrt(sum (x - M)^2 / n). The samples of a path are correlated, so
+    the mean does not have a standard error of sigma / sqrt(n).
+
+    Source: document 003.
     """
     values = np.asarray(errors, dtype=float)
     distance = np.hypot(values[:, 0], values[:, 1])
@@ -99,9 +104,9 @@ def error_statistics(errors: ArrayLike) -> ErrorStatistics:
 
 
 def sample_poses(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Vector:
-    """Poses (m, 3) at times `at` (m,), linear between samples (n, 3) at `stamps` (n,), yaw unwrapped across them.
+    """Poses (m, 3) at times `at` (m,), interpolated between samples (n, 3) at `stamps` (n,), with the yaw unwrapped.
 
-    Outside the stamps the first or last pose stands.
+    Outside the stamps the first or last pose is used.
     """
     time, query, values = np.asarray(stamps, dtype=float), np.asarray(at, dtype=float), np.array(poses, dtype=float)
     values[:, 2] = np.unwrap(values[:, 2])
@@ -109,7 +114,7 @@ def sample_poses(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Vector:
 
 
 def relative_path(poses: ArrayLike, start: ArrayLike) -> Vector:
-    """Poses (n, 3) seen from the pose `start` (3,); the yaw keeps its turns."""
+    """Poses (n, 3) relative to the pose `start` (3,); the yaw keeps its full turns."""
     x, y, yaw = (float(value) for value in np.asarray(start, dtype=float))
     moved = planar.move_path(planar.between((x, y, yaw), (0.0, 0.0, 0.0)), poses)
     moved[:, 2] = np.asarray(poses, dtype=float)[:, 2] - yaw  # `between` wraps the yaw
@@ -117,11 +122,11 @@ def relative_path(poses: ArrayLike, start: ArrayLike) -> Vector:
 
 
 def restored_path(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike, delays: ArrayLike) -> Vector:
-    """What the run would have been without the delay: the recorded motion, moved forward, X(t + tau).
+    """Shift the recorded motion forward in time by the delay: X(t + tau), the motion without the delay.
 
-    Seed 003 restores X_vost = X_rf + Vx_id dtzap + int dVx dt, which equals the ideal path by construction and
-    proves nothing (D-003-7). Here the recorded body motion of each axis is taken tau later and integrated, with
-    tau from another recording.
+    The recorded body motion of each axis is taken tau later and integrated, with tau from another recording. The
+    restoration of document 003, X_vost = X_rf + Vx_id dtzap + int dVx dt, equals the ideal path by construction and so
+    proves nothing.
 
     Args:
         stamps: (n,) increasing [s].
@@ -130,10 +135,12 @@ def restored_path(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike, delays: Ar
         delays: (3,) effective delay of x, y, yaw [s].
 
     Returns:
-        Poses (m, 3) that start where the recording stands at at[0] + delay.
+        Poses (m, 3), starting at the recorded pose at time at[0] + delay.
+
+    Source: D-003-7.
     """
     query = np.asarray(at, dtype=float)
-    # Body displacements over the same interval, each axis from its own shifted interval.
+    # Body displacement of each axis over its own shifted interval.
     shifted = [sample_poses(stamps, poses, query + delay) for delay in np.asarray(delays, dtype=float)]
     path = [np.array([shifted[0][0, 0], shifted[1][0, 1], shifted[2][0, 2]])]
     for k in range(len(query) - 1):
@@ -142,8 +149,8 @@ def restored_path(stamps: ArrayLike, poses: ArrayLike, at: ArrayLike, delays: Ar
     return np.array(path)
 
 
-STEP = 0.02  # [s] between the compared poses
-_LONGEST = 3600.0  # [s] of a path taken from commands alone
+STEP = 0.02  # interval between the compared poses [s]
+_LONGEST = 3600.0  # longest path computed from commands alone [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,14 +158,14 @@ class RecordedPath:
     """One drive of a recording."""
 
     label: str  # OPEN_LOOP or FEEDBACK
-    desired: Trajectory  # what was wanted, relative to the pose at the start
+    desired: Trajectory  # desired path, relative to the pose at the start
     time: Vector  # (n,) from the start [s]
     actual: Vector  # (n, 3) poses relative to the pose at the start [m, m, rad]
     stamps: Vector  # (m,) of all poses, from the start [s]
     poses: Vector  # (m, 3) all poses, relative to the pose at the start
     truth: str  # which poses these are: "ground truth" or "odometry"
-    # (n, 3) poses of the odometry at `time`, relative to its own at the start, where the bag holds a ground truth and
-    # an odometry over the whole drive; None otherwise
+    # (n, 3) odometry poses at `time`, relative to the first one, if the bag holds ground truth and odometry over the
+    # whole drive; None otherwise
     estimated: Vector | None = None
 
     def desired_poses(self) -> Vector:
@@ -166,17 +173,17 @@ class RecordedPath:
         return np.array([self.desired.pose(float(moment)) for moment in self.time])
 
     def restored(self, delays: Vector) -> Vector:
-        """The recorded motion, moved forward by delays (3,) [s] from another recording: (n, 3)."""
+        """The recorded motion (n, 3), shifted forward by delays (3,) [s] from another recording."""
         return restored_path(self.stamps, self.poses, self.time, delays)
 
 
 def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[str, str]) -> RecordedPath | None:
-    """Path of the last trajectory of a bag; without one, the commanded twists count as what was wanted.
+    """Path of the last trajectory of a bag; without a trajectory, the path of the commanded twists.
 
     Args:
         recording: a bag of a base; without poses there is no path.
         signals: command and motion of the same bag.
-        chosen: role -> topic, where the user overrides.
+        chosen: role -> topic, given by the user.
     """
     exact = find_topic(recording, "ground_truth", chosen)
     odometry = find_topic(recording, "odom", chosen)
@@ -208,22 +215,22 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
 
 
 def _poses(recording: Recording, topic: str) -> tuple[Vector, Vector]:
-    """Moments (n,) [s] and poses (n, 3) of a topic."""
+    """Times (n,) [s] and poses (n, 3) of a topic."""
     series = recording.poses(topic)
     return series.stamp if np.all(np.isfinite(series.stamp)) else series.received, series.pose
 
 
 def _from_start(stamps: Vector, poses: Vector) -> Vector:
-    """Poses (n, 3) seen from the one at stamp 0, the yaw with its turns."""
+    """Poses (n, 3) relative to the one at stamp 0; the yaw keeps its full turns."""
     unwrapped = np.array(poses)
     unwrapped[:, 2] = np.unwrap(unwrapped[:, 2])
     return relative_path(unwrapped, sample_poses(stamps, poses, [0.0])[0])
 
 
 def _estimated(recording: Recording, topic: str, start: float, time: Vector) -> Vector | None:
-    """Poses (n, 3) of the odometry at the times (n,) after `start` [s]; None where it does not last from 0 to the end.
+    """Odometry poses (n, 3) at the times (n,) after `start` [s]; None unless they cover the whole drive.
 
-    Its last message may be one period older than the last true pose.
+    The last odometry message may be one period older than the last true pose.
     """
     moments, poses = _poses(recording, topic)
     stamps = moments - start
@@ -241,7 +248,7 @@ def _trajectory(recording: Recording, chosen: Mapping[str, str]) -> tuple[Trajec
         return None
     poses = np.array(timed[-1].pose)
     poses[:, 2] = np.unwrap(poses[:, 2])
-    # Relative to its own first pose, whether it was sent relative to the base or to the odometry frame.
+    # Relative to its first pose, whether it was sent in the frame of the base or of the odometry.
     return Trajectory(timed[-1].time, relative_path(poses, poses[0])), timed[-1].start
 
 

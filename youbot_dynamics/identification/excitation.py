@@ -1,11 +1,13 @@
-"""Motions that identification learns most from: multi-sines, D-optimal within the limits of the robot.
+"""Excitation motions for identification: multi-sines, D-optimal within the limits of the robot.
 
-What is learnt depends on the motion more than on the estimator (system 36): every axis both ways, at several
-speeds, all axes at different frequencies. Amplitudes and phases are searched at random, then bettered one by one, for
-the largest determinant of the information on what is to be identified; limits scale the motion down, never cut it.
+The information in the data depends more on the motion than on the estimator: move every axis both ways, at several
+speeds, all axes at different frequencies. A random search, followed by changes of single amplitudes and phases,
+maximises the determinant of the information matrix of the unknowns. Limits scale the motion down; they never clip it.
 
-The base is driven with it by `youbot play`. The arm's driver takes trajectories, no torques: `arm_excitation` is a
-trajectory; exciting the arm with torques is for the simulated robot.
+`youbot play` drives the base. The arm driver accepts trajectories, not torques, so `arm_excitation` is a trajectory;
+only the simulated robot can be excited with torques.
+
+Source: system 36.
 """
 
 from __future__ import annotations
@@ -35,15 +37,15 @@ from youbot_dynamics.identification.base_friction import ROLLER_DEADBAND, WHEEL_
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import Base
 
-_SHARE = 0.8  # of the largest speeds and accelerations that is used
-_TURN = 1.5  # [rad] farthest that the base turns
-_KNOT = 0.1  # [s] between knots of a trajectory
-_RAMP = 2.0  # [s] over which a motion begins and ends
+_SHARE = 0.8  # share of the largest speeds and accelerations that is used
+_TURN = 1.5  # largest turn of the base [rad]
+_KNOT = 0.1  # interval between knots of a trajectory [s]
+_RAMP = 2.0  # duration of the fade-in and fade-out [s]
 _HARMONICS = 5
 _SLOWEST_SINE, _FASTEST_SINE = 0.04, 0.3  # [Hz]
-_FELT = 0.005  # [N m] that a combination of inertial parameters must move the torques by, to be looked for
-_LOOKED_AT = 0.1  # [s] between the instants the information is summed over
-_KNOWN = 1e-6  # of information, added so that what is not excited at all counts as bad, not as impossible
+_FELT = 0.005  # [N m] smallest effect on the torques for a combination of inertial parameters to be included
+_LOOKED_AT = 0.1  # interval between the samples in the information sum [s]
+_KNOWN = 1e-6  # information added to every unknown, so that an unexcited one gives a bad value instead of infinity
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,26 +72,26 @@ class MultiSine:
         return w * x, w * v + dw * x, w * a + 2.0 * dw * v + ddw * x
 
     def scaled(self, factors: Vector | float) -> MultiSine:
-        """Same motion with amplitudes times factors (n,), or times one factor."""
+        """Same motion with amplitudes multiplied by factors (n,) or one factor."""
         by = np.broadcast_to(factors, len(self.amplitudes))[:, None]
         return MultiSine(self.duration, self.frequencies, self.amplitudes * by, self.phases)
 
 
 def _smooth_step(s: Vector) -> tuple[Vector, Vector, Vector]:
-    """10 s^3 - 15 s^4 + 6 s^5, from 0 to 1 at rest at both ends, and its two derivatives, of the shape of s (t,)."""
+    """10 s^3 - 15 s^4 + 6 s^5, from 0 to 1 with zero slope at both ends, and its two derivatives, all (t,)."""
     step = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
     return step, 30.0 * s**2 * (1.0 - s) ** 2, 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
 
 
 @dataclass(frozen=True, eq=False)
 class ArmExcitation:
-    """Trajectory of n joints; every row a knot with position, speed and acceleration, as the driver wants them."""
+    """Trajectory of n joints; each row is a knot with position, speed and acceleration, the format of the driver."""
 
     times: Vector  # (m,) [s]
     positions: Vector  # (m, n) [rad]
     velocities: Vector  # (m, n) [rad/s]
     accelerations: Vector  # (m, n) [rad/s2]
-    information: float = math.nan  # logarithm of the determinant that was reached, larger is better
+    information: float = math.nan  # logarithm of the determinant reached; larger is better
 
 
 def arm_excitation(
@@ -103,19 +105,19 @@ def arm_excitation(
     tries: int = 80,
     seed: int = 0,
 ) -> ArmExcitation:
-    """Trajectory for weight, inertia and friction of the joints.
+    """Find a trajectory for weight, inertia and friction of the joints.
 
-    Nothing here knows obstacles: keep the room within `reach` of the upright pose free, or pass other limits.
+    Obstacles are not considered: clear the space within `reach` of the upright pose, or pass other limits.
 
     Args:
         tree: n bodies with rotor inertias and limits.
         friction: (n, 2) expected Coulomb and viscous friction [N m, N m s/rad], for the torque limits.
         torque_limits: (n,) [N m].
         duration: [s].
-        centre: (n,) pose it starts from and swings about [rad].
-        reach: (n,) farthest from it [rad].
-        tries: motions looked at.
-        seed: of the search.
+        centre: (n,) start pose and centre of the motion [rad].
+        reach: (n,) largest deviation from it [rad].
+        tries: number of motions in the search.
+        seed: random seed of the search.
 
     Raises:
         InputError: shapes that do not fit.
@@ -131,7 +133,7 @@ def arm_excitation(
     if np.any(room <= 0.0):
         joint = tree.joint_names[int(np.argmin(room))]
         raise IdentificationError(
-            f"excitation of {joint}", got="a centre at or beyond the limit of the joint", expected="room to both sides"
+            f"excitation of {joint}", got="a centre at or beyond the joint limit", expected="a centre within the limits"
         )
     looked_at = np.arange(0.0, duration, _LOOKED_AT)
     nominal, known = inertial_parameters(tree), uncertainty(tree)
@@ -142,7 +144,7 @@ def arm_excitation(
         return sines.scaled(factors)
 
     def within(sines: MultiSine) -> tuple[MultiSine, Vector]:
-        """The motion, made smaller until the motors are strong enough, and its regressor."""
+        """Scale the motion down to the torque limits; also return its regressor."""
         for _ in range(20):
             x, v, a = sines.at(looked_at)
             table = regressor(tree, middle + x, v, a)
@@ -186,19 +188,19 @@ def base_excitation(
     tries: int = 150,
     seed: int = 0,
 ) -> Program:
-    """Program of body twists for the friction of the base: forward, sideways and turning at once.
+    """Find a program of body twists for the friction of the base: forward, sideways and turning at once.
 
     Args:
         base: its limits of wheel speed and acceleration.
-        friction: what is to be identified.
+        friction: model to be identified.
         duration: [s].
-        room: farthest it goes from the start along either axis, were it not turning [m].
-        dt: time each line is held [s].
-        tries: motions looked at.
-        seed: of the search.
+        room: largest distance from the start along either axis, computed without the turns [m].
+        dt: duration of each line [s].
+        tries: number of motions in the search.
+        seed: random seed of the search.
 
     Raises:
-        ProgramError: limits that leave no motion.
+        ProgramError: the limits allow no motion.
     """
     limits, jacobian = base.limits, base.geometry.mecanum().inverse_matrix
     farthest = np.array([room, room, _TURN])
@@ -229,12 +231,12 @@ def base_excitation(
 
 
 def _log_determinant(information: Vector) -> float:
-    """Logarithm of the determinant (k, k), with a little known beforehand."""
+    """Log-determinant of the information (k, k), with a small prior."""
     return float(np.linalg.slogdet(information + _KNOWN * np.eye(len(information)))[1])
 
 
 def _random_sines(random: np.random.Generator, axes: int, duration: float) -> MultiSine:
-    """Sines of which no two have one frequency; faster ones are smaller, so that their speeds are alike."""
+    """Random sines with distinct frequencies; faster ones have smaller amplitudes, so that their speeds are similar."""
     count = axes * _HARMONICS
     grid = np.geomspace(max(_SLOWEST_SINE, 1.5 / duration), _FASTEST_SINE, count)
     frequencies = grid[np.argsort(np.tile(np.arange(axes), _HARMONICS), kind="stable")].reshape(axes, _HARMONICS)
@@ -245,7 +247,7 @@ def _random_sines(random: np.random.Generator, axes: int, duration: float) -> Mu
 def _search(
     information: Callable[[MultiSine], tuple[MultiSine, float]], axes: int, duration: float, tries: int, seed: int
 ) -> tuple[MultiSine, float]:
-    """Best motion within the limits and its information: half of the tries are at random, half change the best."""
+    """Return the best motion within the limits and its information; half of the tries are random, half modify it."""
     random = np.random.default_rng(seed)
     best, reached = information(_random_sines(random, axes, duration))
     for k in range(1, tries):
@@ -261,18 +263,18 @@ def _search(
     return best, reached
 
 
-BASE, ARM = "excitation", "arm_excitation"  # names to play them by
+BASE, ARM = "excitation", "arm_excitation"  # names for `youbot play`
 _SHORTEST, _LONGEST = 20.0, 600.0  # [s]
-_SHORTEST_HOLD, _LONGEST_HOLD = 0.001, 0.1  # [s] of a line
+_SHORTEST_HOLD, _LONGEST_HOLD = 0.001, 0.1  # duration of a line [s]
 _SMALLEST_ROOM, _LARGEST_ROOM = 0.3, 10.0  # [m]
-_APPROACH = 0.2  # share of the joints' largest speeds on the way to the start
+_APPROACH = 0.2  # share of the largest joint speeds on the way to the start
 
 
 def base_program(robot: Robot, duration: float, room: float, dt: float) -> Program:
     """Program for the friction of the base, within its limits; see `base_excitation`.
 
     Raises:
-        ProgramError: a duration [s], room [m] or dt [s] beyond what is sensible.
+        ProgramError: duration [s], room [m] or dt [s] is out of range.
     """
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
     _check("--room", room, _SMALLEST_ROOM, _LARGEST_ROOM, "m")
@@ -283,12 +285,12 @@ def base_program(robot: Robot, duration: float, room: float, dt: float) -> Progr
 
 
 def arm_motion(robot: Robot, duration: float) -> ArmExcitation:
-    """Trajectory for friction and bodies of the arm, within angles, speeds and torques of its joints.
+    """Trajectory for friction and bodies of the arm, within angle, speed and torque limits of its joints.
 
-    Nothing here knows obstacles: keep free what the arm reaches from its upright pose.
+    Obstacles are not considered: clear the space that the arm reaches from its upright pose.
 
     Raises:
-        ProgramError: a duration [s] beyond what is sensible.
+        ProgramError: the duration [s] is out of range.
     """
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
     joints = robot.arm.joints
@@ -304,14 +306,14 @@ def _check(what: str, value: float, low: float, high: float, unit: str) -> None:
 
 
 def from_here(motion: ArmExcitation, position: ArrayLike, fastest: ArrayLike) -> ArmExcitation:
-    """The motion after a slow way to its start, from rest to rest along 10 s^3 - 15 s^4 + 6 s^5.
+    """Precede the motion by a slow approach to its start, from rest to rest along 10 s^3 - 15 s^4 + 6 s^5.
 
-    The n joints stand at `position` (n,) [rad]; their largest speeds are `fastest` (n,) [rad/s].
+    The n joints are at `position` (n,) [rad]; their largest speeds are `fastest` (n,) [rad/s].
     """
     n = motion.positions.shape[1]
     here, limits = array("position", position, (n,)), array("fastest", fastest, (n,))
     way = motion.positions[0] - here
-    # Such a way is at most 1.875 times as fast as its mean.
+    # The peak speed of this approach is 1.875 times its mean speed.
     duration = max(2.0 * _KNOT, float(np.max(1.875 * np.abs(way) / (_APPROACH * limits))))
     times = np.linspace(0.0, duration, round(duration / _KNOT) + 1)[:-1]
     x, v, a = _smooth_step((times / duration)[:, None])
@@ -325,10 +327,10 @@ def from_here(motion: ArmExcitation, position: ArrayLike, fastest: ArrayLike) ->
 
 
 def write_program(path: Path, program: Program) -> None:
-    """Write a program as `youbot play FILE` reads it, whole or not at all.
+    """Write a program in the format of `youbot play FILE`, completely or not at all.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     lines = [f"# Vx Vy Omega [m/s, m/s, rad/s], each held for {program.dt:g} s: youbot play FILE --dt {program.dt:g}"]
     lines += [" ".join(f"{value:.6f}" for value in twist) for twist in program.twists]
@@ -336,10 +338,10 @@ def write_program(path: Path, program: Program) -> None:
 
 
 def write_goal(path: Path, motion: ArmExcitation, joints: tuple[str, ...]) -> None:
-    """Write a motion as a goal of FollowJointTrajectory, in YAML as `ros2 action send_goal` takes it.
+    """Write a motion as a goal of FollowJointTrajectory, in the YAML format of `ros2 action send_goal`.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     points = [
         {

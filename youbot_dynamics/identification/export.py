@@ -1,4 +1,4 @@
-"""The result for other programs: dead times for Nav2, friction and bodies for a URDF, motors for MuJoCo."""
+"""Export the result to other programs: dead times for Nav2, friction and bodies for a URDF, motors for MuJoCo."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from youbot_dynamics.robot import Robot
 
 
 def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str, object]) -> tuple[Path, ...]:
-    """Write exports/nav2.yaml, youbot.urdf and motors.xml into an existing folder, each whole or not at all.
+    """Write exports/nav2.yaml, youbot.urdf and motors.xml into an existing folder, each completely or not at all.
 
-    Only what was identified is in them. A file of an earlier identification in this folder, for which there is nothing
-    now, goes: it would not belong to the result beside it.
+    The files hold only identified values. If there is nothing to export, the file of an earlier identification is
+    deleted, since it would not match the result beside it.
 
     Args:
         folder: that of result.yaml.
-        result: what was identified.
-        robot: the robot as it was read, before the result was applied to it.
+        result: the identification result.
+        robot: the robot before the result was applied to it.
         products: of the stages, by name; "arm_bodies" is a ConsistentInertia.
 
     Returns:
-        Paths of the files that were written.
+        Paths of the files written.
 
     Raises:
         OSError: the folder cannot be written.
@@ -73,12 +73,12 @@ def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str
 
 
 def _provenance(result: Result) -> list[str]:
-    """Lines that say where a file comes from: tool, robot and recordings."""
+    """Comment lines with the origin of a file: tool, robot and recordings."""
     robot_id = "".join(c if c.isprintable() else " " for c in result.robot_id)
     count = len(result.sources)
     recordings = f"{count} recording{'s' if count != 1 else ''}"
     return [
-        f"Identified by youbot_dynamics {__version__} (schema {SCHEMA_VERSION}) of robot '{robot_id}', {recordings};",
+        f"Identified by youbot_dynamics {__version__} (schema {SCHEMA_VERSION}), robot '{robot_id}', {recordings};",
         "intervals, verdicts, ranges and hashes of the recordings: result.json beside this folder.",
     ]
 
@@ -97,16 +97,17 @@ _PLUGIN = "FollowPath"
 
 
 def _nav2_parameters(result: Result) -> dict[str, Value]:
-    """Dead times [s] of the base, as far as identified, as parameters of Nav2's controller server.
+    """Identified dead times [s] of the base as parameters of Nav2's controller server.
 
-    model_delay_vx, model_delay_vy and model_delay_wz (plugin nav2_mppi_controller; Nav2 from mid-2026 on, navigation2
-    pull request 6154) are the times from a published command to its effect: predictions begin with the commands of that
-    time, which are on their way already. It moves the commands and does not low-pass them, so these are dead times
-    alone: a lag in them would be replayed as if the base stood still and then jumped.
+    model_delay_vx, model_delay_vy and model_delay_wz are the times from a published command to its effect; predictions
+    start with the commands sent during that time. Nav2 only shifts the commands and does not low-pass filter them, so
+    these values are dead times without lag: with a lag included, the predicted base would stand still and then jump.
 
-    Two stages look for dead times: the delay axis by axis, the response with friction taken into account; the surer one
-    counts. One that is of use only as part of the whole response is not among them, nor one beside a lag that is
-    refused: Nav2 takes it without the rest.
+    Two stages estimate dead times: `delay` per axis, `response` with friction. The estimate with the smaller interval
+    is used. A dead time is left out if it is usable only as part of the whole response, or if the lag of its axis is
+    refused, since Nav2 uses the dead time alone.
+
+    Source: Nav2 plugin nav2_mppi_controller, navigation2 pull request 6154 (mid-2026).
     """
     refused = {finding.name for finding in result.findings if not finding.identified}
     errors = {finding.name: finding.estimate.standard_error for finding in result.findings if finding.identified}
@@ -124,11 +125,11 @@ def _nav2_parameters(result: Result) -> dict[str, Value]:
 # URDF
 
 _SOURCE = "youbot.urdf"
-_CORNERS = ("fl", "fr", "rl", "rr")  # as the friction of each wheel is called, in the order of the driver's joints
+_CORNERS = ("fl", "fr", "rl", "rr")  # suffixes of the wheel friction names, in the order of the driver's joints
 
 
 def _urdf_text(result: Result, robot: Robot, bodies: object, head: list[str]) -> str:
-    """A copy of urdf/youbot.urdf with friction and bodies that were identified; "" where none were."""
+    """A copy of urdf/youbot.urdf with the identified friction and bodies; "" if there are none."""
     dynamics = _joint_dynamics(result, robot)
     inertias = _link_inertias(bodies) if isinstance(bodies, ConsistentInertia) else {}
     if not dynamics and not inertias:
@@ -154,12 +155,12 @@ def _urdf_text(result: Result, robot: Robot, bodies: object, head: list[str]) ->
 
 
 def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]:
-    """Attributes damping [N m s/rad] and friction [N m] of <dynamics> by name of the joint; only what was identified.
+    """Attributes damping [N m s/rad] and friction [N m] of <dynamics> by joint name; only identified values.
 
-    URDF's model of friction is Coulomb and viscous. A wheel takes the Coulomb torque and the viscous one of that wheel
-    where wheels were told apart; else those of all wheels, and for damping its share of the base's forward viscous
-    friction, xi_L R^2 / 4, since on a straight line 4 d w / R = xi_L R w. What holds the rollers, sideways, has no
-    place in a URDF whose wheels are plain cylinders.
+    URDF models Coulomb and viscous friction. A wheel gets its own Coulomb and viscous torque if they were identified
+    per wheel. Otherwise it gets the common Coulomb torque, and as damping its share of the forward viscous friction of
+    the base, xi_L R^2 / 4, since 4 d w / R = xi_L R w on a straight line. The sideways friction of the rollers is left
+    out, because the wheels of the URDF are plain cylinders.
     """
     found = result.parameters()
     alone = {finding.name: finding.estimate.value for finding in result.findings if finding.identified}
@@ -184,9 +185,9 @@ def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]
 
 
 def _link_inertias(bodies: ConsistentInertia) -> dict[str, Vector]:
-    """Inertial parameters (10,) of each link of the arm that moves: m, m c, inertia about the origin of the link.
+    """Inertial parameters (10,) of each moving link of the arm: m, m c, inertia about the origin of the link.
 
-    The bodies were identified with what is fixed to them, the fingers of the gripper: that is taken off again.
+    The identified bodies include the parts fixed to them, the fingers of the gripper; these are subtracted.
     """
 
     def of_links(parameters: Vector, tree: Tree) -> dict[str, Vector]:
@@ -198,7 +199,7 @@ def _link_inertias(bodies: ConsistentInertia) -> dict[str, Vector]:
 
 
 def _put_inertia(link: ElementTree.Element, parameters: Vector) -> None:
-    """Put inertial parameters (10,) into the <inertial> of a link."""
+    """Write inertial parameters (10,) into the <inertial> of a link."""
     mass, moment = float(parameters[0]), parameters[1:4]
     centre = moment / mass
     xx, xy, xz, yy, yz, zz = parameters[4:]
@@ -231,12 +232,11 @@ _BRISTLES = ("coulomb", "sigma0", "sigma1")
 
 
 def _one_node(motor: ThermalMotor) -> tuple[float, float]:
-    """Thermal resistance [K/W] and capacity [J/K] of the one node that stands for winding and housing.
+    """Thermal resistance [K/W] and capacity [J/K] of a single node that replaces winding and housing.
 
-    It has the resistance of both, R = R_wh + R_ha, so that every held current ends at the same winding temperature, and
-    the time constant tau = C_w R + C_h R_ha^2 / R of the mean time after which heat leaves the two: the areas under
-    both step responses are then the same, though the first seconds, in which the winding runs ahead of its housing, are
-    not.
+    Its resistance is R = R_wh + R_ha, so that every constant current leads to the same final winding temperature. Its
+    time constant is tau = C_w R + C_h R_ha^2 / R, the mean time of the heat flow, so that both step responses have the
+    same area. The first seconds differ, because the winding heats up before its housing.
     """
     both = motor.thermal_resistance
     away = motor.housing_ambient_resistance
@@ -245,11 +245,13 @@ def _one_node(motor: ThermalMotor) -> tuple[float, float]:
 
 
 def _dcmotor(name: str, geared: GearedMotor, friction: LuGre, identified: set[str]) -> ElementTree.Element:
-    """Element <dcmotor> of a joint, input voltage; heat and friction are in it only where any of it was identified.
+    """Element <dcmotor> of a joint with voltage input; thermal and friction values only if any of them was identified.
 
-    MuJoCo's motor (3.7 and later; technical note "MuJoCo DC Motor Model") sits behind a gear and counts in turns of the
-    rotor, so what friction holds the joint is divided by the gear: torques by N, torques for an angle or a speed by
-    N^2; a speed is multiplied by N. Its winding is its only thermal node, see `_one_node`.
+    The MuJoCo motor is on the rotor side of the gear with ratio N. Joint friction torques are therefore divided by N,
+    torques per angle or speed by N^2, and speeds are multiplied by N. The winding is its only thermal node; see
+    `_one_node`.
+
+    Source: technical note "MuJoCo DC Motor Model", MuJoCo 3.7.
     """
     motor, ratio = geared.motor, geared.ratio
     element = ElementTree.Element("dcmotor", {"name": name, "joint": name, "gear": repr(ratio)})
@@ -269,9 +271,9 @@ def _dcmotor(name: str, geared: GearedMotor, friction: LuGre, identified: set[st
 
 
 def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
-    """MJCF with the motors of the joints for which anything was identified; "" where there is none.
+    """MJCF with the motors of the joints for which anything was identified; "" if there are none.
 
-    What was not identified of a motor that is written is the robot's own, and the comment at the beginning says so.
+    Values of these motors that were not identified are those of the robot; the comment at the start lists them.
     """
     found, better = result.parameters(), result.applied_to(robot)
     actuator = ElementTree.Element("actuator")
@@ -293,7 +295,7 @@ def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
         return ""
     told += [
         "Use: <include file='motors.xml'/> in a model with these joints; controls are voltages [V] of the windings.",
-        "Rotor inertias (armature) are not in it: they are not identified.",
+        "Rotor inertias (armature) are left out: they are not identified.",
     ]
     root = ElementTree.Element("mujoco")
     root.append(ElementTree.Comment(_comment(told)))

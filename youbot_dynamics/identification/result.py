@@ -1,4 +1,4 @@
-"""What was identified, as a ROS parameter file and as JSON with intervals, verdicts and provenance."""
+"""The result as a ROS parameter file, and as JSON with intervals, verdicts and provenance."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Result:
-    """Everything one identification found.
+    """The result of one identification.
 
     Args:
-        robot_id: of the robot it holds for.
-        findings: one for each number that was looked for.
+        robot_id: of the robot.
+        findings: one for each estimated number.
         asked: names of the stages that count for `complete`.
-        missing: stage -> what the recordings lack for it as a whole.
+        missing: stage -> what the recordings lack for it.
         stage_of: name of a finding -> its stage.
-        sources: the recordings that were read.
-        skipped: those that could not be.
-        warnings: what is wrong with the data.
+        sources: the recordings used.
+        skipped: the recordings that could not be read.
+        warnings: about the data.
     """
 
     robot_id: str
@@ -67,22 +67,22 @@ class Result:
 
     @property
     def interval_is(self) -> str:
-        """What the intervals hold: of one recording its precision, of several the scatter between them too."""
+        """What the intervals include: the precision of one recording; for several, also the scatter between them."""
         return "95 % interval" if len(self.sources) > 1 else "95 % precision of this recording"
 
     @property
     def complete(self) -> bool:
-        """Whether every parameter that was asked for could be identified."""
+        """Whether every requested parameter was identified."""
         for stage in self.asked:
             findings = self.of_stage(stage)
-            # Of a stage without parameters of the robot all it found counts.
+            # If a stage has no robot parameters, all its findings count.
             counted = [finding for finding in findings if finding.is_parameter] or findings
             if not all(finding.usable for finding in counted):
                 return False
         return True
 
     def parameters(self) -> dict[str, Value]:
-        """Parameters for a relaunch: what was identified, alone or as part of a whole, and a robot may have."""
+        """Parameters for a relaunch: identified values, alone or as part of a whole, within the parameter's range."""
         table = {parameter.name: parameter for parameter in robot_table()}
         values: dict[str, Value] = {"robot.robot_id": self.robot_id}
         for finding in self.findings:
@@ -90,20 +90,20 @@ class Result:
                 try:
                     values[finding.name] = table[finding.name].check(float(finding.estimate.value))
                 except ParameterError:
-                    continue  # told by `out_of_range`
+                    continue  # reported by `out_of_range`
         return values
 
     def out_of_range(self) -> tuple[str, ...]:
-        """What was identified and is beyond what the robot's parameter takes: such a value is not written."""
+        """Identified values outside the range of their robot parameter; they are not written."""
         written = self.parameters()
         return tuple(
-            f"{finding.name}: {finding.estimate.value:.4g} {finding.estimate.unit} is beyond what the parameter takes"
+            f"{finding.name}: {finding.estimate.value:.4g} {finding.estimate.unit} is outside the parameter's range"
             for finding in self.findings
             if finding.usable and finding.is_parameter and finding.name not in written
         )
 
     def applied_to(self, robot: Robot) -> Robot:
-        """Same robot with what was identified in place of its own."""
+        """The same robot with the identified values."""
         return robot_from_values({**values_of(robot), **self.parameters()})
 
     def as_dict(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Result:
 
 
 def versions() -> Mapping[str, str]:
-    """Versions that could matter when a result is compared with another one."""
+    """Versions of the packages that may influence a result."""
     return {
         "youbot_dynamics": __version__,
         "numpy": np.__version__,
@@ -160,7 +160,7 @@ def result_json(result: Result) -> str:
 
 
 def write_result(folder: Path, result: Result, comments: Sequence[str] = ()) -> None:
-    """Write result.yaml, its head with further comments, and result.json into an existing folder, each whole or not."""
+    """Write result.yaml (with comments) and result.json into an existing folder, each completely or not at all."""
     head = [
         f"Identified by youbot_dynamics {__version__}; intervals, verdicts and sources: result.json.",
         "Use: youbot bringup --result-file result.yaml, or ros2 launch ... result_file:=result.yaml",

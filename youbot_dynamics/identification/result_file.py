@@ -1,4 +1,4 @@
-"""Reads result.json back, as strictly as its readers need it; apart, so that a node that does has no fits in memory."""
+"""Read result.json with checks. A module of its own, so that a node can read a result without loading the fits."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OTHERS = ("value", "unit", "standard_error", "interval_95", "samples", "valid_f
 def read_result(path: Path, limit: int = LARGEST) -> dict[str, Any]:
     """Contents of a result.json of at most `limit` bytes (before `files.scaled`); see docs/result.schema.json.
 
-    Every entry of "parameters" has its texts and values, "missing" and "warnings" hold texts.
+    Every entry of "parameters" has its texts and values; "missing" and "warnings" hold texts.
 
     Raises:
-        IdentificationError: no such file, too large, or not what `youbot identify` writes.
+        IdentificationError: no such file, too large, or not written by `youbot identify`.
     """
     thing = f"result {path}"
     text = read_text(path, IdentificationError, thing, "a result.json of youbot identify", limit)
@@ -36,6 +36,6 @@ def read_result(path: Path, limit: int = LARGEST) -> dict[str, Any]:
         raise IdentificationError(thing, got=got, expected="JSON of youbot identify", remedy="fit again") from None
     if not complete or not all(isinstance(word, str) and word.isprintable() for word in texts):
         raise IdentificationError(
-            thing, got="entries that lack something, or are no text", expected="JSON of youbot identify"
+            thing, got="incomplete entries, or entries that are not text", expected="JSON of youbot identify"
         )
     return dict(content)

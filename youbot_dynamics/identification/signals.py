@@ -1,4 +1,4 @@
-"""Signals that several stages take from a recording: of the base, of the arm, held commands, even stamps."""
+"""Signals that several stages read from a recording: base, arm, held commands, smoothed stamps."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
-_AROUND = 12  # readings to either side over which stamps are smoothed
-_GAP = 3.0  # times the usual step between stamps: beyond it readings are missing
+_AROUND = 12  # readings on either side over which stamps are smoothed
+_GAP = 3.0  # multiple of the usual step between stamps above which readings are missing
 
 
 def even_stamps(time: ArrayLike, position: ArrayLike) -> Vector:
-    """Times (s,) with their jitter smoothed out, where that makes the positions smoother too; else as they were.
+    """Smooth the jitter out of times (s,) if the positions become smoother too; otherwise return them unchanged.
 
-    A driver that reads in a regular loop and stamps late shows its jitter as accelerations: 1 ms at 1 rad/s, read 50
-    times a second, as 2.5 rad/s2. One whose loop itself is irregular stamps what is true, and smooth stamps would be
-    wrong. The positions tell which, by their third differences. Between gaps each stretch is smoothed by itself.
+    If a driver reads in a regular loop but stamps late, its jitter looks like acceleration: at 50 Hz and 1 rad/s, 1 ms
+    looks like 2.5 rad/s2. If the loop itself is irregular, the stamps are correct and must not be smoothed. The third
+    differences of the positions decide. Stretches between gaps are smoothed separately.
 
     Args:
         time: (s,) stamps, increasing [s].
@@ -55,7 +55,7 @@ def even_stamps(time: ArrayLike, position: ArrayLike) -> Vector:
 
 
 def _roughness(time: Vector, position: Vector) -> float:
-    """Squares of the third divided differences of positions (s, n) over times (s,), joints in units of their spread."""
+    """Sum of squared third divided differences of positions (s, n) over times (s,), each joint scaled by its spread."""
     table = position / np.maximum(np.ptp(position, axis=0), 1e-6)
     for order in range(1, 4):
         spans = np.maximum(time[order:] - time[:-order], 1e-9)
@@ -63,14 +63,14 @@ def _roughness(time: Vector, position: Vector) -> float:
     return float(np.sum(table**2))
 
 
-# Usual periods: of nearly all intervals in a stream; of one in which messages are missing.
+# Multiples of the usual period: nearly all intervals of a stream are shorter; messages are missing in a longer one.
 _EVEN, _MISSING = 2.0, 10.0
 
 
 def stream_gaps(sent: ArrayLike) -> NDArray[np.intp]:
-    """Places (k,) of messages, sent at increasing times (n,) [s], behind which others are missing.
+    """Indices (k,) of messages, sent at increasing times (n,) [s], after which messages are missing.
 
-    Empty where messages are no stream, but sent when something changes: then a long pause is a command held.
+    Empty if the messages are not a stream but are sent at changes: a long pause then means a held command.
     """
     periods = np.nan_to_num(np.diff(np.asarray(sent, dtype=float)), posinf=0.0, neginf=0.0)
     usual = float(np.median(periods)) if len(periods) else 0.0
@@ -95,9 +95,9 @@ class HeldCommand:
         self._corners = np.concatenate([[0.0], np.cumsum(np.diff(self.times) * self.values[:-1])])
 
     def place(self, query: ArrayLike) -> tuple[NDArray[np.intp], Vector]:
-        """Sample (m,) that is held at each time of `query` (m,), and the time (m,) since it was sent [s].
+        """Sample (m,) held at each time of `query` (m,), and the time (m,) since it was sent [s].
 
-        Before the first sample the first one is taken, and the time is negative.
+        Before the first sample, the first one is used and the time is negative.
         """
         at = np.asarray(query, dtype=float)
         k = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, None)
@@ -113,7 +113,7 @@ class HeldCommand:
         return self._corners[k] + self.values[k] * since
 
     def motion(self, query: ArrayLike) -> Vector:
-        """What a perfect robot would show at `query` (m,): the integral, or its mean slope over the window."""
+        """Motion of an ideal robot at `query` (m,): the integral, or its mean slope over the window."""
         at = np.asarray(query, dtype=float)
         if self.half_window == 0.0:
             return self.integral(at)
@@ -128,14 +128,14 @@ class HeldCommand:
         return (self.held(at + self.half_window) - self.held(at - self.half_window)) / (2.0 * self.half_window)
 
 
-# Receive times serve for an unstamped command only if they share a clock with the stamps of the motion.
+# The receive times of an unstamped command can be used only if they share a clock with the stamps of the motion.
 _WORST_CLOCK_OFFSET = 1.0  # [s]
-_SIGN_SPEED = 0.1  # [rad/s] over which the sign of a wheel's friction turns
+_SIGN_SPEED = 0.1  # width of the smoothed sign function of wheel friction [rad/s]
 
 
 @dataclass(frozen=True, eq=False)
 class MotionSignals:
-    """What a delay is fitted to."""
+    """Commands and motion for the delay fit."""
 
     channels: tuple[str, ...]  # names of the channels
     units: tuple[str, ...]  # unit of the position of each channel
@@ -144,21 +144,21 @@ class MotionSignals:
     measured_time: Vector  # (m,) [s]
     measured: Vector  # (m, k) motion
     measured_is: str  # "position" or "velocity"
-    friction: Vector | None  # (n, k) sign pattern of the wheels' friction felt by each channel, None where unknown
-    clock: str  # which clock the times are of, for the result
-    source: str  # what they were read from
+    friction: Vector | None  # (n, k) sign of the wheel friction that acts on each channel, None if unknown
+    clock: str  # clock of the times, for the result
+    source: str  # topics or columns that were read
 
 
 def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotionSignals:
     """Commanded twist and wheel motion of the axes x, y, yaw in a bag.
 
-    The command is `wheel_commands`, stamped when it was sent. Where it is missing, the unstamped
-    `driver/cmd_vel` or `cmd_vel` serves by its receive time. The motion is that of the wheels through the
-    calibrated kinematics: per axis, so rotation does not mix them. Stamps that scatter about the driver's rhythm are
-    put back to it (`in_rhythm`). `chosen` is role -> topic, where the user overrides.
+    The command is `wheel_commands` with its send stamps. If it is missing, the unstamped `driver/cmd_vel` or `cmd_vel`
+    is used with its receive times. The motion is computed from the wheels with the calibrated kinematics, so that
+    rotation does not mix the axes. Jitter of the stamps about the driver's period is removed (`in_rhythm`). `chosen` is
+    role -> topic, given by the user.
 
     Raises:
-        RecordingError: a needed topic is missing, or command and motion share no clock.
+        RecordingError: a required topic is missing, or command and motion share no clock.
     """
     base = robot.base.geometry.mecanum()
     joints = robot.driver.wheel_joints
@@ -198,7 +198,7 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
 
 
 def _motion_time_for_receive_clock(recording: Recording, states: JointSeries, topic: str) -> Vector:
-    """Stamps of the motion where they share a clock with receive times, its receive times if it has no stamps."""
+    """Stamps of the motion if they share a clock with receive times; its receive times if it has no stamps."""
     if times_of(states) is states.received:
         return states.received
     offset = float(np.median(np.abs(states.received - states.stamp)))
@@ -213,9 +213,9 @@ def _motion_time_for_receive_clock(recording: Recording, states: JointSeries, to
 
 
 def _twist_command(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> tuple[str, Vector, Vector]:
-    """Topic, receive times (n,) [s] and wheel speeds (n, 4) that a Twist asks for.
+    """Topic, receive times (n,) [s] and wheel speeds (n, 4) of a Twist command.
 
-    The driver turns its cmd_vel into wheel speeds with its own geometry; an operator's cmd_vel means ours.
+    `driver/cmd_vel` is converted with the driver's geometry, `cmd_vel` with ours.
     """
     for role, base in (("driver_cmd_vel", robot.driver.mecanum()), ("cmd_vel", robot.base.geometry.mecanum())):
         topic = find_topic(recording, role, chosen)
@@ -231,7 +231,7 @@ def _twist_command(recording: Recording, robot: Robot, chosen: Mapping[str, str]
 
 
 def text_signals(log: TextLog) -> MotionSignals:
-    """Command and motion of the channels of a text log; speeds are preferred to positions.
+    """Command and motion of the channels of a text log; speeds take precedence over positions.
 
     Raises:
         RecordingError: no channel has both a command and a motion.
@@ -260,33 +260,33 @@ def text_signals(log: TextLog) -> MotionSignals:
     )
 
 
-_NO_RADIANS = 6.5  # [rad] beyond a limit: more than a turn, which no zero is set wrong by
-NO_EFFORT = "the arm's states hold no efforts: record a driver that reports them, as the youBot's does"
+_NO_RADIANS = 6.5  # [rad] beyond a joint limit: more than a turn, which a wrong encoder zero cannot explain
+NO_EFFORT = "the states of the arm have no efforts: use a driver that reports them, such as the youBot driver"
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedArm:
-    """What a bag holds of an arm of n joints; columns are joints, positive as the driver counts."""
+    """Signals of an arm of n joints in a bag; columns are joints, with the signs of the driver."""
 
     topic: str  # of its states
     signals: ArmSignals  # positions [rad] and efforts [N m] at the stamps [s]
-    speed: Vector  # (s, n) as the driver says, at the times of `signals` [rad/s]
-    # Times (c,) [s] and torques (c, n) [N m] that were asked for; None where none were
+    speed: Vector  # (s, n) as reported by the driver, at the times of `signals` [rad/s]
+    # Times (c,) [s] and commanded torques (c, n) [N m]; None without torque commands
     asked: tuple[Vector, Vector] | None
-    left_out: int  # readings without a number in one of their fields
-    beyond: float = 0.0  # how far angles go beyond the limits of their joints [rad], 0 where they do not
+    left_out: int  # readings with a missing number in one of their fields
+    beyond: float = 0.0  # largest excess of angles over the limits of their joints [rad]
 
     def refusal(self) -> str:
-        """Why nothing can be learnt of the arm at all, "" where something can."""
+        """Why nothing about the arm can be identified, "" if something can."""
         if not len(self.signals.time):
             return NO_EFFORT
         if not np.any(self.signals.torque):
-            return "every effort of the arm is exactly 0: its motors were off, or its driver fills in zeros"
+            return "every effort of the arm is exactly 0: its motors were off, or its driver does not measure efforts"
         return "" if np.any(np.ptp(self.signals.position, axis=0) > TRAVEL) else "the arm never moved"
 
 
 def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], number: int = 0) -> RecordedArm:
-    """Readings of the arm of a bag, another `number` for each; `chosen` is role -> topic, where the user overrides.
+    """Readings of the arm in a bag; each recording has its own `number`; `chosen` is role -> topic, given by the user.
 
     Raises:
         RecordingError: no states of these joints, or angles that cannot be radians.
@@ -299,8 +299,8 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
         raise RecordingError(
             f"topic {states.topic} in {recording.path}",
             got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
-            expected="angles [rad] counted as urdf/youbot.urdf does",
-            remedy="record the driver's own states, or convert them",
+            expected="angles [rad] with the zeros of urdf/youbot.urdf",
+            remedy="record the states of the driver, or convert the angles",
         )
     sound = np.isfinite(time) & np.all(np.isfinite(states.position) & np.isfinite(states.effort), axis=1)
     signals = ArmSignals(time[sound], states.position[sound], states.effort[sound], number)
@@ -318,7 +318,7 @@ def joint_limits(robot: Robot) -> tuple[list[float], list[float]]:
     return [limit.lower for limit in limits], [limit.upper for limit in limits]
 
 
-TRAVEL = 0.03  # [rad] further than the bristles of a joint bend
+TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,13 +327,13 @@ class ArmSignals:
 
     Raises:
         InputError: shapes that do not fit.
-        IdentificationError: stamps that go back.
+        IdentificationError: stamps that decrease.
     """
 
     time: Vector  # (s,) stamps [s], increasing
     position: Vector  # (s, n) [rad]
-    torque: Vector  # (s, n) of the motors at the joints, gear included [N m]
-    recording: int = 0  # number of the recording, another one for each
+    torque: Vector  # (s, n) motor torques at the joints, after the gear [N m]
+    recording: int = 0  # number of the recording, distinct for each
 
     def __post_init__(self) -> None:
         """Check the shapes and leave out what is not finite."""

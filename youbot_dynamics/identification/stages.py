@@ -1,4 +1,4 @@
-"""The stages of an identification, in the order in which they run, and what each of them offers."""
+"""The stages of an identification in the order in which they run, and their interface."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from youbot_dynamics.errors import IdentificationError
 
-if TYPE_CHECKING:  # `youbot --help` names the stages and must stay quick
+if TYPE_CHECKING:  # `youbot --help` lists the stages and must stay fast
     from youbot_dynamics.identification.finding import StageResult
     from youbot_dynamics.identification.reading import Opened
     from youbot_dynamics.robot import Robot
 
 
 class About(NamedTuple):
-    """What is said of a stage."""
+    """Description of a stage."""
 
     title: str  # what it identifies
-    remark: str = ""  # what holds for all its numbers
+    remark: str = ""  # remark that applies to all its numbers
 
 
 _DELAY = (
-    "effective: dead time, lag and a share of friction, for the motion of the wheels; the body may follow some "
-    "ms later, more in yaw, by inertia and rollers; at other speeds the share of friction differs"
+    "an effective delay contains dead time, lag and a share of friction, and refers to the motion of the wheels; the "
+    "body may follow some ms later, more in yaw, because of inertia and rollers; the share of friction depends on speed"
 )
 _SCALED = "all values scale with the torque constant of the efforts; the intervals do not include its error"
-# Each phase uses what the phases before it identified; the stages of one phase read a recording together.
+# Each phase uses the results of the phases before it; the stages of one phase read a recording together.
 PHASES = (
     {"calibration": About("geometry of the base")},
     {"delay": About("delays of the base", _DELAY)},
@@ -38,17 +38,17 @@ PHASES = (
     },
 )
 STAGES = {stage: about for phase in PHASES for stage, about in phase.items()}
-# Recordings of which a part holds curves for the report: those of a fleet would fill memory and page.
+# Number of recordings with curves for the report: those of a fleet would fill memory and page.
 DRAWN = 12
 
 
 def stage_of(name: str) -> Stage:
-    """Load the stage of a name in STAGES: the module `stage` of its folder."""
+    """Load a stage in STAGES by name: the module `stage` of its folder."""
     return cast("Stage", importlib.import_module(f"{__package__}.{name}.stage"))
 
 
 def chosen_stages(name: str, text: str) -> tuple[str, ...]:
-    """Read names of stages, separated by commas, as the user gives them to the option `name`; empty for "".
+    """Parse comma-separated names of stages, the value of the option `name`; empty for "".
 
     Raises:
         IdentificationError: an unknown name.
@@ -63,30 +63,30 @@ def chosen_stages(name: str, text: str) -> tuple[str, ...]:
 
 
 class Taken(NamedTuple):
-    """What a stage took out of one recording."""
+    """Data that a stage extracted from one recording."""
 
     number: int  # of the recording
     name: str  # of the recording, for notes
-    part: Any  # what `extract` gave
+    part: Any  # return value of `extract`
 
 
 class Stage(Protocol):
     """The module `stage` of a subject's folder.
 
-    `extract` runs in other processes, on other machines too: its part must be small and can be pickled. `finish` sees
-    the parts in the order of the recordings, whoever made them, so that the result does not depend on that.
+    `extract` runs in other processes, also on other machines: its result must be small and picklable. `finish` gets the
+    parts in the order of the recordings, so that the result does not depend on who extracted them.
     """
 
     def extract(self, opened: Opened, robot: Robot) -> Any:
-        """Part of one recording.
+        """Extract the data of one recording.
 
         Raises:
-            YoubotDynamicsError: the recording lacks what this stage needs; says what.
+            YoubotDynamicsError: the recording lacks something that this stage needs; the message names it.
         """
 
     def finish(self, taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
-        """Fit of all parts, at least one; `reopen` opens a recording again by its number, for fits that need rows.
+        """Fit all parts (at least one); `reopen` opens a recording again by its number, for fits that need single rows.
 
         Raises:
-            YoubotDynamicsError: they are too little together.
+            YoubotDynamicsError: the recordings together hold too little data.
         """

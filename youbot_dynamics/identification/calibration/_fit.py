@@ -1,9 +1,10 @@
-"""Geometry of a mecanum base from its wheels and the poses of a body on it: radii, size, lateral factor, sensor.
+"""Fit the geometry of a mecanum base to its wheel angles and the poses of a body on it.
 
-The fit is that of `_model`, by Gauss and Newton: each step is a `least_squares` fit of the linearised model
-over windows of about 2 s, whose scatter gives weights, intervals and verdicts. Rows are counted in standard deviations
-of position, yaw and slip, which the residuals themselves tell; poses far off (a tracker that lost its body) fade out.
-Of half length, half width and lateral factor a turn shows only the lever: the ratio of the two lengths is kept.
+The Gauss-Newton method solves the model of `_model` for radii, size, lateral factor and sensor pose. Each step is a
+`least_squares` fit of the linearised model over windows of about 2 s; their scatter gives weights, intervals and
+verdicts. Rows are scaled by standard deviations of position, yaw and slip, estimated from the residuals. Outlying
+poses (a tracker that lost its body) get small weights. A turn determines only the lever, a combination of half length,
+half width and lateral factor; the configured ratio of the two lengths is kept.
 """
 
 from __future__ import annotations
@@ -53,39 +54,39 @@ LATERAL_FACTOR = "lateral_factor"
 ALIKE = "it cannot be distinguished from the others: the robot moved in one way only"
 
 _ROUNDS = 30
-_SETTLED = 0.02  # largest change of an unknown, in standard errors, at which the fit stands
-_NOTHING = 1e-10  # change of an unknown that is none [1, m, rad, s]
-_CURVED = 0.5  # the same, up to which the slopes of the round before serve
-# By unit: standard errors, were residuals white, from which on a step is damped.
+_SETTLED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
+_NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
+_CURVED = 0.5  # change up to which the slopes of the previous iteration are reused [standard errors]
+# By unit: standard error for white residuals above which a step is damped.
 _WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1}
-_FAR = 4.0  # standard deviations from which on a pose fades out
+_FAR = 4.0  # standard deviations above which the weight of a pose decreases
 _MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
 _FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
-_SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # [m, rad, rad] below which no scatter is believed
-_WORST_SHARE = 0.3  # of the motion that may be left over, before poses are not those of this robot
+_SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # smallest plausible scatter [m, rad, rad]
+_WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
 _LIKELY = 2.0  # factor by which a radius may differ from the configured one
-_ANOTHER_UNIT = 4.0  # factor between ways by poses and by wheels from which on a unit is wrong
-_CREEP = 0.0004  # standard error of a radius that contacts under unequal loads feign: in MuJoCo 0.0002 to 0.0004
-_EVEN = 0.002  # half-width of the error of a radius that is of use for wheels that are all alike [1]
-_USEFUL = 0.05  # half-width of a geometric value, over it, beyond which the data sheet knows better
-_LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] good enough for any value
+_ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
+_CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
+_EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
+_USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate
+_LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] sufficient for any value
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Geometry as identified."""
+    """The identified geometry."""
 
-    # "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (over that mean, less 1),
+    # "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (radius over mean, minus 1),
     # "wheel_radius_fl" and so on, "lever", "lateral_factor", "sensor_x", "sensor_y", "sensor_yaw" (pose of the tracked
-    # body on the robot) and "time_offset" (what poses are stamped later than the wheels; of several recordings
-    # "time_offset_0" and so on)
+    # body on the robot) and "time_offset" (pose stamp minus wheel stamp of the same moment; "time_offset_0" and so on
+    # for several recordings)
     estimates: tuple[Estimate, ...]
-    base: MecanumBase  # kinematics with every value that was identified, configured ones elsewhere
-    sensor: Vector  # (3,) pose of the tracked body on the robot [m, m, rad], as fitted; 0 where nothing tells
-    offsets: Vector  # (r,) [s] of the recordings, as fitted
-    size_factor: float = 1.0  # written over configured half_length and half_width; 1 where the lever is not known
-    # of the last step, over logarithms of radii, lever and lateral factor, then sensor and offsets: correlation
-    # and condition; None where there was nothing to fit
+    base: MecanumBase  # kinematics with the identified values, and the configured ones elsewhere
+    sensor: Vector  # (3,) fitted pose of the tracked body on the robot [m, m, rad]; 0 if the data do not show it
+    offsets: Vector  # (r,) fitted time offsets of the recordings [s]
+    size_factor: float = 1.0  # identified over configured half_length and half_width; 1 if the lever is unknown
+    # Last step, over logarithms of radii, lever and lateral factor, then sensor and offsets: correlation and condition.
+    # None if there was nothing to fit.
     fit: Fit | None = None
 
     def __getitem__(self, name: str) -> Estimate:
@@ -94,18 +95,18 @@ class Calibration:
 
 
 def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, span: float = 2.0) -> Calibration:
-    """Calibrate the geometry of a base of n mecanum wheels, of any places and roller angles.
+    """Calibrate the geometry of a base with n mecanum wheels at any positions and roller angles.
 
     Args:
-        recordings: of one robot with the tracked body in one place, each with another number.
-        base: as configured: where the search begins, and what stays where the data say nothing.
-        span: length of the windows [s]; longer where poses are rare, half of it where the recordings are short.
+        recordings: of one robot with the tracked body in one place, each with its own number.
+        base: configured base: initial guess, and the values that the data do not determine.
+        span: length of the windows [s]; longer if poses are rare, half of it if the recordings are short.
 
     Returns:
-        Estimates with intervals and verdicts; all refused where the poses do not follow the wheels.
+        Estimates with intervals and verdicts; all refused if the poses do not follow the wheels.
 
     Raises:
-        InputError: other columns of angles than wheels, or no recording.
+        InputError: the number of angle columns differs from the number of wheels, or no recording.
     """
     n = len(base.radii)
     if not recordings or any(r.wheel_angles.shape[1] != n for r in recordings):
@@ -124,14 +125,14 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, sp
             solved = _solve(windows, start, asked, unknowns)
             strange = _disagreement(windows, solved, base)
     except IdentificationError as too_little:
-        strange = f"{too_little.got} of {windows[0].span:g} s in which it moved, {too_little.expected} are needed"
+        strange = f"{too_little.got} of {windows[0].span:g} s with motion; {too_little.expected} are needed"
     if strange:
         reasons, solved = [strange] * len(unknowns), None
     return _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons)
 
 
 def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
-    """Unknowns of the linear model: changes about the last guess, of which none is too small to be told."""
+    """Unknowns of the linear model: changes of the current guess, without a lower bound on a useful size."""
     names = [f"{RADIUS}_{name}" for name in (WHEELS if wheels == len(WHEELS) else range(wheels))]
     names += [LEVER, LATERAL_FACTOR, "sensor_x", "sensor_y", "sensor_yaw"]
     names += ["time_offset"] if len(numbers) == 1 else [f"time_offset_{number}" for number in numbers]
@@ -141,7 +142,7 @@ def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """Where the fit came to rest: the solution, the fit of the last step, scatter (3,) of position, yaw and slip."""
+    """Converged fit: the solution, the fit of the last step, scatter (3,) of position, yaw and slip."""
 
     guess: Guess
     fit: Fit
@@ -149,7 +150,7 @@ class _Solved:
 
 
 def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: Sequence[Unknown]) -> _Solved:
-    """Gauss and Newton's steps, each with weights and scales of the residuals before it.
+    """Gauss-Newton iterations; each uses weights and scales from the residuals of the previous one.
 
     Raises:
         IdentificationError: too few windows.
@@ -157,7 +158,7 @@ def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: S
     guess, scales = start, _FIRST_SCALES
     weights = [np.ones((len(part.rows), 2)) for part in windows]
     slope_of: list[Vector] = []
-    farthest = math.inf  # change in the last round, in standard errors
+    farthest = math.inf  # change in the last iteration, in standard errors
     for _ in range(_ROUNDS):
         left = _residuals(windows, guess, weights, scales)
         scales = _scatter(left)
@@ -184,9 +185,10 @@ def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: S
 
 
 def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector]:
-    """Fit of the linearised model, and the change (p,) of the guess: its solution, but damped.
+    """Fit the linearised model; return the fit and the damped change (p,) of the guess.
 
-    Levenberg's damping: it ends where the undamped steps end, and does not run off along what nothing determines.
+    Levenberg damping: it converges to the same solution as undamped steps, and does not diverge along undetermined
+    directions.
 
     Raises:
         IdentificationError: too few windows.
@@ -205,7 +207,7 @@ def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vecto
 
 
 def _scatter(left: Sequence[Vector]) -> Vector:
-    """Standard deviations (3,) of position [m], yaw and slip [rad]: by the median, which poses far off do not move."""
+    """Standard deviations (3,) of position [m], yaw and slip [rad], from medians, which are robust to outliers."""
     table = np.abs(np.vstack(left))
     medians = [np.median(table[:, columns]) for columns in (slice(0, 2), 2, slice(3, None))]
     scales: Vector = np.maximum(_MEDIAN_TO_DEVIATION * np.array(medians), _SMALLEST)
@@ -213,11 +215,11 @@ def _scatter(left: Sequence[Vector]) -> Vector:
 
 
 def _fading(part: Windows, left: Vector, scales: Vector, guess: Guess) -> Vector:
-    """Weights (m, 2) of poses and slips by residuals (m, 3 + n): 1, and beyond 4 deviations (4 / deviations)^4.
+    """Weights (m, 2) of poses and slips from residuals (m, 3 + n): 1, and (4 / deviations)^4 beyond 4 deviations.
 
-    A wheel that slips by e leaves a residual of e / 2 and moves the base by e / 4 along each axis, more one way than
-    the other: radii that are fitted to it lose 0.1 %. Poses weigh as if half the slip of their window added to their
-    scatter.
+    A wheel that slips by e leaves a residual of e / 2 and moves the base by e / 4 along each axis. The effect is
+    not symmetric, so radii fitted to it are 0.1 % too small. Poses are weighted as if half the slip of
+    their window added to their scatter.
     """
     pose = np.max(np.abs(left[:, :3]) / scales[[0, 0, 1]], axis=1)
     slip = np.max(np.abs(left[:, 3:]) / scales[2], axis=1)
@@ -228,18 +230,18 @@ def _fading(part: Windows, left: Vector, scales: Vector, guess: Guess) -> Vector
 
 
 def _wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
-    """Why wheels or poses are in another unit, "" where they may be in rad and m."""
+    """Why wheels or poses have a wrong unit, "" if they may be in rad and m."""
     ratio = tracked_over_rolled(windows, start)
     if 1.0 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
         return ""
     return (
-        f"the robot went {ratio:.3g} times as far by its poses as by the configured wheels: are the wheels' positions "
-        "in rad, and the poses in m?"
+        f"the poses show {ratio:.3g} times the distance that the configured wheels rolled: check that the wheel "
+        "positions are in rad and the poses in m"
     )
 
 
 def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> str:
-    """Why these poses cannot be those of this robot, "" where they can."""
+    """Why these poses cannot be those of this robot, "" if they can."""
     ratio = float(np.mean(solved.guess.base.radii / base.radii))
     ways = []
     for part in windows:
@@ -251,16 +253,16 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
     if left <= _WORST_SHARE * motion and 1.0 / _LIKELY < ratio < _LIKELY:
         return ""
     return (
-        f"the poses do not follow the wheels: with {ratio:.3g} times the configured wheel radius {left:.2g} m are left "
-        f"over of a motion of {motion:.2g} m in windows of {windows[0].span:g} s; check order and signs of the wheels, "
-        "and that the poses are of this robot, z up"
+        f"the poses do not follow the wheels: with {ratio:.3g} times the configured wheel radius, {left:.2g} m of a "
+        f"motion of {motion:.2g} m in windows of {windows[0].span:g} s remain unexplained; check order and signs of "
+        "the wheels, and that the poses are of this robot with z up"
     )
 
 
 def _judged(
     base: MecanumBase, guess: Guess, solved: _Solved | None, unknowns: Sequence[Unknown], reasons: Sequence[str]
 ) -> Calibration:
-    """Values with verdicts out of the changes of the last step, and the base they make."""
+    """Convert the changes of the last step to values with verdicts, and to the calibrated base."""
     n = len(base.radii)
     why = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
@@ -283,7 +285,7 @@ def _judged(
 
 
 def _with_what_they_stand_on(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
-    """Estimates of which sensor and offsets are refused where the geometry they were fitted with is."""
+    """Refuse sensor pose and offsets if the geometry they were fitted with is refused."""
     known = {estimate.name: estimate for estimate in estimates}
     judged = []
     for one in estimates:
@@ -297,36 +299,38 @@ def _with_what_they_stand_on(estimates: Sequence[Estimate]) -> tuple[Estimate, .
 
 
 def wheels_told_apart(estimates: Sequence[Estimate]) -> bool:
-    """Whether the errors of the wheels' radii in the estimates of a calibration are of use: all are identified."""
+    """Whether the radius errors of all wheels are identified, so that they can be used."""
     return all(one.identified for one in estimates if one.name.startswith(RADIUS_ERROR))
 
 
 class _Asked(NamedTuple):
-    """A value that is reported, its slope (p,) over the unknowns, and the share of it beyond which it is of no use."""
+    """A reported value, its slope (p,) over the unknowns, and the relative error above which it is useless."""
 
     unknown: Unknown
     value: float
     slope: Vector
     share: float
-    more: float = 0.0  # variance beside that of the unknowns
+    more: float = 0.0  # variance in addition to that of the unknowns
 
 
 def shrinkage(errors: Vector, variance: float) -> float:
-    """By how much errors of radii (n,) over their mean are to be moved towards 0, from 0 to 1: empirical Bayes.
+    """Factor from 0 to 1 by which radius errors (n,) are shrunk towards 0 by empirical Bayes.
 
-    The wheels are taken as drawn about their mean; their spread is estimated by moments, sum of e^2 / (n - 1) less the
-    variance of one error, that of the fit and what contacts creep (Efron and Morris 1975, with n - 1 for n - 3).
+    The radii are modelled as random about their mean. Their variance is estimated by moments: sum of e^2 / (n - 1)
+    minus the variance of one error, from fit and contact creep.
+
+    Source: Efron and Morris 1975, with n - 1 instead of n - 3.
     """
     both = variance + _CREEP**2
     return float(min(1.0, both * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
 
 
 def _asked(guess: Guess, names: Sequence[str], found: Fit | None) -> list[_Asked]:
-    """Mean radius r, errors e_i = r_i / r - 1 of the n radii over it, then the values whose changes are the p unknowns.
+    """Mean radius r, relative errors e_i = r_i / r - 1 of the n radii, then the values of the other unknowns.
 
-    The first are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d ln r_j).
-    Errors, and the radii with them, are shrunk; what that moves them by in the mean counts as an error of theirs.
-    They are judged by how much the wheels differ as a whole: one that happens to be nil is as well known as the others.
+    The first unknowns are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d
+    ln r_j). Errors, and with them the radii, are shrunk; the mean shift counts as an additional error. The verdict is
+    on the differences of all wheels together, so an error that happens to be zero is as well known as the others.
     """
     n, offsets = len(guess.base.radii), len(guess.offsets)
     mean, nothing = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
@@ -354,7 +358,7 @@ def _asked(guess: Guess, names: Sequence[str], found: Fit | None) -> list[_Asked
 
 
 def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
-    """Estimate of a value with its verdict; `reason`: why it cannot be told, "" where it may be."""
+    """Estimate of a value with its verdict; `reason` states why it cannot be identified, "" if it may be."""
     unknown = asked.unknown
     if reason or found is None:
         return undetermined(unknown, reason)
@@ -372,7 +376,7 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     judged = judge(unknown, asked.value, error, reach, relatives)
     if judged.identified and reach > asked.share * abs(asked.value):
         share = 100.0 * reach / abs(asked.value)
-        text = f"it is known to +-{share:.2g} % only, and {100.0 * _USEFUL:g} % is needed to improve on a data sheet"
+        text = f"it is known only to +-{share:.2g} %; {100.0 * _USEFUL:g} % is needed to improve on the data sheet"
         told = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
         return replace(judged, verdict=refusal(text + told))
     return judged
@@ -381,12 +385,12 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
 def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Estimate]:
     """Estimates by their name in the result.
 
-    `robot.base.geometry.wheel_radius` is the mean of the wheels, and `wheel_radius_error_fl` and so on, over that mean,
-    are parameters where `wheels_told_apart` says so; else they stand beside, the robot keeps the errors it has, and the
-    radius is the one that has the found mean with them. Of `half_length` and `half_width` only the lever shows in the
-    motion of the base: each is refused by itself, with the value of the configured ratio that has the found lever.
-    Lever, radii of each wheel, the pose of the tracked body and the offset of its clock stand under `base.geometry`:
-    the robot has no parameter for them.
+    `robot.base.geometry.wheel_radius` is the mean of the wheels. `wheel_radius_error_fl` and so on are relative to this
+    mean; they are parameters if all are identified (`wheels_told_apart`). Otherwise the robot keeps its errors, and the
+    written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the motion
+    shows only the lever: each is refused on its own, with the value of the configured ratio that gives the identified
+    lever. Lever, radius of each wheel, pose of the tracked body and clock offset are listed under `base.geometry`,
+    because the robot has no parameter for them.
 
     Args:
         found: the calibration of a base made from `geometry`.
@@ -400,7 +404,7 @@ def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Est
     for name in ("half_length", "half_width"):
         half = undetermined(Unknown(name, "m"), whole.verdict.removeprefix(refusal("")))
         if whole.identified:
-            text = f"motion shows only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
+            text = f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
             half = replace(half, value=found.size_factor * getattr(geometry, name), verdict=refusal(text))
         named[f"{parameters}.{name}"] = half
     for estimate in found.estimates:
@@ -411,7 +415,7 @@ def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Est
 
 
 def _share(whole: Estimate, name: str, share: float) -> Estimate:
-    """Estimate of a fixed share of another one."""
+    """Estimate of a fixed share of another estimate."""
     low, high = (share * end for end in whole.interval)
     error = share * whole.standard_error
     return replace(whole, name=name, value=share * whole.value, standard_error=error, interval=(low, high))

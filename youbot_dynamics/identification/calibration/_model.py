@@ -1,10 +1,12 @@
-"""What wheels of some geometry say about poses, window by window: residuals and their slopes over the geometry.
+"""Predict poses from wheel angles in windows: residuals and their slopes over the geometry.
 
 A tracked body at S = (x, y, yaw) on the robot moves, while the wheels turn by dq, from pose to pose as
     Z(t) = G o P(t),   P(t) = O(t - offset) o S,   O' = O o exp(A^+ diag(R) dq),
-with A the rolling constraints of `MecanumBase` (systems 29-31, 34) integrated exactly on SE(2). Where a window begins,
-G, is not asked: it is fitted to the poses of each window, so that odometry counts only over its length. What the wheels
-turn against each other, (1 - A A^+) diag(R) q, is slip; it stays what it was in a window, but for noise.
+with A the rolling constraints of `MecanumBase`, integrated exactly on SE(2). The start G of each window is fitted to
+its poses, so that odometry drifts only over the length of a window. The slip (1 - A A^+) diag(R) q of the wheels
+against each other is constant in a window, except for noise.
+
+Source: systems 29-31, 34.
 """
 
 from __future__ import annotations
@@ -17,22 +19,22 @@ from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
-_BASE = np.zeros(3)  # pose of the base on itself
-_STEP = 1e-6  # of the slopes, in logarithms, m, rad, s
+_BASE = np.zeros(3)  # pose of the base relative to itself
+_STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
 
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Values of all that is asked for."""
+    """Current values of all unknowns."""
 
     base: MecanumBase  # kinematics
     sensor: Vector  # (3,) pose of the tracked body on the robot [m, m, rad]
-    offsets: Vector  # (r,) what a pose is stamped later than the wheels' reading of the same moment [s], per recording
+    offsets: Vector  # (r,) pose stamp minus wheel stamp of the same moment, per recording [s]
 
     def moved(self, change: Vector) -> Guess:
-        """Guess with its values changed by (p,), p = n + 5 + r.
+        """The guess with its values changed by (p,), p = n + 5 + r.
 
-        Logarithms of the n radii, of the lever and of the lateral factor, then sensor and offsets.
+        The changes are logarithms of the n radii, the lever and the lateral factor, then sensor and offsets.
         """
         n = len(self.base.radii)
         factor = self.base.lateral_factor * float(np.exp(change[n + 1]))
@@ -46,27 +48,29 @@ class Guess:
 
 
 def lever(base: MecanumBase, lateral_factor: float | None = None) -> float:
-    """Mean over the wheels of what a turn moves them by, |x tan(d) / lateral_factor - y| [m] (systems 29, 56).
+    """Mean over the wheels of |x tan(d) / lateral_factor - y| [m], the rolling distance per angle of a turn.
 
-    For the youBot half_length / lateral_factor + half_width: all that its motion tells of the two.
+    For the youBot it is half_length / lateral_factor + half_width; the motion determines only this combination.
+
+    Source: systems 29, 56.
     """
     tangents = np.tan(base.roller_angles) / (lateral_factor or base.lateral_factor)
     return float(np.mean(np.abs(base.positions[:, 0] * tangents - base.positions[:, 1])))
 
 
 def scaled_to(base: MecanumBase, wanted: float, lateral_factor: float) -> Vector:
-    """Positions (n, 2) of the wheels, all by one factor, that have the `wanted` lever [m] with this lateral factor."""
+    """Wheel positions (n, 2), scaled by a common factor, that have the lever `wanted` [m] with this lateral factor."""
     scaled: Vector = base.positions * (wanted / lever(base, lateral_factor))
     return scaled
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Poses of one recording, sorted into windows of equal length."""
+    """Poses of one recording, grouped into windows of equal length."""
 
     signals: CalibrationSignals  # the recording
-    rows: Indices  # (m,) which of its poses take part
-    starts: Indices  # (w,) place among `rows` at which each of the w windows begins
+    rows: Indices  # (m,) indices of the poses used
+    starts: Indices  # (w,) index into `rows` at which each of the w windows starts
     keys: Indices  # (w,) number of each window: time over its length
     span: float  # length [s]
 
@@ -87,10 +91,10 @@ class Windows:
 
 
 def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sensor: Vector = _BASE) -> Vector:
-    """Poses (m, 3) [m, m, rad] of a body at `sensor` (3,) on the base, by the wheels at times (m,) [s]; yaw unwrapped.
+    """Odometry poses (m, 3) [m, m, rad] of a body at `sensor` (3,) on the base at times (m,) [s]; yaw unwrapped.
 
-    The base begins at the origin with the first reading. Constant twist between two readings, exact on SE(2); the same
-    beyond the ends.
+    The base starts at the origin with the first reading. The twist is constant between two readings and integrated
+    exactly on SE(2); beyond the ends it is extrapolated.
     """
     steps = np.diff(signals.wheel_angles, axis=0) @ base.forward_matrix.T
     ways = _exponentials(steps)
@@ -107,9 +111,9 @@ def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sens
 
 
 def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
-    """What the wheels turned against each other (m, n) [rad of a mean wheel] at times (m,) [s].
+    """Slip (m, n) of the wheels against each other at times (m,) [s], in rad of a mean wheel.
 
-    Radii count relative to their mean: smaller wheels must not look like less slip.
+    Radii are relative to their mean, so that smaller wheels do not look like less slip.
     """
     rolling = base.inverse_matrix * base.radii[:, None]
     across = np.eye(len(base.radii)) - rolling @ np.linalg.pinv(rolling)
@@ -121,14 +125,14 @@ def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vec
 
 
 def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, scales: Vector) -> Vector:
-    """Pose and slip residuals (m, 3 + n) [m, m, rad, rad ..] of the poses of one recording, means of windows taken out.
+    """Pose and slip residuals (m, 3 + n) [m, m, rad, rad ..] of one recording, without the means of the windows.
 
     Args:
         windows: of the recording.
-        guess: what is believed.
+        guess: current values.
         offset: of the clocks [s].
         weights: (m, 2) of the poses and of the slips in the mean of their window.
-        scales: (3,) standard deviations of position [m], yaw [rad] and slip [rad], by which they count.
+        scales: (3,) standard deviations of position [m], yaw [rad] and slip [rad].
     """
     measured = windows.signals.poses[windows.rows]
     times = windows.signals.pose_time[windows.rows] - offset
@@ -139,7 +143,7 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     def level(values: Vector, by: Vector) -> Vector:
         return values - windows.spread(windows.sums(by * values))
 
-    # Turn of each window: first by the yaws, then what positions and yaws together want on top of it.
+    # Rotation of each window: first from the yaws, then a correction from positions and yaws together.
     turn = measured[:, 2] - predicted[:, 2]
     heading = np.arctan2(windows.sums(pose_share[:, 0] * np.sin(turn)), windows.sums(pose_share[:, 0] * np.cos(turn)))
     way = level(measured[:, :2], pose_share)
@@ -156,9 +160,9 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
 
 
 def slopes(windows: Windows, guess: Guess, place: int, weights: Vector, scales: Vector, asked: Indices) -> Vector:
-    """Slopes (m, 3 + n, p) of the `residuals` over the p changes of `Guess.moved`, zero for those not asked for.
+    """Slopes (m, 3 + n, p) of the `residuals` over the p changes of `Guess.moved`, zero for those not in `asked`.
 
-    `place` is that of the recording among the offsets.
+    `place` is the index of the recording among the offsets.
     """
     n = len(guess.base.radii)
     count = n + 5 + len(guess.offsets)
@@ -172,19 +176,19 @@ def slopes(windows: Windows, guess: Guess, place: int, weights: Vector, scales: 
         rise = residuals(windows, after, float(after.offsets[place]), weights, scales)
         fall = residuals(windows, before, float(before.offsets[place]), weights, scales)
         found[:, :, k] = (rise - fall) / (2.0 * _STEP)
-    # Slips say nothing of the clocks. Interpolated they are less noisy: their misfit drove poses off the readings.
+    # Slips carry no information on the clocks: interpolation reduces their noise, which would bias the offset.
     found[:, 3:, n + 5 :] = 0.0
     return found
 
 
 def _intervals(stamps: Vector, times: Vector) -> tuple[Indices, Vector]:
-    """Interval of the stamps (s,) in which each time (m,) lies, and how far in it; beyond the ends the last ones."""
+    """Interval of the stamps (s,) that contains each time (m,) and the position in it; the last one beyond the ends."""
     place = np.clip(np.searchsorted(stamps, times, side="right") - 1, 0, len(stamps) - 2)
     return place, (times - stamps[place]) / (stamps[place + 1] - stamps[place])
 
 
 def _exponentials(steps: Vector) -> Vector:
-    """Ways (m, 3) of body displacements (m, 3): `planar.exponential` of many."""
+    """SE(2) exponentials (m, 3) of body displacements (m, 3), as `planar.exponential`."""
     turn = steps[:, 2]
     half = np.sinc(0.5 * turn / np.pi)  # sin(turn/2) / (turn/2): the chord over the arc
     return np.column_stack([turned(steps[:, :2] * half[:, None], 0.5 * turn), turn])
@@ -203,26 +207,28 @@ def wrapped(angle: Vector) -> Vector:
     return wrapped
 
 
-_MOVING = 0.02  # [m] or [rad] over the span, below which the robot stands and odometry cannot err
+_MOVING = 0.02  # [m] or [rad] motion over the span below which the robot is at rest
 
 
 def odometry_errors(
     signals: CalibrationSignals, base: MecanumBase, sensor: Vector, offset: float, span: float = 2.0
 ) -> Vector:
-    """Errors (m, 3) [m, m, rad] of odometry over every `span` in which the robot moves: forward, sideways and in yaw.
+    """Errors (m, 3) [m, m, rad] of odometry over each `span` with motion: forward, sideways and in yaw.
 
-    Way and turn from the tracked body's pose at the start of the span to that at its end, by the wheels less by the
-    tracker, each seen from the robot at the start (system 28). What the tracker's own noise adds is in them.
+    Displacement over the span by the wheels minus that of the tracked body, in the robot frame at the start. The noise
+    of the tracker is included.
 
     Args:
         signals: the recording.
         base: kinematics, such as the calibrated ones.
         sensor: (3,) pose of the tracked body on the robot [m, m, rad].
-        offset: what poses are stamped later than the wheels [s].
-        span: over which odometry runs free [s].
+        offset: pose stamps minus wheel stamps [s].
+        span: time over which odometry is integrated [s].
 
     Returns:
-        One row for each pose from which another one follows a span later.
+        One row for each pose with another pose one span later.
+
+    Source: system 28.
     """
     times = signals.pose_time - offset
     inside = np.flatnonzero((times >= signals.wheel_time[0]) & (times <= signals.wheel_time[-1]))
@@ -241,6 +247,6 @@ def odometry_errors(
 
 
 def _ways(poses: Vector, starts: Indices, ends: Indices, yaw: float) -> Vector:
-    """Ways and turns (m, 3) between poses (k, 3) of a body turned by `yaw` on the robot, in the robot's axes then."""
+    """Displacements (m, 3) between poses (k, 3) of a body turned by `yaw` on the robot, in the robot's start frame."""
     step = poses[ends] - poses[starts]
     return np.column_stack([turned(step[:, :2], yaw - poses[starts, 2]), step[:, 2]])

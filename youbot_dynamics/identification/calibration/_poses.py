@@ -1,4 +1,4 @@
-"""Wheel angles and poses of a body on the robot, out of a recording or a simulation, ready to be compared."""
+"""Prepare wheel angles and poses of a body on the robot, from a recording or a simulation."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from youbot_dynamics.recording.bag import POSE_TYPES, Recording
 from youbot_dynamics.recording.message_types import ODOMETRY
 from youbot_dynamics.robot import Robot
 
-_ONE_CLOCK = 0.5  # [s] stamps that differ more from each other are of clocks that were never set alike
-_GAP = 5.0  # times the usual interval between two readings of the wheels: beyond it the way between is not known
-_EVERY = 0.02  # [s] over which poses are averaged
-_FAST = 8.0  # times the speed that 99 % of the readings stay below: a counter that was reset, not a wheel
+_ONE_CLOCK = 0.5  # [s] difference of stamps above which the clocks were not synchronised
+_GAP = 5.0  # multiple of the usual interval of wheel readings above which the motion between them is unknown
+_EVERY = 0.02  # averaging interval of poses [s]
+_FAST = 8.0  # multiple of the 99 % quantile of the speed that means a reset counter
 
 
 @dataclass(frozen=True, eq=False)
 class CalibrationSignals:
-    """What the geometry of a base is calibrated with; arrays are read-only.
+    """Input of the geometry calibration; arrays are read-only.
 
     Raises:
         InputError: shapes that do not fit, values that are not finite, or times that do not increase.
@@ -32,9 +32,9 @@ class CalibrationSignals:
 
     wheel_time: Vector  # (s,) of the wheels' readings [s], increasing
     wheel_angles: Vector  # (s, n) [rad], positive when a wheel rolls the robot forward
-    pose_time: Vector  # (k,) of the poses [s], increasing, on the same clock but for a constant
-    poses: Vector  # (k, 3) of the tracked body in a fixed frame [m, m, rad], the yaw of any winding
-    recording: int = 0  # number of the recording, another one for each
+    pose_time: Vector  # (k,) of the poses [s], increasing, on the same clock except for a constant
+    poses: Vector  # (k, 3) of the tracked body in a fixed frame [m, m, rad], yaw wrapped or unwrapped
+    recording: int = 0  # number of the recording, distinct for each
 
     def __post_init__(self) -> None:
         """Check the shapes and lock copies."""
@@ -52,7 +52,7 @@ class CalibrationSignals:
             object.__setattr__(self, name, read_only(value.copy()))
 
     def gaps(self) -> NDArray[np.bool_]:
-        """Intervals (s - 1,) between two readings of the wheels over which the way of the robot is not known."""
+        """Intervals (s - 1,) between two wheel readings in which the motion is unknown."""
         spans = np.diff(self.wheel_time)
         speed = np.max(np.abs(np.diff(self.wheel_angles, axis=0)), axis=1) / spans
         gaps: NDArray[np.bool_] = (spans > _GAP * np.median(spans)) | (speed > _FAST * np.quantile(speed, 0.99))
@@ -62,11 +62,10 @@ class CalibrationSignals:
 def calibration_signals(
     wheel_time: Vector, wheel_angles: Vector, pose_time: Vector, poses: Vector, recording: int = 0
 ) -> CalibrationSignals:
-    """Signals from raw columns: rows that are not finite or do not advance in time are left out.
+    """Make signals from raw columns; rows that are not finite or do not advance in time are left out.
 
-    Stamps of the wheels are smoothed where that makes their motion smoother (`even_stamps`). A pose that equals the
-    one before to the last bit is a tracker that lost its body and repeats itself. Poses that come faster than 50 Hz
-    are averaged over 20 ms.
+    Wheel stamps are smoothed if that makes the motion smoother (`even_stamps`). A pose that is bit-identical to the one
+    before is left out: the tracker lost its body and repeats itself. Poses faster than 50 Hz are averaged over 20 ms.
 
     Args:
         wheel_time: (s,) [s].
@@ -85,7 +84,7 @@ def calibration_signals(
 
 
 def _thinned(time: Vector, poses: Vector) -> tuple[Vector, Vector]:
-    """Means of times (k,) and poses (k, 3) over every 20 ms, in which nothing bends: fewer rows that say as much."""
+    """Means of times (k,) and poses (k, 3) over every 20 ms of nearly straight motion: fewer rows, same information."""
     if not len(time):
         return time, poses
     starts = np.flatnonzero(np.diff(np.floor(time / _EVERY), prepend=-np.inf))
@@ -96,7 +95,7 @@ def _thinned(time: Vector, poses: Vector) -> tuple[Vector, Vector]:
 
 
 def _sound(time: Vector, table: Vector) -> Indices:
-    """Rows of a table (n, k) that are finite and whose times (n,) lie after all those before them."""
+    """Rows of a table (n, k) that are finite and whose times (n,) exceed all times before."""
     rows = np.flatnonzero(np.isfinite(time) & np.isfinite(table).all(axis=1))
     latest = np.maximum.accumulate(time[rows])
     return rows[np.diff(latest, prepend=-np.inf) > 0.0]
@@ -107,18 +106,18 @@ def recorded_calibration_signals(
 ) -> CalibrationSignals:
     """Signals of a bag with the states of the wheels and any pose topic.
 
-    Stamps serve where both topics have them, else the receive times of both. Clocks that were never set alike are
-    brought together by what each differs from the receive times: the offset left is estimated.
+    Stamps are used if both topics have them, otherwise the receive times of both. For clocks that were not
+    synchronised, the difference to the receive times is removed; the remaining offset is estimated.
 
     Args:
         recording: the bag.
-        robot: joint names and signs of the wheels' positions.
-        chosen: role -> topic, where the user overrides.
-        pose_topic: with the poses, "" to find it.
-        number: of the recording, another one for each.
+        robot: joint names and signs of the wheel positions.
+        chosen: role -> topic, given by the user.
+        pose_topic: topic of the poses, "" to find it.
+        number: of the recording, distinct for each.
 
     Raises:
-        RecordingError: no wheel states, no wheel positions, no pose topic, or several that could be meant.
+        RecordingError: no wheel states, no wheel positions, no pose topic, or several candidates.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
@@ -138,12 +137,12 @@ def recorded_calibration_signals(
 
 
 def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> str:
-    """Name of the topic that tells where the robot is: as chosen, `ground_truth`, else the only one there is.
+    """Name of the topic with the poses of the robot: the chosen one, `ground_truth`, or the only candidate.
 
-    Odometry counts only where it is chosen by name: most of it is made of the very wheels.
+    Odometry counts only if it is chosen by name, because it is usually computed from the same wheels.
 
     Raises:
-        RecordingError: none, or several that could be meant.
+        RecordingError: none, or several candidates.
     """
     if pose_topic or "ground_truth" in chosen:
         name = pose_topic or chosen["ground_truth"]

@@ -1,19 +1,21 @@
-"""Where the rollers of each wheel stand, from wheel angles and poses of one recording (system 31).
+"""Estimate the roller phases of each wheel from wheel angles and poses of one recording.
 
-Each wheel by itself: what its row says it should have turned on the way the poses show, held against what it turned.
-Over a piece of the way, with the angle off the bottom phi = w + phase - its nearest multiple of the pitch,
+Each wheel is fitted separately: the turn that its constraint predicts from the poses is compared with its measured
+turn. Over a short piece, with the angle phi = w + phase - its nearest multiple of the pitch from the lowest point,
 
     dx = R dw - s tan(d) [sec] (dy + x dpsi) + (y + b tan(d) [tan]) dpsi
 
-where [sec] and [tan] are the means of 1 / cos(phi) and tan(phi) over the turn of the wheel in the piece, exact over
-changes of rollers by their primitives asinh(tan(phi)) and -ln(cos(phi)). It is linear in the radius R, the sideways
-scale s, the lever y and the depth b, which are freed within their tolerances so that a robot that is not calibrated
-does not bend the phase, and one-dimensional in the phase, which is tried all around the pitch.
+where [sec] and [tan] are the means of 1 / cos(phi) and tan(phi) over the turn of the wheel in the piece, exact across
+roller changes by their antiderivatives asinh(tan(phi)) and -ln(cos(phi)). The equation is linear in radius R, sideways
+scale s, lever y and depth b, which are free within their tolerances, so that an uncalibrated robot does not bias the
+phase. The phase is the only nonlinear unknown; it is searched over the whole pitch.
 
-Phases and geometry disturb each other's fit. Mean rows leave the ripple of the rollers in the poses, which bends
-radii, size and lateral factor by a few parts in a thousand. Once phases are found, the ripple is taken out of the wheel
-angles: each step becomes the turn that wheels with the mean rows would have made on the same way. The geometry is then
-fitted again, and the phases with it.
+Phases and geometry affect each other's fit. The mean constraint leaves the ripple of the rollers in the poses, which
+biases radii, size and lateral factor by a few parts in a thousand. Once the phases are known, the ripple is removed
+from the wheel angles: each step becomes the turn that wheels with the mean constraint would have made. Geometry and
+phases are then fitted again.
+
+Source: system 31.
 """
 
 from __future__ import annotations
@@ -43,46 +45,46 @@ from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
-_PIECE = 0.3  # [s] of way held against the turn of a wheel: about half a passage of a roller
-_TRIED = 96  # phases around the pitch: 0.6 degrees apart for 6 rollers
-_BLOCKS = 12  # of the recording; one after the other is left out for the interval
-_STILL = 1e-6  # [rad] a wheel turned by less stands
+_PIECE = 0.3  # length of a piece [s], about half the contact time of a roller
+_TRIED = 96  # phases tried over the pitch: 0.6 degrees apart for 6 rollers
+_BLOCKS = 12  # blocks of the recording for the jackknife
+_STILL = 1e-6  # [rad] turn below which a wheel is at rest
 _FEWEST_READINGS = 200
-_LARGEST_STEP = 0.5  # [s] between readings, beyond which a piece says nothing
-# Standard deviations of R, s, y, b about what is believed; radius and sideways scale relative, the others in m.
+_LARGEST_STEP = 0.5  # largest interval between readings in a piece [s]
+# Tolerances (standard deviations) of R, s, y, b; radius and sideways scale relative, the others in m.
 _TOLERANCES = np.array([0.03, 0.03, 0.02, 0.005])
-# A phase that is off by a sixth of the pitch leaves as much ripple as none at all: |2 sin(pi / 6)| = 1.
+# A phase error of a sixth of the pitch leaves as much ripple as the mean constraint: |2 sin(pi / 6)| = 1.
 _WORTHLESS = 1.0 / 6.0
-_HALF = 0.5  # share of the predicted ripple below which the mean rows are nearer to the truth
-_CREEP = 1e-4  # [m] that contacts creep over a piece: no pose is so good that less is left
+_HALF = 0.5  # share of the predicted ripple below which the mean constraint is more accurate
+_CREEP = 1e-4  # contact creep over a piece [m], a lower bound of the residual
 
 
 @dataclass(frozen=True, eq=False)
 class RollerPhaseFit:
-    """Phases and what they are worth."""
+    """Roller phases with intervals and verdicts."""
 
-    wheels: RollingWheels  # as given, at the phases that were found; at none unless all were identified
-    # of the phase of each wheel [rad], in [-pitch/2, pitch/2), at wheel angle 0 of this recording: they hold as
-    # long as the driver goes on counting
+    wheels: RollingWheels  # as given, with the identified phases; without phases unless all were identified
+    # Phase of each wheel [rad], in [-pitch/2, pitch/2), at wheel angle 0 of this recording. Valid until the driver
+    # restarts its count.
     estimates: tuple[Estimate, ...]
 
     @property
     def identified(self) -> bool:
-        """Whether every wheel's phase is."""
+        """Whether the phases of all wheels are identified."""
         return all(estimate.identified for estimate in self.estimates)
 
 
 def fit_roller_phases(signals: CalibrationSignals, wheels: RollingWheels) -> RollerPhaseFit:
-    """Phase of each wheel: least squares over pieces of 0.3 s; see the head of this file.
+    """Fit the phase of each wheel by least squares over pieces of 0.3 s; see the module.
 
-    Intervals are 95 %, by leaving out one block of the recording after the other. A phase counts as identified where
-    the interval is narrower than a sixth of the pitch to either side, beyond which it is worth no more than the mean
-    rows, and where it beats these in nearly every block.
+    Intervals are 95 %, from a jackknife over blocks of the recording. A phase is identified if its interval is narrower
+    than +- a sixth of the pitch, beyond which it is no better than the mean constraint, and if it beats the mean
+    constraint in nearly every block.
 
     Args:
-        signals: wheels on one clock with the poses, which are those of the base; a count of the wheels that jumps
-            parts what can be used.
-        wheels: believed geometry, number of rollers and depth; its phases do not matter.
+        signals: wheels and poses on one clock; the poses are those of the base. A jump of the wheel count splits the
+            recording.
+        wheels: assumed geometry, number of rollers and depth; its phases are not used.
 
     Raises:
         IdentificationError: fewer than 200 readings with poses around them.
@@ -94,7 +96,7 @@ def fit_roller_phases(signals: CalibrationSignals, wheels: RollingWheels) -> Rol
             "roller phases",
             got=f"{int(np.sum(inside))} wheel readings with poses around them",
             expected=f"{_FEWEST_READINGS} or more",
-            remedy="record longer, poses and wheels together",
+            remedy="record poses and wheels together, for a longer time",
         )
     angles = signals.wheel_angles[inside]
     times = even_stamps(times, signals.wheel_angles)[inside]
@@ -108,16 +110,16 @@ def fit_roller_phases(signals: CalibrationSignals, wheels: RollingWheels) -> Rol
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Steps of a recording and the pieces they are summed over."""
+    """Steps of a recording, and the pieces over which they are summed."""
 
     angles: Vector  # (m, n) of the wheels at the readings
     steps: Vector  # (m - 1, 3) body displacements from reading to reading
-    first: Vector  # (p,) readings at which the pieces begin
+    first: Vector  # (p,) readings at which the pieces start
     last: Vector  # (p,) readings at which they end
 
     @classmethod
     def cut(cls, times: Vector, angles: Vector, steps: Vector) -> _Pieces:
-        """All pieces of 0.3 s without a gap or a jump of the counts in them."""
+        """All pieces of 0.3 s without a gap or a jump of the counts."""
         first = np.arange(len(times))
         last = np.searchsorted(times, times + _PIECE)
         inside = last < len(times)
@@ -140,7 +142,7 @@ class _WheelFit:
 
     Args:
         pieces: of the recording.
-        wheels: what is believed.
+        wheels: assumed geometry.
         wheel: its index.
     """
 
@@ -163,7 +165,7 @@ class _WheelFit:
         wheel, pitch = self._wheel, self._wheels.pitch
         name = f"roller_phase_{wheel}"
         if len(self._along) < _FEWEST_READINGS // 2 or np.ptp(self._angles) < pitch:
-            reason = f"wheel {wheel} turned by {np.ptp(self._angles):.2g} rad; one roller takes {pitch:.2g} rad"
+            reason = f"wheel {wheel} turned by only {np.ptp(self._angles):.2g} rad; {pitch:.2g} rad are needed"
             return undetermined(Unknown(name, "rad"), reason)
         squares = np.array([self._squares(phase) for phase in self._tried])
         ridge = self._ridge(squares)
@@ -177,30 +179,30 @@ class _WheelFit:
         wrapped = (value + 0.5 * pitch) % pitch - 0.5 * pitch
         verdict = IDENTIFIED
         if not reach < _WORTHLESS * pitch:
-            verdict = refusal(f"an interval of +-{reach:.2g} rad is worth no more than the mean of all phases")
+            verdict = refusal(f"the interval of +-{reach:.2g} rad is too wide to be better than the mean of all phases")
         elif not share - multiple * share_error > _HALF:
             verdict = refusal(
-                f"the data show {share:.2f} +-{multiple * share_error:.2f} of the ripple that the phase predicts: below"
+                f"the data show {share:.2f} +-{multiple * share_error:.2f} of the ripple that the phase predicts; below"
                 f" {_HALF:g} the mean of all phases is more accurate"
             )
         return Estimate(name, "rad", wrapped, error, (wrapped - reach, wrapped + reach), verdict)
 
     def _share_there(self, predicted: Vector, seen: Vector) -> tuple[float, float]:
-        """Regression of what mean rows leave (r,) on what phases predict of it (r,), and its standard error."""
+        """Regress the residual (r,) of the mean constraint on the predicted ripple (r,): slope and standard error."""
         powers = np.bincount(self._block, predicted**2, _BLOCKS)
         products = np.bincount(self._block, predicted * seen, _BLOCKS)
         without = (products.sum() - products) / (powers.sum() - powers)
         return float(products.sum() / powers.sum()), _jackknife_error(without)
 
     def _squares(self, phase: float) -> Vector:
-        """Products (blocks, 5, 5) of the scaled columns and what is missing, summed over the pieces of each block."""
+        """Products (blocks, 5, 5) of scaled columns and right-hand side, summed over the pieces of each block."""
         scaled, missing = self._table(phase)
         rows = np.column_stack([scaled, missing])
         edges = np.searchsorted(self._block, np.arange(_BLOCKS + 1))
         return np.array([rows[i:j].T @ rows[i:j] for i, j in zip(edges[:-1], edges[1:], strict=True)])
 
     def _ridge(self, squares: Vector) -> float:
-        """Variance [m2] of one piece that stands for all that overlap it, from the best fit: the tolerances weigh 1."""
+        """Variance [m2] of the best fit, one piece counted for all that overlap it; the tolerances have weight 1."""
         count = len(self._along)
         overlap = float(np.mean(self._pieces.last - self._pieces.first))
         ridge = overlap * max(float(np.min(squares.sum(axis=1)[:, 4, 4])) / count, _CREEP**2)
@@ -210,7 +212,7 @@ class _WheelFit:
         return ridge
 
     def _lowest(self, squares: Vector, ridge: float) -> float:
-        """Phase [rad] of least cost, by a parabola through the best of those tried (t, 5, 5) and its neighbours."""
+        """Phase [rad] of least cost, from a parabola through the best of those tried (t, 5, 5) and its neighbours."""
         costs = np.array([_cost(each, ridge) for each in squares])
         k = int(np.argmin(costs))
         before, here, after = costs[k - 1], costs[k], costs[(k + 1) % _TRIED]
@@ -219,13 +221,13 @@ class _WheelFit:
         return float(self._tried[k] + shift * self._wheels.pitch / _TRIED)
 
     def _left(self, phase: float | None, ridge: float) -> Vector:
-        """What the best R, s, y, b leave of the pieces (r,) [m]; of the mean rows for no phase."""
+        """Residuals (r,) [m] of the pieces with the best R, s, y, b; for the mean constraint if the phase is None."""
         scaled, missing = self._table(phase)
         left: Vector = missing - scaled @ np.linalg.solve(scaled.T @ scaled + ridge * np.eye(4), scaled.T @ missing)
         return left
 
     def _table(self, phase: float | None) -> tuple[Vector, Vector]:
-        """Columns (r, 4) of R, s, y, b over their tolerances, and what is missing (r,) with what is believed [m]."""
+        """Columns (r, 4) of R, s, y, b over their tolerances, and the right-hand side (r,) [m]."""
         secants, tangents = self._means(phase)
         steps = self._pieces.steps
         sideways = -self._slant * self._pieces.sums(secants * (steps[:, 1] + self._x * steps[:, 2]))
@@ -238,7 +240,7 @@ class _WheelFit:
         pitch = self._wheels.pitch
         if phase is None:
             steps = len(self._angles) - 1
-            # The mean that the lateral factor stands for: of cos(phi), over even turns.
+            # The lateral factor corresponds to the mean of cos(phi) over uniform turning.
             mean = 0.5 * pitch / np.sin(0.5 * pitch)
             return np.full(steps, mean), np.zeros(steps)
         off = self._angles + phase
@@ -255,18 +257,18 @@ class _WheelFit:
 
 
 def _jackknife_error(without: Vector) -> float:
-    """Standard error from values (k,) that were found without one block each."""
+    """Standard error from values (k,), each found without one block."""
     spread = without - without.mean()
     return sqrt((len(without) - 1) / len(without) * float(spread @ spread))
 
 
 def _cost(squares: Vector, ridge: float) -> float:
-    """Least of |missing - columns p|^2 + ridge |p|^2 [m2], of products (5, 5) of the columns and what is missing."""
+    """Minimum of |rhs - columns p|^2 + ridge |p|^2 [m2], from products (5, 5) of columns and right-hand side."""
     pull = squares[:4, 4]
     return float(squares[4, 4] - pull @ np.linalg.solve(squares[:4, :4] + ridge * np.eye(4), pull))
 
 
-_LONGEST = 300.0  # [s] of a recording in which phases are looked for
+_LONGEST = 300.0  # longest part of a recording used for the phases [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,23 +276,23 @@ class RollerCalibration:
     """Geometry and phases."""
 
     calibration: Calibration  # the geometry
-    # of the rollers at the counts of the newest recording; None where they could not be asked for
+    # Phases at the wheel counts of the newest recording; None if they could not be estimated.
     phases: RollerPhaseFit | None
-    reason: str = ""  # why they could not, "" where they were
+    reason: str = ""  # why they could not be estimated, "" otherwise
 
 
 def calibrate_with_rollers(
     recordings: Sequence[CalibrationSignals], wheels: RollingWheels, weights: Vector | None = None
 ) -> RollerCalibration:
-    """Calibrate a base, and find where its rollers stand.
+    """Calibrate a base and estimate its roller phases.
 
-    Phases hang on the driver's count of the wheels, which may begin anew with each recording: they are looked for in
-    every one, and those of the newest are told.
+    Phases refer to the driver's count of the wheels, which may restart with each recording. They are estimated in each
+    recording; those of the newest are reported.
 
     Args:
         recordings: of one robot, in the order of time.
-        wheels: as configured: base, number of rollers and depth; phases do not matter.
-        weights: (n,) of the wheels where they slip against each other, ones if not given.
+        wheels: as configured: base, number of rollers and depth; the phases are not used.
+        weights: (n,) of the wheels when they slip against each other, ones if not given.
 
     Raises:
         InputError: as `calibrate`.
@@ -311,12 +313,12 @@ def calibrate_with_rollers(
 def without_ripple(
     signals: CalibrationSignals, wheels: RollingWheels, weights: Vector | None = None
 ) -> CalibrationSignals:
-    """Signals with the wheel angles that the mean rows would have had on the same way, slip beside it kept.
+    """Signals with the wheel angles that the mean constraint would give on the same path; other slip is kept.
 
     Args:
         signals: of a recording.
-        wheels: with phases that are known.
-        weights: (n,) of the wheels where they slip against each other, see `RollingWheels.roll`.
+        wheels: with known phases.
+        weights: (n,) of the wheels when they slip against each other, see `RollingWheels.roll`.
     """
     angles = signals.wheel_angles.copy()
     beside = np.eye(len(wheels.base.radii)) - wheels.base.inverse_matrix @ wheels.base.forward_matrix
@@ -329,7 +331,7 @@ def without_ripple(
 def _phases(
     recordings: Sequence[CalibrationSignals], found: Calibration, wheels: RollingWheels
 ) -> tuple[list[RollerPhaseFit | None], str]:
-    """Phases in each recording, None where they could not be asked for, and why not in the newest."""
+    """Phases in each recording (None if they could not be estimated), and the reason for the newest."""
     fits: list[RollerPhaseFit | None] = []
     reason = ""
     believed = RollingWheels(found.base, wheels.rollers, wheels.depth)
@@ -348,6 +350,6 @@ def _phases(
 
 
 def _of_base(poses: Vector, sensor: Vector) -> Vector:
-    """Poses (k, 3) of the base, the tracked body standing at (3,) on it; the yaw goes on over whole turns."""
+    """Poses (k, 3) of the base from those of a body at `sensor` (3,) on it; the yaw is unwrapped."""
     yaw = np.unwrap(poses[:, 2]) - sensor[2]
     return np.column_stack([poses[:, :2] - turned(sensor[:2], yaw), yaw])

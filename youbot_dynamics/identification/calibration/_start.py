@@ -1,4 +1,4 @@
-"""Before the calibration's fit: clocks brought together roughly, windows cut, and what the robot's motion can tell."""
+"""Preparation of the calibration: rough synchronisation of clocks, windows, and what the motion can determine."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ NO_FORWARD = (
 )
 ONLY_TURN = "the robot only turned in these data, which determines only size divided by radius"
 
-TURNING_RADIUS = 0.3  # [m] by which turns and ways are added up
+TURNING_RADIUS = 0.3  # [m] converts turns to distances
 
-_WORST_OFFSET = 2.0  # [s] looked at
+_WORST_OFFSET = 2.0  # largest offset tried [s]
 _GRID = 0.02  # [s]
-_PACE = 0.3  # [s] over which speeds are compared: poses are noisy
-_NEAR_BEST = 0.02  # share of the best agreement at which the smaller offset is taken
-_MARGIN = 0.1  # [s] of wheels' readings wanted around a pose, since the offset still moves
+_PACE = 0.3  # interval over which speeds are compared [s], since poses are noisy
+_NEAR_BEST = 0.02  # relative difference to the best agreement at which the smaller offset is taken
+_MARGIN = 0.1  # [s] wheel readings needed around a pose, since the offset still changes
 _FEWEST_POSES = 4  # in a window
-_LEAST_SHARE = 0.5  # of its length that the poses of a window must span
-_FEW_WINDOWS = 30  # below which windows are cut shorter
-_MOVING = 0.02  # [m] or [rad] in a window, below which it tells nothing
-_EXCITED = np.array([0.05, 0.05, 0.1])  # [m, m, rad] in a window, forward, sideways, turning
+_LEAST_SHARE = 0.5  # share of its length that the poses of a window must span
+_FEW_WINDOWS = 30  # number of windows below which they are made shorter
+_MOVING = 0.02  # [m] or [rad] motion below which a window is not used
+_EXCITED = np.array([0.05, 0.05, 0.1])  # [m, m, rad] motion for a window to count: forward, sideways, turning
 _EXCITED_WINDOWS = 3
 
 
 def first_guess(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Guess:
-    """The configured base, with clocks and the sensor's yaw as a first look at the recordings has them."""
+    """The configured base, with a first estimate of clock offsets and sensor yaw from the recordings."""
     offsets = np.array([_rough_offset(signals, base) for signals in recordings])
     product = 0j
     for signals, offset in zip(recordings, offsets, strict=True):
         if _enough(signals):
             rolled, tracked = (_ways(poses) for poses in _both(signals, base, float(offset)))
             product += np.sum(np.conj(rolled) * tracked)
-    # A way that the wheels see at angle a, the body turned by b sees at a - b.
+    # A displacement at angle a in the base frame has the angle a - b in the frame of a body turned by b.
     yaw = -float(np.angle(product)) if product else 0.0
     return Guess(base, np.array([0.0, 0.0, yaw]), offsets)
 
@@ -65,7 +65,7 @@ def _both(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tupl
 
 
 def _ways(poses: Vector) -> NDArray[np.complex128]:
-    """Way of each half second in the frame of its middle, as x + i y [m], of poses (m, 3) on the grid."""
+    """Displacement of each half second in the frame at its middle, as x + i y [m], of poses (m, 3) on the grid."""
     ahead = round(0.5 / _GRID)
     step = poses[ahead:] - poses[:-ahead]
     middle = poses[:-ahead, 2] + 0.5 * step[:, 2]
@@ -74,7 +74,7 @@ def _ways(poses: Vector) -> NDArray[np.complex128]:
 
 
 def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
-    """Offset [s] at which pace and turn of wheels and tracked body agree best; the smaller one where many do."""
+    """Offset [s] with the best agreement of speed and turn rate of wheels and body; the smallest if several agree."""
     if not _enough(signals):
         return 0.0
     both = _both(signals, base, 0.0)
@@ -88,14 +88,14 @@ def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
     reach = min(round(_WORST_OFFSET / _GRID), len(paces[0]) // 3)
     inner = paces[0][reach : len(paces[0]) - reach]
     lags = np.arange(-reach, reach + 1)
-    # A tracker that leaps counts as one that is off by a usual pace.
+    # The error of a tracker that jumps is limited to the usual speed.
     cap = np.maximum(np.quantile(np.abs(inner), 0.95, axis=0), _MOVING)
     misfit = np.array(
         [np.mean(np.minimum(np.abs(paces[1][reach + k : reach + k + len(inner)] - inner), cap)) for k in lags]
     )
     size = float(np.mean(np.minimum(np.abs(inner), cap)))
     good = lags[misfit <= np.min(misfit) + _NEAR_BEST * size]
-    # The middle of those that agree as well, unless no offset is one of them.
+    # The middle of the offsets that agree equally well, unless 0 is among them.
     return 0.0 if 0 in good else float(np.median(good)) * _GRID
 
 
@@ -104,8 +104,8 @@ def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: fl
 
     Args:
         recordings: the signals.
-        guess: of the clocks.
-        span: length wanted [s]; longer where poses are rare, half of it where there are few windows.
+        guess: with the clock offsets.
+        span: desired length [s]; longer if poses are rare, half of it if there are few windows.
     """
     steps = [np.diff(signals.pose_time) for signals in recordings if len(signals.pose_time) > 1]
     usual = float(np.median(np.concatenate(steps))) if steps else span
@@ -121,7 +121,7 @@ def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: fl
 
 
 def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span: float) -> Windows:
-    """Windows of one recording; those with a gap of the wheels, few poses or little motion are left out."""
+    """Windows of one recording, without those with a gap in the wheel readings, few poses or little motion."""
     nothing = np.zeros(0, dtype=np.int64)
     if len(signals.wheel_time) < 2:
         return Windows(signals, nothing, nothing, nothing, span)
@@ -148,7 +148,7 @@ def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span
 
 
 def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vector:
-    """Forward, sideways [m] and turn [rad] (3,) by the wheels between two times (2,)."""
+    """Forward, sideways [m] and turn [rad] (3,) from the wheels between two times (2,)."""
     columns = signals.wheel_angles.T
     turned = np.array([np.diff(np.interp(ends, signals.wheel_time, column))[0] for column in columns])
     motion: Vector = base.forward_matrix @ turned
@@ -157,29 +157,29 @@ def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vec
 
 @dataclass(frozen=True)
 class Excitation:
-    """What the windows can tell: in how many of them the robot moved so."""
+    """Number of windows with enough motion along each axis."""
 
     span: float  # length of each [s]
     counts: tuple[int, int, int]  # windows with enough of forward, sideways, turning
 
     @property
     def _enough(self) -> list[bool]:
-        """Whether the robot drove forward, moved sideways, turned in enough windows."""
+        """Whether enough windows have forward motion, sideways motion, and turns."""
         return [count >= _EXCITED_WINDOWS for count in self.counts]
 
     def asked(self, wheels: int) -> list[bool]:
-        """Which unknowns of `Guess.moved`, without the offsets, the fit moves.
+        """Which unknowns of `Guess.moved`, without the offsets, the fit estimates.
 
-        Of two that only show together, one stays as configured.
+        If only a combination of two is determined, one of them stays as configured.
         """
         forward, sideways, turning = self._enough
         straight = forward or sideways
         return [True] * wheels + [turning and straight, forward and sideways, turning, turning, straight]
 
     def reasons(self, wheels: int, offsets: int) -> list[str]:
-        """Why each of the same unknowns, and of the offsets, cannot be identified, "" where it may be.
+        """Why each of these unknowns and offsets cannot be identified, "" if it may be.
 
-        Sensor and offsets were fitted together with the radii: without these they are refused too.
+        Sensor and offsets are fitted together with the radii: without these they are refused too.
         """
         forward, sideways, turning = self._enough
         if not any(self._enough):
@@ -192,23 +192,23 @@ class Excitation:
         return [scale] * wheels + [lever, factor, lever, lever] + [scale] * (1 + offsets)
 
     def _lacking(self, reason: str, axis: int) -> str:
-        """The reason, after how much there was of a motion along or about an axis and how much is needed."""
+        """The reason, preceded by how much motion along or about an axis there was and how much is needed."""
         way, unit = ("forward", "sideways", "of turning")[axis], ("m", "m", "rad")[axis]
         return (
-            f"{self.counts[axis]} windows of {self.span:g} s have {_EXCITED[axis]:g} {unit} {way} or more,"
+            f"{self.counts[axis]} windows of {self.span:g} s have {_EXCITED[axis]:g} {unit} {way} or more;"
             f" {_EXCITED_WINDOWS} are needed: {reason}"
         )
 
 
 def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
-    """What the windows of all recordings can tell, by what the wheels did in them."""
+    """Motion of the wheels in the windows of all recordings."""
     table = np.abs(_motions(windows, guess))
     forward, sideways, turning = np.sum(table > _EXCITED, axis=0).tolist()
     return Excitation(windows[0].span, (forward, sideways, turning))
 
 
 def tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:
-    """Way and turn of the tracked body over that of the configured wheels, in the median of the windows."""
+    """Ratio of the motion of the tracked body to that of the configured wheels, median of the windows."""
     rolled = _lengths(_motions(windows, guess))
     tracked = [np.zeros(0)]
     for part in windows:
@@ -220,18 +220,18 @@ def tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:
 
 
 def _lengths(motions: Vector) -> Vector:
-    """Length (w,) [m] of motions (w, 3) [m, m, rad], the turn counted at a usual distance."""
+    """Length (w,) [m] of motions (w, 3) [m, m, rad], with turns converted by `TURNING_RADIUS`."""
     lengths: Vector = np.hypot(motions[:, 0], motions[:, 1]) + TURNING_RADIUS * np.abs(motions[:, 2])
     return lengths
 
 
 def _ends(part: Windows) -> tuple[Indices, Indices]:
-    """First and last pose (w,) of each window, among all of the recording."""
+    """First and last pose (w,) of each window, as indices into the recording."""
     return part.rows[part.starts], part.rows[part.starts + part.counts - 1]
 
 
 def _motions(windows: Sequence[Windows], guess: Guess) -> Vector:
-    """Forward, sideways [m] and turn [rad] (w, 3) by the wheels in the windows of all recordings."""
+    """Forward, sideways [m] and turn [rad] (w, 3) from the wheels in the windows of all recordings."""
     motions = []
     for part, offset in zip(windows, guess.offsets, strict=True):
         times = part.signals.pose_time - offset

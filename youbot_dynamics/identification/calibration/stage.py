@@ -1,4 +1,4 @@
-"""Stage `calibration`: geometry and roller phases of the base, from wheels and a topic that tells where it is."""
+"""Stage `calibration`: geometry and roller phases of the base, from wheel states and a pose topic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from youbot_dynamics.robot import Robot
 
 STAGE = "calibration"
 _PREFIX = "base.geometry"
-_LONGEST = 3600.0  # [s] of recordings that are fitted together
+_LONGEST = 3600.0  # total length of the recordings fitted together [s]
 _COUNTING = (
     "roller phases are those of the newest recording, and are valid until the driver restarts its count; "
     "odometry detects that"
@@ -36,7 +36,7 @@ def extract(opened: Opened, robot: Robot) -> CalibrationSignals:
     """Wheels and poses of one recording.
 
     Raises:
-        RecordingError: no wheel states, no poses beside odometry, or several topics that could be meant.
+        RecordingError: no wheel states, no poses except odometry, or several candidate topics.
     """
     return recorded_calibration_signals(
         opened.bag(), robot, opened.options.topics, opened.options.pose_topic, opened.number
@@ -44,7 +44,7 @@ def extract(opened: Opened, robot: Robot) -> CalibrationSignals:
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
-    """Geometry from all recordings together, which must have the tracked body in one place on the robot."""
+    """Fit the geometry to all recordings together; the tracked body must be in the same place on the robot in all."""
     used: list[CalibrationSignals] = []
     notes: list[str] = []
     total = 0.0
@@ -54,7 +54,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         if not used or total <= _LONGEST:
             used.append(recording.part)
         else:
-            notes.append(f"{recording.name} left out: an hour of readings is fitted together")
+            notes.append(f"{recording.name} left out: the limit of one hour of readings is reached")
     geometry = robot.base.geometry
     found = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
     whole = ""
@@ -82,7 +82,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
 
 def _worth(recordings: Sequence[CalibrationSignals], found: Calibration, configured: MecanumBase) -> str:
-    """How far free odometry is off over two seconds of these recordings, before and after."""
+    """Errors of odometry over two seconds of these recordings, before and after the calibration."""
     told = []
     for base in (configured, found.base):
         pairs = zip(recordings, found.offsets.tolist(), strict=True)
@@ -90,13 +90,13 @@ def _worth(recordings: Sequence[CalibrationSignals], found: Calibration, configu
         x, y, yaw = 1e3 * np.sqrt(np.mean(off**2, axis=0)) if len(off) else np.full(3, np.nan)
         told.append(f"{x:.1f} mm forward, {y:.1f} mm sideways, {yaw:.1f} mrad")
     return (
-        f"odometry over 2 s is off by {told[0]} (root mean square) with the configured geometry, by {told[1]} with the"
-        " identified one; the noise of the poses is in both"
+        f"the RMS error of odometry over 2 s is {told[0]} with the configured geometry and {told[1]} with the"
+        " identified one; both include the noise of the poses"
     )
 
 
 def _of_rollers(found: RollerPhaseFit, samples: int) -> list[Finding]:
-    """Phases as parameters where all are identified; else beside them: a robot is complete without phases."""
+    """Phases as robot parameters if all are identified; otherwise as additional findings: a robot needs no phases."""
     prefix = f"robot.{_PREFIX}" if found.identified else _PREFIX
     phases = [
         Finding(f"{prefix}.roller_phase_{wheel}", estimate, samples)

@@ -1,4 +1,4 @@
-"""Recordings and what the stages of a phase take out of each: tasks that run here, or on any worker."""
+"""Extraction tasks: what the stages of a phase take from each recording, in this process or on a worker."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _PART = re.compile(r"(?P<bag>.+)_\d+\.(mcap|db3)(\.zstd)?|(?P<alone>.+)\.(mcap|d
 
 
 def expand(paths: Sequence[Path]) -> list[Path]:
-    """Replace a folder that holds recordings, at any depth, by them, in the order of their names.
+    """Replace each folder of recordings by the recordings in it, at any depth, sorted by name.
 
-    A folder is a recording itself if it has a metadata.yaml, or else no folders but files NAME_0.mcap, NAME_1.mcap ...
-    of one NAME: the parts of a split bag. What is named twice, or links lead to twice, is taken once, or its data would
-    count twice. Folders inside that are empty, or cannot be looked into, are kept as recordings: whoever opens them
-    tells what is wrong with them.
+    A folder is a recording if it has a metadata.yaml, or if it has no folders and only the parts NAME_0.mcap,
+    NAME_1.mcap ... of one split bag. A recording that is named or linked twice is used once, so that its data do not
+    count twice. Inner folders that are empty or unreadable are kept; opening them reports the error.
 
     Raises:
-        RecordingError: a path that does not exist.
+        RecordingError: a path does not exist.
     """
     found: list[Path] = []
     seen: set[Path] = set()
@@ -37,7 +36,7 @@ def expand(paths: Sequence[Path]) -> list[Path]:
         if path.is_dir():
             before = len(seen)
             inside = list(_inside(path, seen))
-            # Nothing new in it: no recording at all, which whoever opens it tells, or those that were named before.
+            # Nothing new in it: either no recording, which is reported on opening, or recordings named before.
             found.extend(inside or ([path] if len(seen) > before else []))
         elif (real := Path(os.path.realpath(path))) not in seen:
             seen.add(real)
@@ -46,7 +45,7 @@ def expand(paths: Sequence[Path]) -> list[Path]:
 
 
 def _inside(folder: Path, seen: set[Path]) -> Iterator[Path]:
-    """Recordings in a folder, or the folder where it is one; `seen` are the folders and files met so far."""
+    """Recordings in a folder, or the folder itself if it is one; `seen` are the folders and files visited so far."""
     try:
         real = folder.resolve()
         if real in seen:
@@ -55,7 +54,7 @@ def _inside(folder: Path, seen: set[Path]) -> Iterator[Path]:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries)
         folders = {name for name in names if (folder / name).is_dir()}
-    except (OSError, RuntimeError):  # RuntimeError: a link that leads to itself, before Python 3.13
+    except (OSError, RuntimeError):  # RuntimeError: a cyclic link, before Python 3.13
         yield folder
         return
     if not names or "metadata.yaml" in names or (not folders and _of_one_bag(names)):
@@ -73,49 +72,49 @@ def _inside(folder: Path, seen: set[Path]) -> Iterator[Path]:
 
 
 def _of_one_bag(names: Sequence[str]) -> bool:
-    """Whether the data files among these names are the parts of a single recording."""
+    """Whether the data files among these names are the parts of one recording."""
     parts = [part for part in map(_PART.fullmatch, names) if part is not None]
     return len({part["bag"] or part["alone"] for part in parts}) == 1
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One recording and what to take out of it."""
+    """One recording and what to extract from it."""
 
     path: Path  # of the recording
     number: int  # of the recording within the identification
-    stages: tuple[str, ...]  # names of the stages that look at it
+    stages: tuple[str, ...]  # names of the stages that use it
     robot: Robot  # as known so far
     options: Options  # how to read it
-    inspect: bool = False  # whether to look for what is wrong with it, whatever the stages need: once is enough
+    inspect: bool = False  # whether to check its quality, independent of the stages; once is enough
 
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """What came out of one recording; small, and can be pickled."""
+    """Data extracted from one recording; small and picklable."""
 
     number: int  # of the recording
-    path: str  # of it
+    path: str  # of the recording
     sha256: str = ""  # of its data
     robot_id: str = ""  # as recorded
-    lost: str = ""  # what could not be read of it
+    lost: str = ""  # what could not be read
     parts: dict[str, Any] = field(default_factory=dict)  # stage -> its part
-    lacking: dict[str, YoubotDynamicsError] = field(default_factory=dict)  # stage -> why it found nothing to work with
-    broken: YoubotDynamicsError | None = None  # why nothing could be read at all, None where it could
-    warnings: tuple[str, ...] = ()  # what is wrong with it, where that was asked
+    lacking: dict[str, YoubotDynamicsError] = field(default_factory=dict)  # stage -> why it has no data
+    broken: YoubotDynamicsError | None = None  # why nothing could be read, None otherwise
+    warnings: tuple[str, ...] = ()  # about its quality, if requested
 
 
 class Worker(Protocol):
-    """Works tasks off, here or elsewhere; results come in the order of the tasks."""
+    """Executes tasks, here or elsewhere; results are in the order of the tasks."""
 
     def __call__(self, tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
-        """Extract every task; `done` is told the name of each recording as it is finished."""
+        """Execute every task; `done` gets the name of each finished recording."""
 
 
 def extract(task: Task, opened: Opened | None = None) -> Extracted:
-    """Take out of a recording what the stages of a task need; `opened` where it is open already.
+    """Extract from a recording what the stages of a task need; pass `opened` if it is already open.
 
-    A recording that cannot be read, or lacks something, is told in the result, never raised.
+    Errors of a recording are part of the result; they are not raised.
     """
     try:
         known = opened or open_recording(task.path, task.number, task.robot, task.options)
@@ -129,33 +128,33 @@ def extract(task: Task, opened: Opened | None = None) -> Extracted:
             parts[name] = stage_of(name).extract(known, task.robot)
         except YoubotDynamicsError as problem:
             lacking[name] = problem
-        except (ArithmeticError, ValueError, IndexError) as unforeseen:  # numbers nobody thought of; others go on
+        except (ArithmeticError, ValueError, IndexError) as unforeseen:  # unexpected numbers; the other stages continue
             lacking[name] = unforeseen_error(f"{name} of {task.path}", unforeseen)
     warnings = look_at(known, task.robot) if task.inspect else ()
     return Extracted(task.number, str(task.path), sha256, known.robot_id, known.lost, parts, lacking, None, warnings)
 
 
 def unforeseen_error(what: str, problem: Exception) -> IdentificationError:
-    """An error that is a mistake of ours, or numbers nobody thought of, as one of a stage: the others go on."""
+    """Convert an unexpected error (a bug or unexpected numbers) to an error of one stage; the others continue."""
     where = traceback.extract_tb(problem.__traceback__)[-1]
     return IdentificationError(
         what,
         got=f"an unexpected error ({type(problem).__name__} in {where.name}: {problem})",
         expected="numbers it can work with",
-        remedy="look at the values of the recording, and please report this",
+        remedy="check the values of the recording, and please report this error",
     )
 
 
 class HereWorker:
-    """Works tasks off in this process, one after the other; keeps small recordings open for the next phase."""
+    """Executes tasks in this process, one after the other; keeps small recordings open for the next phase."""
 
     def __init__(self, kept: int = 200_000_000) -> None:
-        """Keep recordings of up to `kept` bytes in all."""
+        """Keep recordings open up to `kept` bytes in total."""
         self._kept = kept
         self._open: dict[int, Opened] = {}
 
     def __call__(self, tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
-        """Extract every task, see `Worker`."""
+        """Execute every task, see `Worker`."""
         extracted = []
         for task in tasks:
             extracted.append(self._extract(task))

@@ -1,4 +1,4 @@
-"""Many recordings at once: who reads them. This process, processes of this machine, or a dask cluster."""
+"""Read many recordings in parallel: in this process, in processes of this machine, or on a dask cluster."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _WORTH_A_FLEET = 8  # recordings; starting processes takes about as long as reading a few
-_ANSWER = 5.0  # [s] a scheduler may take
-_FIRST_WORKER = 10.0  # [s] until it has one
-_NO_WORKER_LEFT = 30.0  # [s] without any, after which they are not coming back
-_AHEAD = 256  # tasks the scheduler knows of at a time: thousands of results do not pile up in its memory
+_ANSWER = 5.0  # timeout for the scheduler's answer [s]
+_FIRST_WORKER = 10.0  # timeout for its first worker [s]
+_NO_WORKER_LEFT = 30.0  # time without workers after which the run is aborted [s]
+_AHEAD = 256  # tasks submitted at a time, so that results do not fill the memory of the scheduler
 _PRELOAD = "youbot_dynamics.identification.pipeline._fleet_process"
 
 
@@ -39,20 +39,20 @@ _PRELOAD = "youbot_dynamics.identification.pipeline._fleet_process"
 def fleet_worker(
     paths: Sequence[Path], scheduler: str, counted: Callable[[int, int], None] = lambda finished, count: None
 ) -> Iterator[Worker]:
-    """Who reads the recordings: this process a few, one process a core of this machine many, or a dask cluster.
+    """Yield a worker: this process for few recordings, one process per core for many, or a dask cluster.
 
-    Whoever it is, the result is the same. Workers that were started here are gone at the end, however it comes.
+    The result does not depend on the worker. Processes started here are stopped at the end in any case.
 
     Args:
         paths: recordings, or folders with recordings.
         scheduler: address of a dask scheduler, such as "tcp://10.0.0.7:8786"; "" for this machine. Its workers must
             see the recordings under the same paths, and have this version of the package.
-        counted: told how many recordings are finished, and of how many, in each phase.
+        counted: called with the number of finished recordings and their total number in each phase.
 
     Raises:
-        RecordingError: a path that does not exist.
-        ResourceError: a scheduler, but no package `distributed`.
-        ParameterError: nothing that could work answers at the address.
+        RecordingError: a path does not exist.
+        ResourceError: a scheduler is given, but the package `distributed` is not installed.
+        ParameterError: no scheduler with workers answers at the address.
     """
     if scheduler:
         with _client_of(scheduler) as client:
@@ -67,7 +67,7 @@ def fleet_worker(
 
 
 def _counted(worker: Worker, counted: Callable[[int, int], None]) -> Worker:
-    """A worker that tells how far it is."""
+    """A worker that also reports its progress."""
 
     def work(tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
         finished = itertools.count(1)
@@ -84,13 +84,13 @@ def _counted(worker: Worker, counted: Callable[[int, int], None]) -> Worker:
 
 @contextmanager
 def _client_of(address: str) -> Iterator[Client]:
-    """Connection to a scheduler with workers that can do the work."""
+    """Connect to a scheduler with suitable workers."""
     if importlib.util.find_spec("distributed") is None:
         raise missing_package("distributed", "--scheduler", "dask's package for clusters")
     from distributed import Client
 
     thing = f"--scheduler {address}"
-    start = "start one with: dask scheduler; or leave --scheduler out, to work on this machine"
+    start = "start one with: dask scheduler; or omit --scheduler to use this machine"
     try:
         client = Client(address, timeout=_ANSWER)
     except (OSError, ValueError, TimeoutError, asyncio.TimeoutError) as problem:
@@ -107,11 +107,11 @@ def _client_of(address: str) -> Iterator[Client]:
 
 
 def _check_versions(client: Client, thing: str) -> None:
-    """Refuse workers with another version of this package, or without it: they would find something else."""
-    remedy = "install the same version of youbot_dynamics where the workers run, and start them again"
+    """Reject workers that lack this package or have another version, since their results could differ."""
+    remedy = "install the same version of youbot_dynamics where the workers run, and restart them"
     try:
         versions = set(client.run(_version).values())
-    except Exception as problem:  # whatever it is that keeps a worker from importing this module
+    except Exception as problem:  # any reason for which a worker cannot import this module
         got = f"workers that cannot import it: {problem}"
         raise ParameterError(thing, got=got, expected=f"youbot_dynamics {__version__}", remedy=remedy) from None
     if versions != {__version__}:
@@ -125,9 +125,9 @@ def _version() -> str:
 
 @contextmanager
 def _processes(count: int) -> Iterator[Client]:
-    """As many processes of this machine, of one thread each: decoding holds the lock of the interpreter.
+    """Start `count` processes on this machine with one thread each, since decoding holds the interpreter lock.
 
-    Sockets on loopback only, no dashboard. The first death of a worker is told at once: `DaskWorker` tries again.
+    Sockets on loopback only, no dashboard. The first death of a worker is reported immediately; `DaskWorker` retries.
     """
     from distributed import Client, LocalCluster
 
@@ -148,22 +148,22 @@ def _processes(count: int) -> Iterator[Client]:
 
 
 class DaskWorker:
-    """Works tasks off on the workers of a dask cluster; see `Worker`.
+    """Executes tasks on the workers of a dask cluster; see `Worker`.
 
-    A recording whose worker dies, or stumbles over something unforeseen, comes back as broken. When a worker dies, dask
-    blames every task that waited for it: those are tried once more, one at a time, to find the one it died of.
+    If a worker dies or raises an unexpected error, its recording is reported as broken. When a worker dies, dask blames
+    every task that waited for it. These tasks are retried once, one at a time, to find the one that caused it.
     """
 
     def __init__(self, client: Client, name: str) -> None:
-        """Use the workers of a client; errors call them by `name`."""
+        """Use the workers of a client; error messages call them `name`."""
         self._client = client
         self._name = name
 
     def __call__(self, tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
-        """Extract every task; results in the order of the tasks.
+        """Execute every task; results are in the order of the tasks.
 
         Raises:
-            ResourceError: the scheduler, or every worker, has gone.
+            ResourceError: the scheduler or every worker is gone.
         """
         found: dict[int, Extracted] = {}
         suspects: list[Task] = []
@@ -182,16 +182,16 @@ class DaskWorker:
         for task in suspects:
             died = RecordingError(
                 str(task.path),
-                got="a worker process that died, twice",
+                got="a worker process that died twice",
                 expected="a recording that fits into its memory",
-                remedy="split the recording, or identify it alone to see what happens",
+                remedy="split the recording, or identify it alone to see the error",
             )
             found[task.number] = Extracted(task.number, str(task.path), broken=died)
             done(task.path.name)
         return [found[task.number] for task in tasks]
 
     def _work(self, tasks: Sequence[Task], ahead: int, take: Callable[[Task, Future], None]) -> None:
-        """Hand out tasks, at most `ahead` of them at a time, and take each future as it is finished."""
+        """Submit tasks, at most `ahead` at a time, and pass each finished future to `take`."""
         waiting = deque(tasks)
         running: dict[Future, Task] = {}
         while waiting or running:
@@ -203,10 +203,10 @@ class DaskWorker:
                 future.release()
 
     def _finished(self, futures: Sequence[Future]) -> Sequence[Future]:
-        """Those that are finished, at least one.
+        """Return the finished futures, at least one.
 
         Raises:
-            ResourceError: the scheduler, or every worker, has gone.
+            ResourceError: the scheduler or every worker is gone.
         """
         from distributed import wait
 
@@ -218,12 +218,12 @@ class DaskWorker:
                     continue  # a long recording
                 got = f"no worker for {_NO_WORKER_LEFT:g} s"
             except CancelledError:
-                got = "no scheduler any more"
+                got = "a scheduler that stopped"
             raise ResourceError(self._name, got=got, expected="workers that read the recordings", remedy="start again")
 
 
 def _result(task: Task, future: Future) -> Extracted | None:
-    """What came out of a finished task; None where its worker died."""
+    """Result of a finished task; None if its worker died."""
     from distributed import KilledWorker
 
     problem = future.exception()

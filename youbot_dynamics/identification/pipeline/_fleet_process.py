@@ -1,4 +1,4 @@
-"""What a worker process of a local fleet does first; dask imports this module by its name and calls `dask_setup`."""
+"""Set-up of a worker process of a local fleet; dask imports this module by name and calls `dask_setup`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 
 def dask_setup(worker: object) -> None:
-    """Leave Ctrl-C to the process that started the fleet: it stops its workers, and nothing is printed twice.
+    """Ignore Ctrl-C: the process that started the fleet stops its workers, so nothing is printed twice.
 
     Args:
         worker: dask's, unused.

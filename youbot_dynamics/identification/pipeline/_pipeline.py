@@ -31,21 +31,21 @@ from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive, identified_model
 
-_MOST_TOLD = 4  # things that are wrong with the data, in a refusal
-_MOST_PATHS = 12  # recordings whose paths are drawn; a fleet's would fill the report
+_MOST_TOLD = 4  # problems of the data listed in a refusal
+_MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """What came out.
+    """The outcome of `identify`.
 
     Args:
         result: parameters with intervals and verdicts.
-        stages: what each stage found, with curves and correlations.
+        stages: findings of each stage, with curves and correlations.
         paths: recorded drives by the name of their recording.
-        notes: what the reader of the report should know.
-        warnings: what is wrong with the data.
-        robot: as it was known before.
+        notes: for the reader of the report.
+        warnings: about the data.
+        robot: as known before.
     """
 
     result: Result
@@ -57,7 +57,7 @@ class Identification:
 
     @property
     def products(self) -> dict[str, object]:
-        """What the stages found beside numbers, by name, see `StageResult.products`."""
+        """Further products of the stages by name, see `StageResult.products`."""
         return {name: product for stage in self.stages for name, product in stage.products.items()}
 
 
@@ -70,27 +70,27 @@ def identify(
     only: Sequence[str] = (),
     worker: Worker | None = None,
 ) -> Identification:
-    """Identify everything the recordings tell of a robot, or the stages that are asked for.
+    """Identify what the recordings determine about a robot, or only the requested stages.
 
-    Each stage takes its part out of every recording, wherever the worker runs, and fits all parts together here, in
-    the order of the recordings: who read them changes nothing.
+    A worker extracts the data of each stage from every recording. This process fits them together in the order of the
+    recordings, so that the result does not depend on the worker.
 
     Args:
         paths: bags (rosbag2 folders, .mcap, .db3, .bag), folders of bags, or text logs with `options.columns`;
             one, or several.
         robot: geometry, names, signs and what is known so far.
         options: how to read them.
-        progress: told what is done, a line a step.
-        only: names of stages; all if empty, and then a stage for which the recordings hold nothing is no failure.
-        worker: who reads the recordings; this process if None.
+        progress: called with one line per step.
+        only: names of stages; all if empty. In that case a stage without data is not an error.
+        worker: reads the recordings; this process if None.
 
     Raises:
-        RecordingError: no recording can be read, or they hold nothing that was asked for.
-        IdentificationError: too little data for all that was asked for.
+        RecordingError: no recording can be read, or they hold no data for the requested stages.
+        IdentificationError: too little data for every requested stage.
         ParameterError: recordings of another robot.
 
     Example:
-        >>> found = yd.identify([Path("drive_of_twin_0")], robot, yd.Options())  # the bag of the example of `write_bag`
+        >>> found = yd.identify([Path("drive_of_twin_0")], robot, yd.Options())  # bag of the `write_bag` example
         >>> bool(0.1 < found.result.applied_to(robot).base.delay.effective_x < 0.3)
         True
     """
@@ -131,7 +131,7 @@ def identify(
         if name in lacking:
             raise _explained(lacking[name], extracted)
     if not only and not any(finding.identified for stage in stages for finding in stage.findings):
-        # The delay is what every drive should tell: why it cannot be looked for is what to mend first.
+        # Every drive should determine the delay, so its error is the first one to correct.
         if "delay" in lacking:
             raise _explained(lacking["delay"], extracted)
         if all(stage.missing for stage in stages):
@@ -154,7 +154,7 @@ def identify(
 def _finish(
     name: str, found: Sequence[Extracted], robot: Robot, files: Sequence[Path], options: Options
 ) -> StageResult | YoubotDynamicsError:
-    """Fit of one stage, or why no recording has anything for it."""
+    """Fit of one stage, or the reason why no recording has data for it."""
     taken = [Taken(one.number, Path(one.path).name, one.parts[name]) for one in found if name in one.parts]
     if not taken:
         return next(one.lacking[name] for one in found if name in one.lacking)
@@ -166,31 +166,31 @@ def _finish(
         result = stage_of(name).finish(taken, robot, reopen)
     except YoubotDynamicsError as too_little:
         return too_little
-    except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the other stages go on
+    except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the other stages continue
         return unforeseen_error(name, unforeseen)
     left_out = tuple(f"{Path(one.path).name} left out: {one.lacking[name]}" for one in found if name in one.lacking)
     return dataclasses.replace(result, notes=(*result.notes, *left_out))
 
 
 def _trust(recordings: int) -> list[str]:
-    """What the intervals of so many recordings are worth, and how many would make them trustworthy."""
+    """What the intervals of this number of recordings include, and how many recordings make them trustworthy."""
     if recordings >= ENOUGH:
         return []
     if recordings == 1:
-        told = "intervals are the precision of this recording: they do not include differences between drives"
+        told = "intervals are the precision of this recording: they do not include the scatter between drives"
     else:
-        told = f"intervals include the scatter between {recordings} recordings, too few to know it well"
+        told = f"intervals include the scatter between {recordings} recordings, which are too few to estimate it well"
     return [f"{told}; {ENOUGH} or more drives make them trustworthy"]
 
 
 def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> YoubotDynamicsError:
-    """The reason of a refusal with what is wrong with the recordings, which may be why: a refusal writes no report."""
+    """Add the problems of the recordings to a refusal, since they may be its cause and no report is written."""
     lost = dict.fromkeys(f"{Path(one.path).name} is damaged: {one.lost}" for one in extracted if one.lost)
     told = [*lost, *dict.fromkeys(warning for one in extracted for warning in one.warnings)]
     if not told:
         return problem
     more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-    remedy = "; ".join(part for part in (problem.remedy, f"beside this, {'; '.join(told[:_MOST_TOLD])}{more}") if part)
+    remedy = "; ".join(part for part in (problem.remedy, f"also check: {'; '.join(told[:_MOST_TOLD])}{more}") if part)
     return type(problem)(problem.thing, got=problem.got, expected=problem.expected, remedy=remedy)
 
 
@@ -221,7 +221,7 @@ def _result(
 
 
 def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[str, RecordedPath], list[str]]:
-    """Paths of a few recordings; one that cannot be drawn is a note, since the numbers stand without it."""
+    """Paths of a few recordings; a path that cannot be drawn is a note, since the numbers do not need it."""
     drives: dict[str, RecordedPath] = {}
     notes: list[str] = []
     if len(files) > _MOST_PATHS or options.columns:
@@ -239,9 +239,9 @@ def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[
 
 
 def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComparison:
-    """Recorded drives of the program `name` side by side, with the restored and the simulated one.
+    """Recorded drives of the program `name` side by side, with the restored and the simulated drive.
 
-    The delays of both are those of the robot, as identified.
+    Both use the identified delays of the robot.
     """
     shortest = min(drives, key=lambda path: len(path.time))
     time, desired = shortest.time, shortest.desired_poses()

@@ -1,4 +1,4 @@
-"""A recording as the stages see it: opened and numbered, its topics found, its units, clocks and stamps checked."""
+"""A recording for the stages: opened and numbered, with topics found and units, clocks and stamps checked."""
 
 from youbot_dynamics.identification.reading._clock import ONE_WAY
 from youbot_dynamics.identification.reading._opened import (

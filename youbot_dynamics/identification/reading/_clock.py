@@ -1,4 +1,4 @@
-"""Clocks and stamps of a recording: the rhythm of a series, its rate and losses, and how two clocks go together."""
+"""Clocks and stamps of a recording: period, rate and losses of a series, and offset and drift of two clocks."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from scipy.stats import theilslopes
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares import CONFIDENCE
 
-_MISSING = 1.5  # periods between messages from which on one is missing
-_WINDOW = 25  # steps over which the rate is taken
-_OTHER_RATE = 1.4  # ratio of rates
-_SHORT = 0.5  # of a usual step: what a steady sender does not send
-_MANY = 0.1  # share of the steps
+_MISSING = 1.5  # periods between messages above which one is missing
+_WINDOW = 25  # steps over which the rate is computed
+_OTHER_RATE = 1.4  # ratio of rates that counts as a change
+_SHORT = 0.5  # share of the usual step; a regular sender has no shorter steps
+_MANY = 0.1  # share of the steps that counts as many
 _ALTERNATING = -0.8  # correlation of a step with the next; independent jitter of the stamps gives -0.5
 _UNEVEN = 0.05  # spread of the steps over their mean
 
 
 def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str, ...]]:
-    """How regularly messages were sent: rate by the median step [Hz], messages missing, a sentence for each warning.
+    """Regularity of messages: rate from the median step [Hz], number of missing messages, warnings.
 
     Args:
         stamps: (m,) [s], in the order of arrival.
-        jumps: messages before which the clock jumped: those steps say nothing.
+        jumps: indices of messages after a jump of the clock; the steps before them are ignored.
 
     Returns:
-        A rate of NaN where no two stamps differ.
+        A rate of NaN if no two stamps differ.
     """
     steps = np.delete(np.diff(stamps), [place - 1 for place in jumps])
     warnings = []
     back, same = int(np.count_nonzero(steps < 0.0)), int(np.count_nonzero(steps == 0.0))
     if back:
-        warnings.append(f"{back} messages are stamped earlier than the one before: out of order, or of two senders")
+        warnings.append(f"{back} messages are stamped earlier than the one before: out of order, or from two senders")
     if same:
         warnings.append(f"{same} messages repeat the stamp of the one before")
     steps = steps[steps > 0.0]
@@ -49,7 +49,7 @@ def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str,
     if mixed or changed:
         warnings.append(mixed or changed)
     else:
-        # A stamp that jitters makes one step long and its neighbour short; a missing message lengthens their sum.
+        # Jitter of a stamp makes one step long and its neighbour short; a missing message makes their sum longer.
         around = np.convolve(np.pad(steps, 1, constant_values=period), np.ones(3), mode="valid")
         long = steps[(steps > _MISSING * period) & (around > (_MISSING + 2.0) * period)]
         missing = int(np.sum(np.round(long / period) - 1.0))
@@ -57,13 +57,13 @@ def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str,
             lost = "1 message is" if missing == 1 else f"{missing} messages are"
             where = "1 gap" if len(long) == 1 else f"{len(long)} gaps, the longest"
             warnings.append(
-                f"{lost} missing in {where} of {float(long.max()):.3g} s, by a rhythm of {1.0 / period:.4g} Hz"
+                f"{lost} missing in {where} of {float(long.max()):.3g} s, at a rate of {1.0 / period:.4g} Hz"
             )
     return 1.0 / period, missing, tuple(warnings)
 
 
 def _mixed(steps: Vector) -> str:
-    """Reason to believe in two senders, "" for none: short steps all through, or short and long ones in turn."""
+    """Evidence of two senders, "" for none: short steps throughout, or short and long steps in turn."""
     if len(steps) < _WINDOW:
         return ""
     usual = [float(np.quantile(part, 0.75)) for part in _windows(steps)]
@@ -82,11 +82,11 @@ def _mixed(steps: Vector) -> str:
 
 
 def _changed(steps: Vector) -> str:
-    """What the rate changes to and when, "" where it stays."""
+    """Change of the rate in words, "" if it is constant."""
     rates = np.array([1.0 / float(np.median(part)) for part in _windows(steps)])
     if len(rates) < 4:
         return ""
-    # Two windows in a row, so that one with many gaps is no change of rate.
+    # Two consecutive windows, so that one window with many gaps is not a change of rate.
     lasting = np.minimum(rates[1:], rates[:-1]), np.maximum(rates[1:], rates[:-1])
     fast, slow = float(np.max(lasting[0])), float(np.min(lasting[1]))
     if fast < _OTHER_RATE * slow:
@@ -100,19 +100,19 @@ def _windows(steps: Vector) -> list[Vector]:
 
 
 ONE_WAY = (
-    "a constant offset between the clocks cannot be distinguished from delay: messages go one way, so the identified "
-    "delay contains both"
+    "a constant offset between the clocks cannot be distinguished from delay, because messages travel in one direction "
+    "only: the identified delay contains both"
 )
 _FEWEST = 20
-_SUSTAINED = 2.0  # [s] longer than a stall of the network: what lasts longer is a jump of a clock
-_BESIDE = 10  # messages on each side of a jump at least
+_SUSTAINED = 2.0  # [s] longer than a stall of the network; a longer change is a jump of a clock
+_BESIDE = 10  # minimum number of messages on each side of a jump
 _SMALLEST_JUMP = 0.01  # [s]
-_CAUGHT_UP = 0.75  # of the time between their stamps, within which messages come that had to wait
-_LONGEST_STEP = 1.5  # periods; a longer step between stamps is a gap, or a clock that jumped
+_CAUGHT_UP = 0.75  # queued messages arrive within this share of the time between their stamps
+_LONGEST_STEP = 1.5  # periods; a longer step between stamps is a gap or a clock jump
 _JUMP_SPREADS = 6.0
-_SHORTEST_DRIFT = 10.0  # [s] of data to tell a drift from
+_SHORTEST_DRIFT = 10.0  # shortest data to estimate a drift [s]
 _BINS = 100
-_DRIFT_ERROR = 5e-3  # [s] over the recording, from which on a drift is worth a warning
+_DRIFT_ERROR = 5e-3  # drift over the recording above which a warning is given [s]
 _OTHER_CLOCK = 1.0  # [s]
 _JITTER_SHARE = 0.5  # of the period
 _MAD = 1.4826  # standard deviation over median absolute deviation, of a normal distribution
@@ -123,40 +123,41 @@ class ClockJump:
     """A jump of one clock against the other."""
 
     time: float  # receive time of the first message after it [s]
-    size: float  # of the jump [s], positive where that clock went forward
-    clock: str  # "stamp" or "receive": the one that left its rhythm
+    size: float  # of the jump [s], positive if that clock moved forward
+    clock: str  # "stamp" or "receive": the clock that jumped
 
 
 @dataclass(frozen=True)
 class ClockCheck:
-    """Clocks and rhythm of one topic; NaN where the data do not tell."""
+    """Clocks and rate of one topic; NaN if the data do not determine a value."""
 
-    rate: float  # messages a second, from the median step [Hz]
-    missing: int  # messages that the rhythm of the stamps lacks
-    # least receive time less stamp before the first jump [s]: clock offset and shortest way together
+    rate: float  # from the median step [Hz]
+    missing: int  # messages missing according to the stamps
+    # Minimum of receive time minus stamp before the first jump [s]: clock offset plus shortest travel time
     offset: float = nan
     drift: float = nan  # how much faster the clock of the stamps runs than that of the receiver [s/s]
     drift_interval: tuple[float, float] = (nan, nan)  # 95 % interval [s/s]
-    # of receive time less stamp about its line, jumps taken out [s]: 1.48 times the median deviation, stalls left aside
+    # Jitter of receive time minus stamp about its line, without jumps [s]: 1.48 times the median deviation, which
+    # ignores stalls
     jitter: float = nan
     jumps: tuple[ClockJump, ...] = ()  # of either clock
-    warnings: tuple[str, ...] = ()  # what a reader of results should know, a sentence each
+    warnings: tuple[str, ...] = ()  # for the reader of results, one sentence each
 
 
 def check_clock(stamps: Vector, times: Vector) -> ClockCheck:
-    """Compare the stamps of a topic with the times its messages came in.
+    """Compare the stamps of a topic with the receive times of its messages.
 
-    L = received - stamp = offset - drift t + way, way >= 0. A way is late now and then, never early: jumps and drift
-    are read from the lower envelope of L, minima over 2 s and Theil-Sen through minima over bins. Messages that had to
-    wait and then come faster than they were sent are late as well, however many they are, and no clock has jumped.
+    L = received - stamp = offset - drift t + travel time, travel time >= 0. Messages can be late but never early.
+    Therefore jumps and drift are estimated from the lower envelope of L: minima over 2 s, and Theil-Sen through minima
+    over bins. Queued messages that arrive faster than they were sent are late too; they are no clock jump.
 
     Args:
-        stamps: (m,) [s], in the order of arrival; NaN throughout where no message carries one.
+        stamps: (m,) [s], in the order of arrival; NaN throughout if no message carries one.
         times: (m,) of reception [s], two or more.
     """
     stamped = bool(np.all(np.isfinite(stamps)))
     if not stamped or len(times) < _FEWEST:
-        told = () if stamped else ("no message carries a stamp: receive times serve, with all their jitter",)
+        told = () if stamped else ("no message carries a stamp: receive times are used, with all their jitter",)
         rate, missing, warnings = rhythm(stamps if stamped else times, [])
         return ClockCheck(rate, missing, warnings=told + warnings)
     late = times - stamps
@@ -173,7 +174,7 @@ def check_clock(stamps: Vector, times: Vector) -> ClockCheck:
 
 
 def _without_waits(late: Vector, times: Vector, stamps: Vector) -> Vector:
-    """`late` (m,), where messages that caught up after a wait are as late as the least of those that follow them."""
+    """`late` (m,), with messages that caught up after a wait as late as the least late of those that follow."""
     steps = np.diff(stamps)
     longest = _LONGEST_STEP * float(np.median(steps))
     sent, came = (
@@ -192,7 +193,7 @@ def _jumps(late: Vector, times: Vector) -> list[int]:
     step = float(np.median(np.abs(np.diff(times))))
     width = max(_BESIDE, int(_SUSTAINED / step) if step > 0.0 else _BESIDE)
     width = min(width, max(_BESIDE, len(late) // 4))
-    # Minima over the `width` messages before each one, and over as many from it on.
+    # Minima over the `width` messages before each one, and over the `width` messages from it on.
     before = minimum_filter1d(late, width, origin=(width - 1) // 2, mode="nearest")
     after = minimum_filter1d(late, width, origin=-(width // 2), mode="nearest")
     change = after[1:] - before[:-1]
@@ -211,9 +212,9 @@ def _jumps(late: Vector, times: Vector) -> list[int]:
 
 
 def _lasting(late: Vector, times: Vector, stamps: Vector, places: list[int]) -> list[int]:
-    """Places (p,) without those between which messages only were late, under load, while the stamps kept their rhythm.
+    """Places (p,) without those between which messages were only late under load, while the stamps stayed regular.
 
-    A clock that jumped stays where it is; a way that was slow for seconds comes back to what it was.
+    After a clock jump the change is permanent; after a slow period the travel time returns to its old value.
     """
     lows = [float(np.min(part)) for part in np.split(late, places)]
     steps, period = np.diff(stamps), float(np.median(np.diff(stamps)))
@@ -232,7 +233,7 @@ def _lasting(late: Vector, times: Vector, stamps: Vector, places: list[int]) -> 
 def _measured(
     late: Vector, times: Vector, stamps: Vector, places: list[int], rate: float
 ) -> tuple[tuple[ClockJump, ...], Vector]:
-    """Jumps with their sizes, and what they add to `late` (m,)."""
+    """Jumps with their sizes, and their contribution to `late` (m,)."""
     level = np.zeros(len(late))
     jumps = []
     ends = [0, *places, len(late)]
@@ -263,7 +264,7 @@ def _drift(late: Vector, times: Vector) -> tuple[float, tuple[float, float], Vec
 def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
     told = []
     if abs(checked.offset) > _OTHER_CLOCK:
-        told.append(f"stamps and receive times are of different clocks: {checked.offset:.3g} s apart")
+        told.append(f"stamps and receive times are from different clocks: they differ by {checked.offset:.3g} s")
     for jump in checked.jumps:
         way = "forward" if jump.size > 0.0 else "back"
         clock = "clock of the stamps" if jump.clock == "stamp" else "clock of the receiver"

@@ -1,4 +1,4 @@
-"""A recording opened and numbered, its topics found, its units checked."""
+"""Open and number a recording, find its topics, check its units."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.recording.text_log import TextLog, read_text_log
 from youbot_dynamics.robot import Robot
 
-_TOLERANCE = 0.15  # share by which a ratio may miss the one of a unit
-_SLACK = 0.2  # [rad] a joint may read beyond its limits: its zero is set by hand
+_TOLERANCE = 0.15  # relative tolerance of the ratio of a unit
+_SLACK = 0.2  # [rad] tolerance beyond joint limits, since the zero is set by hand
 _MOVING = 0.05  # [rad/s]
 _FEWEST = 20  # readings in motion
 _DEGREES = 180.0 / math.pi
 _RPM = 60.0 / (2.0 * math.pi)
-# d(position)/dt over velocity, and what it tells.
+# d(position)/dt over velocity, and its meaning.
 _RATIOS = (
     (_DEGREES, "the positions look like degrees"),
     (1.0 / _DEGREES, "the velocities look like degrees a second"),
@@ -34,9 +34,9 @@ _RATIOS = (
 
 
 def angles_beyond(position: ArrayLike, lower: Sequence[float], upper: Sequence[float]) -> float:
-    """How far angles (s, n) [rad] go beyond the limits [n] of their joints; 0 within `_SLACK` of them.
+    """Largest excess of angles (s, n) [rad] over the limits [n] of their joints; 0 within `_SLACK` of them.
 
-    What is not finite does not count.
+    Values that are not finite are ignored.
     """
     angles = np.asarray(position, dtype=float)
     beyond = np.maximum(np.asarray(lower) - angles, angles - np.asarray(upper))
@@ -45,7 +45,7 @@ def angles_beyond(position: ArrayLike, lower: Sequence[float], upper: Sequence[f
 
 
 def speed_ratio(time: Vector, position: Vector, velocity: Vector) -> float:
-    """d(position)/dt over velocity, by least squares; NaN where the joint hardly moved or one of both is missing.
+    """d(position)/dt over velocity by least squares; NaN if the joint hardly moved or one of the two is missing.
 
     Times (s,) [s] increase; positions (s,) [rad] and velocities (s,) [rad/s] are as reported.
     """
@@ -54,7 +54,7 @@ def speed_ratio(time: Vector, position: Vector, velocity: Vector) -> float:
         speed = np.diff(position) / steps
     mean = 0.5 * (velocity[1:] + velocity[:-1])
     usual = float(np.median(steps)) if len(steps) else 0.0
-    # Near a gap the two are not of the same time.
+    # Near a gap the two do not refer to the same time.
     use = np.isfinite(speed) & np.isfinite(mean) & (steps > 0.5 * usual) & (steps < 1.5 * usual)
     use &= (np.abs(speed) > _MOVING) | (np.abs(mean) > _MOVING)
     power = float(mean[use] @ mean[use])
@@ -64,7 +64,7 @@ def speed_ratio(time: Vector, position: Vector, velocity: Vector) -> float:
 
 
 def ratio_tells(ratio: float) -> str:
-    """What a ratio of `speed_ratio` says is wrong, "" where nothing is, or nothing is known."""
+    """Problem indicated by a ratio of `speed_ratio`, "" if there is none or the ratio is unknown."""
     if not math.isfinite(ratio) or abs(ratio - 1.0) < _TOLERANCE:
         return ""
     for wrong, words in _RATIOS:
@@ -72,15 +72,15 @@ def ratio_tells(ratio: float) -> str:
             return words
     if abs(ratio + 1.0) < _TOLERANCE:
         return "velocities and positions have opposite signs: see robot.driver.position_sign and velocity_sign"
-    return "positions and velocities do not belong together: one of them has another unit, or lags far behind"
+    return "positions and velocities do not match: one of them has another unit, or lags far behind"
 
 
 def positions_in_degrees(ratio: float) -> bool:
-    """Whether a ratio of `speed_ratio` says that the positions are degrees, not radians."""
+    """Whether a ratio of `speed_ratio` shows that the positions are in degrees."""
     return any(abs(abs(ratio) / wrong - 1.0) < _TOLERANCE for wrong in (_DEGREES, _DEGREES / _RPM))
 
 
-# Role -> names by contract, best first, and accepted types.
+# Role -> standard names, best first, and accepted types.
 ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "wheel_commands": (("wheel_commands",), (JOINT_STATE,)),
     "driver_cmd_vel": (("driver/cmd_vel",), (TWIST, TWIST_STAMPED)),
@@ -96,28 +96,28 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "housing_temperature": (("arm_1/housing_temperature",), (JOINT_STATE,)),
 }
 
-# Other topics that end like one of ours but play another role.
+# Topics with the ending of a standard name but another role.
 _NOT_MEANT = {
     "cmd_vel": ("driver/cmd_vel", "trajectory_tracker/cmd_vel"),
     "odom": ("driver/odom",),
     "joint_states": ("driver/joint_states",),
 }
-# What names the arm's joints and is no reading of them: commands, estimates, and what only a simulation knows.
+# Topics with the arm joints that are not measurements: commands, estimates, and values known only to a simulation.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
 _MOST_TOLD = 12  # topics in a message
 
 
 def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> str | None:
-    """Name of the topic that plays a role; None where the recording has none.
+    """Name of the topic for a role; None if the recording has none.
 
     Args:
         recording: where to look.
         role: key of ROLES.
-        chosen: role -> topic as the user said; wins, and must exist.
+        chosen: role -> topic, given by the user; it takes precedence and must exist.
 
     Raises:
-        RecordingError: several topics could be meant (several robots in one bag), or the chosen one is absent.
+        RecordingError: several candidates (several robots in one bag), or the chosen topic is missing.
     """
     names, types = ROLES[role]
     if role in chosen:
@@ -138,13 +138,13 @@ def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> st
 
 
 def _called(topic: str, name: str) -> bool:
-    """Whether a topic has a name by contract, in any namespace, and not that of another role which ends like it."""
+    """Whether a topic has a standard name, in any namespace, and is not one of another role with the same ending."""
     whole = f"/{topic.lstrip('/')}"
     return whole.endswith(f"/{name}") and not whole.endswith(tuple(f"/{other}" for other in _NOT_MEANT.get(name, ())))
 
 
 def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> str:
-    """The one of the topics for a role; a RecordingError where there are several robots in one bag."""
+    """The only topic for a role; a RecordingError if there are several robots in one bag."""
     if len(topics) == 1:
         return topics[0]
     raise RecordingError(
@@ -156,10 +156,10 @@ def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> 
 
 
 def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
-    """Name of the topic with the states of the wheels: by name, else any that names all the joints.
+    """Name of the topic with the wheel states: by name, else any topic that names all the joints.
 
     Raises:
-        RecordingError: none has them; names the joints and the JointState topics there are.
+        RecordingError: there is none; the message names the joints and the JointState topics.
     """
     named = find_topic(recording, "wheel_states", chosen)
     if named is not None:
@@ -177,14 +177,14 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
 
 
 def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
-    """Name of the topic with the states of the arm: by name, else any reading that names all the joints.
+    """Name of the topic with the arm states: by name, else any measurement that names all the joints.
 
     Raises:
-        RecordingError: none has them, or several robots' do.
+        RecordingError: none, or those of several robots.
     """
     if "arm_states" in chosen:
         named = find_topic(recording, "arm_states", chosen)
-        assert named is not None  # a chosen topic is there, or find_topic has said that it is not
+        assert named is not None  # find_topic raises if a chosen topic is missing
         return named
     readings = [
         info.name
@@ -209,7 +209,7 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
 
 
 def _told(recording: Recording, candidates: Sequence[str]) -> str:
-    """What there is instead: topics of the type, else topics of any type with messages, at most a dozen."""
+    """Topics of the type, else topics of any type with messages, at most a dozen."""
     if candidates:
         return f"JointState topics: {', '.join(candidates)}"
     heard = [info.name for info in recording.topics.values() if info.count > 0]
@@ -224,7 +224,7 @@ def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:
 
 
 def times_of(states: JointSeries) -> Vector:
-    """Stamps (n,) of joint states where all have one, else when they were received [s]."""
+    """Stamps (n,) of joint states if all have one, else their receive times [s]."""
     return states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
 
 
@@ -236,11 +236,11 @@ class Options:
     """How recordings are read.
 
     Args:
-        topics: role -> topic, where the user overrides.
+        topics: role -> topic, given by the user.
         columns: description of the columns of text logs, "" if only bags are expected.
-        pose_topic: topic with the pose of the base, "" to look for one.
+        pose_topic: topic with the pose of the base, "" to find it.
         motors_off: (begin, end) of spans in which the base coasted, in seconds after the first wheel state of each
-            recording: a bag does not hold the service calls that switch motors off.
+            recording. A bag does not record the service calls that switch motors off.
 
     Example:
         >>> yd.Options(pose_topic="/camera/odom").columns
@@ -255,14 +255,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Source:
-    """A recording that was read."""
+    """A recording that was used."""
 
     path: str  # as given
     sha256: str  # of its data
-    clock: str  # which clock the times of its signals are of, "" where no stage compared any
+    clock: str  # clock of its signals, "" if no stage compared times
     signals: str  # topics or columns that were compared
-    robot_id: str  # as recorded, "" if it does not say
-    lost: str  # what could not be read of it, "" for nothing
+    robot_id: str  # as recorded, "" if unknown
+    lost: str  # what could not be read, "" if nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +279,7 @@ class Opened:
         """The bag.
 
         Raises:
-            RecordingError: it is a text log, which holds no topics.
+            RecordingError: it is a text log, which has no topics.
         """
         if self.recording is None:
             raise RecordingError(str(self.path), got="a text log", expected="a bag with topics")
@@ -292,27 +292,27 @@ class Opened:
 
     @property
     def robot_id(self) -> str:
-        """Robot it was recorded of, "" if it does not say."""
+        """Robot of the recording, "" if unknown."""
         return "" if self.recording is None else self.recording.metadata.get("robot_id", "")
 
     @property
     def lost(self) -> str:
-        """What could not be read of it so far, "" for nothing."""
+        """What could not be read so far, "" if nothing."""
         return "" if self.recording is None else self.recording.lost
 
 
 def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:
-    """Open a bag (rosbag2 folder, .mcap, .db3, .bag), or a text log where its columns are described.
+    """Open a bag (rosbag2 folder, .mcap, .db3, .bag), or a text log whose columns are described.
 
     Args:
         path: of the bag or log.
         number: of the recording within the identification.
-        robot: it must belong to.
+        robot: robot that the recording must belong to.
         options: how to read it.
 
     Raises:
         RecordingError: it cannot be read.
-        ParameterError: it says to be of another robot.
+        ParameterError: it names another robot.
     """
     if options.columns and path.is_file() and path.suffix not in _BAG_FILES:
         return Opened(path, number, options, log=read_text_log(path, options.columns))

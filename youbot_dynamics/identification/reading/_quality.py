@@ -1,4 +1,4 @@
-"""What looks wrong with a recording, whatever is identified from it: units, signs, stamps, holes."""
+"""Quality checks of a recording, independent of the stages: units, signs, stamps, gaps."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from youbot_dynamics.identification.reading._opened import (
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Robot
 
-_LEAP = 3.0  # [rad] less than half a turn, which a wrapped angle leaps by
-_FASTEST = 60.0  # [rad/s] several times what any joint of a youBot does
-_TIMES_USUAL = 20.0  # times as fast as nine of ten readings
+_LEAP = 3.0  # [rad] slightly less than half a turn; a wrapped angle jumps by at least this
+_FASTEST = 60.0  # [rad/s] several times the speed of any youBot joint
+_TIMES_USUAL = 20.0  # multiple of the speed of nine of ten readings
 _TWO_CLOCKS = 1.0  # [s]
-_ASKED = 0.5  # [rad/s] that commands ask for, below which friction may hold the wheels
-_UNLIKE = 20.0  # times as fast as commanded, or as slow: no slip and no wheel radius does that
+_ASKED = 0.5  # [rad/s] command below which friction may hold the wheels
+_UNLIKE = 20.0  # factor between commanded and measured speed that neither slip nor wheel radius explains
 
 
 def look_at(opened: Opened, robot: Robot) -> tuple[str, ...]:
-    """Warnings about the joint states and wheel commands of a recording; those a stage refuses are told by it.
+    """Warnings about the joint states and wheel commands of a recording, except those that a stage reports as errors.
 
     Args:
-        opened: the recording; a text log has no topics to be looked at.
+        opened: the recording; a text log has no topics to check.
         robot: joint names and signs.
     """
     if opened.recording is None:
@@ -45,7 +45,7 @@ def _warnings(opened: Opened, robot: Robot) -> Iterator[str]:
     recording, chosen, driver = opened.bag(), opened.options.topics, robot.driver
 
     def states_of(find: Callable[[], str | None], joints: tuple[str, ...]) -> JointSeries | None:
-        """None where they are not in the recording: the stage that needs them says so."""
+        """None if the recording lacks them; the stage that needs them reports it."""
         try:
             topic = find()
             return None if topic is None else recording.joint_states(topic, joints)
@@ -69,12 +69,12 @@ def _warnings(opened: Opened, robot: Robot) -> Iterator[str]:
 
 
 def _of_series(states: JointSeries) -> Iterator[str]:
-    """Messages left out, values that are no numbers, and what is wrong with the clocks."""
+    """Messages left out, values that are not finite, and problems of the clocks."""
     who = f"{states.topic} ({states.names[0]} ...)"
     if states.rejected:
         yield (
-            f"{who}: {states.rejected} messages were left out: stamps go back or are missing, or a field has the "
-            "wrong length: a clock was set, two publishers share the topic, or messages came out of order"
+            f"{who}: {states.rejected} messages were left out because stamps decrease or are missing, or a field has "
+            "the wrong length; check for a clock that was set, two publishers of the topic, or messages out of order"
         )
     for what, table in (("positions", states.position), ("velocities", states.velocity), ("efforts", states.effort)):
         numbers = np.isfinite(table)
@@ -83,13 +83,13 @@ def _of_series(states: JointSeries) -> Iterator[str]:
             joints = ", ".join(
                 name for name, sound in zip(states.names, np.all(numbers, axis=0), strict=True) if not sound
             )
-            yield f"{who}: {lacking} of {len(table)} messages have {what} that are no numbers, of {joints}"
+            yield f"{who}: {lacking} of {len(table)} messages have {what} that are not finite numbers, of {joints}"
     if len(states.received) > 1:
         yield from (f"{who}: {warning}" for warning in check_clock(states.stamp, states.received).warnings)
 
 
 def _of_jumps(states: JointSeries) -> Iterator[str]:
-    """Angles that leap between two readings: wrapped into one turn, or readings that cannot be."""
+    """Angles that jump between two readings: wrapped into one turn, or impossible readings."""
     time = times_of(states)
     wrapped, leaps = [], []
     for k, name in enumerate(states.names):
@@ -101,26 +101,26 @@ def _of_jumps(states: JointSeries) -> Iterator[str]:
         leap = (rates > _FASTEST) & (rates > _TIMES_USUAL * usual) & (np.abs(steps) > _LEAP)
         if not np.any(leap):
             continue
-        # Between two readings the joint itself moves a little on top of the turn.
+        # The joint also moves a little between two readings, in addition to the turn.
         if np.all(np.abs(np.abs(steps[leap]) - 2.0 * np.pi) < 1.0):
             wrapped.append(f"{name} {np.count_nonzero(leap)} times")
         else:
             first = int(np.argmax(leap))
             leaps.append(f"{name} by {steps[first]:.3g} rad at {moments[first]:.3f} s")
     if wrapped:
-        yield f"{states.topic}: angles jump by a turn, {', '.join(wrapped)}: they are wrapped; record them unwrapped"
+        yield f"{states.topic}: angles are wrapped and jump by a turn, {', '.join(wrapped)}; record them unwrapped"
     if leaps:
         jumps = ", ".join(leaps)
-        yield f"{states.topic}: angles jump between two readings, first {jumps}: no joint can; remove these readings"
+        yield f"{states.topic}: angles jump between two readings, first {jumps}: impossible; remove these readings"
 
 
 def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:
-    """Commands and wheels that do not fit: two clocks, or another unit where the driver tells no velocities."""
+    """Commands and wheels that do not match: two clocks, or another unit if the driver reports no velocities."""
     apart = [float(np.median(series.stamp - series.received)) for series in (commands, wheels) if len(series.stamp)]
     if len(apart) == 2 and abs(apart[1] - apart[0]) > _TWO_CLOCKS:
         yield (
-            f"{wheels.topic}: its stamps are {abs(apart[1] - apart[0]):.4g} s off those of {commands.topic}, by the "
-            "times of reception: two clocks, or one that was never set; synchronise them"
+            f"{wheels.topic}: relative to the receive times, its stamps differ from those of {commands.topic} by "
+            f"{abs(apart[1] - apart[0]):.4g} s: their clocks differ; synchronise them"
         )
     asked = _power(commands.velocity)
     if not asked > _ASKED:
@@ -129,23 +129,23 @@ def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:
     with np.errstate(divide="ignore", invalid="ignore"):
         turned = _power(np.diff(wheels.position, axis=0) / np.diff(time)[:, None])
     if turned < asked / _UNLIKE:
-        yield f"{wheels.topic}: the wheels hardly turned while {commands.topic} asked for it: were the motors on?"
-    told = bool(np.any(np.abs(wheels.velocity) > 0.0))  # then `_of_units` knows better
+        yield f"{wheels.topic}: the wheels hardly turned although {commands.topic} was not zero: were the motors on?"
+    told = bool(np.any(np.abs(wheels.velocity) > 0.0))  # then `_of_units` is more precise
     if turned > asked * _UNLIKE and not told:
         yield (
-            f"{wheels.topic}: the wheels turn {turned / asked:.3g} times as fast as {commands.topic} asks: "
-            "angles of another unit, such as degrees, or commands of another"
+            f"{wheels.topic}: the wheels turn {turned / asked:.3g} times as fast as commanded by {commands.topic}: "
+            "check the units of angles (degrees?) and commands"
         )
 
 
 def _power(speeds: Vector) -> float:
-    """Root mean square of speeds (n, 4), a few wild ones left out; NaN where there are none."""
+    """Root mean square of speeds (n, 4) without a few outliers; NaN if there are none."""
     sound = np.abs(speeds[np.isfinite(speeds)])
     return float(np.sqrt(np.mean(sound[sound <= np.percentile(sound, 99)] ** 2))) if sound.size else np.nan
 
 
 def _of_units(states: JointSeries, position_sign: Vector, velocity_sign: Vector) -> Iterator[str]:
-    """One warning for all joints of which the same is wrong."""
+    """One warning for all joints with the same problem."""
     time, told = times_of(states), dict[str, list[str]]()
     for k, name in enumerate(states.names):
         ratio = speed_ratio(time, position_sign[k] * states.position[:, k], velocity_sign[k] * states.velocity[:, k])
