@@ -190,7 +190,7 @@ def test_constant_speed_tells_nothing_apart(axis: int, instruments: bool):
 
 def test_rest_tells_nothing():
     found, _ = identify(np.zeros((2000, 3)), 1)
-    assert all("every wheel keeps turning one way" in verdict for verdict in reasons(found).values())
+    assert all("every wheel turns in one direction" in verdict for verdict in reasons(found).values())
 
 
 def test_a_driver_without_efforts_is_told_so_and_of_the_way_out():
@@ -246,7 +246,7 @@ def test_coasting_tells_friction_over_effective_mass_without_any_effort():
     assert found["wheel_coulomb_over_mass"].unit == "m2/s2"
     nothing = estimate_coast_down(told, [], MODEL)
     assert set(reasons(nothing).values()) == {
-        "not identifiable: no span with the motors off; needed: eight or more in which the base rolls to rest"
+        "not identifiable: no span with the motors off; needed: eight or more in which the base coasts to rest"
     }
 
 

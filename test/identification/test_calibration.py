@@ -242,7 +242,7 @@ def test_a_short_recording_is_refused_and_says_how_much_there_was(run):
     short = calibration_signals(run.wheel_time[early], run.angles[early], run.pose_time, run.poses)
     found = reasons(calibrate([short], BASE))
     assert len(set(found.values())) == 1
-    assert "blocks with usable rows of 1 s in which it moved" in found["wheel_radius"]
+    assert "windows of 1 s with motion" in found["wheel_radius"]
 
 
 # Trackers as they are

@@ -96,7 +96,7 @@ def test_nav2_gets_the_dead_times_and_no_others(exports: Path) -> None:
     for namespace in ("", "robot_7"):
         assert read_parameters(exports / "nav2.yaml", "controller_server", namespace) == expected
     assert read_parameters(exports / "nav2.yaml", "planner_server") == {}
-    assert "of robot 'youbot'" in (exports / "nav2.yaml").read_text()
+    assert "robot 'youbot'" in (exports / "nav2.yaml").read_text()
 
 
 def test_an_effective_delay_is_no_dead_time(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def test_one_block_that_carries_everything_is_no_evidence():
     table = data.regressors.copy()
     table[:, 2] = np.where((data.time > 20.0) & (data.time < 20.9), 1.0, 0.0)
     found = least_squares([dataclasses.replace(data, regressors=table, target=table @ TRUTH)], UNKNOWNS)
-    told = "not identifiable: only one block of the recording contains information on it, several are needed"
+    told = "not identifiable: only one block of the recording contains information on it; several are needed"
     assert found["c"].verdict == told
     assert found["a"].identified and found["b"].identified
 

@@ -68,7 +68,7 @@ def test_what_efforts_miss_between_two_commands_is_never_identified_as_the_robot
     missed = found.result["base.friction.missed_inertia_x"]
     low, high = missed.estimate.interval
     assert abs(missed.estimate.value) > high - low, "so that its width refuses it not"
-    assert not missed.identified and "no property of the robot" in missed.estimate.verdict
+    assert not missed.identified and "not a property of the robot" in missed.estimate.verdict
 
 
 def test_what_the_recordings_lack_is_missing_and_no_failure_unless_it_was_asked_for(folder, rows):

@@ -1,4 +1,4 @@
-"""Friction of the base from wheel speeds and wheel torques, or from coasting (system 36)."""
+"""Friction of the base from wheel speeds and wheel torques, or from coasting."""
 
 from youbot_dynamics.identification.base_friction._fit import (
     BaseFriction,

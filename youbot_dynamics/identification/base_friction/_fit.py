@@ -1,11 +1,13 @@
-"""Friction of a mecanum base from wheel speeds and wheel torques, or from coasting with the motors off (system 36).
+"""Friction of a mecanum base from wheel speeds and wheel torques, or from coasting with the motors off.
 
-Why seed 003's own formulas give negative friction: (i) V_L = 1/(4R) sum w instead of R/4 (D-003-2) makes every
-coefficient of a speed R^2 times what it is; (ii) the acceleration is the backward difference of the very speed that is
-a regressor, so at constant speed the noise of one reading enters both, xi tends to -m_a/dt and F1 takes what is left;
-(iii) m_a leaves out the rotors (D-003-10); (iv) the sign of a wheel at rest is noise. Here speed and acceleration are
-averaged over a window in which they share no noise, instruments come from the command, inertia is the effective one,
-and windows with a wheel near rest are left out.
+The formulas of document 003 give negative friction for four reasons: (i) V_L = 1/(4R) sum w instead of R/4 multiplies
+every coefficient of a speed by R^2; (ii) the acceleration is the backward difference of the speed that is also a
+regressor, so at constant speed the noise of one reading enters both, xi tends to -m_a/dt and F1 absorbs the rest;
+(iii) m_a lacks the rotors; (iv) the sign of a wheel at rest is noise. Here speed and acceleration are averaged over a
+window in which their noise is uncorrelated, instruments come from the command, the inertia is the effective one, and
+windows with a wheel near rest are left out.
+
+Source: system 36; document 003, D-003-2, D-003-10.
 """
 
 from __future__ import annotations
@@ -34,12 +36,12 @@ from youbot_dynamics.identification.least_squares import (
 
 @dataclass(frozen=True, eq=False)
 class BaseFriction:
-    """Friction of a base as identified."""
+    """Identified friction of a base."""
 
-    model: FrictionModel  # which coefficients
-    # of its coefficients of friction, then, with `each_wheel`, of the viscous torque of each wheel
+    model: FrictionModel  # selects the coefficients
+    # Of the friction coefficients, then, with `each_wheel`, of the viscous torque of each wheel
     estimates: tuple[Estimate, ...]
-    fit: Fit | None = None  # residual, condition, correlation; None where there was nothing to fit
+    fit: Fit | None = None  # residual, condition, correlation; None if there was nothing to fit
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate of one coefficient by its name."""
@@ -47,7 +49,7 @@ class BaseFriction:
 
 
 def friction_sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
-    """Block sums of one recording with efforts: all that identification needs, to be merged with those of others."""
+    """Block sums of one recording with efforts, to be merged with those of others."""
     return merge([accumulate(piece) for piece in friction_rows(model, signals)])
 
 
@@ -58,27 +60,27 @@ def fit_friction(
 
     Args:
         sums: of one or many recordings.
-        model: the model they were made with.
-        rows: gives the rows once more, for the solution by QR.
+        model: the model of the sums.
+        rows: yields the rows again, for the solution by QR.
     """
     unknowns = model.unknowns()
     try:
         found = fit(sums, unknowns, rows)
     except IdentificationError as too_little:
-        reason = f"{too_little.got} in which every wheel keeps turning one way; needed: {too_little.expected}"
+        reason = f"{too_little.got} in which every wheel turns in one direction; needed: {too_little.expected}"
         return no_friction(model, reason)
     extra = _wheel_viscous(found, model) if model.each_wheel else ()
     return BaseFriction(model, found.estimates[: model.coefficients] + extra, found)
 
 
 def no_friction(model: FrictionModel, reason: str) -> BaseFriction:
-    """Every coefficient of the model refused for one reason."""
+    """Refuse every coefficient of the model for one reason."""
     asked = model.unknowns()[: model.coefficients]
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in asked))
 
 
 def _wheel_viscous(found: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
-    """Viscous torque of each wheel when driving forward: its share of xi_L and what sets it apart from the others."""
+    """Viscous torque of each wheel when driving forward: its share of xi_L plus its deviation from the others."""
     patterns, names = model.patterns(), [unknown.name for unknown in found.unknowns]
     matrix = np.zeros((len(patterns), len(names)))
     matrix[:, names.index("viscous_x")] = model.base.radii**2 / len(patterns)
@@ -90,17 +92,18 @@ def _wheel_viscous(found: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
 def estimate_base_friction(recordings: Sequence[FrictionSignals], model: FrictionModel) -> BaseFriction:
     """Identify the friction of the base from recordings of its wheels.
 
-    F - (M V' + m Omega x V) = xi V + F1 J' sign w + F2/r sum sign(V_T + Omega h) |1/cos d| (seed 003 eq. (1) with
-    D-003-9 and D-003-10 put right, the row of the turn added), by instrumental variables where the command is known.
-    All values scale with the torque constant behind the efforts: that of a motor may be 3 % off its sheet, which the
-    intervals do not contain.
+    F - (M V' + m Omega x V) = xi V + F1 J' sign w + F2/r sum sign(V_T + Omega h) |1/cos d|, with the row of the turn
+    added, by instrumental variables if the command is known. All values scale with the torque constant behind the
+    efforts. The constant of a motor may differ by 3 % from its data sheet; the intervals do not include this error.
 
     Args:
-        recordings: signals, each recording with another number.
-        model: which coefficients.
+        recordings: signals, each recording with its own number.
+        model: selects the coefficients.
 
     Returns:
-        Estimates with intervals and verdicts; all of them "not identifiable" where a recording has no efforts.
+        Estimates with intervals and verdicts; all "not identifiable" if a recording has no efforts.
+
+    Source: document 003 eq. (1), corrected by D-003-9 and D-003-10.
     """
     reasons = [signals.refusal() for signals in recordings]
     if not recordings or any(reasons):
@@ -116,26 +119,27 @@ _UNITS = {"viscous_x": "1/s", "viscous_y": "1/s", "roller_coulomb": "m/s2", "whe
 def estimate_coast_down(
     signals: FrictionSignals, off: Sequence[tuple[float, float]], model: FrictionModel
 ) -> BaseFriction:
-    """Friction over effective mass from the spans in which the motors were off: all a driver without efforts can tell.
+    """Friction over effective mass from the spans with the motors off, for drivers without efforts.
 
-    Motors off means no torque: M V' + m Omega x V = -friction. Divided by the effective mass forward this holds no
-    force at all, so only ratios come out: xi_L / m_eff [1/s], F1 / m_eff [N m/kg], and so on. The real driver switches
-    the motors off by the service `base/switchOffMotors`; on the floor the base then rolls to rest in a second or two.
+    With the motors off the torque is zero: M V' + m Omega x V = -friction. Without a known force, only ratios to the
+    effective forward mass can be identified: xi_L / m_eff [1/s], F1 / m_eff [N m/kg], and so on. The real driver
+    switches the motors off with the service `base/switchOffMotors`; on the floor the base then comes to rest in a
+    second or two.
 
     Args:
-        signals: of the wheels; efforts and commands are not looked at.
+        signals: of the wheels; efforts and commands are not used.
         off: (begin, end) of each span without torque [s], on the clock of the signals.
         model: kinematics and inertias, of which only ratios matter; without `each_wheel`.
 
     Returns:
-        viscous_x, viscous_y, roller_coulomb and wheel_coulomb, each over the effective mass forward.
+        viscous_x, viscous_y, roller_coulomb and wheel_coulomb, each over the effective forward mass.
     """
     sums = coast_sums(signals, off, model)
     return fit_coast_down([] if sums is None else [sums], model)
 
 
 def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], model: FrictionModel) -> BlockSums | None:
-    """Block sums of one recording, a block each coast: see `estimate_coast_down`; None where nothing rolled in them."""
+    """Block sums of one recording, one block per coast, see `estimate_coast_down`; None without rolling wheels."""
     mass = _mass_forward(model)
     parts = []
     for number, (begin, end) in enumerate(off):
@@ -144,26 +148,26 @@ def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], mod
         coasting = FrictionSignals(signals.time[inside], speeds, np.zeros_like(speeds), None, signals.recording)
         for rows in friction_rows(model, coasting):
             friction = rows.regressors[:, : model.coefficients]
-            # One block a coast: readings along it share what the floor was like.
+            # One block per coast, since all its readings share the same floor.
             coast = np.full(len(rows.time), number + 0.5)
             parts.append(accumulate(Rows(coast, friction, rows.target / mass, None, signals.recording)))
     return merge(parts) if parts else None
 
 
 def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFriction:
-    """Friction over effective mass from the sums of one or many recordings; refused without any."""
+    """Friction over effective mass from the sums of one or many recordings; refused if there are none."""
     mass = _mass_forward(model)
     unknowns = tuple(
         Unknown(f"{one.name}_over_mass", _UNITS[one.name], one.low, one.high, one.resolution / mass, one.unexcited)
         for one in model.unknowns()[: model.coefficients]
     )
-    reason = "no span with the motors off; needed: eight or more in which the base rolls to rest"
+    reason = "no span with the motors off; needed: eight or more in which the base coasts to rest"
     if parts:
         try:
             found = fit(merge(parts), unknowns)
             return BaseFriction(model, found.estimates, found)
         except IdentificationError as too_little:
-            coasts = too_little.got.replace("blocks with usable rows", "coasts in which the wheels roll one way")
+            coasts = too_little.got.replace("blocks with usable rows", "coasts with wheels turning in one direction")
             reason = f"{coasts}; needed: {too_little.expected}"
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 

@@ -1,9 +1,11 @@
-"""Rows of the base's equation of motion over windows of a recording, from sums over half windows made in one pass.
+"""Rows of the base's equation of motion over windows of a recording, from sums over half windows in one pass.
 
-Two neighbouring halves make a window with triangular weight. The weight of the acceleration is then the derivative of
-the weight of everything else, and both are symmetric about the same instant: noise of a reading enters speed and
-acceleration without correlation. With seed 003's backward difference it enters both with the same sign, and that is
-what drove the identified friction below zero (system 36, finding 3).
+Two neighbouring halves form a window with triangular weight. The weight of the acceleration is the derivative of this
+weight, and both are symmetric about the same time. The noise of a reading therefore enters speed and acceleration
+without correlation. With the backward difference of document 003 it enters both with the same sign, which makes the
+identified friction negative.
+
+Source: system 36, finding 3.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from youbot_dynamics.identification.base_friction._signals import FrictionSignal
 from youbot_dynamics.identification.least_squares import Rows, Unknown
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
-_SAMPLES_AT_ONCE = 8192  # samples worked off at a time without numba: they stay in the cache
+_SAMPLES_AT_ONCE = 8192  # samples processed at a time without numba, so that they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +32,17 @@ class HalfWindows:
     """Sums over k half windows of samples of n wheels."""
 
     span: float  # duration of a half [s]
-    number: NDArray[np.int64]  # (k,) of each half; it begins at number x span
+    number: NDArray[np.int64]  # (k,) of each half; it starts at number x span
     count: Vector  # (k,) samples in it
-    late: Vector  # (k,) sum of x, how far through the half each sample lies, 0 to 1
-    speed: Vector  # (2, k, n) sums of the wheel speeds [rad/s], and of x times them
-    torque: Vector  # (2, k, n) the same of the torques [N m]
+    late: Vector  # (k,) sum of x, the relative position of each sample in the half, 0 to 1
+    speed: Vector  # (2, k, n) sums of the wheel speeds [rad/s], and of x times the speeds
+    torque: Vector  # (2, k, n) the same for the torques [N m]
     lowest: Vector  # (k, n + m) smallest of the wheel speeds, then of the m sideways speeds
     highest: Vector  # (k, n + m) largest of them
 
     @property
     def sound(self) -> Flags:
-        """Windows (k - 1,) whose halves follow each other and are filled evenly: without gaps."""
+        """Windows (k - 1,) without gaps: their halves are adjacent and evenly filled."""
         usual = float(np.median(self.count)) if len(self.count) else 0.0
         middle: Vector = self.late / self.count
         full = (self.count >= max(2.0, 0.5 * usual)) & (np.abs(middle - 0.5) < 0.2)
@@ -67,7 +69,7 @@ class HalfWindows:
         return slope
 
     def rolling(self, deadband: Vector) -> Vector:
-        """Sign (k - 1, n + m) of each speed where it keeps beyond its deadband (n + m,) all window long, else 0."""
+        """Sign (k - 1, n + m) of each speed that stays beyond its deadband (n + m,) during the whole window, else 0."""
         low = np.minimum(self.lowest[:-1], self.lowest[1:])
         high = np.maximum(self.highest[:-1], self.highest[1:])
         signs: Vector = (low > deadband).astype(np.float64) - (high < -deadband)
@@ -81,7 +83,7 @@ def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector
         time: (s,) increasing [s].
         speeds: (s, n) wheel speeds [rad/s].
         torques: (s, n) [N m].
-        sideways: (m, n) from wheel speeds to sideways speeds of the rollers.
+        sideways: (m, n) matrix from wheel speeds to sideways speeds of the rollers.
         span: duration of a half [s].
     """
     number = np.floor(time[[0, -1]] / span).astype(np.int64) if len(time) else np.zeros(2, dtype=np.int64)
@@ -114,7 +116,7 @@ def _add_samples(
 ) -> None:
     """Add count, sum x, sums of speeds, x speeds, torques, x torques to `sums` (k, 2 + 4 n), extremes to (k, n + m).
 
-    `first` is the number of the first half; for the others see `half_windows`.
+    `first` is the number of the first half; for the other arguments see `half_windows`.
     """
     for begin in range(0, len(time), _SAMPLES_AT_ONCE):
         piece = slice(begin, begin + _SAMPLES_AT_ONCE)
@@ -128,7 +130,7 @@ def _add_samples(
         half = place.astype(np.int64)
         begins = np.flatnonzero(np.concatenate([[True], np.diff(half) > 0]))
         x = place - half
-        # One column a row, so that each sum runs along memory.
+        # Transposed, so that each sum is over contiguous memory.
         w, torque = np.ascontiguousarray(w.T), np.ascontiguousarray(torque.T)
         columns = np.vstack([np.ones_like(x), x, w, x * w, torque, x * torque])
         extremes = np.vstack([w, sideways @ w])
@@ -150,7 +152,7 @@ def _add_samples_of_four(
     lowest: Vector,
     highest: Vector,
 ) -> None:
-    """`_add_samples` for four wheels on two axles, sample by sample, sums in registers; shapes as there: (s,) ..."""
+    """`_add_samples` for four wheels on two axles, sample by sample, with sums in registers; same shapes: (s,) ..."""
     count = len(time)
     inverse = 1.0 / span
     r0, r1, r2, r3 = sideways[0, 0], sideways[0, 1], sideways[0, 2], sideways[0, 3]
@@ -159,7 +161,7 @@ def _add_samples_of_four(
     while i < count:
         half = int(time[i] * inverse - first)
         total, low, high = sums[half], lowest[half], highest[half]
-        # Rounding must not keep a sample for ever before the end of its own half.
+        # Rounding must not place a sample beyond the end of its own half.
         end = max((first + half + 1.0) * span, np.nextafter(time[i], np.inf))
         start = first + half
         n = late = 0.0
@@ -200,14 +202,14 @@ def _add_samples_of_four(
 
 @cache
 def _compile_samples_of_four() -> None:
-    """Compile `_add_samples_of_four` so that its four wheels share instructions: a third of the time.
+    """Compile `_add_samples_of_four` so that its four wheels share SIMD instructions: a third of the time.
 
-    LLVM does that with straight-line code, but numba asks it not to unless its configuration says so at that moment.
+    LLVM vectorises straight-line code, but numba disables this unless its configuration enables it at compile time.
     """
     from youbot_dynamics.compiled import settings
 
     nothing, four = np.zeros(0), np.zeros((0, 4))
-    settings.reload_config()  # else numba does it while it compiles, and forgets the next line
+    settings.reload_config()  # otherwise numba reloads it during compilation and discards the next line
     before, settings.SLP_VECTORIZE = settings.SLP_VECTORIZE, 1
     try:
         _add_samples_of_four(nothing, four, four, np.zeros((2, 4)), 1.0, 0.0, np.zeros((0, 18)), four, four)
@@ -215,16 +217,16 @@ def _compile_samples_of_four() -> None:
         settings.SLP_VECTORIZE = before
 
 
-HALF_WINDOW = 0.15  # [s] several readings of a 50 Hz driver, a fraction of the period of any sensible motion
+HALF_WINDOW = 0.15  # [s] several readings of a 50 Hz driver, a fraction of the period of usual motions
 _FEWEST_IN_HALF = 4
-_LOOKED_AT = 10_000  # samples that tell the rate
-# Below these speeds the sign of the friction is noise, and the bristles of the contact are still bending: no rows.
+_LOOKED_AT = 10_000  # samples used to determine the rate
+# Below these speeds the sign of the friction is noise and the bristle deflection has not settled: no rows.
 WHEEL_DEADBAND = 0.2  # [rad/s]
 ROLLER_DEADBAND = 0.012  # [m/s]
-# [s] several turns' worth of the torque that wanders as a wheel rolls, which is what the residual is made of.
+# [s] several periods of the torque variation of a rolling wheel, which dominates the residual.
 BLOCK = 2.0
-_MOST_BLOCKS = 600  # of a recording; longer ones get longer blocks, so that their sums stay below 1 MB
-_WINDOWS_AT_ONCE = 4000  # half windows worked off at a time: bounds the memory
+_MOST_BLOCKS = 600  # per recording; longer ones get longer blocks, so that their sums stay below 1 MB
+_WINDOWS_AT_ONCE = 4000  # half windows processed at a time, to bound the memory
 
 _SIDEWAYS = "the robot never moved sideways in these data"
 _FORWARD = "the robot never moved forward in these data"
@@ -232,24 +234,24 @@ _FORWARD = "the robot never moved forward in these data"
 
 @dataclass(frozen=True, eq=False)
 class FrictionModel:
-    """Which coefficients the rows hold, for a base of n wheels.
+    """Coefficients of the rows for a base of n wheels.
 
-    Common to all wheels: viscous_x (xi_L), viscous_y (xi_T), wheel_coulomb (F1), roller_coulomb (F2 / r: the radius r
-    of the rollers is not published, and only the ratio acts). `each_wheel` has a Coulomb torque for each wheel instead
-    of F1, and how far each wheel's viscous torque differs from their mean.
+    Common to all wheels: viscous_x (xi_L), viscous_y (xi_T), wheel_coulomb (F1), roller_coulomb (F2 / r; only this
+    ratio acts, and the roller radius r is not published). With `each_wheel`, each wheel has its own Coulomb torque
+    instead of F1, and a deviation of its viscous torque from their mean.
 
-    The inertia is the effective one, J' J_w J of wheels and rotors included. What the efforts show of it is free all
-    the same, axis by axis: a load adds to it, and a motor loop that answers each command within a few milliseconds
-    pushes between two readings, so that efforts read in step with the commands miss part of the push, or see it early
-    or late. `missed_inertia` and `missed_impulse`, of the asked acceleration and of its rate, keep that out of the
-    friction: a late effort would look like viscous friction otherwise. They are no masses.
+    The inertia is the effective one, with J' J_w J of wheels and rotors. Its effect on the efforts is nevertheless free
+    on each axis. A load adds to it. A motor loop that answers each command within a few milliseconds pushes between two
+    readings, so that efforts read in phase with the commands miss part of the push, or show it early or late.
+    `missed_inertia` and `missed_impulse`, coefficients of the commanded acceleration and its rate, keep these effects
+    out of the friction; a late effort would otherwise look like viscous friction. They are not masses.
     """
 
     base: MecanumBase  # kinematics
     mass: float  # of the body [kg]
     yaw_inertia: float  # of the body about the vertical [kg m2]
     wheel_inertia: float  # J_w of a wheel with its reflected rotor [kg m2]
-    each_wheel: bool = False  # Coulomb and viscous friction of each wheel apart
+    each_wheel: bool = False  # separate Coulomb and viscous friction of each wheel
 
     @property
     def wheel_names(self) -> tuple[str, ...]:
@@ -259,7 +261,7 @@ class FrictionModel:
 
     @property
     def coefficients(self) -> int:
-        """Number of unknowns, the first ones, that are coefficients of friction."""
+        """Number of friction coefficients, the first of the unknowns."""
         return 3 + (len(self.wheel_names) if self.each_wheel else 1)
 
     def unknowns(self) -> tuple[Unknown, ...]:
@@ -284,7 +286,7 @@ class FrictionModel:
         return tuple(found)
 
     def patterns(self) -> Vector:
-        """Ways (n, n - 1) in which the wheels' viscous torques can differ from their mean: orthogonal to (1 .. 1)."""
+        """Orthogonal patterns (n, n - 1) of deviations of the wheels' viscous torques from their mean."""
         count = len(self.wheel_names)
         basis = np.linalg.svd(np.ones((1, count)))[2][1:].T
         if count == 4:
@@ -298,7 +300,7 @@ class FrictionModel:
 
         Args:
             twist: (k, 3) mean body twist [m/s, m/s, rad/s].
-            pushes: (k, 3) the asked acceleration, and (k, 3) its rate; zeros where no command is known.
+            pushes: (k, 3) the commanded acceleration, and (k, 3) its rate; zeros if no command is known.
             wheel_signs: (k, n).
             roller_signs: (k, n) of V_T + Omega x at each wheel.
         """
@@ -323,7 +325,9 @@ class FrictionModel:
     def known_force(self, twist: Vector, rate: Vector) -> Vector:
         """M V' + m Omega x V (k, 3) at twists (k, 3) and their rates (k, 3) [N, N, N m]; M is the effective inertia.
 
-        The centripetal part is the body's alone (system 35).
+        The centripetal term has the mass of the body only.
+
+        Source: system 35.
         """
         inertia = effective_inertia(self.base, self.mass, self.yaw_inertia, self.wheel_inertia)
         vx, vy, wz = twist.T
@@ -333,17 +337,19 @@ class FrictionModel:
 
 
 def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Rows]:
-    """Rows of the windows in which every wheel that matters rolls one way, in pieces of bounded size.
+    """Rows of the windows in which every relevant wheel turns in one direction, in pieces of bounded size.
 
-    A row needs the signs of all wheels, the rows y and yaw those of all rollers too. Windows in which a sign is not
-    clear are left out: to put 0 there instead drives xi_L to -18 N s/m where it is 15 (system 36).
+    A row needs the signs of all wheels; the rows y and yaw also need those of all rollers. Windows with an unclear sign
+    are left out: with 0 instead, xi_L becomes -18 N s/m where the true value is 15.
 
     Args:
-        model: what to identify.
-        signals: with torques; the commanded speeds are free of noise and moved by the delay, and give instruments.
+        model: the model to identify.
+        signals: with torques. The commanded speeds are noise-free, shifted by the delay, and give the instruments.
+
+    Source: system 36.
     """
     time, speeds, torques, commanded = signals.time, signals.speeds, signals.torques, signals.commanded
-    assert torques is not None  # refusal() has seen to it
+    assert torques is not None  # refusal() checks it
     if commanded is not None:
         sound = np.all([np.isfinite(column).all(axis=1) for column in (speeds, torques, commanded)], axis=0)
         time, speeds, torques, commanded = time[sound], speeds[sound], torques[sound], commanded[sound]
@@ -358,7 +364,7 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
     duration = float(time[-1] - time[0]) if len(time) else 0.0
     block = max(BLOCK, duration / _MOST_BLOCKS)
     for begin in np.arange(first, last + 1.0, float(_WINDOWS_AT_ONCE)):
-        # The outer windows of a piece have no neighbour: a piece takes one half from before and two from after it.
+        # The outer windows of a piece need neighbours: it includes one half before and two halves after it.
         a, b = np.searchsorted(time, [(begin - 1.0) * span, (begin + _WINDOWS_AT_ONCE + 2.0) * span])
         piece = slice(int(a), int(b))
         measured = half_windows(time[piece], speeds[piece], torques[piece], sideways, span)
@@ -376,10 +382,10 @@ def _rows_of_windows(
     recording: int,
     block: float,
 ) -> Rows:
-    """Rows of the sound windows; deadband (n + m,), which (n,) of the m sideways speeds is each wheel's."""
+    """Rows of the sound windows; deadband (n + m,); which (n,) selects the sideways speed (of m) of each wheel."""
     base, count = model.base, len(which)
     signs = measured.rolling(deadband)
-    # The rate of the acceleration takes a neighbour on either side.
+    # The rate of the acceleration needs a neighbour on either side.
     inner = measured.sound & np.concatenate([[False], measured.sound[:-1]]) & np.append(measured.sound[1:], False)
     rolling = inner & np.all(signs[:, :count] != 0.0, axis=1)
     sliding = np.all(signs[:, count:] != 0.0, axis=1)

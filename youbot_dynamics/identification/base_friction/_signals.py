@@ -1,4 +1,4 @@
-"""Wheel speeds, wheel torques and the command on common times, out of a recording, for the friction of the base."""
+"""Read wheel speeds, wheel torques and the command at common times, for the friction of the base."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Robot
 
-_COMMANDS = ("wheel_commands", "driver_cmd_vel", "cmd_vel")  # roles that can be one
+_COMMANDS = ("wheel_commands", "driver_cmd_vel", "cmd_vel")  # roles of commands
 _AROUND = 2  # intervals on either side
 _FEWEST = 20  # readings
-_GAP = 1.3  # mean of the intervals around over the median from which on readings are missing
-_LOOKED_AT = 100_000  # samples looked at for signs of sensible efforts
+_GAP = 1.3  # ratio of the local mean interval to the median above which readings are missing
+_LOOKED_AT = 100_000  # samples checked for plausible efforts
 
 NO_EFFORT = (
     "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
-    "the base coast with the motors switched off eight times or more (service base/switchOffMotors) and name the spans "
-    "with --motors-off, which gives friction over effective mass"
+    "the base coast eight times or more with the motors switched off (service base/switchOffMotors) and give the spans "
+    "with --motors-off, which identifies friction over effective mass"
 )
-ZERO_EFFORT = "every wheel effort in the recording is exactly 0: its driver fills in zeros where it measures nothing"
-AGAINST = "the efforts drive against the motion: check the signs of the efforts and of the wheels"
+ZERO_EFFORT = "every wheel effort in the recording is exactly 0: its driver does not measure efforts and writes zeros"
+AGAINST = "the efforts act against the motion: check the signs of the efforts and of the wheels"
 
 
 @dataclass(frozen=True, eq=False)
 class FrictionSignals:
-    """What the friction of a base is fitted to; columns are wheels, positive forward."""
+    """Signals for the friction fit of a base; columns are wheels, positive forward."""
 
     time: Vector  # (s,) [s], increasing
-    speeds: Vector  # (s, n) wheel speeds [rad/s], from positions where they are known: the mean over each interval
-    torques: Vector | None  # (s, n) of the motors at the wheels, gear included [N m]; None where nothing reports them
-    # (s, n) wheel speeds asked for, held and moved by the identified delay [rad/s]; None where unknown
+    speeds: Vector  # (s, n) wheel speeds [rad/s]: means over each interval from positions, if known
+    torques: Vector | None  # (s, n) motor torques at the wheels, after the gear [N m]; None if not reported
+    # (s, n) commanded wheel speeds, held and shifted by the identified delay [rad/s]; None if unknown
     commanded: Vector | None = None
-    recording: int = 0  # number of the recording, another one for each
+    recording: int = 0  # number of the recording, distinct for each
 
     @property
     def fastest(self) -> float:
-        """Largest wheel speed [rad/s], 0 where there is none."""
+        """Largest wheel speed [rad/s], 0 if there is none."""
         return float(np.nanmax(np.abs(self.speeds), initial=0.0))
 
     def without(self, spans: Sequence[tuple[float, float]]) -> FrictionSignals:
-        """The same without the readings in some spans (begin, end) [s]."""
+        """The same without the readings in the spans (begin, end) [s]."""
         keep = np.ones(len(self.time), dtype=bool)
         for begin, end in spans:
             keep &= (self.time < begin) | (self.time > end)
@@ -64,7 +64,7 @@ class FrictionSignals:
         return FrictionSignals(self.time[keep], self.speeds[keep], torques, commanded, self.recording)
 
     def refusal(self) -> str:
-        """Why nothing can be learnt from the efforts, "" where something can."""
+        """Why the efforts cannot be used, "" if they can."""
         if self.torques is None or not _any_of(self.torques, np.isfinite):
             return NO_EFFORT
         if not _any_of(self.torques, np.nan_to_num):
@@ -75,32 +75,32 @@ class FrictionSignals:
 
 
 def _any_of(table: Vector, condition: Callable[[Vector], Vector | Flags]) -> bool:
-    """Whether a condition holds of any value of a table (s, n); stops at the first chunk in which it does."""
+    """Whether a condition is true for any value of a table (s, n); stops at the first chunk in which it is."""
     return any(bool(np.any(condition(table[k : k + _LOOKED_AT]))) for k in range(0, len(table), _LOOKED_AT))
 
 
 def recorded_wheel_signals(
     recording: Recording, robot: Robot, chosen: Mapping[str, str], delays: Vector, number: int = 0
 ) -> FrictionSignals:
-    """Signals of a bag: wheel angles and efforts of the wheel states, the command where there is one.
+    """Signals of a bag: wheel angles and efforts of the wheel states, and the command if there is one.
 
-    Efforts carry the sign of the velocities. The standard driver publishes none: `torques` is then None.
+    Efforts have the sign of the velocities. The standard driver publishes none: `torques` is then None.
 
     Args:
         recording: the bag.
         robot: geometry, joint names and signs.
-        chosen: role -> topic, where the user overrides.
+        chosen: role -> topic, given by the user.
         delays: (3,) effective delays of x, y, yaw [s], as identified from the same bag or set in the robot.
-        number: of the recording, another one for each.
+        number: of the recording, distinct for each.
 
     Raises:
-        RecordingError: no wheel states, wheel angles that are degrees, or a command that shares no clock with them.
+        RecordingError: no wheel states, wheel angles in degrees, or a command that shares no clock with them.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
     _refuse_degrees(states, recording)
     time, command = times_of(states), None
-    # Friction needs no command, it only gains instruments by one; but one that cannot be read is told.
+    # The fit needs no command; a command only adds instruments. An unreadable command is still an error.
     if any(find_topic(recording, role, chosen) is not None for role in _COMMANDS):
         motion = base_signals(recording, robot, chosen)
         time, command = motion.measured_time, (motion.command_time, motion.command)
@@ -111,7 +111,7 @@ def recorded_wheel_signals(
 
 
 def _refuse_degrees(states: JointSeries, recording: Recording) -> None:
-    """Angles in degrees would make friction coefficients wrong by 57 without looking wrong.
+    """Reject angles in degrees, which would make friction coefficients wrong by a factor of 57 without notice.
 
     Raises:
         RecordingError: d(position)/dt is 57 times the velocity.
@@ -122,9 +122,9 @@ def _refuse_degrees(states: JointSeries, recording: Recording) -> None:
         if positions_in_degrees(ratio):
             raise RecordingError(
                 f"topic {states.topic} in {recording.path}",
-                got=f"angles of {name} that look like degrees: they grow {abs(ratio):.4g} times as fast as it turns",
+                got=f"angles of {name} that look like degrees: they change {abs(ratio):.4g} times the velocity",
                 expected="angles [rad], velocities [rad/s]",
-                remedy="record the driver's own states, or convert them",
+                remedy="record the states of the driver, or convert the angles",
             )
 
 
@@ -137,24 +137,24 @@ def wheel_signals(
     base: MecanumBase,
     recording: int = 0,
 ) -> FrictionSignals:
-    """Signals in the middle of each interval between two readings.
+    """Signals at the middle of each interval between two readings.
 
-    The speed there is the turn of the wheel over the usual length of the intervals around it, where the driver's own
-    speed is quantised and lags; over its own length, whose ends jitter, it would come out too large on average: 1 ms
-    in 20 ms makes half a per cent. The torque is the mean of its two readings; the command is the mean of what was
-    asked for over the interval, moved by the delay of its axis.
+    The speed is the turn of the wheel over the mean length of the intervals around it; the speed of the driver is
+    quantised and lags. Dividing by the length of the single interval, whose ends jitter, would bias the speed: 1 ms of
+    jitter in 20 ms makes it half a per cent too large. The torque is the mean of its two readings. The command is its
+    mean over the interval, shifted by the delay of its axis.
 
     Args:
         time: (s,) stamps of the readings [s], increasing.
         positions: (s, n) wheel angles [rad], positive forward.
-        torques: (s, n) [N m], positive forward; None where nothing reports them.
-        command: times (c,) [s] and body twists (c, 3) asked for, held between them; None where unknown.
+        torques: (s, n) [N m], positive forward; None if not reported.
+        command: times (c,) [s] and commanded body twists (c, 3), held between them; None if unknown.
         delays: (3,) effective delays of x, y, yaw [s].
         base: kinematics.
         recording: number of the recording.
 
     Raises:
-        IdentificationError: hardly any readings, or commands of which none can be read.
+        IdentificationError: too few readings, or no readable command.
     """
     keep = np.concatenate([[True], np.diff(time) > 0.0]) if len(time) else np.zeros(0, dtype=bool)
     time, positions = time[keep], positions[keep]
@@ -169,7 +169,7 @@ def wheel_signals(
     mean = None if torques is None else 0.5 * (torques[:-1] + torques[1:])
     commanded = None
     if command is not None:
-        # One that cannot be read is not one to stop: the one before it is taken to hold.
+        # An unreadable command is not a stop: the command before it stays in force.
         told = np.isfinite(command[0]) & np.all(np.isfinite(command[1]), axis=1)
         sent, twists = command[0][told], command[1][told]
         if not len(sent):
@@ -177,7 +177,7 @@ def wheel_signals(
                 "commands of the wheels",
                 got="none that can be read",
                 expected="finite velocities",
-                remedy="look at what sends them, or leave their topic out of the recording",
+                remedy="check the node that sends them, or leave their topic out of the recording",
             )
         asked = np.empty((len(middle), 3))
         for axis in range(3):
@@ -190,7 +190,7 @@ def wheel_signals(
 
 
 def _usual(spans: Vector) -> Vector:
-    """Mean of five intervals around each (s,) [s]; NaN near a gap, where readings are missing."""
+    """Mean of the five intervals around each (s,) [s]; NaN near a gap, where readings are missing."""
     around = np.convolve(np.pad(spans, _AROUND, mode="reflect"), np.ones(2 * _AROUND + 1), mode="valid")
     around /= 2 * _AROUND + 1
     around[around > _GAP * np.median(spans)] = np.nan

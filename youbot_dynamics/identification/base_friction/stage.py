@@ -1,4 +1,4 @@
-"""Stage `base_friction`: what holds the base back, from wheel speeds and torques, or from coasting."""
+"""Stage `base_friction`: friction of the base, from wheel speeds and torques, or from coasting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.robot import Robot
 
 STAGE = "base_friction"
-# What the robot has a parameter for; the rest keeps the friction honest and is reported beside it.
+# Findings that are robot parameters; the other unknowns keep the friction unbiased and are reported separately.
 _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
 _MOST_POINTS = 3000  # of a curve
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
@@ -36,8 +36,8 @@ _COASTED = (
 )
 
 _NO_ROBOT = (
-    "it depends on when between two commands the efforts of this recording were read; it keeps that out of the "
-    "friction, and is no property of the robot"
+    "it depends on the time between commands and effort readings in this recording; it keeps this effect out of the "
+    "friction and is not a property of the robot"
 )
 
 
@@ -45,15 +45,15 @@ _NO_ROBOT = (
 class _FrictionPart:
     """Friction of one recording."""
 
-    sums: BlockSums | None  # all that the fit needs of it, None where nothing can be learnt from its efforts
-    of_wheels: BlockSums | None  # the same for a model of each wheel
-    coast: BlockSums | None  # of its spans with the motors off, None where none was named or nothing rolled in them
-    refusal: str  # why its efforts are of no use, "" where they are
+    sums: BlockSums | None  # for the fit, None if its efforts cannot be used
+    of_wheels: BlockSums | None  # the same for the model of each wheel
+    coast: BlockSums | None  # of its spans with the motors off, None without spans or rolling wheels
+    refusal: str  # why its efforts cannot be used, "" if they can
     fastest: float  # largest wheel speed in it [rad/s]
 
 
 def friction_model(robot: Robot, each_wheel: bool = False) -> FrictionModel:
-    """What is fitted to a robot's base."""
+    """Friction model of a robot's base."""
     base = robot.base
     return FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia, each_wheel)
 
@@ -61,11 +61,10 @@ def friction_model(robot: Robot, each_wheel: bool = False) -> FrictionModel:
 def extract(opened: Opened, robot: Robot) -> _FrictionPart:
     """Block sums of one recording.
 
-    Spans with the motors off, where the user named some, hold no torque: they serve for coasting only, and the rest
-    for the efforts.
+    Spans with the motors off, if the user gave any, are used for coasting only; the rest is used for the efforts.
 
     Raises:
-        RecordingError: no wheel states, or wheel angles that are degrees.
+        RecordingError: no wheel states, or wheel angles in degrees.
     """
     signals = _signals(opened, robot)
     off = _spans(opened, signals)
@@ -100,7 +99,7 @@ def _spans(opened: Opened, signals: FrictionSignals) -> tuple[tuple[float, float
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
-    """Friction of all recordings with efforts together; without any, what coasting tells."""
+    """Fit the friction to all recordings with efforts together; without any, to the coasting spans."""
     model = friction_model(robot)
     useful = [one for one in taken if one.part.sums is not None]
     notes = [f"{one.name}: {one.part.refusal}" for one in taken if one.part.sums is None]
@@ -145,12 +144,12 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
 
 def _of_recording(missed: Estimate) -> Estimate:
-    """What efforts miss (see `FrictionModel`), never identified: in equal drives it differs by many of its errors."""
+    """Refuse what efforts miss (see `FrictionModel`): for equal drives it varies by many of its standard errors."""
     return replace(missed, verdict=refusal(_NO_ROBOT)) if missed.identified else missed
 
 
 def _findings(found: BaseFriction, estimates: Iterable[Estimate], fastest: float) -> tuple[Finding, ...]:
-    """Findings of a fit, those that the robot has a parameter for first."""
+    """Findings of a fit, robot parameters first."""
     rows = 0 if found.fit is None else found.fit.rows
     valid = f"wheel speeds of up to {fastest:.3g} rad/s" if rows else ""
     named = sorted(estimates, key=lambda estimate: estimate.name not in _PARAMETERS)
@@ -185,19 +184,18 @@ def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[Fit
                 time=time[shown] - time[shown[0]],
                 measured=target[shown],
                 modelled=modelled[shown],
-                modelled_is="friction as identified",
+                modelled_is="identified friction",
                 band=half[shown],
                 whiteness=whiteness(time[shown], target[shown] - modelled[shown]),
-                caption="Wheel torques minus the torques that accelerate body and wheels, where all wheels turn "
-                f"one way: the rest is friction. The model explains {fit.explained:.1%} of its squares, all "
-                "rows together.",
+                caption="Friction: wheel torques minus the torques that accelerate body and wheels, while all wheels "
+                f"turn in one direction. The model explains {fit.explained:.1%} of its sum of squares in all rows.",
             )
         )
     return tuple(curves)
 
 
 def _rows_of_axes(table: NDArray[np.float64]) -> tuple[NDArray[np.bool_], ...]:
-    """Which regressors (r, p) are of the rows x, y and yaw, each (r,), see `FrictionModel.columns`.
+    """Which regressors (r, p) belong to the rows x, y and yaw, each (r,), see `FrictionModel.columns`.
 
     Rollers never act on x, viscous_x never on y.
     """

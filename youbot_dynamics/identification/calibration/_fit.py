@@ -125,7 +125,8 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, sp
             solved = _solve(windows, start, asked, unknowns)
             strange = _disagreement(windows, solved, base)
     except IdentificationError as too_little:
-        strange = f"{too_little.got} of {windows[0].span:g} s with motion; {too_little.expected} are needed"
+        count = too_little.got.split()[0]
+        strange = f"{count} windows of {windows[0].span:g} s with motion; {too_little.expected} are needed"
     if strange:
         reasons, solved = [strange] * len(unknowns), None
     return _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons)

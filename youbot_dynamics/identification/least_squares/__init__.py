@@ -1,4 +1,4 @@
-"""Least squares in blocks of time: sums that merge, robust weights, intervals, whiteness and the verdict."""
+"""Linear least squares in blocks of time: mergeable sums, robust weights, intervals, whiteness and verdicts."""
 
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.least_squares._fit import Fit, correlation, fit, least_squares

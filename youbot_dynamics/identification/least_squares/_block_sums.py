@@ -1,8 +1,8 @@
-"""Sums of a linear model H p = b over blocks of time: one pass over the data, mergeable, small.
+"""Sums of a linear model H p = b over blocks of time: computed in one pass, mergeable, small.
 
-A block of 1 s keeps H'H, H'b and b'b instead of its rows. Sums of pieces of a recording, or of many recordings, add up
-to the sums of the whole in any order. The blocks stay apart, since only their scatter tells how far an estimate can be
-trusted: residuals within a block are correlated (`least_squares`).
+A block of 1 s stores H'H, H'b and b'b instead of its rows. The sums of parts of a recording, or of several recordings,
+add up to the sums of the whole in any order. The blocks are kept separate, because residuals within a block are
+correlated and only the scatter between blocks shows the uncertainty of an estimate (`least_squares`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from youbot_dynamics.compiled import HAVE_NUMBA, compiled
 from youbot_dynamics.errors import InputError
 
 BLOCK = 1.0  # [s]
-_BLOCKS_A_RECORDING = 1 << 40  # keys of two recordings never meet
+_BLOCKS_A_RECORDING = 1 << 40  # keeps the keys of two recordings distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +29,13 @@ class Rows:
         InputError: shapes that do not fit, values that are not finite, or a block that is not positive.
     """
 
-    time: Vector  # (n,) when each row was measured [s], on any clock of the recording; sets its block
+    time: Vector  # (n,) time of each row [s], on any clock of the recording; determines its block
     regressors: Vector  # (n, p) H
     target: Vector  # (n,) b
-    # (n, p) Z, correlated with H but not with the noise in it: p then solves Z'H p = Z'b. None for H
+    # (n, p) instruments Z, correlated with H but not with its noise: p then solves Z'H p = Z'b. None for Z = H
     instruments: Vector | None = None
-    recording: int = 0  # number of the recording, so that blocks of two recordings are not taken for one
-    # Duration of a block [s], the same for all rows of a recording: several times the memory of the residual
+    recording: int = 0  # number of the recording, so that blocks of two recordings stay separate
+    # Duration of a block [s], the same for all rows of a recording: several correlation times of the residual
     block: float = BLOCK
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Rows:
             raise InputError("block", got=f"{self.block:g}", expected="a positive duration [s]")
 
     def keys(self) -> Indices:
-        """Number (n,) of the block of each row, see `recordings_of`."""
+        """Key (n,) of the block of each row, see `recordings_of`."""
         return np.floor(self.time / self.block).astype(np.int64) + self.recording * _BLOCKS_A_RECORDING
 
 
@@ -71,7 +71,7 @@ class BlockSums:
     keys: Indices  # (k,) block numbers, increasing
     rows: Indices  # (k,) rows in each block
     gram: Vector  # (k, (p + 1)(p + 2)/2) upper triangles, row by row, of [H b]'[H b]
-    cross: Vector | None = None  # (k, p, p + 1) Z'[H b] of the instruments, None where the regressors are their own
+    cross: Vector | None = None  # (k, p, p + 1) Z'[H b] of the instruments, None without instruments
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
@@ -97,18 +97,18 @@ class BlockSums:
         return full
 
     def products(self) -> Vector:
-        """Matrices (k, p, p + 1) of Z'[H b]; of H'[H b] where the regressors are their own instruments."""
+        """Matrices (k, p, p + 1) of Z'[H b]; of H'[H b] without instruments."""
         return self.squares()[:, :-1] if self.cross is None else self.cross
 
 
 def _width(triangle: int) -> int:
-    """Size of the symmetric matrix whose upper triangle has that many numbers."""
+    """Size of the symmetric matrix whose upper triangle has `triangle` numbers."""
     return int((np.sqrt(8 * triangle + 1) - 1) / 2)
 
 
 @compiled
 def _add_outer(places: Indices, left: Vector, right: Vector, triangle: bool, sums: Vector) -> None:
-    """Add left[i] right[i]' to row places[i] of sums (k, m), in place: all of it, or its upper triangle."""
+    """Add left[i] right[i]' to row places[i] of sums (k, m), in place: the whole matrix or its upper triangle."""
     for i in range(left.shape[0]):
         total = sums[places[i]]
         place = 0
@@ -120,7 +120,7 @@ def _add_outer(places: Indices, left: Vector, right: Vector, triangle: bool, sum
 
 
 def accumulate(rows: Rows) -> BlockSums:
-    """Sums of rows, in one pass and any order; a block cut in two by the end of a piece is made whole by `merge`."""
+    """Sums of rows in one pass and any order; `merge` joins a block that is split between two pieces."""
     keys, places = _sorted_out(rows.keys())
     table = np.column_stack([rows.regressors, rows.target])
     upper = np.triu_indices(table.shape[1])
@@ -145,7 +145,7 @@ def accumulate(rows: Rows) -> BlockSums:
 
 
 def _sorted_out(keys: Indices) -> tuple[Indices, NDArray[np.intp]]:
-    """The different keys, increasing, and the place (n,) of each of `keys` (n,) among them; no sorting if in order."""
+    """Distinct keys, increasing, and the index (n,) of each of `keys` (n,) among them; sorts only if not in order."""
     steps = np.diff(keys)
     if np.any(steps < 0):
         found, places = np.unique(keys, return_inverse=True)
@@ -155,10 +155,10 @@ def _sorted_out(keys: Indices) -> tuple[Indices, NDArray[np.intp]]:
 
 
 def merge(parts: Sequence[BlockSums]) -> BlockSums:
-    """Sums of all the rows behind `parts`, in whatever order and grouping they come.
+    """Sums of all the rows behind `parts`, in any order and grouping.
 
     Raises:
-        InputError: none, or sums of different models.
+        InputError: no parts, or sums of different models.
     """
     kinds = {(part.gram.shape[1], part.cross is None) for part in parts}
     if len(kinds) != 1:
@@ -173,7 +173,7 @@ def merge(parts: Sequence[BlockSums]) -> BlockSums:
 
 
 def _added(places: NDArray[np.intp], count: int, parts: Sequence[Vector]) -> Vector:
-    """Rows of the parts, stacked, added up by their place."""
+    """Add up the stacked rows of the parts by their index."""
     stacked = np.concatenate(parts)
     total = np.zeros((count, *stacked.shape[1:]))
     np.add.at(total, places, stacked)

@@ -1,8 +1,10 @@
-"""Linear least squares that says how far it can be trusted: from block sums to values, intervals and verdicts.
+"""Linear least squares from block sums, with intervals and verdicts.
 
-Columns are scaled to equal length, blocks that fit badly weigh less, intervals come from the scatter between blocks:
-residuals of a robot are correlated over a good part of a second, and the textbook covariance, which takes every sample
-for independent, is several times too narrow (system 36). Seed 003's (H'H)^-1 H'b is the first, unscaled line of it.
+Columns are scaled to equal length, and blocks with large residuals get a small weight. Intervals come from the scatter
+between blocks: residuals of a robot are correlated over a good part of a second, and the textbook covariance for
+independent samples is several times too small.
+
+Source: system 36; document 003, whose (H'H)^-1 H'b is the unscaled solution.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ def _triangular_factor(
     columns: NDArray[np.intp],
     lengths: Vector,
 ) -> Vector:
-    """Factor R of the QR decomposition of [H b], or of [Z H b] with instruments, one chunk of rows after the other.
+    """Factor R of the QR decomposition of [H b], or of [Z H b] with instruments, computed in chunks of rows.
 
-    R'R are the weighted products of the block sums, but no product is ever formed. Blocks have keys (k,) and weights
-    (k,), rows of others are left out; of the unknowns, columns (q,) divided by lengths (q,) take part. R is (m, m) with
-    m = q + 1, or 2 q + 1 with instruments.
+    R'R equals the weighted products of the block sums, but no product is formed. Blocks have keys (k,) and weights
+    (k,); rows of other blocks are left out. Only the unknowns `columns` (q,), divided by lengths (q,), take part. R is
+    (m, m) with m = q + 1, or 2 q + 1 with instruments.
     """
     factor = np.zeros((len(columns) + 1, len(columns) + 1))
     for piece in pieces:
@@ -56,9 +58,9 @@ def _triangular_factor(
     return factor
 
 
-# Scaled condition of H above which the products H'H, whose condition is its square, are not trusted.
+# Scaled condition number of H above which the products H'H (condition squared) are too inaccurate.
 _WORST_CONDITION = 1e3
-_SILENT = 1e-4  # share of a regressor's power that its instrument must explain, else nobody excited it
+_SILENT = 1e-4  # share of a regressor's power that its instrument must explain; below it was not excited
 _FEWEST_SPARE_BLOCKS = 4
 
 
@@ -66,16 +68,16 @@ _FEWEST_SPARE_BLOCKS = 4
 class Fit:
     """Solution of a linear model; arrays are read-only."""
 
-    unknowns: tuple[Unknown, ...]  # what was asked for, p of them
-    estimates: tuple[Estimate, ...]  # one each, with interval and verdict
-    values: Vector  # (p,) as solved before any bound; NaN where the data do not determine it
-    covariance: Vector  # (p, p) from the scatter between blocks and between recordings; NaN there too
-    within: Within  # the same without the scatter between recordings, and what each of these says alone
-    condition: float  # scaled condition number of H (of the instruments' part of it) over what was excited
+    unknowns: tuple[Unknown, ...]  # p unknowns
+    estimates: tuple[Estimate, ...]  # one per unknown, with interval and verdict
+    values: Vector  # (p,) solution before any bound; NaN if the data do not determine it
+    covariance: Vector  # (p, p) from the scatter between blocks and between recordings; NaN if undetermined
+    within: Within  # the same without the scatter between recordings, and the estimates of each recording alone
+    condition: float  # scaled condition number of H (with instruments, of Z'H) for the excited unknowns
     explained: float  # share of b'b that the model explains
     rows: int  # rows used
-    weights: Vector  # (k,) of the blocks, 1 for one that fits like the others
-    freedom: int  # degrees of freedom of the intervals, of Student's t
+    weights: Vector  # (k,) of the blocks, 1 for a usual residual
+    freedom: int  # degrees of freedom of Student's t for the intervals
     method: str  # "block sums" or "chunked QR"
 
     def __getitem__(self, name: str) -> Estimate:
@@ -89,21 +91,21 @@ class Fit:
 
     @property
     def active_bounds(self) -> tuple[str, ...]:
-        """Names of the unknowns that were put at a physical bound: values that hide what the data asked for."""
+        """Names of the unknowns that were set to a physical bound; the bound hides the value of the data."""
         return tuple(estimate.name for estimate in self.estimates if estimate.bound is not None)
 
     def error_of(self, row: Vector) -> float:
-        """Standard error of row (p,) @ values, the scatter between recordings of this combination contained."""
+        """Standard error of row (p,) @ values, including the scatter between recordings of this combination."""
         return self.within.error_of(row) * self.within.widening_of(row)
 
     def reach(self, standard_error: float) -> float:
-        """Half-width of the 95 % interval of an estimate with that standard error."""
+        """Half-width of the 95 % interval for that standard error."""
         return student(self.freedom) * standard_error
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.
 
-        Columns of undetermined unknowns count only where they are not zero.
+        A combination is undetermined if it has a nonzero coefficient of an undetermined unknown.
 
         Raises:
             InputError: a shape that does not fit.
@@ -125,10 +127,10 @@ class Fit:
 def least_squares(
     pieces: Sequence[Rows], unknowns: Sequence[Unknown], *, robust: bool = True, between: bool = True
 ) -> Fit:
-    """Sum up and fit rows of one model that are at hand: `fit` of `accumulate`, with QR where it is needed.
+    """Accumulate and fit rows of one model: `fit` of `accumulate`, with QR if needed.
 
     Raises:
-        InputError: pieces that do not belong together, or other unknowns than columns.
+        InputError: pieces of different models, or the number of unknowns differs from the columns.
         IdentificationError: fewer than p + 4 blocks.
     """
     sums = merge([accumulate(piece) for piece in pieces])
@@ -143,24 +145,24 @@ def fit(
     robust: bool = True,
     between: bool = True,
 ) -> Fit:
-    """Solve H p = b in the least squares sense, or Z'H p = Z'b with instruments, from sums over blocks.
+    """Solve H p = b by least squares, or Z'H p = Z'b with instruments, from sums over blocks.
 
-    Weights: a block whose residual exceeds 3 times the median of all weighs (3 median / residual)^2: a wheel that
-    slips or a bump takes a second of the recording with it, not a sample. Covariance: delete-a-block jackknife, of
-    several recordings widened by the scatter between what each of them says of an unknown by itself (`widening`).
-    Bounds are the last guard, for they hide bias: the value beyond is put at its bound, the others are solved again,
-    and the estimate says so.
+    Weights: a block whose residual exceeds 3 times the median of all gets the weight (3 median / residual)^2, because a
+    slipping wheel or a bump affects about a second, not one sample. Covariance: delete-a-block jackknife; for several
+    recordings it is widened by the scatter between their separate estimates (`widening`). Bounds are the last resort,
+    because they hide bias: the value is set to its bound, the other values are solved again, and the estimate reports
+    it.
 
     Args:
         sums: of the data.
         unknowns: the p unknowns in the order of the columns.
-        rows: gives the data once more, in pieces; read only where the scaled condition of H exceeds 1e3, to solve by
-            QR instead. None: the sums must do.
+        rows: yields the data again in pieces; used only if the scaled condition number of H exceeds 1e3, to solve by
+            QR. None: use only the sums.
         robust: False gives every block the weight 1.
         between: False leaves the scatter between recordings to the caller.
 
     Raises:
-        InputError: other unknowns than columns.
+        InputError: the number of unknowns differs from the columns.
         IdentificationError: fewer than p + 4 blocks.
     """
     p = sums.unknowns
@@ -171,7 +173,7 @@ def fit(
             ", ".join(unknown.name for unknown in unknowns),
             got=f"{len(sums)} blocks with usable rows",
             expected=f"{p + _FEWEST_SPARE_BLOCKS} or more",
-            remedy="record longer, with more motion",
+            remedy="make a longer recording with more motion",
         )
     squares, products = sums.squares(), sums.products()
     lengths = np.sqrt(np.einsum("kii->i", squares)[:-1])
@@ -230,8 +232,8 @@ def _estimates(
 ) -> tuple[Estimate, ...]:
     """Judged estimates of p unknowns with covariance (p, p).
 
-    `asked` (p,) is what the data ask for, others within their bounds, NaN where they do not determine it; `excited`
-    (p,) says whether the data depend on each.
+    `asked` (p,) is the unbounded solution, other values within their bounds, NaN if undetermined; `excited` (p,) tells
+    whether the data depend on each unknown.
     """
     relatives = verdict.alike([unknown.name for unknown in unknowns], correlation(covariance))
     mixed = [unknown.name for j, unknown in enumerate(unknowns) if excited[j] and not np.isfinite(asked[j])]

@@ -1,7 +1,7 @@
-"""Scatter between recordings, which one recording cannot show: random effects, wherever recordings are combined.
+"""Scatter between recordings, by a random-effects model.
 
-A robot drives anew with other phases of its clocks, warmer motors, another place on the floor. What that moves a value
-by is no part of the scatter within a recording. It is taken as drawn anew for each: x_r = x + between + within.
+Each drive has other clock phases, motor temperatures and places on the floor. Their effect on a value is not part of
+the scatter within a recording. It is modelled as a random term of each recording: x_r = x + between + within.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from scipy.special import chdtri, stdtrit
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE
 
-# Recordings from which on their scatter is known to a factor of 3, by the 95 % interval of a deviation
+# Number of recordings for which the 95 % interval of their standard deviation is narrower than a factor of 3
 ENOUGH = 5
-_FEWEST = 2  # degrees of freedom of the scatter between two: one has a t of 12.7
-_ALONE = 5.0  # times the variance of the mean of equal recordings, up to which one of them counts by itself
+_FEWEST = 2  # degrees of freedom for the scatter between two recordings: with 1, t would be 12.7
+_ALONE = 5.0  # ratio to the variance expected from equal recordings up to which a recording is used
 
 
 def between(values: Vector, variances: Vector) -> float:
-    """Variance between recordings beyond the variances (r,) of their values (r,), 0 where these explain all.
+    """Variance between recordings beyond the variances (r,) of their values (r,), 0 if these explain the scatter.
 
-    The one with sum of (x - mean)^2 / (variance + between) at the median of its chi-square distribution of r - 1
-    degrees of freedom (Viechtbauer 2021): Paule and Mandel's, at its mean, is too small in most pairs of recordings.
+    The result makes sum of (x - mean)^2 / (variance + between) equal to the median of its chi-square distribution with
+    r - 1 degrees of freedom. The Paule-Mandel estimate, which uses its mean, is too small for most pairs of recordings.
+
+    Source: Viechtbauer 2021.
     """
     median = float(chdtri(len(values) - 1, 0.5))
 
@@ -42,18 +44,20 @@ def between(values: Vector, variances: Vector) -> float:
 
 
 def pooled(values: Vector, variances: Vector, freedom: float, weights: Vector | None = None) -> tuple[float, float]:
-    """Weighted mean of the values (r,) of recordings, r at least 2, and its standard error with the scatter between.
+    """Weighted mean of the values (r,) of recordings, r >= 2, and its standard error with the scatter between them.
 
-    Its interval is Student's of Knapp and Hartung (2003), their variance not below that of the weights; degrees of
-    freedom are `freedom` for the part within and r - 1 for the part between (2 of two: the median is half again as
-    large, and holds a large scatter in 88 %), put together as Satterthwaite does. The standard error is the one with
-    this interval for `freedom` degrees.
+    The interval is the Student interval of Knapp and Hartung, with their variance not below that of the weights. The
+    degrees of freedom combine `freedom` for the part within and r - 1 for the part between by Satterthwaite's formula.
+    For two recordings 2 replaces r - 1: the median interval is half again as large and contains a large scatter in 88 %
+    of cases. The returned standard error gives this interval with `freedom` degrees of freedom.
 
     Args:
         values: of the recordings.
         variances: of each, within its recording.
-        freedom: of the variances together.
-        weights: (r,) of the mean; the best ones if None, 1 / (variance + between).
+        freedom: degrees of freedom of the variances together.
+        weights: (r,) of the mean; 1 / (variance + between) if None.
+
+    Source: Knapp and Hartung 2003.
     """
     scatter = between(values, variances)
     share = 1.0 / (variances + scatter) if weights is None else weights
@@ -65,19 +69,19 @@ def pooled(values: Vector, variances: Vector, freedom: float, weights: Vector | 
 
 
 def student(freedom: float) -> float:
-    """Standard errors to either side of an interval, by Student's t."""
+    """Standard errors per half-width of an interval, by Student's t."""
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
 
 
 def widening(values: Vector, variances: Vector, joint: float, freedom: float) -> float:
-    """Factor on the standard error of a joint fit of all recordings, 1 or more, for the scatter between them.
+    """Factor (1 or more) on the standard error of a joint fit of all recordings, for the scatter between them.
 
     Args:
-        values: (r,) of one unknown by each recording alone, NaN where it does not determine it.
-        variances: (r,) of them. One whose variance is many times its share of the joint fit's hardly determines the
-            value without the others, such as friction at one speed: it says nothing of the scatter.
+        values: (r,) of one unknown from each recording alone, NaN if undetermined.
+        variances: (r,) of them. A recording with a variance many times larger than expected hardly determines the value
+            alone (friction at one speed, for example) and is ignored.
         joint: variance of the joint fit.
-        freedom: of the joint fit.
+        freedom: degrees of freedom of the joint fit.
     """
     with np.errstate(invalid="ignore"):
         known = np.isfinite(values) & (variances > 0.0) & (variances < _ALONE * len(values) * joint)
@@ -89,20 +93,18 @@ def widening(values: Vector, variances: Vector, joint: float, freedom: float) ->
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """What a joint fit and each recording alone say of p unknowns, by the scatter within recordings."""
+    """Values of p unknowns from the joint fit and from each recording alone, with the scatter within recordings."""
 
     covariance: Vector  # (p, p) of the joint fit
-    alone: tuple[
-        tuple[Vector, Vector], ...
-    ]  # values (p,) and covariance (p, p) of each recording, NaN for what is open
-    freedom: float  # of the joint fit
+    alone: tuple[tuple[Vector, Vector], ...]  # values (p,) and covariance (p, p) of each recording, NaN if undetermined
+    freedom: float  # degrees of freedom of the joint fit
 
     def error_of(self, row: Vector) -> float:
         """Standard error of row (p,) @ values of the joint fit."""
         return math.sqrt(_variance(self.covariance, row))
 
     def widening_of(self, row: Vector) -> float:
-        """Factor on the error of row (p,) @ values for the scatter between recordings: see `widening`."""
+        """Factor on the error of row (p,) @ values for the scatter between recordings, see `widening`."""
         if len(self.alone) < 2:
             return 1.0
         used = row != 0.0
@@ -112,7 +114,7 @@ class Within:
 
 
 def _variance(covariance: Vector, row: Vector) -> float:
-    """Variance of row (p,) @ values; NaN where one of those that count is open."""
+    """Variance of row (p,) @ values; NaN if an unknown with a nonzero coefficient is undetermined."""
     used = row != 0.0
     variance = float(row[used] @ covariance[np.ix_(used, used)] @ row[used])
     return variance if not variance < 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""The arithmetic of a least squares fit on block sums: columns of equal length, robust weights, jackknife, bounds."""
+"""Arithmetic of a least squares fit on block sums: column scaling, robust weights, jackknife, bounds."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares._block_sums import recordings_of
 
-# Smallest over largest singular value below which a direction counts as not measured: of products, of a factor.
+# Ratio to the largest singular value below which a direction is undetermined: of products, of a factor.
 _NO_PRODUCT = 1e-12
 _NO_FACTOR = 1e-10
-_TIED = 0.05  # share of an unmeasured direction that makes an unknown part of it
-_TOLERATED = 3.0  # times the median residual of the blocks: up to there a block weighs fully
-# Weight of what two neighbouring blocks share: as if blocks had been taken in pairs, both ways to pair them averaged.
+_TIED = 0.05  # component in an undetermined direction above which an unknown is undetermined
+_TOLERATED = 3.0  # multiple of the median residual of the blocks up to which a block has the weight 1
+# Weight of the covariance of neighbouring blocks: equivalent to blocks taken in pairs, averaged over both pairings.
 _NEIGHBOUR = 0.5
 _ROUNDS = 50
-_SETTLED = 1e-9  # largest change of a weight at which the weights stand
-_CARRIER = 0.5  # leverage of a block from which on it is looked at whether the others say anything without it
-_NOTHING_LEFT = 1e-6  # smallest singular value of what the others say, relative to all
+_SETTLED = 1e-9  # largest change of a weight at convergence
+_CARRIER = 0.5  # leverage of a block above which the other blocks are checked for information
+_NOTHING_LEFT = 1e-6  # relative smallest singular value below which the other blocks hold no information
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class Solution:
     """Solution of the scaled equations."""
 
     values: Vector  # (q,) scaled
-    tied: NDArray[np.bool_]  # (q,) whether an unknown is part of a direction that the data leave open
-    rank: int  # number of directions that were measured
+    tied: NDArray[np.bool_]  # (q,) whether an unknown is part of an undetermined direction
+    rank: int  # number of determined directions
     condition: float  # scaled condition number of H
 
 
@@ -41,7 +41,7 @@ class ScaledModel:
     squares: Vector  # (k, q + 1, q + 1) of [H b]'[H b]
     products: Vector  # (k, q, q + 1) of Z'[H b]
     rows: NDArray[np.int64]  # (k,) rows in each block
-    keys: NDArray[np.int64]  # (k,) numbers of the blocks; neighbours in time follow each other
+    keys: NDArray[np.int64]  # (k,) keys of the blocks; neighbours in time are adjacent
 
     def _total(self, weights: Vector) -> Vector:
         """Weighted sum (q, q + 1) of the products over the blocks, weights (k,)."""
@@ -49,7 +49,7 @@ class ScaledModel:
         return total
 
     def solve(self, weights: Vector) -> Solution:
-        """Solve the weighted equations, weights (k,); directions not measured stay 0."""
+        """Solve the weighted equations, weights (k,); undetermined directions stay 0."""
         total = self._total(weights)
         return _solve(total[:, :-1], total[:, -1], _NO_PRODUCT, squared=True)
 
@@ -74,16 +74,16 @@ class ScaledModel:
         return weights
 
     def jackknife(self, weights: Vector, solution: Solution) -> Vector:
-        """Covariance (q, q) of the scaled values: solve without one block after the other, for weights (k,).
+        """Covariance (q, q) of the scaled values: solve without each block in turn, for weights (k,).
 
-        (k - 1)/k times the sum of squares of how far the values move, and half of the products of neighbouring blocks
-        (Bartlett's weights): what a residual shares across the border of two blocks, of either sign, counts too.
-        Infinite where one block carries all there is, NaN for tied unknowns.
+        (k - 1)/k times the sum of squared changes of the values, plus half of the products of neighbouring blocks
+        (Bartlett weights), since residuals are correlated across block borders. Infinite if one block carries all
+        information, NaN for tied unknowns.
         """
         products, targets = self.products[:, :, :-1], self.products[:, :, -1]
         left, strength, right = np.linalg.svd(np.einsum("k,kij->ij", weights, products))
         left, right = left[:, : solution.rank], right[: solution.rank].T
-        # Directions a QR can tell apart but the products cannot: known to be badly known.
+        # Directions that QR resolves but the products do not: their uncertainty is large.
         lost = strength[: solution.rank] < _NO_PRODUCT * strength[:1]
         infinite = np.any(np.abs(right[:, lost]) > _TIED, axis=1)
         left, right = left[:, ~lost], right[:, ~lost]
@@ -108,11 +108,11 @@ class ScaledModel:
         return covariance
 
     def alone(self, weights: Vector, spare: int) -> list[tuple[Vector, Vector]]:
-        """Scaled values (q,) and covariance (q, q) by each recording alone, NaN for what it leaves open.
+        """Scaled values (q,) and covariance (q, q) from each recording alone, NaN for undetermined ones.
 
         Args:
             weights: (k,) of the blocks.
-            spare: blocks a recording has beyond its unknowns, at least, to be among them.
+            spare: smallest number of blocks beyond the unknowns for a recording to be included.
         """
         numbers = recordings_of(self.keys)
         found = []
@@ -126,10 +126,10 @@ class ScaledModel:
         return found
 
     def solve_within(self, weights: Vector, free_values: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """Values (q,) within bounds (q,), and (q,) what the data asked for when each was put at its bound.
+        """Values (q,) within bounds (q,), and the values (q,) before each was set to its bound.
 
-        The solution without bounds, by products or QR, stands where nothing is beyond; else values are put at their
-        bounds, worst first, and the others solved again by the products.
+        The unbounded solution, by products or QR, is kept if no value exceeds its bounds. Otherwise values are set to
+        their bounds, worst first, and the others are solved again from the products.
         """
         total = self._total(weights)
         values, asked = free_values.copy(), free_values.copy()
@@ -164,7 +164,7 @@ def solve_triangular(factor: Vector, count: int) -> Solution:
 
 
 def _solve(matrix: Vector, target: Vector, nothing: float, *, squared: bool) -> Solution:
-    """Least-norm solution of matrix (q, q) p = target (q,); `squared` where matrix is a product H'H."""
+    """Minimum-norm solution of matrix (q, q) p = target (q,); `squared` if matrix is a product H'H."""
     if not len(target):
         return Solution(np.zeros(0), np.zeros(0, dtype=bool), 0, 1.0)
     left, strength, right = np.linalg.svd(matrix)

@@ -1,4 +1,4 @@
-"""What is asked of a fit, what came out, and whether it can be trusted: the verdict comes from the interval."""
+"""Unknowns and estimates of a fit, and the verdict that follows from the interval."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 
 IDENTIFIED = "identified"
-# Of the intervals of all stages but the thermal one, whose errors are known: `_REACH` there.
+# For the intervals of all stages except the thermal one, whose errors are known: see `_REACH` there.
 CONFIDENCE = 0.95
-# A half-width beyond this share of the value says nothing useful.
+# A value with a larger relative half-width is not useful.
 WIDEST_SHARE = 0.5
-# Estimates that correlate more than this are named in a refusal: the data told their sum, not each.
+# Estimates with a larger correlation are named in a refusal: the data determine only a combination of them.
 _ALIKE = 0.9
-_HOPELESS = 10.0  # times the interval that is needed, beyond which longer data of the same kind are no advice
+_HOPELESS = 10.0  # multiple of the required interval above which more data of the same kind are not advised
 
 
 @dataclass(frozen=True)
 class Unknown:
     """An unknown of a linear model."""
 
-    name: str  # as the result calls it, e.g. "viscous_y"
+    name: str  # name in the result, such as "viscous_y"
     unit: str  # of its value
-    low: float = -math.inf  # smallest physical value; a fit beyond it is put there and said to be
+    low: float = -math.inf  # smallest physical value; a smaller estimate is set to it and reported
     high: float = math.inf  # largest physical value
-    resolution: float = 0.0  # a half-width below this is good enough however small the value is: friction may be nil
-    # Why its regressor may be zero throughout, said of what the robot did
+    resolution: float = 0.0  # a smaller half-width is sufficient for any value, since friction may be zero
+    # Why its regressor may be zero throughout, in terms of the motion
     unexcited: str = "nothing in the data depends on it"
 
 
@@ -40,11 +40,11 @@ class Estimate:
     Args:
         name: of the unknown.
         unit: of value, standard_error and interval.
-        value: NaN where the data do not determine it.
-        standard_error: from the scatter between blocks; infinite or NaN where nothing is known.
+        value: NaN if the data do not determine it.
+        standard_error: from the scatter between blocks; infinite or NaN if unknown.
         interval: 95 % interval.
         verdict: "identified", or "not identifiable: " and the reason.
-        bound: the physical bound the value was put at, None where it was free.
+        bound: the physical bound the value was set to, None if no bound was active.
     """
 
     name: str
@@ -57,25 +57,25 @@ class Estimate:
 
     @property
     def identified(self) -> bool:
-        """The verdict as a switch."""
+        """Whether the verdict is "identified"."""
         return self.verdict == IDENTIFIED
 
 
 def refusal(reason: str) -> str:
-    """Verdict that something cannot be identified, and why."""
+    """Verdict "not identifiable" with its reason."""
     return f"not identifiable: {reason}"
 
 
 def undetermined(unknown: Unknown, reason: str) -> Estimate:
-    """Estimate of an unknown that the data leave open."""
+    """Estimate of an unknown that the data do not determine."""
     nan = math.nan
     return Estimate(unknown.name, unknown.unit, nan, nan, (nan, nan), refusal(reason))
 
 
 def judge(unknown: Unknown, value: float, standard_error: float, reach: float, alike: Sequence[str] = ()) -> Estimate:
-    """Estimate with its verdict: identified where the half-width of value +-reach is at most half the value.
+    """Estimate with its verdict: identified if the half-width of value +-reach is at most half the value.
 
-    A value outside the physical range is put at its bound, and never counts as identified. `alike` are the unknowns
+    A value outside the physical range is set to its bound and never counts as identified. `alike` are the unknowns
     whose estimates correlate strongly with this one.
     """
     interval = (value - reach, value + reach)
@@ -90,13 +90,13 @@ def judge(unknown: Unknown, value: float, standard_error: float, reach: float, a
 
 
 def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, alike: Sequence[str]) -> str:
-    """Why an estimate is useless, "" where it is useful."""
+    """Why an estimate is not useful, "" if it is."""
     if not math.isfinite(reach):
-        return "only one block of the recording contains information on it, several are needed"
+        return "only one block of the recording contains information on it; several are needed"
     if bound is not None:
         inside = abs(value - bound) <= reach
-        hint = "" if inside else ": the model lacks something, or a signal has the wrong sign"
-        return f"the data ask for {value:.3g} +-{reach:.2g} {unknown.unit}, beyond its physical bound {bound:g}{hint}"
+        hint = "" if inside else ": the model lacks an effect, or a signal has the wrong sign"
+        return f"the fit gives {value:.3g} +-{reach:.2g} {unknown.unit}, beyond its physical bound {bound:g}{hint}"
     wanted = max(WIDEST_SHARE * abs(value), unknown.resolution)
     if reach <= wanted:
         return ""
@@ -106,12 +106,12 @@ def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, a
 
 
 def needed(reach: float, wanted: float) -> str:
-    """What an interval of +-reach lacks to be +-wanted: its width goes with the root of the length of the data."""
-    longer = f", some {(reach / wanted) ** 2:.2g} times these data" if 0.0 < reach < _HOPELESS * wanted else ""
+    """The interval required and the amount of data for it: the width decreases with the square root of the data."""
+    longer = f", about {(reach / wanted) ** 2:.2g} times these data" if 0.0 < reach < _HOPELESS * wanted else ""
     return f"; +-{wanted:.2g} or less is needed{longer}"
 
 
 def alike(names: Sequence[str], correlation: Vector) -> list[list[str]]:
-    """For each of p estimates the names of the others that correlate with it above 0.9; correlation (p, p)."""
+    """For each of p estimates, the names of the others that correlate with it above 0.9; correlation (p, p)."""
     strong = np.abs(np.nan_to_num(correlation)) > _ALIKE
     return [[name for j, name in enumerate(names) if row[j] and j != i] for i, row in enumerate(strong)]

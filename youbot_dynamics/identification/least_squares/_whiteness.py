@@ -1,4 +1,4 @@
-"""Whether a residual is white: Ljung-Box, on even times, gaps left out."""
+"""Ljung-Box test of whether a residual is white, on uniform times, without gaps."""
 
 from __future__ import annotations
 
@@ -14,46 +14,48 @@ from youbot_dynamics.errors import InputError
 
 _LAGS = 20
 _FEWEST = 20
-_LEVEL = 0.01  # of the test: one white residual in a hundred is called coloured
+_LEVEL = 0.01  # significance level: one white residual in a hundred is rejected
 
 
 @dataclass(frozen=True)
 class Whiteness:
-    """How a residual follows itself in time; NaN where there is too little of it."""
+    """Autocorrelation of a residual in time; NaN if there are too few samples."""
 
     q: float  # Ljung-Box statistic [1]
-    p_value: float  # of q: how often steady white noise gives as much
-    # The same for white noise whose strength changes, as that of jittering stamps does with speed
+    p_value: float  # of q: probability of such a value for stationary white noise
+    # The same for white noise with a changing variance, such as that of stamp jitter, which grows with speed
     uneven_p_value: float
-    lags: int  # number of lags in q; 0 where there is too little to tell
+    lags: int  # number of lags in q; 0 if there are too few samples
     correlations: tuple[float, ...]  # r1, r2, ... at one to `lags` steps
-    step: float  # between the even times [s]
-    samples: int  # residuals that were tested
+    step: float  # between the uniform times [s]
+    samples: int  # number of residuals tested
 
     @property
     def white(self) -> bool:
-        """Whether nothing speaks against it: p above 1 % by the test that strength may change."""
+        """Whether the residual is consistent with white noise: p above 1 % in the test for a changing variance."""
         return self.uneven_p_value > _LEVEL
 
 
 def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whiteness:
-    """Test a residual: Q = n (n + 2) sum_k r_k^2 / n_k, chi-square of as many degrees as lags for white noise.
+    """Test a residual: Q = n (n + 2) sum_k r_k^2 / n_k is chi-square for white noise, one degree of freedom per lag.
 
-    Readings go to the nearest of even times, the median step apart; times without a reading stay empty, and n_k counts
-    the pairs that are there. Interpolating instead would colour the residual it is to judge. Q takes the noise as
-    equally strong throughout; sum_k (sum_t e_t e_t-k)^2 / sum_t e_t^2 e_t-k^2 does not (Lobato, Nankervis, Savin 2001).
-    Fitted parameters take no degrees away: those of a noise model would, a gain or a delay of the motion does not.
+    Readings are assigned to the nearest uniform time, one median step apart. Times without a reading stay empty, and
+    n_k is the number of pairs. Interpolation would colour the residual. Q assumes a constant noise variance; sum_k
+    (sum_t e_t e_t-k)^2 / sum_t e_t^2 e_t-k^2 does not. Fitted parameters do not reduce the degrees of freedom: only
+    those of a noise model would, not a gain or a delay of the motion.
 
-    Intervals of a fit whose residual is not white need blocks; they have them. What a residual that is not white says
-    is that the model lacks something that moves slower than the readings.
+    A residual that is not white shows slow variations that the model does not explain. Intervals then need blocks,
+    which the fits use.
 
     Args:
         time: (m,) [s], not decreasing.
         residual: (m,) any unit.
-        lags: largest lag, fewer for short residuals.
+        lags: largest lag, smaller for short residuals.
 
     Raises:
-        InputError: shapes that do not fit, not finite, or times that decrease.
+        InputError: shapes that do not fit, values that are not finite, or times that decrease.
+
+    Source: Ljung and Box 1978; Lobato, Nankervis and Savin 2001.
     """
     stamps = array("time", time, (None,))
     left = array("residual", residual, stamps.shape)
@@ -66,7 +68,7 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whi
     if len(left) < _FEWEST or step <= 0.0 or np.ptp(left) == 0.0:
         return Whiteness(nan, nan, nan, 0, (), step, len(left))
     place = np.round((stamps - stamps[0]) / step).astype(np.int64)
-    # Every gap is cut to one step beyond the largest lag: long gaps need no memory.
+    # Shorten every gap to one step more than the largest lag to save memory.
     kept = np.concatenate([[0], np.cumsum(np.minimum(np.diff(place), used + 1))])
     count = np.bincount(kept)
     there = count > 0
