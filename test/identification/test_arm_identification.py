@@ -258,7 +258,7 @@ def test_rest_missing_and_zero_efforts_and_short_recordings_are_refused_with_the
     assert "never slid" in refused(dataclasses.replace(moving, position=np.zeros_like(moving.position)))
     assert "exactly 0" in refused(dataclasses.replace(moving, torque=np.zeros_like(moving.torque)))
     assert "no efforts" in refused(dataclasses.replace(moving, torque=np.full_like(moving.torque, np.nan)))
-    assert "too few to judge by" in refused(pendulum(wave, duration=1.2))
+    assert "needed:" in refused(pendulum(wave, duration=1.2))
 
 
 def test_one_speed_tells_the_total_friction_and_no_more():
@@ -271,7 +271,7 @@ def test_one_speed_tells_the_total_friction_and_no_more():
 def test_efforts_of_the_wrong_sign_are_blamed():
     moving = pendulum(wave)
     turned = dataclasses.replace(moving, torque=-moving.torque)
-    assert "drive against the friction of this joint: check their sign" in refused(turned)
+    assert "wrong sign relative to its friction: check their sign" in refused(turned)
 
 
 def test_an_offset_hidden_by_one_way_motion_is_not_made_up():
@@ -335,7 +335,9 @@ def test_friction_that_moves_with_the_windows_follows_the_shorter_ones_or_is_ref
     assert found.inertial[1].value == pytest.approx(40.0 * np.cos(0.3), rel=0.03)
     # 50 readings a second allow no windows that are short enough.
     slow = identify_arm_friction([fast_joint(*motion, 50.0, weight=40.0)], model)
-    assert "windows of +-100 ms ask for" in slow.inertial[1].verdict and "needed: readings" in slow.inertial[1].verdict
+    assert (
+        "windows of +-100 ms give" in slow.inertial[1].verdict and "needed: a higher rate" in slow.inertial[1].verdict
+    )
 
 
 def test_late_efforts_identify_no_friction():
@@ -354,7 +356,7 @@ def test_one_way_motion_of_a_joint_whose_weight_is_free_is_refused():
     there, back = pendulum(slow, duration=20.0), pendulum(lambda time: -slow(time), duration=20.0, number=1)
     joint = identify_arm_friction([there], model)["joint"]
     for estimate in (joint["coulomb"], joint["viscous"], *joint.totals):
-        assert "slid one way only" in estimate.verdict and "motion both ways" in estimate.verdict
+        assert "slid in one direction only" in estimate.verdict and "both directions" in estimate.verdict
     assert identify_arm_friction([there, back], model)["joint"]["coulomb"].identified
 
 
@@ -391,7 +393,7 @@ def test_friction_that_does_not_grow_with_the_load_is_refused_as_that():
         said.append(load_friction(found, "joint").load.verdict)
     print(said)
     assert sum(verdict == "identified" for verdict in said) <= 1
-    assert any("need not grow with the load" in verdict for verdict in said)
+    assert any("no significant load dependence" in verdict for verdict in said)
     upright = identify_arm_friction([pendulum(wave, weight=0.0)], ArmFrictionModel(("joint",), weighed=False))
     assert not load_friction(upright, "joint").load.identified
 
@@ -405,7 +407,7 @@ def test_reversals_tell_the_stiffness_of_the_bristles(runs, fits):
         stiffness = true_stiffness(truth_of(seed))
         for k, name in enumerate(JOINTS):
             bristles = fit_bristles([runs[seed]], found, name)
-            assert "50 readings a second" in bristles.sigma1.verdict
+            assert "50 Hz is too slow" in bristles.sigma1.verdict
             if bristles.sigma0.identified:
                 assert bristles.sigma0.value == pytest.approx(stiffness[k], rel=0.4)
                 deviations.append(abs(bristles.sigma0.value - stiffness[k]) / bristles.sigma0.standard_error)
@@ -495,5 +497,5 @@ def test_the_delay_of_a_torque_is_found_again_under_feedback():
     print(found.delay)
     assert found.delay.identified and found.delay.value == pytest.approx(0.009, abs=0.0015)
     assert found.inertia.value == pytest.approx(0.045, rel=0.1)
-    with pytest.raises(IdentificationError, match="begins at rest"):
+    with pytest.raises(IdentificationError, match="starts at rest"):
         estimate_torque_delay([(time[500:], asked[500:], read[500:])])

@@ -139,7 +139,7 @@ CASES = {
     "rest": Case(
         lambda seed: drive(np.zeros((1000, 3)), seed),
         "delay,base_friction",
-        {**of_delay("the command never changed"), **of_base("0 blocks with usable rows in which every wheel keeps")},
+        {**of_delay("the command never changed"), **of_base("0 usable time blocks in which every wheel turns")},
     ),
     "periodic": Case(circling, "delay", of_delay("the motion repeats itself")),
     "no effort": Case(lambda seed: drive(stairs(30.0), seed, None), "base_friction", of_base(NO_EFFORT)),

@@ -271,7 +271,7 @@ def test_combinations_have_their_own_interval():
 
 
 def test_too_little_data_and_wrong_shapes_are_refused():
-    with pytest.raises(IdentificationError, match="3 blocks with usable rows; expected 7 or more"):
+    with pytest.raises(IdentificationError, match="3 usable time blocks; expected 7 or more"):
         least_squares([rows(150)], UNKNOWNS)
     with pytest.raises(InputError, match="unknowns: got 2 of them; expected 3"):
         least_squares([rows()], UNKNOWNS[:2])

@@ -79,7 +79,7 @@ def test_another_motor_with_the_same_ratios_heats_alike_so_that_only_ratios_can_
     np.testing.assert_allclose(heated(other, noise=0.0).winding, heated(noise=0.0).winding, atol=1e-9)
     found = identify_heat([heated()], coefficient=coefficient(MOTOR))
     for name in constants_of(MOTOR):
-        assert "give only ratios: the motor's resistance is needed" in found[name].verdict
+        assert "give only ratios; needed: the resistance of the motor" in found[name].verdict
 
 
 def test_with_the_resistance_all_constants_follow():
@@ -92,7 +92,7 @@ def test_with_the_resistance_all_constants_follow():
 
 def test_a_motor_that_stayed_cold_or_was_not_measured_is_refused():
     blind = dataclasses.replace(heated(), winding=None, housing=None)
-    assert "no motor temperature" in identify_heat([blind])["heating"].verdict
+    assert "neither a motor temperature" in identify_heat([blind])["heating"].verdict
     cold = heated(scale=0.0)
     found: Heat = identify_heat([cold])
     assert not any(estimate.identified for estimate in (*found.ratios, *found.constants))
@@ -165,7 +165,7 @@ def test_a_voltage_that_resistance_and_speed_do_not_explain_identifies_nothing()
 def test_a_refusal_for_lack_of_data_says_what_there_is_and_what_is_needed():
     time = np.arange(0.0, 0.1, 1e-3)
     verdict = identify_armature(time, np.sin(time), np.cos(time), time).resistance.verdict
-    assert "blocks with usable rows; needed: 6 or more" in verdict
+    assert "usable time blocks; needed: 6 or more" in verdict
 
 
 def test_voltage_current_and_speed_tell_resistance_and_constant():
@@ -185,7 +185,7 @@ def test_without_voltage_current_or_motion_the_armature_is_refused_with_that_rea
     locked = identify_armature(time, 4.8 * current, current, 0.0 * speed)
     assert locked.resistance.identified and "never turned" in locked.constant.verdict
     dead = identify_armature(time, 4.8 * current + 0.051 * speed, 0.0 * current, speed)
-    assert "never was a current" in dead.resistance.verdict
+    assert "current was always zero" in dead.resistance.verdict
 
 
 def test_a_simulated_arm_that_reads_voltages_and_temperatures_tells_its_motors():

@@ -1,4 +1,4 @@
-"""Friction, weight and inertia of the arm from positions and torques (systems 7, 9, 12, 18)."""
+"""Friction, weight and inertia of the arm from positions and torques."""
 
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction, identify_arm_friction
 from youbot_dynamics.identification.arm_friction._inertia import ConsistentInertia

@@ -1,9 +1,11 @@
-"""Friction of the joints of an arm, beside weight and inertia, from positions and torques (systems 7, 9, 12).
+"""Friction of the joints of an arm, together with weight and inertia, from positions and torques.
 
-tau = Y(q, v, a) parameters + (coulomb + stribeck exp(-(v/v_s)^2)) sign v + viscous v + offset, for every joint where it
-slides with settled friction. Near rest the torque of a bristle is anything between plus and minus the Coulomb torque:
-such windows are left out. The offset is what friction is larger one way than the other, and any constant error of the
-efforts; where the weight hides it, it counts as 0.
+tau = Y(q, v, a) parameters + (coulomb + stribeck exp(-(v/v_s)^2)) sign v + viscous v + offset, for every joint while it
+slides with settled friction. Near rest the bristle torque has any value between plus and minus the Coulomb torque, so
+such windows are left out. The offset is the difference of friction between the two directions plus any constant error
+of the efforts; if the weight hides it, it is set to 0.
+
+Source: systems 7, 9, 12.
 """
 
 from __future__ import annotations
@@ -44,55 +46,55 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import ArmSignals
 
-AGAINST = "the efforts drive against the friction of this joint: check their sign"
+AGAINST = "the efforts of this joint have the wrong sign relative to its friction: check their sign"
 
-# Torque below which a combination of inertial parameters does not count at first [N m].
+# Effect on the torques below which a combination of inertial parameters is not included in the first fit [N m].
 _ROUGHLY = 0.005
-# How far its effect must then stand out of the residual's standard error over all rows: less biases the friction of a
-# small joint, since what is not felt stays at the drawings.
+# Smallest ratio of its effect to the residual's standard error over all rows. Combinations left out keep their nominal
+# values, which biases the friction of a small joint.
 _CLEARLY = 5.0
 BLOCK = 1.0  # [s]
 _SHORTEST_BLOCK = 0.2
 _SPARE_BLOCKS = 12
-_CONSTANT = "the joint slid at one speed only: no more than the total friction there is known; needed: two speeds"
-_ONE_WAY = "the joint slid one way only, where its weight and its friction look alike; needed: motion both ways"
-_FALLING = "friction falls with speed, and no Stribeck curve explains it: nothing is known of it at low speed"
-_BEYOND = "the best fit has a negative Coulomb torque: the model lacks something, such as a delay of the efforts"
-# Combined standard errors, and share of a value, by which it may move with windows half as long.
+_CONSTANT = "the joint slid at one speed only, which determines only the total friction there; needed: two speeds"
+_ONE_WAY = "the joint slid in one direction only, so weight and friction look the same; needed: both directions"
+_FALLING = "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown"
+_BEYOND = "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts"
+# Combined standard errors, and share of a value, by which it may change with windows of half the length.
 _MOVED, _ALIKE = 2.0, 0.01
 _PARTS = ("coulomb", "viscous", "stribeck", "offset")
 
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """How one joint was explained."""
+    """Fit of one joint."""
 
     name: str  # of the joint
-    estimates: tuple[Estimate, ...]  # its Coulomb and viscous friction and offset, and more where asked for
+    estimates: tuple[Estimate, ...]  # Coulomb and viscous friction and offset, and more if the model has them
     explained: float  # R^2 of its torque over the windows used
     windows: int  # number of them
-    speeds: tuple[float, float]  # smallest and largest speed in them [rad/s]: where the friction holds
-    # Total friction at three speeds in them, "joint_total_at_0.25": known where its parts are not
+    speeds: tuple[float, float]  # smallest and largest speed in them [rad/s]: the valid range of the friction
+    # Total friction at three of these speeds, "joint_total_at_0.25"; may be identified when its parts are not
     totals: tuple[Estimate, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
-        """Estimate by its name without the joint's: "coulomb", "viscous", "stribeck", "offset"."""
+        """Estimate by its name without that of the joint: "coulomb", "viscous", "stribeck", "offset"."""
         return {estimate.name: estimate for estimate in self.estimates}[f"{self.name}_{name}"]
 
 
 @dataclass(frozen=True, eq=False)
 class ArmFriction:
-    """What was found of an arm of n joints."""
+    """Identified friction and bodies of an arm of n joints."""
 
     model: ArmFrictionModel  # what was fitted
     joints: tuple[JointFit, ...]  # [n]
-    # Combinations of inertial parameters that the data feel, as differences from the nominal tree; without a tree
+    # Combinations of inertial parameters that the data determine, as differences from the nominal tree; without a tree
     # inertia and weight of each joint
     inertial: tuple[Estimate, ...] = ()
-    base: BaseParameters | None = None  # what they stand for; None without a tree
-    fit: Fit | None = None  # of all unknowns; None where there was nothing to fit
-    rows: tuple[JointRows, ...] = ()  # what was fitted, for `_inertia` and for plots
-    # (p,) of the unknowns, within their bounds, 0 where undetermined
+    base: BaseParameters | None = None  # definition of these combinations; None without a tree
+    fit: Fit | None = None  # of all unknowns; None if there was nothing to fit
+    rows: tuple[JointRows, ...] = ()  # fitted rows, for `_inertia` and for plots
+    # (p,) values of the unknowns, within their bounds, 0 if undetermined
     values: Vector = dataclasses.field(default_factory=lambda: np.zeros(0))
     offsets: tuple[bool, ...] = ()  # whether each joint in `rows` has an offset
 
@@ -102,9 +104,9 @@ class ArmFriction:
 
     @property
     def parameters(self) -> Vector:
-        """Inertial parameters (10 n + nv,): nominal ones plus what was found, put where the combinations are named.
+        """Inertial parameters (10 n + nv,): nominal ones plus identified differences. Empty without a tree.
 
-        Right in all these data show, physical only by luck: `_inertia` makes physical ones. Empty without a tree.
+        They predict the torques of these data but may be unphysical; `_inertia` computes physical ones.
         """
         if self.model.tree is None or self.base is None or not len(self.values):
             return np.zeros(0)
@@ -115,18 +117,18 @@ class ArmFriction:
     def modelled(self, k: int) -> tuple[Vector, Vector]:
         """Torque (r,) of the rows of the k-th joint in `rows`, and the half-width (r,) of its 95 % band [N m].
 
-        The band is that of the model, from the covariance of its values: readings scatter about it by their own noise.
+        The band is that of the model, from the covariance of its values; readings also have their own noise.
         """
         row = self.rows[k]
         table = _columns(self.rows, k, row, self.base, self.offsets)
-        assert self.fit is not None  # there are rows with values
+        assert self.fit is not None  # rows exist only with a fit
         covariance = np.nan_to_num(self.fit.covariance)
         variance = np.einsum("ri,ij,rj->r", table, covariance, table)
         half = self.fit.reach(1.0) * np.sqrt(np.maximum(variance, 0.0))
         return row.known + table @ self.values, half
 
     def explained_in(self, recordings: Sequence[ArmSignals]) -> dict[str, float]:
-        """R^2 of the torque of each joint in other recordings, or other parts of them: validation."""
+        """R^2 of the torque of each joint in other recordings, or other parts of them, for validation."""
         tables = joint_rows(self.model, self.model.windows(recordings))
         shares = {}
         for k, fitted in enumerate(self.rows):
@@ -137,11 +139,11 @@ class ArmFriction:
 
 
 def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
-    """Friction of n joints, with what the data tell of weight and inertia; each recording has another number.
+    """Identify friction, weight and inertia of n joints; each recording has its own number.
 
-    A joint that never slid, or has no effort, is refused with that reason. Joints get a Stribeck curve where the data
-    ask for one, see `with_stribeck`, unless the model names its speeds. Windows are halved until no friction moves by
-    more than 2 combined standard errors; what still moves with the shortest is refused.
+    A joint that never slid, or has no effort, is refused with that reason. Unless the model gives Stribeck speeds,
+    joints get a Stribeck curve if the data support it, see `with_stribeck`. Windows are halved until no friction
+    changes by more than 2 combined standard errors; a value that still changes with the shortest windows is refused.
     """
     found, least = _identify(recordings, model), shortest(recordings)
     while True:
@@ -160,9 +162,10 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
 
 
 def _moved(found: ArmFriction, finer: ArmFriction) -> dict[str, str]:
-    """Names of what is identified in `finer` and differs from `found`, with the reason to refuse it.
+    """Names of identified values in `finer` that differ from `found`, with the reason to refuse them.
 
-    Combinations of inertial parameters of a tree are no part of it: other windows may feel other ones.
+    Combinations of inertial parameters of a tree are not included, because other windows may determine other
+    combinations.
     """
     before, after = (
         [*(one.inertial if one.base is None else ()), *(each for joint in one.joints for each in joint.estimates)]
@@ -172,18 +175,18 @@ def _moved(found: ArmFriction, finer: ArmFriction) -> dict[str, str]:
     for other in after:
         one = known.get(other.name, other)
         near = max(_MOVED * math.hypot(one.standard_error, other.standard_error), _ALIKE * abs(other.value))
-        # Of what shorter windows alone tell, for the longer ones held too little, nothing is near.
+        # A value that only the shorter windows determine cannot be compared.
         if other.identified and not abs(one.value - other.value) <= near:
             moved[other.name] = (
-                f"windows of +-{1e3 * found.model.half_width:.0f} ms ask for {one.value:.3g} {one.unit}, of "
-                f"+-{1e3 * finer.model.half_width:.0f} ms for {other.value:.3g}; needed: readings that allow "
-                "shorter ones, or slower motion"
+                f"windows of +-{1e3 * found.model.half_width:.0f} ms give {one.value:.3g} {one.unit}, windows of "
+                f"+-{1e3 * finer.model.half_width:.0f} ms give {other.value:.3g}; needed: a higher rate of readings, "
+                "or slower motion"
             )
     return moved
 
 
 def _without(found: ArmFriction, moved: Mapping[str, str]) -> ArmFriction:
-    """The identification with estimates refused by name, and with a friction the total frictions of its joint."""
+    """The identification without the estimates in `moved`, and without the total friction of their joints."""
 
     def refused(estimates: Sequence[Estimate], reason: str = "") -> tuple[Estimate, ...]:
         reasons = [moved.get(one.name, reason) for one in estimates]
@@ -200,7 +203,7 @@ def _without(found: ArmFriction, moved: Mapping[str, str]) -> ArmFriction:
 
 
 def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
-    """The identification with the windows and curves of the model."""
+    """Identification with the windows and Stribeck curves of the model."""
     windows = model.windows(recordings)
     refused = {name: refusal_of(recordings, windows, j) for j, name in enumerate(model.joint_names)}
     if all(refused.values()):
@@ -211,7 +214,7 @@ def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmF
     try:
         fit = _fit(rows, model, base, offsets)
     except IdentificationError as few:
-        little = f"{few.got}, too few to judge by; needed: {few.expected}"
+        little = f"only {few.got}; needed: {few.expected}"
         reasons = {name: reason or little for name, reason in refused.items()}
         return ArmFriction(model, tuple(_refused(*pair) for pair in reasons.items()), base=base, rows=rows)
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
@@ -226,14 +229,14 @@ def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmF
 
 
 def _refused(joint: str, reason: str) -> JointFit:
-    """A joint of which nothing is known."""
+    """A joint without any identified value."""
     units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
     estimates = tuple(undetermined(Unknown(f"{joint}_{what}", unit), reason) for what, unit in units)
     return JointFit(joint, estimates, math.nan, 0, (math.nan, math.nan))
 
 
 def _felt(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
-    """Combinations of inertial parameters that stand out of what the rows leave unexplained."""
+    """Combinations of inertial parameters whose effect exceeds the unexplained torque of the rows."""
     rough = felt_parameters(tree, np.concatenate([row.body for row in rows]), _ROUGHLY)
     weighted = []
     for row in rows:
@@ -246,7 +249,7 @@ def _felt(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
 def _columns(
     rows: Sequence[JointRows], k: int, row: JointRows, base: BaseParameters | None, offsets: Sequence[bool]
 ) -> Vector:
-    """All regressors (r, p) of `row`, of the k-th joint in `rows`: bodies first, then four of friction a joint."""
+    """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies first, then four friction columns per joint."""
     if base is not None:
         body = row.body[:, base.columns]
     else:
@@ -284,7 +287,7 @@ def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameter
 def _fit(
     rows: Sequence[JointRows], model: ArmFrictionModel, base: BaseParameters | None, offsets: Sequence[bool]
 ) -> Fit:
-    """One fit of all joints together: the bodies are theirs in common."""
+    """One fit of all joints together, since they share the bodies."""
     unknowns = _unknowns(model, [model.joint_names[row.joint] for row in rows], base)
     block = block_length(rows, len(unknowns))
     pieces = []
@@ -298,7 +301,7 @@ def _fit(
 
 
 def _noise_weight(table: Vector, target: Vector) -> float:
-    """1 / residual of a joint fitted alone [1/(N m)]: a large joint must not drown a small one."""
+    """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
     lengths = np.linalg.norm(table, axis=0)
     scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
     left = target - scaled @ np.linalg.lstsq(scaled, target, rcond=1e-6)[0]
@@ -317,7 +320,7 @@ def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
 
 
 def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: int, hidden: bool) -> JointFit:
-    """Estimates of one joint, with the verdicts only its own motion can give; `hidden` says that weight hides them."""
+    """Estimates of one joint with verdicts that depend on its motion; `hidden` means that weight hides its friction."""
     estimates = list(found.estimates[first : first + len(_PARTS)])
     speeds = np.abs(row.speed)
     at = [np.mean(speeds)] if row.one_speed else [np.quantile(speeds, share) for share in (0.05, 0.5, 0.95)]
@@ -364,18 +367,18 @@ def _total(found: Fit, name: str, row: JointRows, speed: float, first: int) -> E
     return judge(unknown, bounded, free.standard_error, found.reach(free.standard_error))
 
 
-_SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.8)  # [rad/s] v_s that are tried
-_SEEN = 0.5  # v_s over the fastest motion: above, or below the slowest, only a part of the curve is in the data
-_WORTH = 0.9  # share of the unexplained torque that may be left for the curve to be believed
+_SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.8)  # values of v_s tried [rad/s]
+_SEEN = 0.5  # largest v_s over the fastest speed; above it, or below the slowest speed, part of the curve is missing
+_WORTH = 0.9  # share of the unexplained torque that may remain if a curve is accepted
 
 
 def with_stribeck(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
-    """The identification with a Stribeck curve in those joints whose torque it explains better.
+    """Add a Stribeck curve to those joints whose torque it explains better.
 
-    (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s enters nonlinearly and is tried in steps, joint after joint. It is
-    kept where it takes a tenth or more of what the joint left unexplained, friction within its physical bounds. Static
-    friction, at no speed, is then coulomb + stribeck; verdicts say whether the parts can be told apart. `found` has no
-    Stribeck curves yet; it was identified from the recordings.
+    (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s is nonlinear and is tried in steps, joint after joint. A curve is
+    kept if it removes at least a tenth of the unexplained torque of the joint, with friction within its physical
+    bounds. Static friction at zero speed is then coulomb + stribeck; the verdicts state whether the two are
+    identifiable separately. `found` was identified from the recordings, without Stribeck curves.
     """
     best = found
     for row in found.rows if found.fit is not None else ():

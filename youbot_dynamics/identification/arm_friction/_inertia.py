@@ -1,9 +1,12 @@
-"""Inertial parameters that bodies can have, as near as that allows to what torques tell (system 18).
+"""Physically consistent inertial parameters, as close as possible to the torques.
 
-Least squares knows nothing of bodies: masses come out negative, inertias violate the triangle inequality, and the mass
-matrix made of them may not be positive. A body is one exactly where its pseudo-inertia [[S, m c], [m c', m]], S the
-second moments of its mass, is positive definite. Here it is L L' with the logarithm of L's diagonal as unknown, so that
-every step of the search is a body. What the torques leave open stays near the drawings.
+Least squares ignores physical constraints: masses become negative, inertias violate the triangle inequality, and the
+mass matrix may not be positive definite. Inertial parameters are physical exactly if the pseudo-inertia
+[[S, m c], [m c', m]], S the second moments of the mass, is positive definite. Here it is L L', with the logarithms of
+the diagonal of L as unknowns, so that every step of the search is physical. Undetermined parameters stay near their
+nominal values.
+
+Source: system 18.
 """
 
 from __future__ import annotations
@@ -19,19 +22,19 @@ from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters, uncertainty
 
 _LOWER = np.tril_indices(4)
-_DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # places of the logarithms among a body's ten unknowns
-_FARTHEST = 12.0  # of a logarithm from the drawing's
-_FLAT = 1e-6  # of the second moments, added where a drawing has a rod or a point: those have no logarithm
-_SMALLEST = 1e-12  # [kg m2] of the same, for a body without inertia
+_DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # indices of the logarithms among the ten unknowns of a body
+_FARTHEST = 12.0  # largest distance of a logarithm from its nominal value
+_FLAT = 1e-6  # share of the second moments added to a nominal rod or point mass, which has no finite logarithm
+_SMALLEST = 1e-12  # the same for a body without inertia [kg m2]
 
 
 @dataclass(frozen=True, eq=False)
 class ConsistentInertia:
-    """Bodies and friction that explain the torques and can exist."""
+    """Physically consistent bodies and friction that explain the torques."""
 
     parameters: Vector  # (10 n + nv,) inertial parameters of the arm with these bodies
-    friction: Vector  # coulomb, viscous, stribeck, offset (k, 4) of the joints that were fitted
-    explained: dict[str, float]  # R^2 of the torque of each of them
+    friction: Vector  # coulomb, viscous, stribeck, offset (k, 4) of the fitted joints
+    explained: dict[str, float]  # R^2 of the torque of each fitted joint
 
 
 def pseudo_inertia(parameters: Vector) -> Vector:
@@ -53,13 +56,13 @@ def body_parameters(pseudo: Vector) -> Vector:
 
 
 def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
-    """Bodies that can exist, and friction that takes energy, for the torques behind an identification.
+    """Physically consistent bodies and dissipative friction for the torques of an identification.
 
-    Minimises the weighted squares of the torques, each joint's in units of its own residual, plus the squares of what
-    the parameters differ from the drawings in units of `uncertainty`.
+    Minimises the weighted squares of the torque errors, each joint in units of its own residual, plus the squares of
+    the differences from the nominal parameters in units of `uncertainty`.
 
     Raises:
-        IdentificationError: an identification without a tree, or of nothing.
+        IdentificationError: an identification without a tree or without data.
     """
     tree = found.model.tree
     if tree is None or found.fit is None:
@@ -73,9 +76,9 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
     free = found.values[len(found.values) - 4 * len(found.rows) :]
     start = np.concatenate([_logarithms(nominal, n), np.log(nominal[bodies:] + 1e-9), free])
     lower = np.full(len(start), -np.inf)
-    lower[width:].reshape(-1, 4)[:, :3] = 0.0  # friction takes energy
+    lower[width:].reshape(-1, 4)[:, :3] = 0.0  # friction dissipates energy
     start[width:] = np.maximum(start[width:], lower[width:] + 1e-6)
-    # Logarithms may not run away on a long stride: e^12 times the drawing's is no body of this arm.
+    # Bounds on the logarithms keep a long step finite: no body of this arm has e^12 times its nominal values.
     upper = np.full(len(start), np.inf)
     logarithms = np.concatenate([_DIAGONAL + OF_BODY * body for body in range(n)] + [np.arange(bodies, width)])
     lower[logarithms], upper[logarithms] = start[logarithms] - _FARTHEST, start[logarithms] + _FARTHEST
@@ -108,7 +111,7 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
 
 def _triangle(found: ArmFriction) -> tuple[Vector, Vector]:
     """Triangular factor (r, p) and target (r,) of the weighted rows: all inertial parameters, then friction."""
-    assert found.base is not None  # there is a tree
+    assert found.base is not None  # with a tree
     stacks: list[Vector] = []
     columns, count = found.base.columns, len(found.base.columns)
     for k, (row, offset) in enumerate(zip(found.rows, found.offsets, strict=True)):
@@ -137,7 +140,7 @@ def _logarithms(nominal: Vector, n: int) -> Vector:
 
 
 def _from_logarithms(unknowns: Vector) -> tuple[Vector, Vector]:
-    """Inertial parameters (10,) of a body's unknowns (10,), and their slopes (10, 10)."""
+    """Inertial parameters (10,) from the unknowns (10,) of a body, and their slopes (10, 10)."""
     lower = np.zeros((4, 4))
     lower[_LOWER] = unknowns
     diagonal = np.exp(np.diag(lower))

@@ -1,9 +1,10 @@
-"""Coulomb friction that grows with the torque a gear transmits: coulomb + load_coefficient |tau_gear|.
+"""Coulomb friction that increases with the torque of the gear: coulomb + load_coefficient |tau_gear|.
 
-As in BAM's models of servos (Duclusaud et al. 2024) and in MuJoCo's discussion of strain-wave gears. tau_gear is what
-the bodies ask of the gear: weight and inertia on its far side, without the rotor, which turns before it; of a joint
-without a tree its whole inertia. It depends on the bodies, so that the fit is repeated with the torque they then give.
-Whether the data ask for it is judged by prediction.
+tau_gear is the torque that the gear transmits to the bodies: weight and inertia on its output side, without the rotor;
+for a joint without a tree, its whole inertia. It depends on the bodies, so the fit is iterated with the resulting
+torque. Prediction of held-out data decides whether the load term is needed.
+
+Source: BAM's servo models, Duclusaud et al. 2024; MuJoCo's discussion of strain-wave gears.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ from youbot_dynamics.identification.least_squares import (
 )
 
 _ROUNDS = 4
-_PIECES = 8  # of each recording: every other one trains, the others are predicted, and the other way round
+_PIECES = 8  # pieces of each recording for two-fold cross-validation: even ones against odd ones
 _LOAD = Unknown("load_coefficient", "1", unexcited="the gear never transmitted a torque")
 
 
 @dataclass(frozen=True)
 class LoadFriction:
-    """Friction of one joint with a part that grows with the load."""
+    """Friction of one joint with a part that increases with the load."""
 
-    coulomb: Estimate  # without load [N m]; used with the other or not at all
-    load: Estimate  # load_coefficient [1]; identified only where it is positive and predicts better
-    held_out: tuple[float, float]  # root mean square error [N m] of predicted torques, without and with it
+    coulomb: Estimate  # without load [N m]; used only together with the load coefficient
+    load: Estimate  # load_coefficient [1]; identified only if it is positive and improves the prediction
+    held_out: tuple[float, float]  # RMS error of predicted torques without and with the load term [N m]
 
 
 def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
-    """Friction of a joint, by itself, with a part that grows with its load, of what `found` was identified from."""
+    """Identify the load-dependent friction of one joint from the data of `found`."""
     unknown, nan = Unknown("unloaded_coulomb", "N m", low=0.0), float("nan")
     rows = [row for row in found.rows if found.model.joint_names[row.joint] == joint]
     try:
         if not rows or found.fit is None or not found[joint]["coulomb"].identified:
-            raise IdentificationError(joint, got="no Coulomb torque that is identified", expected="one")
+            raise IdentificationError(joint, got="no identified Coulomb torque", expected="one")
         row = rows[0]
         fit, gear = _fitted(found, row, np.ones(len(row.time), dtype=bool))
         held_out = _held_out(found, row, gear)
@@ -57,10 +58,10 @@ def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
         return LoadFriction(undetermined(unknown, reason), undetermined(_LOAD, reason), (nan, nan))
     load, coulomb = fit.estimates[-1], fit.estimates[-2]
     if not load.interval[0] > 0.0:
-        reason = f"friction need not grow with the load: {fit.values[-1]:.2g} +-{fit.reach(load.standard_error):.2g}"
+        reason = f"no significant load dependence: {fit.values[-1]:.2g} +-{fit.reach(load.standard_error):.2g}"
     elif not held_out[1] < held_out[0]:
         reason = (
-            f"torques that were left out are predicted to {held_out[1]:.3g} N m with it, to {held_out[0]:.3g} without"
+            f"the prediction error of held-out torques is {held_out[1]:.3g} N m with it, {held_out[0]:.3g} without it"
         )
     else:
         return LoadFriction(coulomb, load, held_out)
@@ -68,7 +69,7 @@ def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
 
 
 def _columns(found: ArmFriction, row: JointRows) -> tuple[Vector, Vector]:
-    """Columns (r, m) of the bodies that this joint feels, and (r, 4) of its friction, the Coulomb torque last."""
+    """Columns (r, m) of the bodies that act on this joint, and (r, 4) of its friction, the Coulomb torque last."""
     body = row.body if found.base is None else row.body[:, found.base.columns]
     friction = row.friction()
     friction[:, -1] *= row.has_offset(body)
@@ -95,7 +96,7 @@ def _fitted(found: ArmFriction, row: JointRows, used: NDArray[np.bool_]) -> tupl
 
 
 def _gear_torque(found: ArmFriction, row: JointRows, body: Vector, own: Vector) -> Vector:
-    """Torque (r,) that the bodies ask of the gear, for values `own` (m,) of their columns."""
+    """Torque (r,) from the gear to the bodies, for values `own` (m,) of their columns."""
     tree, base = found.model.tree, found.base
     if tree is None or base is None:
         return row.known + body @ own
@@ -105,7 +106,7 @@ def _gear_torque(found: ArmFriction, row: JointRows, body: Vector, own: Vector) 
 
 
 def _held_out(found: ArmFriction, row: JointRows, gear: Vector) -> tuple[float, float]:
-    """Root mean square error [N m] of the torques of left out pieces, predicted without and with the load."""
+    """RMS error [N m] of the predicted torques of held-out pieces, without and with the load term."""
     piece = np.zeros(len(row.time), dtype=int)
     for number in np.unique(row.recording):
         of = row.recording == number

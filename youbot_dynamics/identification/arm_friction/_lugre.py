@@ -1,8 +1,10 @@
-"""Stiffness of a joint's bristles from reversals, and their damping where readings come fast enough (systems 9, 10).
+"""Stiffness of a joint's bristles from reversals, and their damping if the rate of readings is high enough.
 
-While a joint turns round, its friction follows the way it went, not the time: from +coulomb to -coulomb along
-coulomb (1 - 2 exp(-sigma0 x / coulomb)), x the way since the reversal. That is where sigma0 shows, and nowhere else.
-sigma1 acts on the rate of the deflection, for some milliseconds: at 50 readings a second nothing of it is seen.
+When a joint reverses, its friction is a function of position, not of time: it changes from +coulomb to -coulomb along
+coulomb (1 - 2 exp(-sigma0 x / coulomb)), x the distance since the reversal. sigma0 is observable only there. sigma1
+acts on the rate of the deflection for some milliseconds, so 50 Hz is too slow to estimate it.
+
+Source: systems 9, 10.
 """
 
 from __future__ import annotations
@@ -26,35 +28,35 @@ from youbot_dynamics.identification.arm_friction._windows import turning_points
 from youbot_dynamics.identification.least_squares import Estimate, Rows, Unknown, judge, least_squares, undetermined
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
-REACH = 0.05  # [rad] to either side of a reversal that is looked at
+REACH = 0.05  # [rad] used on either side of a reversal
 _BEFORE = 0.01  # [rad]
 _MOST = 4000  # readings of a reversal
 _FEWEST = 6
-_AROUND = 0.02  # [s] over which positions are averaged before accelerations are taken from them
+_AROUND = 0.02  # averaging time of positions before they are differentiated to accelerations [s]
 _STILL = 0.008  # [s]
-_FINER = 8  # points between two readings, along a cubic: the outermost point of a reversal is hardly ever read
+_FINER = 8  # cubic interpolation points between two readings, since the turning point falls between readings
 
 
 @dataclass(frozen=True, eq=False)
 class Reversals:
-    """r readings near reversals of one joint, of all recordings; friction is centred over each reversal."""
+    """r readings near reversals of one joint in all recordings; the mean friction of each reversal is subtracted."""
 
     count: int  # of reversals
-    number: Indices  # (r,) of the reversal each belongs to
-    torque: Vector  # (r,) friction, without its viscous part, less its mean over the reversal [N m]
-    way: Vector  # (r,) since the reversal, negative before it [rad]
-    paths: list[Vector]  # positions on a finer grid, one array a recording [rad]
-    steps: list[Vector]  # of these grids, times of one recording each [s]
-    places: Indices  # (r,) where each reading stands in the grid of its recording
-    sources: Indices  # (r,) place of its recording
-    rate: float  # readings a second
+    number: Indices  # (r,) number of the reversal of each reading
+    torque: Vector  # (r,) friction without its viscous part, minus its mean over the reversal [N m]
+    way: Vector  # (r,) distance since the reversal, negative before it [rad]
+    paths: list[Vector]  # positions on a finer grid, one array per recording [rad]
+    steps: list[Vector]  # times of these grids [s]
+    places: Indices  # (r,) index of each reading in the grid of its recording
+    sources: Indices  # (r,) index of its recording
+    rate: float  # readings per second
 
     def columns(self, steepness: float) -> Vector:
         """Columns (r, 2) of the Coulomb torque and of sigma1, for a steepness sigma0 / coulomb [1/rad].
 
-        They are the deflection over its reach, -1 to 1, and its rate, each centred over the reversal. The damping of
-        the bristles weighs as much as their stiffness where they swing back quickly: left out, sigma0 came out up to
-        three times too large. So it is always fitted, though only fast readings say how large it is.
+        They are the deflection relative to its maximum, -1 to 1, and its rate, each minus its mean over the reversal.
+        Where bristles swing back quickly, their damping is as large as their stiffness; without it, sigma0 was up to
+        three times too large. It is therefore always fitted, although only fast readings determine its value.
         """
         shares, rates = np.empty(len(self.number)), np.empty(len(self.number))
         for k, (path, time) in enumerate(zip(self.paths, self.steps, strict=True)):
@@ -67,7 +69,7 @@ class Reversals:
 
 
 def _centred(number: Indices, values: Vector) -> Vector:
-    """Values (r,) less their mean over all with the same number (r,)."""
+    """Values (r,) minus the mean of those with the same number (r,)."""
     _, place, counts = np.unique(number, return_inverse=True, return_counts=True)
     apart: Vector = values - (np.bincount(place, values) / counts)[place]
     return apart
@@ -75,7 +77,7 @@ def _centred(number: Indices, values: Vector) -> Vector:
 
 @compiled
 def bend(path: Vector, steepness: float, share: Vector) -> None:
-    """Write the deflection (s,) of a bristle over its reach along a path (s,) [rad]; it starts relaxed.
+    """Write the relative deflection (s,) of a bristle along a path (s,) [rad]; it starts relaxed.
 
     It is exact between the points; the steepness is sigma0 / coulomb [1/rad].
     """
@@ -90,9 +92,9 @@ def bend(path: Vector, steepness: float, share: Vector) -> None:
 
 
 def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: int) -> Reversals | None:
-    """Readings near the reversals of the joint at a place in `found.rows`; None without any.
+    """Readings near the reversals of joint number `joint` in `found.rows`; None without any.
 
-    Weight, inertia and viscous friction of the arm, as found, are taken off.
+    Identified weight, inertia and viscous friction of the arm are subtracted.
     """
     place = found.rows[joint].joint
     nominal = found.model.tree
@@ -136,9 +138,9 @@ def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: 
 
 
 def _smooth_path(time: Vector, position: Vector, fine: Vector) -> Vector:
-    """Positions at times `fine` (f,) along a cubic through means over 8 ms of positions (s,) at times (s,).
+    """Positions at times `fine` (f,) from a cubic through means over 8 ms of positions (s,) at times (s,).
 
-    Where readings come faster the ticks of the encoder would count as way back and forth.
+    Without the means, encoder quantisation at high rates would look like motion back and forth.
     """
     together = max(1, round(_STILL / float(np.median(np.diff(time)))))
     groups = len(time) // together
@@ -150,7 +152,7 @@ def _smooth_path(time: Vector, position: Vector, fine: Vector) -> Vector:
 
 
 def _pieces(position: Vector) -> list[tuple[int, int, int]]:
-    """First reading, turning point and last reading (exclusive) about each reversal of positions (s,)."""
+    """First reading, turning point and last reading (exclusive) of each reversal of positions (s,)."""
     pieces = []
     turns = turning_points(position)
     for k, turn in enumerate(turns):
@@ -167,10 +169,10 @@ def _pieces(position: Vector) -> list[tuple[int, int, int]]:
 
 
 def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None, joint: int, index: Indices) -> Vector:
-    """Torque (r,) of the readings `index` (r,) less bodies and viscous friction; NaN at the ends of the recording."""
+    """Torque (r,) of the readings `index` (r,) minus bodies and viscous friction; NaN at the ends of the recording."""
     row, values = found.rows[joint], found.values
     time = signals.time[index]
-    # Smoothed over no more than a reading of the driver: while the bristles bend the acceleration changes quickly.
+    # Smoothed over at most one period of the driver, because the acceleration changes quickly while the bristles bend.
     together = max(1, round(_AROUND / float(np.median(np.diff(signals.time)))))
     first = max(0, int(index[0]) - 4 * together)
     groups = min(len(signals.time) - first, int(index[-1]) - first + 5 * together) // together
@@ -196,18 +198,18 @@ def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None,
     return left
 
 
-_SLOWEST_RATE = 500.0  # [1/s] of readings below which sigma1 is not looked for
-_STEEPEST, _FLATTEST = 3e5, 30.0  # [1/rad] sigma0 / coulomb that are tried
-_END = 1.01  # of the softest that are tried: the search stopped there, not at a least misfit
-_FEWEST_IN_TRANSITION = 2.0  # readings, on average over the reversals, while the bristles bend over
-_TRANSITION = 3.0  # lengths coulomb / sigma0 that this takes
+_SLOWEST_RATE = 500.0  # rate of readings below which sigma1 is not estimated [1/s]
+_STEEPEST, _FLATTEST = 3e5, 30.0  # range of sigma0 / coulomb in the search [1/rad]
+_END = 1.01  # ratio to the softest value within which the search ended at its bound, not at a minimum
+_FEWEST_IN_TRANSITION = 2.0  # mean number of readings during the transition of a reversal
+_TRANSITION = 3.0  # length of the transition in units of coulomb / sigma0
 _SMOOTHING = 0.05
 _SIGMA0, _SIGMA1 = Unknown("sigma0", "N m/rad", low=0.0), Unknown("sigma1", "N m s/rad", low=0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Bristles:
-    """Bristles of a joint as identified."""
+    """Identified bristle parameters of a joint."""
 
     sigma0: Estimate  # stiffness [N m/rad]
     sigma1: Estimate  # damping [N m s/rad]
@@ -215,12 +217,12 @@ class Bristles:
 
 
 def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: str) -> Bristles:
-    """sigma0, and sigma1 where the rate allows, of one joint.
+    """Identify sigma0 of one joint, and sigma1 if the rate of readings allows.
 
-    The torque near each reversal, less weight, inertia and viscous friction as identified, is coulomb times a function
-    of the way with one unknown, sigma0 / coulomb, which is searched; each reversal has a constant of its own for what
-    the bodies leave over. Blocks of the intervals are reversals. The recordings are those that `found` was identified
-    from, or others of the same arm.
+    The torque near each reversal, minus identified weight, inertia and viscous friction, is coulomb times a function of
+    the distance with one unknown, sigma0 / coulomb, which is searched. Each reversal has its own constant for errors of
+    the bodies. The blocks of the intervals are reversals. The recordings are those of `found`, or others of the same
+    arm.
     """
     places = [k for k, row in enumerate(found.rows) if found.model.joint_names[row.joint] == joint]
     if not places or found.fit is None:
@@ -242,18 +244,18 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     seen = float(np.count_nonzero(bending)) / near.count
     coulomb = _solved(near.columns(steepness), near.torque)[0]
     if seen < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
-        slower = "reverse more slowly, or record more readings a second"
-        reason = f"the bristles bend over within {seen:.1f} readings: {slower}"
+        slower = "reverse more slowly, or record at a higher rate"
+        reason = f"only {seen:.1f} readings fall into the transition of a reversal: {slower}"
     elif not coulomb > 0.0:
         reason = "the torque at the reversals shows no friction, or its sign is wrong"
     elif steepness < _FLATTEST * _END:
-        reason = f"they are softer than {_FLATTEST:g} times the Coulomb torque a radian, the end of the search"
+        reason = f"sigma0 is below {_FLATTEST:g} times the Coulomb torque per radian, the lower bound of the search"
     else:
         try:
             return _about(near, steepness, seen)
         except IdentificationError:
             asked = steepness * coulomb
-            reason = f"{near.count} reversals are too few to judge by; they ask for {asked:.3g} N m/rad"
+            reason = f"{near.count} reversals are too few for an interval; their fit gives {asked:.3g} N m/rad"
     return _refused(reason, near.count)
 
 
@@ -263,25 +265,25 @@ def _solved(table: Vector, torque: Vector) -> Vector:
 
 
 def _about(near: Reversals, steepness: float, seen: float) -> Bristles:
-    """Estimates from the fit that is linear about the solution."""
+    """Estimates from the linearised fit about the solution."""
     table, step = near.columns(steepness), 1e-3
     values = _solved(table, near.torque)
     steeper, flatter = (near.columns(steepness * math.exp(sign * step)) @ values for sign in (1.0, -1.0))
     unknowns = [Unknown("coulomb", "N m"), _SIGMA1, Unknown("logarithm of the steepness", "1")]
     columns = np.column_stack([table, (steeper - flatter) / (2.0 * step)])
     fit = least_squares([Rows(near.number.astype(np.float64) + 0.5, columns, near.torque)], unknowns, robust=False)
-    # sigma0 = coulomb x steepness: the relative changes add up.
+    # sigma0 = coulomb x steepness, so relative errors add up.
     coulomb, errors = float(values[0]), fit.covariance[np.ix_([0, 2], [0, 2])]
     relative, sigma0 = np.array([1.0 / coulomb, 1.0]), coulomb * steepness
-    # What reversals have in common, the scatter between them hides: half a reading more or less in the transition, and
-    # the smoothing of the positions, a twentieth. Measured on simulated arms whose bristles are known.
+    # Errors common to all reversals do not appear in their scatter: half a reading in the transition, and 5 % from the
+    # smoothing of the positions. Both were measured on simulated arms with known bristles.
     common = max(_SMOOTHING, 0.5 / seen)
     error = sigma0 * math.hypot(math.sqrt(float(relative @ errors @ relative)), common)
     stiffness = judge(_SIGMA0, sigma0, error, fit.reach(error))
     error = math.hypot(math.sqrt(float(fit.covariance[1, 1])), common * float(values[1]))
     damping = judge(_SIGMA1, float(values[1]), error, fit.reach(error))
     if near.rate < 0.95 * _SLOWEST_RATE:
-        slow = f"{near.rate:.0f} readings a second, its effect lasts milliseconds: {_SLOWEST_RATE:.0f} are needed"
+        slow = f"{near.rate:.0f} Hz is too slow for an effect that lasts milliseconds; {_SLOWEST_RATE:.0f} Hz is needed"
         damping = undetermined(_SIGMA1, slow)
     return Bristles(stiffness, damping, near.count)
 

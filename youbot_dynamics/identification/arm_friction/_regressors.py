@@ -1,8 +1,10 @@
-"""Torques of an arm as a linear function of its inertial parameters, and which combinations of them act at all.
+"""Torques of an arm as a linear function of its inertial parameters, and the combinations that act on them.
 
-The torques of rigid bodies are linear in mass, first moments and inertias about the joints' origins (system 20): each
-column of the regressor is the inverse dynamics of the tree with one of these numbers 1 and all others 0. Only some
-combinations, the base parameters, act on any torque; of these, a given motion feels fewer still.
+The torques of rigid bodies are linear in mass, first moments and inertias about the joint origins: each column of the
+regressor is the inverse dynamics of the tree with one of these numbers 1 and all others 0. Only some combinations, the
+base parameters, affect any torque; a given motion excites even fewer.
+
+Source: system 20.
 """
 
 from __future__ import annotations
@@ -22,15 +24,15 @@ _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m2",) * 6)
 _INERTIAS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 OF_BODY = len(QUANTITIES)
 
-_NOTHING = 1e-9  # share of a column in a combination below which it is rounding
-# Uncertainty taken for granted of nominal links: docs/robot_facts.md, doubled.
+_NOTHING = 1e-9  # share of a column in a combination below which it is a rounding error
+# Assumed uncertainty of nominal links: twice that of docs/robot_facts.md.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
 
 
 def inertial_parameters(tree: Tree) -> Vector:
-    """Inertial parameters (10 n + nv,) of a tree of n bodies: ten a body as in QUANTITIES, then the rotor inertias.
+    """Inertial parameters (10 n + nv,) of a tree of n bodies: ten per body as in QUANTITIES, then the rotor inertias.
 
-    First moments [kg m] and inertias [kg m2] are about the origin of the joint's frame, in that frame.
+    First moments [kg m] and inertias [kg m2] are about the origin of the joint frame, in that frame.
     """
     layout = tree.layout
     of_bodies = [
@@ -41,7 +43,7 @@ def inertial_parameters(tree: Tree) -> Vector:
 
 
 def with_inertial_parameters(tree: Tree, parameters: Vector) -> Tree:
-    """The same joints with bodies of other parameters (p,), p = 10 n + nv; none is checked: unphysical ones may be."""
+    """The same joints with other inertial parameters (p,), p = 10 n + nv, not checked: they may be unphysical."""
     return dataclasses.replace(tree, layout=_layout_with(tree, parameters))
 
 
@@ -60,9 +62,9 @@ def _layout_with(tree: Tree, parameters: Vector) -> Layout:
 
 
 def regressor(tree: Tree, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
-    """Y (t, nv, 10 n + nv) with tau = Y parameters = inverse_dynamics(q, v, a), of q, v, a (t, nv) [rad, s].
+    """Y (t, nv, 10 n + nv) with tau = Y parameters = inverse_dynamics(q, v, a), for q, v, a (t, nv) [rad, s].
 
-    The tree gives kinematics and gravity: n bodies, every joint with one speed.
+    The tree gives kinematics and gravity: n bodies, every joint with one degree of freedom.
     """
     positions = array("q", q, (None, tree.nv))
     speeds, accelerations = array("v", v, positions.shape), array("a", a, positions.shape)
@@ -81,20 +83,20 @@ def regressor(tree: Tree, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Independent columns of the regressor of a tree with p parameters, each standing for a combination of them."""
+    """Independent columns of the regressor of a tree with p parameters, each for a combination of parameters."""
 
     columns: NDArray[np.intp]  # (b,) the independent columns
     combination: Vector  # (b, p) base parameters = combination @ inertial parameters
     names: tuple[
         str, ...
-    ]  # "arm_link_3_mx" is that first moment with what acts like it, "arm_joint_2_rotor" an inertia
+    ]  # "arm_link_3_mx" is that first moment and what has the same effect, "arm_joint_2_rotor" an inertia
     units: tuple[str, ...]
 
 
 def uncertainty(tree: Tree) -> Vector:
-    """How far (10 n + nv,) the inertial parameters of a robot may lie from those of its drawings.
+    """Assumed uncertainty (10 n + nv,) of the nominal inertial parameters of a robot.
 
-    A third of the mass, 2 cm of the centre of mass and what both make of the inertia; a fifth of a rotor.
+    A third of the mass, 2 cm of the centre of mass and their effect on the inertia; a fifth of a rotor.
     """
     layout = tree.layout
     rows = []
@@ -108,14 +110,14 @@ def uncertainty(tree: Tree) -> Vector:
 
 
 def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameters:
-    """The combinations that these very data feel: those whose uncertainty moves the torques by more than `torque`.
+    """Combinations that the data determine: those whose uncertainty changes the torques by more than `torque`.
 
-    That is the root mean square [N m] over rows (r, 10 n + nv) of the regressor. The others cannot be told from the
-    rest and would make nonsense of it; they stay at the values of the drawings.
+    The change is the root mean square [N m] over rows (r, 10 n + nv) of the regressor. The other combinations would be
+    ill-conditioned; they keep their nominal values.
     """
     sizes = uncertainty(tree)
     table = array("rows", rows, (None, len(sizes)))
-    # Columns, in units of their uncertainty, that keep more than `torque` beside those chosen before.
+    # Columns, in units of their uncertainty, with more than `torque` outside the span of those chosen before.
     upper, order = qr(table / np.sqrt(max(1, len(table))) * sizes, mode="r", pivoting=True)
     rank = int(np.count_nonzero(np.abs(np.diag(upper[: len(order)])) > torque))
     columns, rest = np.asarray(order[:rank], dtype=np.intp), order[rank:]

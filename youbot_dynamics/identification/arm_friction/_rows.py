@@ -1,4 +1,4 @@
-"""Rows of the joints of an arm: what its torques are compared with, where friction has settled."""
+"""Rows of the joints of an arm: torques and regressors while friction is settled."""
 
 from __future__ import annotations
 
@@ -15,36 +15,35 @@ from youbot_dynamics.identification.arm_friction._regressors import inertial_par
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
-NO_EFFORT = "the recording holds no efforts of this joint; needed: its efforts beside its positions"
-ZERO_EFFORT = "every effort of this joint is exactly 0: it was not driven, or its driver fills in zeros"
+NO_EFFORT = "the recording holds no efforts of this joint; needed: its efforts and positions"
+ZERO_EFFORT = "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts"
 STOOD = (
-    "the joint never slid: it stood, moved too slowly, or reversed all the time; "
-    f"needed: motion beyond {SLOWEST:g} rad/s, {TRAVEL:g} rad and more from where it turned round"
+    "the joint never slid: it was at rest, moved too slowly, or reversed all the time; "
+    f"needed: motion faster than {SLOWEST:g} rad/s, at least {TRAVEL:g} rad away from a reversal"
 )
 
-# The speed must vary this much about its mean, one way, for Coulomb and viscous friction to be told apart.
+# Smallest relative variation of the speed in one direction that separates Coulomb from viscous friction.
 _LEAST_VARIATION = 0.15
-_ONE_WAY = 0.1  # share of the windows that must slide the other way
-_LIKE_WEIGHT = 0.95  # share of a constant left beside the bodies below which their weight may stand for friction
-_DEPENDENT = 0.3  # share of a constant that must be left beside weight and friction for an offset to be looked for
+_ONE_WAY = 0.1  # share of the windows that must slide in the other direction
+_LIKE_WEIGHT = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
+_DEPENDENT = 0.3  # share of a constant not explained by weight and friction that an offset needs
 
 
 @dataclass(frozen=True, eq=False)
 class ArmFrictionModel:
-    """What is fitted to n joints, and how their readings are smoothed and chosen."""
+    """Model of n joints, and how their readings are smoothed and selected."""
 
     joint_names: tuple[str, ...]  # [n]
-    # The arm's bodies as its drawings have them, standing on level ground; of their parameters those combinations are
-    # free that the data feel, the others stay. None for a joint that moves alone, or a few that do not move each
-    # other: inertia, and weight as that of a pendulum
+    # Nominal bodies of the arm, on level ground; the parameter combinations that the data determine are free. None for
+    # single joints that do not affect each other: inertia, and the weight of a pendulum
     tree: Tree | None = None
-    # Without a tree, whether there is a weight to be lifted: False for a joint with an upright axis
+    # Without a tree, whether the joint lifts a weight: False for a vertical axis
     weighed: bool = True
-    half_width: float = HALF_WIDTH  # of the windows [s], see `arm_windows`; the longest that are tried
+    half_width: float = HALF_WIDTH  # largest half-width of the windows [s], see `arm_windows`
     stribeck_speeds: tuple[float, ...] = ()  # (n,) v_s of the Stribeck curve of each joint [rad/s], 0 for none
 
     def stribeck_speed(self, joint: int) -> float:
-        """v_s of a joint [rad/s], 0 where its Coulomb torque does not depend on the speed."""
+        """v_s of a joint [rad/s], 0 if its Coulomb torque does not depend on the speed."""
         return self.stribeck_speeds[joint] if self.stribeck_speeds else 0.0
 
     def windows(self, recordings: Sequence[ArmSignals]) -> list[ArmWindows]:
@@ -53,14 +52,17 @@ class ArmFrictionModel:
 
 
 def stribeck_share(speed: Vector, stribeck_speed: float) -> Vector:
-    """Share (k,) of the Stribeck term that acts at speeds (k,) [rad/s]: exp(-(v/v_s)^2), v_s > 0 (system 9)."""
+    """Factor (k,) of the Stribeck term at speeds (k,) [rad/s]: exp(-(v/v_s)^2), v_s > 0.
+
+    Source: system 9.
+    """
     share: Vector = np.exp(-((speed / stribeck_speed) ** 2))
     return share
 
 
 @dataclass(frozen=True, eq=False)
 class JointRows:
-    """Rows of one joint, of all recordings."""
+    """Rows of one joint in all recordings."""
 
     joint: int  # its number
     time: Vector  # (r,) [s]
@@ -73,19 +75,19 @@ class JointRows:
 
     @property
     def one_speed(self) -> bool:
-        """Whether |v| hardly varies, so that Coulomb and viscous friction cannot be told apart."""
+        """Whether |v| hardly varies, so that Coulomb and viscous friction cannot be separated."""
         size = np.abs(self.speed)
         return float(np.std(size)) < _LEAST_VARIATION * float(np.mean(size))
 
     def hidden_by_weight(self, columns: Vector) -> bool:
-        """Whether the joint slid one way only, so that columns (r, m) of free bodies can stand for its friction."""
+        """Whether the joint slid in one direction only, so that columns (r, m) of free bodies can replace friction."""
         back = float(np.mean(self.speed < 0.0))
         return min(back, 1.0 - back) < _ONE_WAY and _left_of_constant(columns) < _LIKE_WEIGHT
 
     def friction(self) -> Vector:
-        """Columns (r, 4): Coulomb torque, viscous friction, Stribeck's growth at low speed, offset.
+        """Columns (r, 4): Coulomb torque, viscous friction, Stribeck term, offset.
 
-        At one speed the first stands for all friction, the second is 0.
+        If there is only one speed, the first column represents all friction and the second is 0.
         """
         sign, rising = np.sign(self.speed), np.zeros(len(self.speed))
         if self.one_speed:
@@ -95,18 +97,18 @@ class JointRows:
         return np.column_stack([sign, self.speed, rising, np.ones(len(sign))])
 
     def explained(self, change: Vector) -> float:
-        """R^2 of the torque, `change` (r,) being what was found beside the nominal bodies."""
+        """R^2 of the torque, with `change` (r,) the identified torque in addition to the nominal bodies."""
         left, spread = self.torque - self.known - change, self.torque - self.torque.mean()
         power = float(spread @ spread)
         return 1.0 - float(left @ left) / power if power > 0.0 else math.nan
 
     def has_offset(self, columns: Vector) -> bool:
-        """Whether a constant can be told from columns (r, m) of the bodies and from Coulomb friction."""
+        """Whether a constant can be separated from columns (r, m) of the bodies and from Coulomb friction."""
         return _left_of_constant(np.column_stack([columns, np.sign(self.speed)])) > _DEPENDENT
 
 
 def _left_of_constant(table: Vector) -> float:
-    """Share of a constant that columns (r, m) cannot make up."""
+    """Share of a constant that columns (r, m) cannot explain."""
     lengths = np.linalg.norm(table, axis=0)
     scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
     ones = np.ones(len(table))
@@ -115,7 +117,7 @@ def _left_of_constant(table: Vector) -> float:
 
 
 def refusal_of(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> str:
-    """Why nothing can be learnt of a joint by its number, "" where something can."""
+    """Why joint number `joint` cannot be identified, "" if it may be."""
     torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
     if not torques:
         return NO_EFFORT
@@ -127,7 +129,7 @@ def refusal_of(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], 
 
 
 def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[JointRows]:
-    """Rows of every joint, those without any among them."""
+    """Rows of every joint, including joints without rows."""
     tables = [_body_columns(window, model) for window in windows]
     rows = []
     for j in range(len(model.joint_names)):
@@ -150,7 +152,7 @@ def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[J
 
 
 def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
-    """Columns (k, n, m + 1) of weight and inertia, and the torque of the nominal bodies as the last."""
+    """Columns (k, n, m + 1) of weight and inertia; the last one is the torque of the nominal bodies."""
     tree = model.tree
     if tree is not None:
         table = regressor(tree, window.position, window.speed, window.acceleration)

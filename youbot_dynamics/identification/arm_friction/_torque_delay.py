@@ -1,4 +1,7 @@
-"""Delay from the torque asked of a joint to its motion, from starts out of rest (systems 32, 33)."""
+"""Delay from the commanded torque of a joint to its motion, from starts from rest.
+
+Source: systems 32, 33.
+"""
 
 from __future__ import annotations
 
@@ -22,34 +25,34 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import HeldCommand, RecordedArm
 
-_LONGEST = 0.05  # [s] delay that is looked for
-_DURATION = 1.1  # [s] of a start: the transient and enough of what follows to know the friction
+_LONGEST = 0.05  # longest delay in the search [s]
+_DURATION = 1.1  # duration of a start [s]: the transient, and enough motion after it to determine the friction
 _GRID = 1e-3  # [s]
 _BLOCK = 0.1  # [s] at most
 _SPARE_BLOCKS = 10
-_GAP = 0.03  # [s] between readings ends a start: what was asked meanwhile is not known
+_GAP = 0.03  # a longer interval between readings ends a start, since commands in it are unknown [s]
 _REST = 0.01  # share of the fastest speed
 _FEWEST = 10  # readings of a start
 _DELAY, _INERTIA = Unknown("delay", "s", low=0.0, resolution=2e-3), Unknown("inertia", "kg m2", low=0.0)
 
-AGAINST = "the joint speeds up against the torque asked of it: check the signs"
+AGAINST = "the joint accelerates against the commanded torque: check the signs"
 
 
 @dataclass(frozen=True, eq=False)
 class TorqueDelay:
-    """Delay of a joint."""
+    """Torque delay of a joint."""
 
-    # Effective delay [s], dead time and lags of current loop and speed reading together: one start out of rest, under
-    # feedback, does not tell them apart
+    # Effective delay [s]: dead time plus lags of current loop and speed measurement. Starts from rest under feedback
+    # do not separate them.
     delay: Estimate
     inertia: Estimate  # [kg m2]
-    fit: Fit  # of speeds, linear about the delay
+    fit: Fit  # of speeds, linearised about the delay
     starts: int  # number of starts used
 
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    """A start out of rest: times (s,) since its begin, speeds (s,), the torque held between its samples."""
+    """A start from rest: times (s,) from its start, speeds (s,), the torque held between its samples."""
 
     time: Vector
     speed: Vector
@@ -57,26 +60,26 @@ class _Start:
 
 
 def estimate_torque_delay(recordings: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]]) -> TorqueDelay:
-    """Output error of v(t) = (integral of torque(t - d) - coulomb (t - d) - viscous x(t)) / J + offset of the start.
+    """Output-error fit of v(t) = (integral of torque(t - d) - coulomb (t - d) - viscous x(t)) / J + start offset.
 
-    Torques under speed feedback carry the noise of the speeds: steady motion says nothing of the delay, or lies. Only
-    the start counts, where the torque is large and the same whatever the noise. The integral of the held torque is
-    exact between its samples; d is searched, all else is linear.
+    Torques under speed feedback contain the noise of the speeds, so steady motion carries no information on the delay
+    and would bias it. Only the start is used, where the torque is large and independent of the noise. The integral of
+    the held torque is exact between its samples; d is searched, the other unknowns are linear.
 
     Args:
-        recordings: times (s,) [s], torques (s,) asked for, cut at the limits of the driver [N m], measured speeds (s,)
-            [rad/s]; each begins at rest and goes one way.
+        recordings: times (s,) [s], commanded torques (s,) clipped to the limits of the driver [N m], measured speeds
+            (s,) [rad/s]; each starts at rest and moves in one direction.
 
     Raises:
         InputError: shapes that do not fit.
-        IdentificationError: no start out of rest.
+        IdentificationError: no start from rest.
     """
     starts = [start for start in (_start(*recording) for recording in recordings) if start is not None]
     if not starts:
         raise IdentificationError(
             "delay of the torque",
-            got="no recording that begins at rest and then moves",
-            expected="starts out of rest under a torque that jumps",
+            got="no recording that starts at rest and then moves",
+            expected="starts from rest after a step of the torque",
         )
 
     def solve(delay: float) -> tuple[Vector, float]:
@@ -96,14 +99,14 @@ def estimate_torque_delay(recordings: Sequence[tuple[ArrayLike, ArrayLike, Array
     error = found["delay"].standard_error
     delay = judge(_DELAY, best, error, found.reach(error))
     if best > _LONGEST - _GRID:
-        delay = undetermined(_DELAY, f"the best delay lies at the end of the search, {1e3 * _LONGEST:g} ms")
+        delay = undetermined(_DELAY, f"the best delay is at the upper bound of the search, {1e3 * _LONGEST:g} ms")
     gain, error = float(values[0]), found["mobility"].standard_error / float(values[0]) ** 2
     inertia = judge(_INERTIA, 1.0 / gain, error, found.reach(error))
     return TorqueDelay(delay, inertia, found, len(starts))
 
 
 def _start(time: ArrayLike, torque: ArrayLike, speed: ArrayLike) -> _Start | None:
-    """The part of a recording from rest on, as long as readings follow each other and the joint goes one way."""
+    """The part of a recording from rest on, without gaps and in one direction."""
     stamps = array("time", time, (None,))
     asked, speeds = array("torque", torque, stamps.shape), array("speed", speed, stamps.shape)
     if len(stamps) < _FEWEST or not np.any(speeds):
@@ -120,7 +123,7 @@ def _start(time: ArrayLike, torque: ArrayLike, speed: ArrayLike) -> _Start | Non
 
 
 def _table(starts: Sequence[_Start], delay: float) -> Vector:
-    """Columns (r, 3 + starts): integral of the delayed torque, time since, way, and a constant for each start."""
+    """Columns (r, 3 + starts): integral of the delayed torque, time, distance, and a constant for each start."""
     parts = []
     for k, start in enumerate(starts):
         late = np.maximum(start.time - delay, 0.0)
@@ -133,7 +136,7 @@ def _table(starts: Sequence[_Start], delay: float) -> Vector:
 
 
 def _linear_fit(starts: Sequence[_Start], delay: float, values: Vector) -> Fit:
-    """The fit about its solution, with the delay as one more unknown: its change, its interval."""
+    """Linearised fit about the solution, with the delay as an additional unknown: its change and interval."""
     unknowns = [Unknown("mobility", "1/(kg m2)", low=0.0), Unknown("coulomb", "rad/s2"), Unknown("viscous", "1/s")]
     unknowns += [Unknown(f"offset_{k + 1}", "rad/s") for k in range(len(starts))]
     unknowns.append(Unknown("delay", "s"))
@@ -149,10 +152,10 @@ def _linear_fit(starts: Sequence[_Start], delay: float, values: Vector) -> Fit:
 
 
 def torque_starts(arm: RecordedArm, joint: int) -> list[tuple[Vector, Vector, Vector]]:
-    """Times [s], torques asked for [N m] and speeds [rad/s], each (m,), of the starts of a joint out of rest.
+    """Times [s], commanded torques [N m] and speeds [rad/s], each (m,), of the starts of a joint from rest.
 
-    Instants are those of readings and of commands, so that a command between two readings keeps its time; speeds in
-    between are interpolated. One way only: a start ends where the joint turns round.
+    The times are those of readings and commands, so that a command between two readings keeps its time; speeds are
+    interpolated. A start ends where the joint reverses.
     """
     time, speed = arm.signals.time, arm.speed[:, joint]
     if arm.asked is None or len(time) < _FEWEST or not np.all(np.isfinite(speed)):

@@ -1,9 +1,11 @@
-"""Joint states over short windows: position, speed, acceleration and torque with one and the same smoothing.
+"""Position, speed, acceleration and torque of joints in short windows, all with the same smoothing.
 
-Each window is 2 w wide with weights k(x) = (1 - x^2)^2, x = (t - middle) / w. All four are means with these weights:
-integrated by parts, the mean speed is the integral of k dq, the mean acceleration minus that of dk/dt dq (modulating
-functions, Shinbrot 1957), so that no reading is ever differentiated and what is linear in them is smoothed alike at any
-speed of the motion. The driver's own speeds are not used: they are quantised to 15 motor rpm and lag by 10 ms.
+Each window is 2 w wide with weights k(x) = (1 - x^2)^2, x = (t - middle) / w. All four are means with these weights.
+Integration by parts gives the mean speed as the integral of k dq, and the mean acceleration as minus that of dk/dt dq.
+No reading is differentiated, and relations that are linear in the four remain exact after smoothing. The speeds of the
+driver are not used: they are quantised to 15 motor rpm and lag by 10 ms.
+
+Source: modulating functions, Shinbrot 1957.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals, even_stamps
 
-HALF_WIDTH = 0.1  # [s] five readings of a 50 Hz driver to either side
+HALF_WIDTH = 0.1  # [s] five readings of a 50 Hz driver on either side
 _FEWEST = 5  # readings in a window
-# A joint counts as sliding beyond this speed, and this far from where it last turned round or stood: three times the
-# longest travel of bristles thought possible, after which their torque is within 10 % of the Coulomb torque's.
+# A joint slides above this speed, and this far from its last reversal or rest: three times the longest plausible
+# bristle deflection, after which the bristle torque is within 10 % of the Coulomb torque.
 SLOWEST = 0.05  # [rad/s]
 
 
@@ -34,28 +36,28 @@ class ArmWindows:
     speed: Vector  # (k, n) [rad/s]
     acceleration: Vector  # (k, n) [rad/s2]
     torque: Vector  # (k, n) [N m]
-    sliding: Vector  # (k, n) sign of the motion where a joint slides with settled friction, else 0
+    sliding: Vector  # (k, n) sign of the motion if a joint slides with settled friction, else 0
     recording: int  # number of the recording
 
 
 def shortest(recordings: Sequence[ArmSignals]) -> float:
-    """Half width [s] that windows have at least, so that each recording's hold 5 readings; 0 without readings."""
+    """Smallest half-width [s] for which windows of each recording hold 5 readings; 0 without readings."""
     usual = [float(np.median(np.diff(one.time))) for one in recordings if len(one.time) > 1]
     return 0.5 * (_FEWEST + 1) * max(usual, default=0.0)
 
 
 def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindows:
-    """Windows of a recording, one every half width; those with a gap, or too few readings, are left out.
+    """Windows of a recording, one per half-width; those with a gap or too few readings are left out.
 
-    Jitter of the stamps is taken out first, see `even_stamps`: in the acceleration it would hide the inertia. The half
-    width [s] grows where fewer than 5 readings would be in a window.
+    Jitter of the stamps is removed first (`even_stamps`), because it would dominate the acceleration. The half-width
+    [s] is increased if a window would hold fewer than 5 readings.
     """
     time, n = even_stamps(signals.time, signals.position), signals.position.shape[1]
     usual = float(np.median(np.diff(time))) if len(time) > 1 else half_width
     width = max(half_width, shortest([signals]))
     middles = np.arange(time[0] + width, time[-1] - width, width) if len(time) > 1 else np.zeros(0)
     states, sound = np.zeros((len(middles), 4, n)), np.zeros(len(middles), dtype=bool)
-    # Positions near 0, so that differences keep their digits.
+    # Positions near 0, to preserve the precision of differences.
     origin = signals.position.mean(axis=0) if len(time) else np.zeros(n)
     expected = max(_FEWEST, int(1.2 * width / usual)) if usual > 0.0 else _FEWEST
     _smooth(time, signals.position - origin, signals.torque, middles, width, expected, states, sound)
@@ -77,16 +79,16 @@ def _smooth(
     states: Vector,
     sound: NDArray[np.bool_],
 ) -> None:
-    """Write mean position, speed, acceleration and mean torque of each window, and whether it is filled evenly.
+    """Write mean position, speed, acceleration and torque of each window, and whether it is filled evenly.
 
-    From readings (s,), (s, n), (s, n) to `states` (k, 4, n) and `sound` (k,) of the windows at `middles` (k,), which
-    come as zeros; `width` is half that of a window, `fewest` are the readings it needs.
+    Inputs are readings (s,), (s, n), (s, n); outputs, initially zero, are `states` (k, 4, n) and `sound` (k,) of the
+    windows at `middles` (k,). `width` is the half-width of a window, `fewest` the number of readings it needs.
     """
     first, n = 0, position.shape[1]
     for k in range(len(middles)):
         while first < len(time) and time[first] <= middles[k] - width:
             first += 1
-        # `unit`: both integrals for q = x and q = x^2 / 2, which sums over few readings miss by per cents.
+        # `unit`: both integrals for q = x and q = x^2 / 2; sums over few readings have errors of some per cent.
         total, centre, unit = 0.0, 0.0, np.zeros(4)
         sums = np.zeros((4, n))
         last, widest, before = first, 0.0, -1.0
@@ -104,7 +106,7 @@ def _smooth(
         if last - first < fewest or max(widest, 1.0 - before) > 0.7:
             continue
         sound[k] = True
-        # The motion between two readings counts at its middle, that across an end of the window by its share inside.
+        # Motion between two readings is assigned to its middle; across a window end only the inner share counts.
         for i in range(max(first, 1), min(last + 1, len(time))):
             x, before = (time[i] - middles[k]) / width, (time[i - 1] - middles[k]) / width
             low, high = max(before, -1.0), min(x, 1.0)
@@ -123,19 +125,19 @@ def _smooth(
             speed = (sums[1, j] * unit[3] - sums[2, j] * unit[1]) / determinant
             acceleration = (unit[0] * sums[2, j] - unit[2] * sums[1, j]) / determinant
             states[k, 0, j] = sums[0, j] / total
-            # The mean is that of the readings' weights, not in the middle.
+            # The mean refers to the weighted mean time of the readings, not to the middle.
             states[k, 1, j] = (speed + acceleration * centre / total) / width
             states[k, 2, j] = acceleration / (width * width)
             states[k, 3, j] = sums[3, j] / total
 
 
 def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> Vector:
-    """Sign (k, n) of the motion in windows at `middles` (k,) with mean speeds (k, n) where friction has settled."""
+    """Sign (k, n) of the motion with settled friction in windows at `middles` (k,) with mean speeds (k, n), else 0."""
     found = np.sign(speed) * (np.abs(speed) > SLOWEST)
     width = middles[1] - middles[0] if len(middles) > 1 else 0.0
     for j in range(position.shape[1]):
         direction, turned = _since_turning(position[:, j], TRAVEL)
-        # Sliding all window long: settled, and one way, at every reading of it.
+        # Sliding during the whole window: settled and in one direction at every reading.
         code = np.where(np.abs(position[:, j] - turned) >= TRAVEL, direction, 0.0)
         low = np.searchsorted(time, middles - width, side="right")
         high = np.searchsorted(time, middles + width)
@@ -147,7 +149,7 @@ def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> 
 
 @compiled
 def _since_turning(position: Vector, travel: float) -> tuple[Vector, Vector]:
-    """Direction (s,) of the motion and position (s,) where it last turned round; jitter of `travel` / 30 is no turn."""
+    """Direction (s,) of the motion and position (s,) of the last reversal; jitter up to `travel` / 30 is ignored."""
     direction, turned = np.zeros(len(position)), np.zeros(len(position))
     way, extreme, start, jitter, outermost = 0.0, position[0], position[0], travel / 30.0, 0
     for k in range(len(position)):
@@ -161,7 +163,7 @@ def _since_turning(position: Vector, travel: float) -> tuple[Vector, Vector]:
         elif (extreme - x) * way > jitter:
             start = extreme
             way = -way
-            # It turned at its outermost point, before the turn showed.
+            # The reversal is at the outermost point, before it is detected.
             direction[outermost + 1 : k] = way
             turned[outermost + 1 : k] = start
             extreme, outermost = x, k
@@ -171,11 +173,11 @@ def _since_turning(position: Vector, travel: float) -> tuple[Vector, Vector]:
 
 
 def turning_points(path: Vector) -> NDArray[np.intp]:
-    """Places (m,) in positions (s,) [rad] where the motion turns round; jitter of 1 mrad is no turn."""
+    """Indices (m,) of reversals in positions (s,) [rad]; jitter of 1 mrad is not a reversal."""
     direction, _ = _since_turning(path, TRAVEL) if len(path) else (path, path)
     changes = np.flatnonzero((direction[1:] != direction[:-1]) & (direction[:-1] != 0.0))
     bounds = np.concatenate([[0], changes + 1])
-    # The outermost point lies a little before the place where the turn shows.
+    # The outermost point is slightly before the point of detection.
     return np.array(
         [a + int(np.argmax(path[a : b + 1] * direction[b])) for a, b in zip(bounds[:-1], changes, strict=True)],
         dtype=np.intp,

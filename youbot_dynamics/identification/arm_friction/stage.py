@@ -1,4 +1,4 @@
-"""Stage `arm_friction`: friction of the arm's joints, its bristles and bodies, from positions and efforts."""
+"""Stage `arm_friction`: friction of the arm's joints, their bristles and the bodies, from positions and efforts."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from youbot_dynamics.robot import Robot
 
 STAGE = "arm_friction"
 
-_PARAMETERS = ("coulomb", "viscous")  # of those fitted with the bodies; sigma0 and sigma1 come from reversals
-_LONGEST = 3600.0  # [s] of readings that are fitted together: more teaches little and fills the memory
-_FEWEST_FOR_BODIES = 200  # windows: 20 s of one joint sliding
+_PARAMETERS = ("coulomb", "viscous")  # fitted together with the bodies; sigma0 and sigma1 come from reversals
+_LONGEST = 3600.0  # total length of readings fitted together [s]; more adds little information and fills the memory
+_FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
 _MOST_POINTS = 3000  # of a curve
 
 
 @dataclass(frozen=True, eq=False)
 class _ArmPart:
-    """The arm of one recording."""
+    """Arm data of one recording."""
 
-    arm: RecordedArm | None  # its readings, None where nothing can be learnt of them
-    refusal: str  # why, "" where something can
+    arm: RecordedArm | None  # its readings, None if they cannot be used
+    refusal: str  # why they cannot be used, "" if they can
 
 
 def extract(opened: Opened, robot: Robot) -> _ArmPart:
-    """Readings of one recording; none of one in which the arm stood, so that drives of the base cost nothing.
+    """Readings of one recording; none if the arm was at rest, so that drives of the base cost no memory.
 
     Raises:
         RecordingError: no states of the arm, or angles that cannot be radians.
-        IdentificationError: stamps that go back.
+        IdentificationError: stamps that decrease.
     """
     arm = recorded_arm(opened.bag(), robot, opened.options.topics, opened.number)
     reason = arm.refusal()
@@ -50,7 +50,7 @@ def extract(opened: Opened, robot: Robot) -> _ArmPart:
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
-    """Friction and bodies of all recordings in which the arm moved."""
+    """Friction and bodies from all recordings in which the arm moved."""
     names = tuple(f"joint_{k + 1}" for k in range(len(robot.driver.arm_joints)))
     notes = [f"{one.name}: {one.part.refusal}" for one in taken if one.part.arm is None]
     useful = [one for one in taken if one.part.arm is not None]
@@ -58,7 +58,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         reason = taken[0].part.refusal
         return StageResult(STAGE, tuple(one for name in names for one in _refused(name, reason)), missing=reason)
     used, left_out = _within_an_hour(useful)
-    notes += [f"{one.name} left out: an hour of readings is fitted together" for one in left_out]
+    notes += [f"{one.name} left out: the limit of one hour of readings is reached" for one in left_out]
     signals = [one.part.arm.signals for one in used]
     found = identify_arm_friction(signals, ArmFrictionModel(names, robot.arm.model().tree))
     findings: list[Finding] = []
@@ -79,13 +79,13 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     bodies = None
     if found.fit is not None:
         if max(len(row.time) for row in found.rows) < _FEWEST_FOR_BODIES:
-            notes.append(f"bodies of the arm were not looked for: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
+            notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
         else:
             bodies = consistent_inertia(found)
             shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
             notes.append(
-                f"share of the torques explained by physically possible bodies (R2): {shares}; what the motion does "
-                "not determine has the values of the URDF"
+                f"share of the torques explained by physically consistent bodies (R2): {shares}; parameters that the "
+                "motion does not determine keep the values of the URDF"
             )
     return StageResult(
         STAGE,
@@ -108,7 +108,7 @@ def _refused(joint: str, reason: str) -> tuple[Finding, ...]:
 
 
 def _within_an_hour(useful: Sequence[Taken]) -> tuple[list[Taken], list[Taken]]:
-    """Recordings of up to an hour together, one at least, and the rest."""
+    """Recordings of up to an hour in total (at least one), and the rest."""
     used: list[Taken] = []
     left_out: list[Taken] = []
     total = 0.0
@@ -120,7 +120,7 @@ def _within_an_hour(useful: Sequence[Taken]) -> tuple[list[Taken], list[Taken]]:
 
 
 def _of_joint(fitted: JointFit, joint: str) -> list[Finding]:
-    """Findings of one joint: its parameters, and beside them what keeps them honest."""
+    """Findings of one joint: its parameters and the additional values of the fit."""
     slow, fast = fitted.speeds
     valid = f"joint speeds of {slow:.2g} to {fast:.2g} rad/s" if fitted.windows else ""
     details = {"explained": fitted.explained}
@@ -133,7 +133,7 @@ def _of_joint(fitted: JointFit, joint: str) -> list[Finding]:
 
 
 def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Finding]:
-    """Delay from the torque asked of a joint to its motion; nothing where no torques were asked for."""
+    """Delay from the commanded torque of a joint to its motion; empty without torque commands."""
     if all(arm.asked is None for arm in arms):
         return []
     name, unknown = f"arm.{joint}.torque_delay", Unknown("torque_delay", "s")
@@ -144,13 +144,13 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
         return [Finding(name, undetermined(unknown, f"{none.got}; needed: {none.expected}"))]
     delay = found.delay
     if not delay.identified:
-        # Linear about a delay the data do not hold, its interval says nothing either.
+        # The fit is linearised about a delay that the data do not support, so its interval is meaningless too.
         delay = undetermined(unknown, delay.verdict.removeprefix(refusal("")))
     return [Finding(name, delay, found.fit.rows, "", {"starts": float(found.starts)})]
 
 
 def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
-    """Torque of each joint in the recording that holds most of it, measured and modelled."""
+    """Torque of each joint in the recording with most of its rows, measured and modelled."""
     if found.fit is None:
         return ()
     curves = []
@@ -170,7 +170,7 @@ def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
                 time=row.time[shown] - row.time[shown[0]],
                 measured=row.torque[shown],
                 modelled=modelled[shown],
-                modelled_is="bodies and friction as identified",
+                modelled_is="identified bodies and friction",
                 band=half[shown],
                 whiteness=whiteness(row.time[shown], left),
                 caption=f"Means over {1e3 * found.model.half_width:.0f} ms windows in which the joint slides; "
@@ -181,7 +181,7 @@ def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
 
 
 def _correlations(found: ArmFriction) -> tuple[Correlation, ...]:
-    """Of the friction of all joints; how the bodies hang together would fill a page of its own."""
+    """Correlation of the friction of all joints; that of the bodies would fill a page."""
     fit = found.fit
     if fit is None:
         return ()
@@ -197,10 +197,10 @@ def _warnings(one: Taken) -> list[str]:
     arm: RecordedArm = one.part.arm
     told = []
     if arm.left_out:
-        told.append(f"{one.name}: {arm.left_out} readings of {arm.topic} left out, a value in them is no number")
+        told.append(f"{one.name}: {arm.left_out} readings of {arm.topic} left out: a value in them is not a number")
     if arm.beyond:
         told.append(
-            f"{one.name}: angles of {arm.topic} go {arm.beyond:.2f} rad beyond the limits of their joints: "
-            "another zero than that of urdf/youbot.urdf makes the weight wrong"
+            f"{one.name}: angles of {arm.topic} exceed the limits of their joints by {arm.beyond:.2f} rad: with zeros "
+            "other than those of urdf/youbot.urdf the weight is wrong"
         )
     return told

@@ -167,7 +167,7 @@ def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFric
             found = fit(merge(parts), unknowns)
             return BaseFriction(model, found.estimates, found)
         except IdentificationError as too_little:
-            coasts = too_little.got.replace("blocks with usable rows", "coasts with wheels turning in one direction")
+            coasts = too_little.got.replace("usable time blocks", "coasts with wheels turning in one direction")
             reason = f"{coasts}; needed: {too_little.expected}"
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 

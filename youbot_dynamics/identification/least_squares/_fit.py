@@ -171,7 +171,7 @@ def fit(
     if len(sums) < p + _FEWEST_SPARE_BLOCKS:
         raise IdentificationError(
             ", ".join(unknown.name for unknown in unknowns),
-            got=f"{len(sums)} blocks with usable rows",
+            got=f"{len(sums)} usable time blocks",
             expected=f"{p + _FEWEST_SPARE_BLOCKS} or more",
             remedy="make a longer recording with more motion",
         )

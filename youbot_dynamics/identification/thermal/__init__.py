@@ -1,4 +1,4 @@
-"""Electrical and thermal constants of a motor (systems 1, 2, 5)."""
+"""Electrical and thermal constants of a motor."""
 
 from youbot_dynamics.identification.thermal._fit import Armature, Heat, HeatRun, identify_armature, identify_heat
 

@@ -1,12 +1,14 @@
-"""Electrical and thermal constants of a motor, and which of them a recording can tell (systems 1, 2, 5).
+"""Electrical and thermal constants of a motor, and which of them a recording determines.
 
-Armature: V = R i + K w. From voltage, current and speed both constants; without the voltage neither.
+Armature: V = R i + K w. Voltage, current and speed determine both constants; without the voltage, neither.
 
-Heat, as rises x of the winding and y of the housing above the ambient:
+Heat, with temperature rises x of the winding and y of the housing above the ambient:
     x' = h (1 + a x) i^2 - (x - y) / tau_w,   y' = c (x - y) / tau_w - y / tau_h
-with h = R_a / C_w, tau_w = R_wh C_w, tau_h = R_ha C_h, c = C_w / C_h. Current and temperature tell these four, no more:
-twice the resistance with twice the capacities and half the thermal resistances heats alike. Only with R_a, from the
-armature, do resistances and capacities follow each by itself.
+with h = R_a / C_w, tau_w = R_wh C_w, tau_h = R_ha C_h, c = C_w / C_h. Current and temperature determine only these
+four ratios: twice the resistance with twice the capacities and half the thermal resistances gives the same heat. Only
+with R_a from the armature are resistances and capacities determined separately.
+
+Source: systems 1, 2, 5.
 """
 
 from __future__ import annotations
@@ -36,40 +38,40 @@ from youbot_dynamics.identification.least_squares import (
 
 COPPER = 0.00393  # [1/K] handbook value
 _NO_VOLTAGE = (
-    "the recording holds no motor voltage, and one made up of R i + K w would only give back its R and K; "
-    "needed: the voltage at the terminals, measured"
+    "the recording holds no motor voltage, and a voltage computed as R i + K w would only return its own R and K; "
+    "needed: the measured voltage at the terminals"
 )
 _NO_TEMPERATURE = (
-    "the recording holds no motor temperature, nor a voltage, which gives the winding's by its resistance; "
-    "needed: one of the two"
+    "the recording holds neither a motor temperature nor a motor voltage, which gives the winding temperature through "
+    "its resistance; needed: one of the two"
 )
-_ONLY_RATIOS = "current and temperature give only ratios: the motor's resistance is needed, from its voltage"
+_ONLY_RATIOS = "current and temperature give only ratios; needed: the resistance of the motor, from its voltage"
 
-MEAN = 0.02  # [s] over which voltage, current and speed are averaged: beyond the current loop and PWM
-_WINDOW = 5.0  # [s] over which a winding's resistance tells its temperature: a third of its time constant
-_ENOUGH = 0.25  # of the mean square current that must flow
-_FIRST_WINDOWS = 4  # which tell the cold resistance
+MEAN = 0.02  # averaging time of voltage, current and speed [s], longer than current loop and PWM period
+_WINDOW = 5.0  # averaging time of the winding's resistance [s], a third of its thermal time constant
+_ENOUGH = 0.25  # share of the mean square current that must flow
+_FIRST_WINDOWS = 4  # windows that determine the cold resistance
 _FEWEST_BLOCKS = 12
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
 _UNITS = ("K/(A2 s)", "s", "s", "1")
 _START = (1e-2, 15.0, 200.0, 0.1)
 _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (10.0, 1e3, 1e5, 10.0)
-_SPREADS = (0.3, 1.0, 3.0)  # of the starting values of the search
-_AT_END = 1e-3  # of a logarithm: as near to the end of the search it stopped there, not at a least misfit
-_EXPLAINS = 0.5  # R^2 below which a model explains too little for its values to mean anything
-_APART = 3.0  # combined standard errors beyond which parts of the data disagree
-_SHOWN = 2.0  # time constants that a run must last to show them: before, an exponential looks like a slope
+_SPREADS = (0.3, 1.0, 3.0)  # factors on the start values of the search
+_AT_END = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
+_EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
+_APART = 3.0  # combined standard errors above which parts of the data disagree
+_SHOWN = 2.0  # minimum length of a run in time constants; in a shorter run an exponential looks like a line
 
 
 @dataclass(frozen=True, eq=False)
 class Armature:
-    """Resistance and torque constant as identified."""
+    """Identified resistance and torque constant."""
 
-    resistance: Estimate  # of the winding [Ohm], at the temperature it had
-    constant: Estimate  # K [V s/rad], or volts for each unit of the speed that was recorded
+    resistance: Estimate  # of the winding at its temperature in the data [Ohm]
+    constant: Estimate  # K [V s/rad], or volts per unit of the recorded speed
     explained: float  # R^2 of the voltage
-    fit: Fit | None  # None where there was nothing to fit
+    fit: Fit | None  # None if there was nothing to fit
 
 
 def identify_armature(
@@ -80,23 +82,23 @@ def identify_armature(
     speed_unit: str = "rad/s",
     mean: float = MEAN,
 ) -> Armature:
-    """R and K of V = R i + K w, over means of 20 ms, within which inductance and filters settle.
+    """R and K of V = R i + K w, from means over 20 ms, in which inductance and filters settle.
 
-    Both are refused where the two explain less than half of the voltage's variance about its mean.
+    Both are refused if they explain less than half of the voltage's variance about its mean.
 
     Args:
         time: (n,) [s], increasing.
-        voltage: (n,) at the terminals [V]; None where it is not measured.
+        voltage: (n,) at the terminals [V]; None if it is not measured.
         current: (n,) [A].
-        speed: (n,) of the rotor, or of what it drives.
-        speed_unit: of the speed; K is in volts for each of it.
-        mean: time over which everything is averaged [s]: longer where readings are slow or noisy.
+        speed: (n,) of the rotor or of what it drives.
+        speed_unit: unit of the speed; K is in volts per this unit.
+        mean: averaging time [s]; longer if readings are slow or noisy.
 
     Raises:
         InputError: shapes that do not fit, or numbers that are not finite.
     """
     unknowns = [
-        Unknown("resistance", "Ohm", low=0.0, unexcited="there never was a current"),
+        Unknown("resistance", "Ohm", low=0.0, unexcited="the current was always zero"),
         Unknown("constant", f"V/({speed_unit})", low=0.0, unexcited="the motor never turned"),
     ]
     if voltage is None:
@@ -123,10 +125,8 @@ def identify_armature(
 
 
 def _meaningless(estimate: Estimate, explained: float) -> Estimate:
-    """The estimate, refused where it was identified by a fit that explains too little."""
-    reason = (
-        f"the fit explains {explained:.2g} of the variance (R2): at least {_EXPLAINS:g} is needed for it to mean much"
-    )
+    """Refuse an identified estimate if the fit explains too little."""
+    reason = f"the fit explains {explained:.2g} of the variance (R2); at least {_EXPLAINS:g} is needed"
     return undetermined(Unknown(estimate.name, estimate.unit), reason) if estimate.identified else estimate
 
 
@@ -138,7 +138,7 @@ def _no_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
 def winding_from_voltage(
     time: Vector, voltage: Vector, current: Vector, speed: Vector, constant: float, coefficient: float
 ) -> tuple[Vector, Vector, float]:
-    """Temperature of a winding by its resistance (V - K w) / i over windows of 5 s, where current flows.
+    """Temperature of a winding from its resistance (V - K w) / i, over windows of 5 s with current.
 
     Args:
         time: (n,) [s], increasing, from a cold start.
@@ -146,11 +146,11 @@ def winding_from_voltage(
         current: (n,) [A].
         speed: (n,) of the rotor [rad/s].
         constant: K [V s/rad].
-        coefficient: growth of the resistance, over that of the cold winding [1/K].
+        coefficient: temperature coefficient of the resistance, relative to the cold winding [1/K].
 
     Returns:
-        Middles (k,) of the windows [s], rises (k,) above the first of them [K], and the cold resistance [Ohm], taken
-        from the first windows as the line through them has it at the start.
+        Middles (k,) of the windows [s], temperature rises (k,) above the first of them [K], and the cold resistance
+        [Ohm], extrapolated to the start by a line through the first windows.
     """
     nothing = np.zeros(0), np.zeros(0), math.nan
     if not len(time):
@@ -170,28 +170,28 @@ def winding_from_voltage(
 
 @dataclass(frozen=True, eq=False)
 class HeatRun:
-    """A recording of a motor's heat, at times (n,) [s]; NaN where a temperature was not read."""
+    """Currents and temperatures of a motor at times (n,) [s]; NaN where a temperature was not read."""
 
     time: Vector  # (n,) increasing [s]
     current: Vector  # (n,) held until the next time [A]
-    winding: Vector | None = None  # (n,) [degC], None where it is not measured
-    housing: Vector | None = None  # (n,) [degC], None where it is not measured
-    # [degC]; None: the motor began as cold as the air, whatever that had: readings count up to a constant
+    winding: Vector | None = None  # (n,) [degC], None if not measured
+    housing: Vector | None = None  # (n,) [degC], None if not measured
+    # [degC]; None: the motor started at the unknown air temperature, so readings are relative to a constant
     ambient: float | None = None
 
     def first(self) -> float:
-        """Temperature it starts from [degC]: the first reading there is."""
+        """Initial temperature [degC]: the first reading."""
         for column in (self.winding, self.housing):
             if column is not None and np.any(np.isfinite(column)):
                 return float(column[np.isfinite(column)][0])
         return math.nan
 
     def rises(self, values: Vector, coefficient: float) -> Vector:
-        """Temperatures (n, 2) [degC] of winding and housing for heating, time constants and ratio (4,)."""
+        """Temperatures (n, 2) [degC] of winding and housing for heating, time constants and capacity ratio (4,)."""
         heating, tau_winding, tau_housing, ratio = values
         start = self.first()
         ambient = start if self.ambient is None else self.ambient
-        # Capacities in units of the winding's; the resistance then is h, at the ambient temperature.
+        # Capacities relative to the winding's; the resistance at ambient temperature is then h.
         constants = np.array(
             [heating, coefficient * heating, 1.0 / tau_winding, 1.0 / (ratio * tau_housing), 1.0, 1.0 / ratio, ambient]
         )
@@ -201,7 +201,7 @@ class HeatRun:
         return np.vstack([[start, start], out])
 
     def misfit(self, values: Vector, coefficient: float) -> Vector:
-        """Model less reading (m,) [K] of all that was read; less its mean where the ambient is not known."""
+        """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown."""
         model, parts = self.rises(values, coefficient), []
         for k, column in enumerate((self.winding, self.housing)):
             if column is not None:
@@ -211,7 +211,7 @@ class HeatRun:
         return left - left.mean() if self.ambient is None and len(left) else left
 
     def only(self, half: int) -> HeatRun:
-        """The run with the readings of its first (0) or second (1) half alone, and where it began."""
+        """The run with only the readings of its first (0) or second (1) half, and its initial temperature."""
         late = self.time >= 0.5 * (self.time[0] + self.time[-1])
 
         def kept(column: Vector | None) -> Vector | None:
@@ -225,7 +225,7 @@ class HeatRun:
         return dataclasses.replace(self, winding=kept(self.winding), housing=kept(self.housing))
 
     def spread(self) -> Vector:
-        """Each reading (m,) less the mean of its column [K], in the order of `misfit`."""
+        """Each reading (m,) minus the mean of its column [K], in the order of `misfit`."""
         columns = [column[np.isfinite(column)] for column in (self.winding, self.housing) if column is not None]
         return np.concatenate([column - column.mean() for column in columns if len(column)] or [np.zeros(0)])
 
@@ -237,14 +237,14 @@ class HeatRun:
 
 @dataclass(frozen=True, eq=False)
 class Heat:
-    """Heat of a motor as identified."""
+    """Identified thermal model of a motor."""
 
     ratios: tuple[Estimate, ...]  # heating h, time constants of winding and housing, capacity ratio c
-    constants: tuple[Estimate, ...]  # R_wh, R_ha, C_w, C_h; refused where only ratios are known
+    constants: tuple[Estimate, ...]  # R_wh, R_ha, C_w, C_h; refused if only ratios are known
     residual: float  # root mean square [K]
-    values: Vector  # (4,) of the ratios, as solved
-    coefficient: float  # of the winding's resistance, at the ambient temperature [1/K]
-    # Ratios of which parts of the data tell different values: their intervals hold both
+    values: Vector  # (4,) solution for the ratios
+    coefficient: float  # temperature coefficient of the winding's resistance, at ambient temperature [1/K]
+    # Ratios with different values in parts of the data: their intervals contain both
     disagreeing: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
@@ -259,16 +259,16 @@ class Heat:
 def identify_heat(
     runs: Sequence[HeatRun], *, coefficient: float = COPPER, resistance: tuple[float, float] | None = None
 ) -> Heat:
-    """Thermal ratios from currents and temperatures, and with the resistance the constants themselves.
+    """Identify thermal ratios from currents and temperatures, and the constants if the resistance is known.
 
-    Output error over the logarithms of the four ratios; intervals from blocks of the linearised fit, widened where
-    parts of the data disagree. All are refused where no temperature was read or the fit explains less than half of its
-    variance, a time constant where no run lasts twice as long.
+    Output-error fit of the logarithms of the four ratios. Intervals come from blocks of the linearised fit and are
+    widened if parts of the data disagree. All ratios are refused if no temperature was read or the fit explains less
+    than half of its variance; a time constant is refused if no run is twice as long.
 
     Args:
         runs: recordings of one motor.
-        coefficient: growth of the resistance, over the resistance at ambient temperature [1/K].
-        resistance: R_a at ambient temperature and its standard error [Ohm], from the armature; None if not known.
+        coefficient: temperature coefficient of the resistance, relative to ambient temperature [1/K].
+        resistance: R_a at ambient temperature and its standard error [Ohm], from the armature; None if unknown.
     """
     if not runs or not any(len(run.read_times()) for run in runs):
         nothing = tuple(undetermined(Unknown(*pair), _NO_TEMPERATURE) for pair in zip(_NAMES, _UNITS, strict=True))
@@ -279,7 +279,7 @@ def identify_heat(
     logs, found, left = _solved(runs, coefficient, starts)
     values = np.exp(logs)
     gaps = _disagreement(runs, coefficient, logs)
-    # Half the gap as a further standard error: the interval then holds what either part tells.
+    # Half the difference as an additional standard error, so that the interval contains the values of both parts.
     covariance = found.covariance + np.diag((0.5 * gaps) ** 2)
     ratios = []
     for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
@@ -299,13 +299,13 @@ def identify_heat(
 
 
 def _solved(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> tuple[Vector, Fit, Vector]:
-    """Logarithms (4,) of the ratios, the fit about them, and what is left (m,) [K]; the best from several starts."""
+    """Logarithms (4,) of the ratios, their linearised fit, and the residuals (m,) [K]; the best from several starts."""
 
     def misfit(logs: Vector) -> Vector:
         return np.concatenate([run.misfit(np.exp(logs), coefficient) for run in runs])
 
     limits = (np.log(_LOW), np.log(_HIGH))
-    # On its way the search meets constants with which the heat runs away; it turns back from them by itself.
+    # The search may try constants with thermal runaway; their large residuals lead it back.
     with np.errstate(over="ignore", invalid="ignore"):
         solutions = [optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0) for start in starts]
         best = min(solutions, key=lambda one: float(one.cost))
@@ -313,10 +313,10 @@ def _solved(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector
 
 
 def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> Vector:
-    """How far (4,) parts of the data lie apart in the logarithms of the ratios, 0 where they agree.
+    """Largest significant difference (4,) between parts of the data in the logarithms of the ratios, 0 if they agree.
 
-    The readings of the first half of every run against those of the second; each run against all others; the first half
-    of the runs against the second. Parts agree within 3 combined standard errors.
+    Compared are the readings of the first half of every run with those of the second, each run with all others, and the
+    first half of the runs with the second. Parts agree within 3 combined standard errors.
     """
     read = [run for run in runs if len(run.read_times())]
     pairs = [([run.only(0) for run in read], [run.only(1) for run in read])]
@@ -328,7 +328,7 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
         try:
             (a, of_a, _), (b, of_b, _) = (_solved(part, coefficient, [logs]) for part in pair)
         except IdentificationError:
-            continue  # a part is too short to tell anything by itself
+            continue  # a part is too short to be fitted alone
         apart = np.abs(a - b)
         combined = np.sqrt(np.diag(of_a.covariance) + np.diag(of_b.covariance))
         gaps = np.maximum(gaps, np.where(apart > _APART * combined, apart, 0.0))
@@ -336,25 +336,25 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
 
 
 def _unbelievable(k: int, runs: Sequence[HeatRun], logs: Vector, left: Vector, gap: float, identified: bool) -> str:
-    """Why a ratio by its number cannot be believed although an interval is known, "" where it can."""
+    """Why the ratio number k is not credible although it has an interval, "" if it is."""
     spread = np.concatenate([run.spread() for run in runs])
     power = float(spread @ spread)
     explained = 1.0 - float(left @ left) / power if power > 0.0 else 0.0
     value, longest = math.exp(logs[k]), max(float(np.ptp(run.time)) for run in runs)
     if explained < _EXPLAINS:
-        return f"the fit explains {explained:.2g} of the temperatures' variance (R2): at least {_EXPLAINS:g} is needed"
+        return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {_EXPLAINS:g} is needed"
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _AT_END:
         return f"the search ended at its bound, {value:.3g} {_UNITS[k]}"
     if _UNITS[k] == "s" and _SHOWN * value > longest:
         needed = _SHOWN * value
-        return f"the data ask for {value:.3g} s, but the longest run lasts {longest:.0f} s: {needed:.0f} s are needed"
+        return f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s; {needed:.0f} s are needed"
     if gap > 0.0 and not identified:
         return f"the recordings disagree: parts of them give values that differ by a factor of {math.exp(gap):.2g}"
     return ""
 
 
 def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], logs: Vector) -> Fit:
-    """The fit about its solution: slopes of the temperatures over the logarithms of the ratios."""
+    """Linearised fit about the solution: slopes of the temperatures over the logarithms of the ratios."""
     step = 1e-4
     base = misfit(logs)
     pairs = [(misfit(logs + step * one), misfit(logs - step * one)) for one in np.eye(4)]
@@ -367,7 +367,7 @@ def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], log
         row += len(times)
         pieces.append(Rows(times, slopes[part], -base[part], recording=k, block=total / _HEAT_BLOCKS))
     unknowns = [Unknown(name, "1", resolution=math.inf) for name in _NAMES]
-    return least_squares(pieces, unknowns, robust=False, between=False)  # `_disagreement` sees to it
+    return least_squares(pieces, unknowns, robust=False, between=False)  # `_disagreement` does it
 
 
 _CONSTANTS = (
@@ -385,7 +385,8 @@ def _constants(
 ) -> tuple[Estimate, ...]:
     """Thermal resistances and capacities from the ratios and the motor's resistance.
 
-    One of whose ratios some are open is refused: the fit is linear about its solution, and far from it says nothing.
+    A constant is refused if one of its ratios is undetermined, because the linearised fit is valid only near its
+    solution.
     """
     if resistance is None:
         return tuple(undetermined(unknown, _ONLY_RATIOS) for unknown in _CONSTANTS)
@@ -396,7 +397,7 @@ def _constants(
         variance = float(powers[1:][used] @ covariance[np.ix_(used, used)] @ powers[1:][used])
         lacking = [name for name, use in zip(_NAMES, used, strict=True) if use and name in open_ones]
         if lacking:
-            estimates.append(undetermined(unknown, f"these runs leave open: {', '.join(lacking)}"))
+            estimates.append(undetermined(unknown, f"these runs do not determine: {', '.join(lacking)}"))
             continue
         found_value = math.exp(float(powers @ np.concatenate([[math.log(value)], logs])))
         standard = found_value * math.hypot(math.sqrt(variance), error / value)

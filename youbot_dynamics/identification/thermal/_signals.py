@@ -1,4 +1,4 @@
-"""Currents, speeds, voltages and temperatures of the arm's motors out of a recording, as means over short times."""
+"""Read currents, speeds, voltages and temperatures of the arm's motors from a recording, as short-time means."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from youbot_dynamics.identification.thermal._fit import HeatRun
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
-MEAN = 0.2  # [s] ten readings of a 50 Hz driver: R and K act on means as on readings
-STEP = 0.5  # [s] of the heat: a fraction of the winding's time constant
-_GAP = 0.5  # [s] without readings, after which nothing is known of a mean
+MEAN = 0.2  # averaging time [s], ten readings of a 50 Hz driver; V = R i + K w is valid for means too
+STEP = 0.5  # time step of the heat model [s], a fraction of the winding's time constant
+_GAP = 0.5  # interval without readings above which a mean is unknown [s]
 
 NOTHING_MEASURED = (
     "neither motor voltages nor motor temperatures: the youBot reports none; record them on "
@@ -28,40 +28,40 @@ NOTHING_MEASURED = (
 
 @dataclass(frozen=True, eq=False)
 class Electric:
-    """Means over `MEAN` of b short times, for n joints; NaN where nothing was read."""
+    """Means over b intervals of `MEAN` for n joints; NaN without readings."""
 
     time: Vector  # (b,) [s]
     voltage: Vector  # (b, n) at the terminals [V]
     current: Vector  # (b, n) [A]
     speed: Vector  # (b, n) of the rotors [rad/s]
-    winding: Vector  # (b, n) temperature [degC]; NaN throughout where it is not measured
+    winding: Vector  # (b, n) temperature [degC]; NaN throughout if not measured
 
 
 @dataclass(frozen=True, eq=False)
 class MotorSignals:
-    """Motors of n joints of one recording; NaN where nothing was read."""
+    """Motors of n joints of one recording; NaN without readings."""
 
-    electric: Electric | None  # None where no voltage was measured
+    electric: Electric | None  # None if no voltage was measured
     heat_time: Vector  # (h,) every `STEP` [s]
-    heat_current: Vector  # (h, n) root mean square until the next time [A]: heat goes with its square
-    winding: Vector | None  # (h, n) [degC]; None where it is not measured
-    housing: Vector | None  # (h, n) [degC]; None where it is not measured
+    heat_current: Vector  # (h, n) RMS until the next time [A], since heat is proportional to the square
+    winding: Vector | None  # (h, n) [degC]; None if not measured
+    housing: Vector | None  # (h, n) [degC]; None if not measured
 
     def run(self, joint: int) -> HeatRun:
-        """Heat of one joint by its number, from a cold start."""
+        """Heat data of joint number `joint`, from a cold start."""
         winding, housing = (None if table is None else table[:, joint] for table in (self.winding, self.housing))
         return HeatRun(self.heat_time, self.heat_current[:, joint], winding, housing)
 
 
 def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotorSignals:
-    """Motors of a bag: i = effort / (Kt N), w = N d(position)/dt, voltage and temperatures where they were measured.
+    """Motors of a bag: i = effort / (Kt N), w = N d(position)/dt, and measured voltages and temperatures.
 
-    Efforts are currents times the torque constant the driver was given: that of the robot's facts. `chosen` is role ->
-    topic, where the user overrides.
+    Efforts are currents times the torque constant in the driver's configuration, which is that of the robot. `chosen`
+    is role -> topic, given by the user.
 
     Raises:
-        RecordingError: no states or efforts of the arm, or nothing of its motors beside them.
-        IdentificationError: stamps that go back.
+        RecordingError: no states or efforts of the arm, or neither voltages nor temperatures.
+        IdentificationError: stamps that decrease.
     """
     roles = ("motor_voltage", "motor_temperature", "housing_temperature")
     topics = [find_topic(recording, role, chosen) for role in roles]
@@ -88,13 +88,13 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
 def _electric(
     voltage: tuple[Vector, Vector], time: Vector, angle: Vector, current: Vector, winding: tuple[Vector, Vector] | None
 ) -> Electric:
-    """Means of what belongs to each voltage, all of it at its time: an offset of 10 ms makes 1 % of R.
+    """Short-time means of current and speed at the times of the voltages; a time offset of 10 ms would change R by 1 %.
 
-    Voltages and temperatures come with their times (v,), as values (v, n); angles of the rotors and currents (s, n)
-    with those of the joint states (s,).
+    Voltages and temperatures are pairs of times (v,) and values (v, n); rotor angles and currents are (s, n) at the
+    times (s,) of the joint states.
     """
     at, volts = voltage
-    # Each turn as far as to the middle between two voltages: their mean then is that of the whole time, without a gap.
+    # Speeds from the angles at the middles between voltages, so that their mean covers the whole time without gaps.
     around = 0.5 * float(np.median(np.diff(at))) if len(at) > 1 else MEAN
     known = _near(at - around, time) & _near(at + around, time)
     at, volts = at[known], volts[known]
@@ -109,7 +109,7 @@ def _electric(
 
 
 def _read(recording: Recording, topic: str | None, joints: tuple[str, ...]) -> tuple[Vector, Vector] | None:
-    """Times (m,) [s] and values (m, n) of a topic that carries them as efforts; None without one."""
+    """Times (m,) [s] and values (m, n) of a topic with the values in its effort field; None without one."""
     if topic is None:
         return None
     states = recording.joint_states(topic, joints)
@@ -117,7 +117,7 @@ def _read(recording: Recording, topic: str | None, joints: tuple[str, ...]) -> t
 
 
 def _means(edges: Vector, time: Vector, values: Vector) -> Vector:
-    """Means (b, n) of values (m, n) at times (m,) between edges (b + 1,); NaN where there are none."""
+    """Means (b, n) of values (m, n) at times (m,) between edges (b + 1,); NaN without values."""
     place = np.searchsorted(edges, time, side="right") - 1
     inside = (place >= 0) & (place < len(edges) - 1)
     out = np.empty((len(edges) - 1, values.shape[1]))
@@ -130,7 +130,7 @@ def _means(edges: Vector, time: Vector, values: Vector) -> Vector:
 
 
 def _near(moments: Vector, time: Vector) -> NDArray[np.bool_]:
-    """Whether each of `moments` (b,) lies between two of `time` (m,) that are close together."""
+    """Whether each of `moments` (b,) lies between two times of `time` (m,) without a gap."""
     after = np.clip(np.searchsorted(time, moments), 1, len(time) - 1)
     inside = (moments >= time[0]) & (moments <= time[-1])
     near: NDArray[np.bool_] = inside & (time[after] - time[after - 1] < _GAP)
@@ -138,7 +138,7 @@ def _near(moments: Vector, time: Vector) -> NDArray[np.bool_]:
 
 
 def _interpolated(moments: Vector, time: Vector, values: Vector) -> Vector:
-    """Values (b, n) at `moments` (b,): temperatures change slowly."""
+    """Values (b, n) interpolated at `moments` (b,), since temperatures change slowly."""
     out = np.full((len(moments), values.shape[1]), np.nan)
     for k, column in enumerate(values.T):
         use = np.isfinite(column)
@@ -148,7 +148,7 @@ def _interpolated(moments: Vector, time: Vector, values: Vector) -> Vector:
 
 
 def _filled(table: Vector) -> Vector:
-    """Table (h, n) with the last value held where one is missing; 0 before the first."""
+    """Table (h, n) with missing values replaced by the last value; 0 before the first."""
     out = table.copy()
     for column in out.T:
         known = np.isfinite(column)

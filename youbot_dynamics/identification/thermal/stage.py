@@ -26,27 +26,27 @@ from youbot_dynamics.identification.thermal._signals import MEAN, MotorSignals, 
 from youbot_dynamics.robot import Robot
 
 STAGE = "thermal"
-# Names of heat's estimates that the robot has parameters for.
+# Names of the thermal estimates that are robot parameters.
 _PARAMETERS = (
     "winding_housing_resistance",
     "housing_ambient_resistance",
     "winding_time_constant",
     "housing_time_constant",
 )
-_COLD = 0.02  # share by which a cold resistance may be off that was had from the first windows
-_UNREAD = 0.05  # the same where nothing tells how warm the winding was: 12 K
-_AIR = 5.0  # [K] by which air of unknown temperature may differ from the reference
-_WARM = 5.0  # [K] above the coldest recording: the housing may be anything between
-_REACH = float(ndtri(0.5 + CONFIDENCE / 2.0))  # standard errors to either side; these errors are known, not measured
-_BETWEEN = 10.0  # [s] put between two recordings
+_COLD = 0.02  # relative error of a cold resistance from the first windows
+_UNREAD = 0.05  # the same if the winding temperature is unknown, equal to 12 K
+_AIR = 5.0  # largest difference of an unknown air temperature from the reference [K]
+_WARM = 5.0  # [K] above the coldest recording, above which the housing temperature is unknown
+_REACH = float(ndtri(0.5 + CONFIDENCE / 2.0))  # standard errors per half-width; normal, since these errors are known
+_BETWEEN = 10.0  # gap inserted between two recordings [s]
 _MOST_POINTS = 3000  # of a curve
 _ONLY_RATIOS = (
-    "thermal resistances and capacities need the winding's resistance, from its voltage; current and "
-    "temperature alone give four ratios: heating, both time constants and the ratio of the capacities"
+    "thermal resistances and capacities need the resistance of the winding, from its voltage; current and "
+    "temperature alone give four ratios: heating, two time constants and the ratio of the capacities"
 )
 _CONSTANT = (
-    "the torque constants are those of the back-EMF; the driver computes its efforts with the constants of its "
-    "own configuration: change both together, or the currents are wrong"
+    "the torque constants are identified from the back-EMF; the driver computes its efforts with the constants of its "
+    "own configuration: change both together, otherwise the currents are wrong"
 )
 
 
@@ -74,7 +74,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     cold = []
     for one, first in zip(taken, began, strict=True):
         if first - ambient > _WARM:
-            notes.append(f"{one.name}: heat left out, its motors were {first - ambient:.0f} K warmer than the coldest")
+            warmer = f"its motors were {first - ambient:.0f} K warmer than in the coldest recording"
+            notes.append(f"{one.name} left out of the thermal model: {warmer}")
         else:
             cold.append(one.part)
     for k, joint in enumerate(robot.arm.joints):
@@ -103,22 +104,22 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         fits += _curves(runs, name, heat)
         if told.identified:
             change = told.value / joint.motor.resistance - 1.0
-            notes.append(f"{name}: winding {told.value:.3g} Ohm, {100.0 * change:+.0f} % of the sheet's")
+            notes.append(f"{name}: winding {told.value:.3g} Ohm, {100.0 * change:+.0f} % relative to the data sheet")
     if measured:
         notes.append(_CONSTANT)
         if unread:
-            notes.append("temperatures of windings were not recorded: resistances are those that the cold start shows")
+            notes.append("winding temperatures were not recorded: resistances are those of the cold start")
     if warm and not measured:
         notes.append(_ONLY_RATIOS)
     if measured and not warm:
-        notes.append("temperatures of the windings come from their resistance, relative to a cold start")
+        notes.append("winding temperatures are computed from their resistance, relative to a cold start")
     air = f", at {ambient:.0f} degC" if warm else ""
-    notes.append(f"the motors are assumed to have the air temperature at the start{air}: let them cool first")
+    notes.append(f"the motors are assumed to start at air temperature{air}: let them cool before a recording")
     return StageResult(STAGE, tuple(findings), fits=tuple(fits), notes=tuple(notes))
 
 
 def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
-    """V = R (1 + a (T - T_ref)) i + K w of one joint over all recordings; T where it was read, else T_ref."""
+    """V = R (1 + a (T - T_ref)) i + K w of one joint over all recordings, with measured T, or T_ref if not measured."""
     rows: list[Vector] = []
     later = 0.0
     for part in parts:
@@ -140,7 +141,7 @@ def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
 def _by_resistance(
     parts: Sequence[MotorSignals], k: int, constant: float, coefficient: float
 ) -> tuple[list[HeatRun], tuple[float, float] | None]:
-    """Heat of one joint whose winding tells its temperature by its resistance alone, and its cold resistance."""
+    """Heat data of one joint whose winding temperature comes only from its resistance, and its cold resistance."""
     runs, colds = [], []
     for part in parts:
         electric = part.electric
@@ -161,12 +162,11 @@ def _by_resistance(
 
 
 def _at_reference(told: Estimate, cold: tuple[float, float] | None, at_ambient: float, air: float) -> Estimate:
-    """Resistance at the reference temperature of a winding whose own was not read.
+    """Resistance at the reference temperature of a winding whose temperature was not measured.
 
-    `told` by the fit over a whole recording is that of a winding as warm as it was on average: 10 % and more above the
-    cold one. `cold` is that at the start, as cold as the air, and its error [Ohm], None where the start does not show
-    it; it grows by the factor `at_ambient` from the reference temperature to the air's, and by a share `air` less or
-    more.
+    `told`, from the fit over a whole recording, is the resistance at the mean temperature, 10 % or more above the cold
+    one. `cold` is the resistance and its error [Ohm] at the start, at air temperature, None if unknown. It is
+    `at_ambient` times the resistance at the reference temperature, with a relative error `air`.
     """
     value, error = told.value, math.hypot(told.standard_error, _UNREAD * told.value)
     if cold is not None:
@@ -176,7 +176,7 @@ def _at_reference(told: Estimate, cold: tuple[float, float] | None, at_ambient: 
 
 
 def _first(part: MotorSignals) -> float:
-    """Median of what the motors of a recording first read [degC]; NaN where nothing was."""
+    """Median of the first temperatures of the motors of a recording [degC]; NaN if there are none."""
     firsts = [part.run(k).first() for k in range(part.heat_current.shape[1])]
     known = [first for first in firsts if math.isfinite(first)]
     return float(np.median(known)) if known else math.nan
@@ -197,7 +197,7 @@ def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
         if len(read) < 2:
             continue
         measured = column[read]
-        # Where the run began is known up to a constant: that of the fit.
+        # The start temperature is known only up to the constant of the fit.
         modelled = model[read, place] + float(np.mean(measured - model[read, place]))
         curves.append(
             FitCurve(
@@ -207,7 +207,7 @@ def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
                 time=run.time[read] - run.time[0],
                 measured=measured,
                 modelled=modelled,
-                modelled_is="two nodes, heated by the current",
+                modelled_is="two-node model, heated by the current",
                 whiteness=whiteness(run.time[read], measured - modelled),
                 caption=f"Root mean square of the residuals: {heat.residual:.2f} K.",
             )
