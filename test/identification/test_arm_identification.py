@@ -335,9 +335,7 @@ def test_friction_that_moves_with_the_windows_follows_the_shorter_ones_or_is_ref
     assert found.inertial[1].value == pytest.approx(40.0 * np.cos(0.3), rel=0.03)
     # 50 readings a second allow no windows that are short enough.
     slow = identify_arm_friction([fast_joint(*motion, 50.0, weight=40.0)], model)
-    assert (
-        "windows of +-100 ms give" in slow.inertial[1].verdict and "needed: a higher rate" in slow.inertial[1].verdict
-    )
+    assert "+-100 ms give" in slow.inertial[1].verdict and "needed: a higher rate" in slow.inertial[1].verdict
 
 
 def test_late_efforts_identify_no_friction():
@@ -456,7 +454,7 @@ def test_bristles_softer_than_the_search_are_refused():
     torque += 0.01 * np.random.default_rng(0).standard_normal(len(time))
     signals = ArmSignals(time, np.interp(time, fine, path)[:, None], torque[:, None])
     found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
-    assert "end of the search" in fit_bristles([signals], found, "joint").sigma0.verdict
+    assert "lower bound of the search" in fit_bristles([signals], found, "joint").sigma0.verdict
 
 
 def pushed(delay: float, sign: float = 1.0) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -477,7 +475,7 @@ def pushed(delay: float, sign: float = 1.0) -> list[tuple[np.ndarray, np.ndarray
 def test_a_delay_beyond_the_search_and_a_torque_of_the_wrong_sign_are_refused():
     found = estimate_torque_delay(pushed(0.01)).delay
     assert found.identified and found.interval[0] <= 0.01 <= found.interval[1]
-    assert "end of the search, 50 ms" in estimate_torque_delay(pushed(0.08)).delay.verdict
+    assert "upper bound of the search, 50 ms" in estimate_torque_delay(pushed(0.08)).delay.verdict
     against = estimate_torque_delay(pushed(0.01, -1.0))
     assert "check the signs" in against.delay.verdict and "check the signs" in against.inertia.verdict
 

@@ -89,7 +89,7 @@ def test_stiffness_of_the_bristles_is_told_at_50_hz_and_their_damping_is_not(arm
             told += 1
             assert abs(stiffness.value - truth[k]) < 4.0 * stiffness.standard_error
         damping = found[f"robot.arm.joint_{k + 1}.friction.sigma1"].estimate
-        assert "500 are needed" in damping.verdict
+        assert "500 Hz is needed" in damping.verdict
     assert told >= 2
 
 
