@@ -1,1 +1,1 @@
-"""Physics of the robot: bodies, friction, motors and wheels, without control and without ROS."""
+"""Physics of the robot: rigid bodies, friction, motors and wheels, without control and without ROS."""

@@ -1,21 +1,21 @@
-"""A base under speed control: how it follows the twists it is sent, with dead time, lag and the droop of friction.
+"""A base under speed control: its motion for given twist commands, with dead time, lag and the droop due to friction.
 
-The loops of the wheels answer a command and hold the answer against friction (systems 33, 35). For a body twist V
-behind the twist u that was sent, axis by axis:
+For a body twist V and a commanded twist u, axis by axis:
 
-    r' = (u(t - dead time) - r) / lag                what the loops are asked for
+    r' = (u(t - dead time) - r) / lag                reference of the speed loops
     e'' + b e' + s e = -a(V) - (1 - feed) r',  V = r + e'
     M a(V) = friction(V) + m Omega x V               M: effective inertia
 
-e' is what the base lacks of r. Three kinds of loops are of this form:
+e' is the deviation of the twist from r. This form covers three kinds of loops:
 
-- P (s = 0): friction takes a / b of the speed for as long as it acts. A servo of gain kv on each wheel loses F / kv.
-- PI (s > 0): the speed comes back, and the base lags by a / s [m] at constant speed, which at every start, stop and
-  reversal adds to the delay: 10 mm on a slow youBot. `integral` is 4 s / b^2: 1 is critically damped.
+- P (s = 0): friction costs a / b of the speed as long as it acts. A servo of gain kv on each wheel loses F / kv.
+- PI (s > 0): the speed recovers, and the base lags by a / s [m] at constant speed. This adds to the delay at every
+  start, stop and reversal: 10 mm on a slow youBot. `integral` is 4 s / b^2; 1 is critically damped.
 - With `feed` 1 the loops know the inertia and add the torque for r'; b is the same for all axes. With `feed` 0 each
-  wheel has a servo of its own: b and s of an axis are the gains over its inertia, and P loops add 1 / b to the lag.
+  wheel has its own servo: b and s of an axis are the gains over its inertia, and P loops add 1 / b to the lag.
 
-Only friction over inertia shows in a motion: the friction here is in units of the inertia it is given.
+Motion alone determines only the ratio of friction to inertia, so the friction refers to the inertia given here.
+Source: systems 33, 35.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics, accelerat
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.frozen import MadeOfArguments
 
-STEP = 2e-3  # [s] longest a step should be: less than commands are apart, a fraction of the loops' time constants
+STEP = 2e-3  # [s] longest sensible step: shorter than the command period and the loops' time constants
 
 # Layout of the state vector.
 POSE = slice(0, 3)  # x, y, yaw [m, m, rad]
@@ -44,18 +44,18 @@ STATE_SIZE = 12
 
 
 class DriveConstants(NamedTuple):
-    """A driven base in numbers. Loops unpack it first: each look into a tuple of arrays costs them more than a tanh.
+    """Constants of a driven base. Loops unpack them first: an access to a tuple of arrays costs more than a tanh.
 
     Args:
         dead_times: (3,) of x, y, yaw [s].
-        lag: time constant of the answer [s], 0 for none.
-        damping: (3,) b of each axis [1/s], 0 for loops that friction does not move.
+        lag: time constant of r after a command [s], 0 for none.
+        damping: (3,) b of each axis [1/s], 0 for loops that friction does not disturb.
         stiffness: (3,) s of each axis [1/s2], 0 for loops without integral.
-        unfed: (3, 3) what an acceleration of the answer adds to a: 0 for loops that are fed its torque.
+        unfed: (3, 3) matrix of r' in the equation for e, (1 - feed): 0 for loops with feed-forward of the torque.
         inverse_inertia: (3, 3) of the effective inertia.
         mass: of the body [kg].
         centre: (2,) of mass [m].
-        wheels_of_twist: (n, 3).
+        wheels_of_twist: (n, 3) matrix from twist to wheel speeds.
         positions: (n, 2) wheel centres [m].
         roller_gains: (n,) |1/cos d|.
         wheel_coulomb: F1 [N m].
@@ -84,15 +84,13 @@ _NO_INTEGRAL = 1e-6  # 4 s / b^2 below which s counts as 0: its time constant is
 
 @compiled
 def write_droop(damping: float, stiffness: float, dt: float, rows: Vector) -> None:
-    """Write the rows (2, 3) that take (e, e', a) to e and to e' after a step under a constant a.
-
-    Exact for e'' + b e' + s e = -a.
+    """Write the matrix (2, 3) from (e, e', a) to e and e' after a step of e'' + b e' + s e = -a with constant a, exact.
 
     Args:
         damping: b [1/s], positive.
         stiffness: s [1/s2], 0 or positive.
         dt: step [s].
-        rows: written.
+        rows: output.
     """
     half = 0.5 * damping
     if stiffness <= _NO_INTEGRAL * half * half:
@@ -120,17 +118,17 @@ def write_droop(damping: float, stiffness: float, dt: float, rows: Vector) -> No
 
 @compiled
 def write_inverse_droop(damping: float, stiffness: float, fed: bool, dt: float, rows: Vector) -> None:
-    """Write the rows (2, 3) of `write_droop` for a twist V that is known.
+    """Write the matrix (2, 3) of `write_droop` for a given twist V.
 
-    Loops that are fed keep e'' + b e' + s e = -a. For the others r' = V' - e'', which leaves b e' + s e = -(a + V'),
-    and the third column is of a + V'.
+    Loops with feed-forward obey e'' + b e' + s e = -a. For the others r' = V' - e'', which leaves b e' + s e = -(a +
+    V'); the third column then multiplies a + V'.
 
     Args:
         damping: b [1/s], positive.
         stiffness: s [1/s2], 0 or positive.
-        fed: whether they are.
+        fed: whether the loops have the feed-forward.
         dt: step [s].
-        rows: written.
+        rows: output.
     """
     if fed:
         write_droop(damping, stiffness, dt, rows)
@@ -142,7 +140,7 @@ def write_inverse_droop(damping: float, stiffness: float, fed: bool, dt: float, 
 
 @compiled
 def _write_acting(sent: Vector, dead_times: Vector, time: float, place: Indices) -> None:
-    """Write which command acts on each axis (3,) at a time [s], -1 before the first one."""
+    """Write the index of the command that acts on each axis (3,) at a time [s]; -1 before the first one."""
     for axis in range(3):
         place[axis] = len(sent) - 1
         while place[axis] >= 0 and sent[place[axis]] > time - dead_times[axis]:
@@ -161,18 +159,18 @@ def follow(
     moments: Vector,
     poses: Vector,
 ) -> None:
-    """Advance a driven base from `begin` to `end` [s] under the twists it was sent, each held until the next one.
+    """Advance a driven base from `begin` to `end` [s] under twist commands, each valid until the next one.
 
     Args:
         constants: of the base.
-        state: (12,) at `begin`; that at `end` on return.
+        state: (12,) at `begin`; on return at `end`.
         begin: [s].
         end: [s], not before `begin`.
-        longest: a step may be [s].
+        longest: largest step [s].
         sent: (c,) times of the commands, increasing [s]; before the first one the command is zero.
         twists: (c, 3) [m/s, m/s, rad/s].
-        moments: (k,) increasing [s]; those from `begin` to `end` are looked at.
-        poses: (k, 3) pose at each of them, linear within a step; rows of the others stay.
+        moments: (k,) increasing [s]; poses are written for those from `begin` to `end`.
+        poses: (k, 3) output: pose at each of these times, linear within a step; other rows are unchanged.
     """
     dead, lag, damping, stiffness, unfed, inverse, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = (
         constants
@@ -196,7 +194,7 @@ def follow(
     for step in range(steps):
         now = begin + step * dt
         for axis in range(3):
-            # Mean of the delayed command over the step; commands are further apart than steps are long.
+            # Mean of the delayed command over the step; commands are further apart than a step.
             first = now - dead[axis]
             k = place[axis]
             while k + 1 < len(sent) and sent[k + 1] <= first:
@@ -210,7 +208,7 @@ def follow(
             twist[axis] = state[3 + axis] + state[9 + axis]
             before[axis] = state[axis]
         if droops:
-            # At the middle of the step, where its twist would be if it went on as in the last one.
+            # Middle of the step, extrapolated with the twist of the last step.
             for axis in range(3):
                 between[axis] = twist[axis] + 0.5 * (twist[axis] - last[axis]) if step > 0 else twist[axis]
                 last[axis] = twist[axis]
@@ -218,7 +216,7 @@ def follow(
             friction_forces(vx, vy, wz, rows, places, gains, of_wheels, of_rollers, viscous, none, forces)
             accelerate(vx, vy, wz, inverse, mass, centre[0], centre[1], none, forces, pull)
         for axis in range(3):
-            # Mean over the step of the answer, and of the droop's rate.
+            # Means over the step of r and of e'.
             away = state[3 + axis] - command[axis]
             twist[axis] = command[axis] + away * fading
             state[3 + axis] = command[axis] + away * decay
@@ -233,7 +231,7 @@ def follow(
                 state[6 + axis] = row[0, 0] * held + row[0, 1] * rate + row[0, 2] * against
                 state[9 + axis] = row[1, 0] * held + row[1, 1] * rate + row[1, 2] * against
                 twist[axis] += (state[6 + axis] - held) / dt
-        # The chord of the arc: exact on SE(2) for a constant twist; of a small turn sin(a)/a is 1 - a^2/6.
+        # Chord of the arc, exact on SE(2) for a constant twist; for a small turn sin(a)/a is 1 - a^2/6.
         half = 0.5 * dt * twist[2]
         yaw, chord = state[2] + half, dt * (1.0 - half * half / 6.0)
         state[0] += chord * (cos(yaw) * twist[0] - sin(yaw) * twist[1])
@@ -244,7 +242,7 @@ def follow(
             for axis in range(3):
                 poses[look, axis] = before[axis] + part * (state[axis] - before[axis])
             look += 1
-    # Of stamps of today a rounded sum of steps can fall short of the end by 0.2 us.
+    # With stamps of the present date a rounded sum of steps can end 0.2 us early.
     while look < len(moments) and moments[look] <= end:
         for axis in range(3):
             poses[look, axis] = state[axis]
@@ -256,13 +254,13 @@ class DrivenBase(MadeOfArguments):
     """A base whose wheels are under speed control.
 
     Args:
-        dynamics: inertia and friction; of these only friction over inertia matters.
+        dynamics: inertia and friction; only their ratio matters here.
         dead_times: (3,) of x, y, yaw [s].
-        lag: time constant of the answer to a command [s], 0 for none.
-        rate: half of b forward [1/s], 0 where friction does not matter or is not known.
-        turn_factor: how much more friction turns count for than the yaw inertia of `dynamics` says: it is rarely known.
-        integral: 4 s / b^2 forward [1], 0 for P loops, 1 for PI loops that are critically damped.
-        feed: 1 for loops that are fed the torque for an acceleration, 0 for a servo on each wheel alone.
+        lag: time constant of r after a command [s], 0 for none.
+        rate: half of b of the x axis [1/s], 0 if friction is negligible or unknown.
+        turn_factor: factor on the effect of friction on turns, for a yaw inertia that differs from that of `dynamics`.
+        integral: 4 s / b^2 of the x axis [1], 0 for P loops, 1 for PI loops that are critically damped.
+        feed: 1 for loops with feed-forward of the torque for an acceleration, 0 for a plain servo on each wheel.
 
     Raises:
         InputError: dead times that are not three numbers of 0 or more, a feed that is neither 0 nor 1.
@@ -279,7 +277,7 @@ class DrivenBase(MadeOfArguments):
     _constants: DriveConstants = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the numbers and keep them for the compiled loops."""
+        """Check the values and prepare the constants for the compiled loops."""
         dead = array("dead_times", self.dead_times, (3,))
         if np.any(dead < 0.0):
             raise InputError("dead_times", got=str(dead.tolist()), expected="0 s or more")
@@ -297,7 +295,7 @@ class DrivenBase(MadeOfArguments):
             inverse, unfed, speeds = np.linalg.inv(inertia), np.zeros((3, 3)), np.ones(3)
             inverse[2] *= factor
         else:
-            # Servos on the wheels give an axis J'J of their gain, whatever its inertia.
+            # Servos on the wheels give an axis J'J times their gain, for any inertia.
             inertia[2, 2] /= factor
             inverse = np.diag(1.0 / np.diag(inertia))
             unfed, speeds = inverse @ inertia, np.diag(inverse) * np.sum(wheels**2, axis=0)
@@ -322,7 +320,7 @@ class DrivenBase(MadeOfArguments):
 
     @property
     def memory(self) -> float:
-        """Slowest time constant with which a droop fades [s]; e of P loops stays, and moves nothing."""
+        """Slowest time constant of the decay of a droop [s]; e of P loops does not decay but has no effect."""
         if self.rate == 0.0:
             return 0.0
         numbers = self._constants
@@ -332,13 +330,13 @@ class DrivenBase(MadeOfArguments):
 
     @property
     def answer_lag(self) -> float:
-        """Time constant of the answer forward [s]: that of P servos on the wheels adds to `lag`."""
+        """Time constant of the response of the x axis [s]: P servos on the wheels add to `lag`."""
         servo = self.feed == 0.0 and self.integral == 0.0 and self.rate > 0.0
         return self.lag + (0.5 / self.rate if servo else 0.0)
 
     @property
     def constants(self) -> DriveConstants:
-        """Numbers for the compiled loops."""
+        """Constants for the compiled loops."""
         return self._constants
 
     def path(self, sent: ArrayLike, twists: ArrayLike, moments: ArrayLike) -> Vector:
@@ -346,11 +344,11 @@ class DrivenBase(MadeOfArguments):
 
         Args:
             sent: (c,) times of the commands, increasing [s].
-            twists: (c, 3) body twists, each held until the next.
+            twists: (c, 3) body twists, each valid until the next.
             moments: (k,) increasing, none before the first command.
 
         Raises:
-            InputError: shapes that do not fit, or moments before the first command.
+            InputError: shapes that do not match, or moments before the first command.
         """
         times = array("sent", sent, (None,))
         commands = array("twists", twists, (len(times), 3))

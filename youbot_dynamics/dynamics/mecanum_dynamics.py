@@ -1,4 +1,4 @@
-"""Dynamics of a mecanum base that rolls without slip, under Coulomb and viscous friction (system 35)."""
+"""Dynamics of a mecanum base that rolls without slip, with Coulomb and viscous friction. Source: system 35."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 # Coulomb friction rises from 0 to its full value over about these speeds. Explicit steps come to rest without a change
-# of sign while its slope over the effective inertia stays below 1 / step, and ring without end from 2 / step on.
-# Turning is the steepest: on the youBot at 1 ms these are F1 = 0.72 N m and 1.44 N m; its own 0.12 N m has 173 1/s.
+# of sign if the slope over the effective inertia is below 1 / step, and oscillate forever above 2 / step. Turning has
+# the largest slope: on the youBot at 1 ms the limits are F1 = 0.72 N m and 1.44 N m; its 0.12 N m gives 173 1/s.
 WHEEL_SPEED_SCALE = 0.05  # [rad/s]
 ROLLER_SPEED_SCALE = 0.003  # [m/s]
 
@@ -28,19 +28,21 @@ def effective_inertia(
     roller_mass: float = 0.0,
     centre_of_mass: tuple[float, float] = (0.0, 0.0),
 ) -> Vector:
-    """Mass matrix (3, 3) felt by the motors: M + J' J_w J, and the rollers on the floor (system 35; D-003-10).
+    """Effective mass matrix (3, 3) seen by the motors: M + J' J_w J plus the rollers on the floor.
 
-    For four wheels at 45 degrees: m + 4 J_w/R^2 forward, m + 4 J_w/R^2 + 8 J_r/r^2 sideways. Seed 003 puts the bare
-    mass of the robot into m_a; the reflected rotors of the youBot alone add 16 kg to it.
+    For four wheels at 45 degrees: m + 4 J_w/R^2 forward, m + 4 J_w/R^2 + 8 J_r/r^2 sideways. Document 003 uses the bare
+    mass of the robot as m_a; the reflected inertia of the youBot's rotors alone adds 16 kg.
 
     Args:
         base: kinematics, twist to wheel speeds J (n, 3).
-        mass: m, of everything [kg].
-        yaw_inertia: of everything about the vertical through the centre of mass [kg m2].
-        wheel_inertia: J_w of a wheel about its axle, reflected rotor included [kg m2].
-        roller_mass: J_r / r^2 of the roller that touches the floor [kg].
-        centre_of_mass: its x and y from the centre of the base [m]; Steiner's theorem adds m (x^2 + y^2) to the
-            yaw inertia, and a turn pushes the centre by m (-y, x).
+        mass: total mass m [kg].
+        yaw_inertia: total, about the vertical through the centre of mass [kg m2].
+        wheel_inertia: J_w of a wheel about its axle with the reflected rotor [kg m2].
+        roller_mass: J_r / r^2 of the roller on the floor [kg].
+        centre_of_mass: x and y from the centre of the base [m]; Steiner's theorem adds m (x^2 + y^2) to the yaw
+            inertia, and turning couples with the translation by m (-y, x).
+
+    Source: system 35; D-003-10.
     """
     inverse = base.inverse_matrix
     x, y = centre_of_mass
@@ -68,11 +70,11 @@ def friction_forces(
     rough: Vector,
     forces: Vector,
 ) -> None:
-    """Write the generalised friction forces (3,) at a twist; they act against it.
+    """Write the generalised friction forces (3,) at a twist; they oppose it.
 
-    F = J' F1 sign(w) + sum over the wheels of F2/r |1/cos d| sign(V_T + Omega h_i) sideways + xi (V at the wheel)/n,
-    seed 003 eq. (1); the sum that its T row lost is here, with the signs of the pattern of J (D-003-9). The rollers
-    turn at (V_T + Omega h_i)/(r cos d). sign is smoothed to tanh(speed / scale).
+    F = J' F1 sign(w) + sum over the wheels of F2/r |1/cos d| sign(V_T + Omega h_i) sideways + xi (V at the wheel)/n.
+    The rollers turn at (V_T + Omega h_i)/(r cos d). sign is smoothed to tanh(speed / scale). Document 003 omits the sum
+    in its T row; here it has the signs of the pattern of J.
 
     Args:
         vx: of the body twist [m/s], with vy [m/s] and yaw_rate [rad/s].
@@ -84,8 +86,10 @@ def friction_forces(
         wheel_coulomb: F1 [N m].
         roller_coulomb: F2 / r [N].
         viscous: (2,) xi_L, xi_T of the whole base [N s/m].
-        rough: (n,) torque added to F1 in the sense of the rolling, may be negative [N m].
-        forces: (3,) result [N, N, N m].
+        rough: (n,) additional torque in the direction of F1, may be negative [N m].
+        forces: (3,) output [N, N, N m].
+
+    Source: document 003 eq. (1); D-003-9.
     """
     forces[:] = 0.0
     share = 1.0 / len(positions)
@@ -118,9 +122,9 @@ def accelerate(
 ) -> None:
     """Write the derivative of the body twist (3,): M V' = drive - friction + m Omega b.
 
-    b = (V_T + Omega x, -V_L + Omega y, -(x V_L + y V_T)) for a centre of mass at x, y. This centripetal term comes
-    from the body alone: in body quasi-velocities the wheels give J' J_w J V' and nothing else (system 35). Seed 003
-    leaves it out, its rows hold without rotation.
+    b = (V_T + Omega x, -V_L + Omega y, -(x V_L + y V_T)) for a centre of mass at x, y. This centripetal term comes only
+    from the body: in body quasi-velocities the wheels contribute J' J_w J V'. Document 003 omits the term; its rows
+    hold without rotation.
 
     Args:
         vx: of the body twist [m/s], with vy [m/s] and yaw_rate [rad/s].
@@ -128,11 +132,13 @@ def accelerate(
         yaw_rate: see vx.
         inverse_inertia: (3, 3) inverse of the effective inertia.
         mass: m of the body, without reflected inertias [kg].
-        centre_x: of the centre of mass, from the centre of the base [m].
+        centre_x: x of the centre of mass from the centre of the base [m].
         centre_y: see centre_x.
         drive: (3,) generalised force J' M of the motors [N, N, N m].
-        friction: (3,) as `friction_forces` writes it.
-        acceleration: (3,) result [m/s2, m/s2, rad/s2].
+        friction: (3,) from `friction_forces`.
+        acceleration: (3,) output [m/s2, m/s2, rad/s2].
+
+    Source: system 35.
     """
     swung = mass * yaw_rate
     force_x = drive[0] + (swung * (vy + yaw_rate * centre_x) - friction[0])
@@ -146,28 +152,30 @@ def accelerate(
 
 @dataclass(frozen=True, eq=False)
 class MecanumDynamics(MadeOfArguments):
-    """A mecanum base whose wheels roll without slip: seed 003's friction model with the inertia put right.
+    """A mecanum base whose wheels roll without slip: the friction model of document 003 with the effective inertia.
 
-    `wheeled_base.WheeledBase` with mecanum wheels is the same base with forces on each contact, slip and tipping.
+    `wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping.
 
     Args:
-        base: its kinematics, n wheels.
-        mass: m, of everything [kg].
-        yaw_inertia: of everything about the vertical through the centre of mass [kg m2].
-        wheel_inertia: J_w of a wheel about its axle, reflected rotor included [kg m2].
-        roller_mass: J_r / r^2 of the roller that touches the floor [kg].
+        base: kinematics of n wheels.
+        mass: total mass m [kg].
+        yaw_inertia: total, about the vertical through the centre of mass [kg m2].
+        wheel_inertia: J_w of a wheel about its axle with the reflected rotor [kg m2].
+        roller_mass: J_r / r^2 of the roller on the floor [kg].
         wheel_coulomb: F1 of each wheel [N m].
         roller_coulomb: F2 / r of each wheel [N].
         viscous_x: xi_L, forward [N s/m].
         viscous_y: xi_T, sideways [N s/m].
-        centre_of_mass: its x and y from the centre of the base [m]. The youBot's lies 0.035 m ahead with the arm
-            folded and 0.065 m with the arm stretched forward (urdf/youbot.urdf): 0.9 % more effective yaw inertia
-            (folded), and sideways pushes by turning.
+        centre_of_mass: x and y from the centre of the base [m]. The youBot's is 0.035 m ahead with the arm folded and
+            0.065 m with the arm stretched forward (urdf/youbot.urdf). The folded arm adds 0.9 % to the effective yaw
+            inertia and couples turning with sideways forces.
 
     Raises:
         InputError: a centre of mass that is not two finite numbers.
-        ModelError: a mass or inertia that is not positive, or negative friction (seed 003 reports some: such a base
-            would drive itself).
+        ModelError: a mass or inertia that is not positive, or negative friction, as document 003 reports in places (it
+            would accelerate the base).
+
+    Source: document 003 eq. (1), system 35.
     """
 
     base: MecanumBase
@@ -185,7 +193,7 @@ class MecanumDynamics(MadeOfArguments):
     _roller_gains: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the constants and keep the matrices, read-only."""
+        """Check the constants and store the matrices, read-only."""
         units = {"wheel_inertia": "kg m2", "roller_mass": "kg", "wheel_coulomb": "N m", "roller_coulomb": "N"}
         units.update(viscous_x="N s/m", viscous_y="N s/m")
         set_ = object.__setattr__
@@ -208,7 +216,7 @@ class MecanumDynamics(MadeOfArguments):
         return self._inertia
 
     def friction(self, twist: ArrayLike) -> Vector:
-        """Generalised friction forces (3,) [N, N, N m] of `friction_forces` at a twist (3,); they act against it.
+        """Generalised friction forces (3,) [N, N, N m] at a twist (3,), see `friction_forces`; they oppose the twist.
 
         Raises:
             InputError: wrong shape, NaN or infinity.
@@ -216,7 +224,7 @@ class MecanumDynamics(MadeOfArguments):
         return self._friction(array("twist", twist, (3,)))
 
     def dissipation(self, twist: ArrayLike) -> float:
-        """Power lost to friction at a twist (3,): F1 sum|w| + F2 sum|rho'| + xi V^2 at the wheels, never negative [W].
+        """Friction power at a twist (3,): F1 sum|w| + F2 sum|rho'| + xi V^2 at the wheels, never negative [W].
 
         Raises:
             InputError: wrong shape, NaN or infinity.

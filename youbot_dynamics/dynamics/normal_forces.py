@@ -1,4 +1,4 @@
-"""Share of the weight that each wheel of a rigid base carries, for any layout (systems 47, 48, 54, 55)."""
+"""Normal forces of the wheels of a rigid base, for any layout. Source: document 004, systems 47, 48, 54, 55."""
 
 from __future__ import annotations
 
@@ -13,37 +13,39 @@ from youbot_dynamics.arrays import Flags, Vector, array
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
 
-_FLATTEST = 1e-9  # smallest singular value over the largest of a layout that still carries moments
+_FLATTEST = 1e-9  # smallest ratio of singular values of a layout that can support moments about both axes
 FELT = 1e-12  # force or moment, relative to those of the weight, below which it is rounding
-LINE = 1e-12  # square of width over length of a row of wheels that holds no moment across
+LINE = 1e-12  # square of width over length below which wheels in a row support no moment about the row
 
 
 def support_matrix(contacts: ArrayLike, stiffness: ArrayLike, pole: ArrayLike = (0.0, 0.0)) -> Vector:
     """Matrix (n, 3) from a load to the normal forces of n springs under a rigid plate.
 
-    Three equations of balance leave n - 3 forces open. A flat plate on springs closes them: the force is linear in
-    the place, N_i = k_i (l0 + lx x_i + ly y_i). For equal stiffness this is the pattern of seed 004 for four wheels
-    in a rectangle and for six with the middle ones half way and on the same track; there the document counts the
-    wheels around the base (front left, front right, rear right, rear left), not front to rear as seed 003. For a
-    trapezoid its pattern contradicts the plate by up to 17 N of 147 N (systems 54, 55).
+    Three equations of balance leave n - 3 forces undetermined. A rigid plate on springs determines them: the force is
+    linear in the position, N_i = k_i (l0 + lx x_i + ly y_i). For equal stiffness this agrees with document 004 for four
+    wheels in a rectangle, and for six with the middle ones halfway and on the same track. That document counts the
+    wheels around the base (front left, front right, rear right, rear left), unlike document 003. For a trapezoid its
+    formula differs from the plate by up to 17 N of 147 N.
 
     Args:
         contacts: (n, 2) contact points [m].
         stiffness: (n,) positive, any common unit.
-        pole: (2,) point about which the load takes its moments [m].
+        pole: (2,) reference point of the moments of the load [m].
 
     Raises:
-        InputError: wrong shapes, fewer than three wheels, a stiffness that is not positive, or contacts on one line:
-            such a base carries no moment across the line.
+        InputError: wrong shapes, fewer than three wheels, a stiffness that is not positive, or contacts on one line,
+            which support no moment about that line.
+
+    Source: document 004, systems 54, 55.
     """
     return plate_of(contacts, stiffness, pole).forces_of_load
 
 
 def normal_forces(contacts: ArrayLike, stiffness: ArrayLike, load: ArrayLike, pole: ArrayLike = (0.0, 0.0)) -> Vector:
-    """Normal forces (n,) [N] that carry a load: sum N, sum (x - pole) N, sum (y - pole) N are its three numbers.
+    """Normal forces (n,) [N] for a load, whose components are sum N, sum (x - pole) N and sum (y - pole) N.
 
-    A negative force means the floor would have to pull: that wheel lifts off, the base starts to tip. It is
-    returned as it is, for the caller to judge.
+    A negative force means that the floor would have to pull: the wheel lifts off and the base starts to tip. Negative
+    forces are returned unchanged.
 
     Args:
         contacts: (n, 2) contact points [m].
@@ -60,21 +62,21 @@ def normal_forces(contacts: ArrayLike, stiffness: ArrayLike, load: ArrayLike, po
 
 @dataclass(frozen=True, eq=False)
 class Plate:
-    """Rigid plate on the springs of the wheels that carry it: what each bears, and which others it presses on.
+    """Rigid plate on the springs of the wheels that carry it: their forces, and which other wheels it touches.
 
-    A floor pushes and never pulls, so some wheels may have lifted; the rest share the load as in `support_matrix`.
-    Two of them, one, or a row of them hold no moment across: there the load is shared as if something else kept the
-    plate level, and `presses` tells to which side it wants to fall.
+    The floor pushes and never pulls, so some wheels may have lifted; the others share the load as in `support_matrix`.
+    One wheel, two wheels or a row of wheels support no moment about their line. The load is then shared as if the plate
+    were held level, and `presses` shows towards which wheels it tips.
 
     Args:
         points: (n, 2) contact points [m], n >= 3.
         springs: (n,) stiffness, positive.
-        pole: (2,) about which a load takes its moments [m].
-        carrying: (n,) of bool, at least one.
+        pole: (2,) reference point of the moments of a load [m].
+        carrying: (n,) of bool, at least one is true.
 
     Attributes:
-        forces_of_load: (n, 3) from weight and its two first moments to the forces; 0 for a wheel that has lifted.
-        free_tilt: (2, 2) projector on the moments the carrying wheels cannot hold; 0 if they span an area.
+        forces_of_load: (n, 3) matrix from weight and its two first moments to the forces; 0 for a lifted wheel.
+        free_tilt: (2, 2) projector on the moments that the carrying wheels cannot support; 0 if they span an area.
     """
 
     points: Vector
@@ -88,7 +90,7 @@ class Plate:
     _squeezed: Vector = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find the heights of the plate over all wheels, for a unit of each part of the load."""
+        """Compute the heights of the plate over all wheels for a unit of each component of the load."""
         springs = self.springs * self.carrying
         total = float(springs.sum())
         centre = springs @ self.points / total
@@ -97,7 +99,7 @@ class Plate:
         reach = float(np.sqrt(self.springs.max()) * np.abs(arms).max())
         firm = sizes > _FLATTEST * max(float(sizes[0]), reach)
         held = axes[firm]
-        # Moments about the pole become moments about `centre`, where sinking and tilting do not mix.
+        # Moments about the pole become moments about `centre`, where sinking and tilting are decoupled.
         x, y = self.pole - centre
         shift = np.array([[1.0, 0.0, 0.0], [x, 1.0, 0.0], [y, 0.0, 1.0]])
         tilt = arms @ (held.T / sizes[firm] ** 2) @ held
@@ -110,11 +112,11 @@ class Plate:
         set_(self, "_squeezed", squeezed)
 
     def on(self, carrying: Flags) -> Plate:
-        """Return the same plate carried by the flagged wheels (n,)."""
+        """Return the same plate carried by other wheels, given by flags (n,)."""
         return replace(self, carrying=carrying)
 
     def presses(self, load: Vector) -> Flags:
-        """Flags (n,) of the wheels it presses on under a load (3,); those of `carrying` if that is the right set."""
+        """Flags (n,) of the wheels that touch the floor under a load (3,); equal to `carrying` if that set is right."""
         forces, weight = self._squeezed @ load, FELT * abs(float(load[0]))
         flags: Flags = np.where(self.carrying, forces >= -weight, forces > weight)
         if self.free_tilt.any():
@@ -125,10 +127,10 @@ class Plate:
 
 
 def plate_of(contacts: ArrayLike, stiffness: ArrayLike, pole: ArrayLike) -> Plate:
-    """Plate that all wheels carry; arguments (n, 2), (n,) and (2,) and errors of `support_matrix`.
+    """Plate carried by all wheels; arguments (n, 2), (n,) and (2,) as for `support_matrix`.
 
     Raises:
-        InputError: as `support_matrix` does.
+        InputError: as for `support_matrix`.
     """
     points = array("contacts", contacts, (None, 2))
     springs = array("stiffness", stiffness, (len(points),))
@@ -148,18 +150,18 @@ def plate_of(contacts: ArrayLike, stiffness: ArrayLike, pole: ArrayLike) -> Plat
 
 @compiled
 def plate_with_lifted_wheels(weight: float, load_x: float, load_y: float, wheels: Any) -> tuple[float, float, float]:
-    """Height l0 at the pole and slopes lx, ly of the plate on springs that only push: N_i = max(0, k_i height_i).
+    """Height l0 at the pole and slopes lx, ly of a plate on springs that only push: N_i = max(0, k_i height_i).
 
-    The scalar twin of `Plate`, for hot loops and a load that is known: there is one set of carrying wheels, and
-    correcting one wrong wheel at a time, always the first, finds it (the rule of Murty for such problems). Where the
-    carrying wheels hold no moment across, the plate is drawn so steep that the others are clear of the floor.
+    This is the scalar version of `Plate` for fast loops and a known load. The set of carrying wheels is unique;
+    changing the first wrong wheel again and again finds it (Murty's least-index rule for linear complementarity
+    problems). Where the carrying wheels do not support a moment, the plate gets so steep that the other wheels are
+    clear of the floor.
 
     Args:
         weight: positive [N].
         load_x: first moments of the load about the pole [N m].
         load_y: see load_x.
-        wheels: (n,) records: stiffness, positive; point_x and point_y, the contact from the pole [m]; carries, work
-            space.
+        wheels: (n,) records: stiffness, positive; point_x and point_y, contact minus pole [m]; carries, work space.
     """
     n = len(wheels)
     for i in range(n):
@@ -185,7 +187,7 @@ def plate_with_lifted_wheels(weight: float, load_x: float, load_y: float, wheels
             xx += spring * x * x
             xy += spring * x * y
             yy += spring * y * y
-        # Moments about the centre of the carrying wheels, and what of them these cannot hold (fall).
+        # Moments about the centre of the carrying wheels, and the part that these cannot support (fall).
         moment_x, moment_y = load_x - weight * centre_x, load_y - weight * centre_y
         size, determinant = xx + yy, xx * yy - xy * xy
         lx = ly = fall_x = fall_y = 0.0

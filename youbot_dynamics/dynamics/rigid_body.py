@@ -1,4 +1,7 @@
-"""Mass, centre of mass and inertia of a rigid body; Newton and Euler about any pole (systems 18-20)."""
+"""Mass, centre of mass and inertia of a rigid body; Newton-Euler equations about any pole.
+
+Source: document 002, systems 18-20.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, number
 from youbot_dynamics.errors import InputError, ModelError
 
-# An inertia may break the triangle inequality by this part of its largest moment: rounding of CAD programs.
+# An inertia may violate the triangle inequality by this fraction of its largest moment: rounding of CAD programs.
 _ROUNDING = 1e-6
 
 
 def point_inertia(mass: float, offset: ArrayLike) -> Vector:
-    """Inertia (3, 3) of a point about a pole: m (|d|^2 E - d d') [kg m2] (system 18).
+    """Inertia (3, 3) of a point mass about a pole: m (|d|^2 E - d d') [kg m2]. Source: system 18.
 
     Args:
         mass: [kg].
@@ -31,7 +34,7 @@ def point_inertia(mass: float, offset: ArrayLike) -> Vector:
 def inertia_about(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
     """Inertia about a pole, from the one about the centre of mass: I_P = I_G + m (|d|^2 E - d d').
 
-    Huygens and Steiner; seed 002 adds the scalar m |d|^2 to the tensor (D-002-3).
+    This is the parallel-axis theorem (Huygens, Steiner). Document 002 adds the scalar m |d|^2 to the tensor.
 
     Args:
         inertia: (3, 3) about the centre of mass [kg m2].
@@ -39,8 +42,10 @@ def inertia_about(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
         offset: (3,) centre of mass minus pole [m]; its sign does not matter.
 
     Raises:
-        ModelError: a negative mass, or an inertia no body has.
+        ModelError: a negative mass, or an inertia that no body can have.
         InputError: a wrong shape or a number that is not finite.
+
+    Source: system 19; D-002-3.
     """
     return _tensor("inertia", inertia) + point_inertia(mass, offset)
 
@@ -48,8 +53,8 @@ def inertia_about(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
 def inertia_between_poles(inertia: ArrayLike, mass: float, old_offset: ArrayLike, new_offset: ArrayLike) -> Vector:
     """Inertia about a new pole from the one about an old pole, neither of them the centre of mass.
 
-    I_1 = I_0 + m (|d1|^2 E - d1 d1') - m (|d0|^2 E - d0 d0'); seed 002 applies the distance of the two poles, which
-    holds from the centre of mass only (D-002-3).
+    I_1 = I_0 + m (|d1|^2 E - d1 d1') - m (|d0|^2 E - d0 d0'). Document 002 uses the distance of the two poles, which is
+    valid only if the old pole is the centre of mass.
 
     Args:
         inertia: (3, 3) about the old pole [kg m2].
@@ -58,17 +63,19 @@ def inertia_between_poles(inertia: ArrayLike, mass: float, old_offset: ArrayLike
         new_offset: (3,) centre of mass minus new pole [m].
 
     Raises:
-        ModelError: a negative mass, or an inertia no body of this mass has about the old pole.
+        ModelError: a negative mass, or an inertia that no body of this mass can have about the old pole.
         InputError: a wrong shape or a number that is not finite.
+
+    Source: system 19; D-002-3.
     """
     central = _tensor_about_pole(inertia, mass, old_offset) - point_inertia(mass, old_offset)
     return central + point_inertia(mass, new_offset)
 
 
 def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector, Vector]:
-    """Total mass [kg], centre of mass (3,) [m] and inertia (3, 3) about it [kg m2] of n points.
+    """Total mass [kg], centre of mass (3,) [m] and inertia (3, 3) about it [kg m2] of n point masses.
 
-    p_c = sum m p / m and I = sum m (|p|^2 E - p p') (system 18).
+    p_c = sum m p / m and I = sum m (|p|^2 E - p p').
 
     Args:
         masses: (n,) [kg].
@@ -76,7 +83,9 @@ def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector
 
     Raises:
         InputError: wrong shapes or numbers that are not finite.
-        ModelError: a negative mass, or none at all.
+        ModelError: a negative mass, or a total mass of zero.
+
+    Source: system 18.
     """
     weights = array("masses", masses, (None,))
     points = array("positions", positions, (len(weights), 3))
@@ -94,15 +103,17 @@ def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector
 def moment_about_line(inertia: ArrayLike, direction: ArrayLike) -> float:
     """Moment of inertia [kg m2] about a line through the pole of `inertia`: r' I r with r of unit length.
 
-    It sums |r x p|^2 m, the distance from the line; seed 002 prints p^2, the distance from the pole (D-002-2).
+    It sums |r x p|^2 m, with the distance from the line. Document 002 prints p^2, the distance from the pole.
 
     Args:
         inertia: (3, 3) about a point of the line [kg m2].
         direction: (3,) of any length but 0.
 
     Raises:
-        ModelError: an inertia no body has.
-        InputError: a wrong shape, a number that is not finite, or a direction of no length.
+        ModelError: an inertia that no body can have.
+        InputError: a wrong shape, a number that is not finite, or a zero direction.
+
+    Source: system 18; D-002-2.
     """
     tensor, line = _tensor("inertia", inertia), array("direction", direction, (3,))
     longest = np.abs(line).max()
@@ -113,14 +124,16 @@ def moment_about_line(inertia: ArrayLike, direction: ArrayLike) -> float:
 
 
 def check_inertia(name: str, mass: float, inertia: ArrayLike) -> None:
-    """Refuse a mass [kg] and inertia (3, 3) [kg m2] about the centre of mass that no distribution of mass has.
+    """Refuse a mass [kg] and inertia (3, 3) [kg m2] about the centre of mass that no body can have.
 
-    The principal moments must be at least 0 and each at most the sum of the other two (system 18); a body without mass
-    has no inertia either. Rods and points, semidefinite, are bodies (seed 002 asks for positive definite).
+    The principal moments must be at least 0 and each at most the sum of the other two. A body without mass has no
+    inertia. Semidefinite inertias of rods and points are valid; document 002 requires positive definite ones.
 
     Raises:
-        ModelError: with the name of the body.
+        ModelError: names the body.
         InputError: a wrong shape or a number that is not finite.
+
+    Source: system 18.
     """
     weight = number(f"mass of body '{name}'", mass, "kg", low=0.0)
     size = float(np.abs(_tensor(f"inertia of body '{name}'", inertia)).max())
@@ -131,7 +144,7 @@ def check_inertia(name: str, mass: float, inertia: ArrayLike) -> None:
 
 
 def _tensor(thing: str, inertia: ArrayLike) -> Vector:
-    """Inertia (3, 3) about any point, refused where no distribution of mass has it."""
+    """Return an inertia (3, 3) about any point; refuse one that no body can have."""
     tensor = array(thing, inertia, (3, 3))
     size = float(np.abs(tensor).max())
     if not np.allclose(tensor, tensor.T, rtol=0.0, atol=1e-9 * size):
@@ -151,7 +164,7 @@ def _tensor(thing: str, inertia: ArrayLike) -> Vector:
 
 
 def _tensor_about_pole(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
-    """Inertia (3, 3) about a pole, refused where it is less than that of the mass in its centre."""
+    """Return an inertia (3, 3) about a pole; refuse one smaller than that of the mass concentrated in its centre."""
     tensor = _tensor("inertia", inertia)
     least = np.linalg.eigvalsh(tensor - point_inertia(mass, offset))[0]
     if least < -_ROUNDING * float(np.abs(tensor).max()):
@@ -159,7 +172,7 @@ def _tensor_about_pole(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Ve
             "inertia",
             got=f"a moment {-least:.4g} kg m2 below that of the mass in its centre",
             expected="the inertia about the pole",
-            remedy="move it there with inertia_about",
+            remedy="transform it with inertia_about",
         )
     return tensor
 
@@ -172,26 +185,27 @@ def wrench_about_pole(
     angular_acceleration: ArrayLike,
     acceleration: ArrayLike,
 ) -> Vector:
-    """Force and moment about a pole fixed in the body that make it move so: Newton and Euler (system 20).
+    """Force and moment about a pole fixed in the body for a given motion: the Newton-Euler equations.
 
     f = m (a + alpha x r + w x (w x r)), n = I alpha + w x I w + m r x a with r the centre of mass and a the
-    acceleration of the pole. Seed 002 leaves the last term out, though its frames do not stand at centres of mass
-    (D-002-4).
+    acceleration of the pole. Document 002 omits the last term, although its poles are not centres of mass.
 
     Args:
         mass: [kg].
         inertia: (3, 3) about the pole [kg m2].
-        offset: (3,) centre of mass from the pole [m].
+        offset: (3,) centre of mass minus pole [m].
         angular_velocity: (3,) [rad/s].
         angular_acceleration: (3,) [rad/s2].
-        acceleration: (3,) of the pole, gravity taken off [m/s2].
+        acceleration: (3,) of the pole minus gravity [m/s2].
 
     Returns:
-        (6,) [force; moment] [N, N m], in the axes of the arguments.
+        (6,) [force; moment] [N, N m], in the frame of the arguments.
 
     Raises:
-        ModelError: a negative mass, or an inertia no body of this mass has about the pole.
+        ModelError: a negative mass, or an inertia that no body of this mass can have about the pole.
         InputError: a wrong shape or a number that is not finite.
+
+    Source: system 20; D-002-4.
     """
     tensor, r = _tensor_about_pole(inertia, mass, offset), array("offset", offset, (3,))
     w, alpha = (
@@ -207,15 +221,17 @@ def wrench_about_pole(
 def moment_of_forces(forces: ArrayLike, points: ArrayLike, couples: ArrayLike) -> Vector:
     """Resultant wrench (6,) [force; moment about the origin] of forces at points: sum r x f + mu.
 
-    Seed 002's lemma A.1 writes f x r, the negative moment (D-002-5).
+    Lemma A.1 of document 002 has f x r, the negative moment.
 
     Args:
         forces: (n, 3) [N].
-        points: (n, 3) where they act [m].
+        points: (n, 3) points of application [m].
         couples: (n, 3) [N m].
 
     Raises:
         InputError: wrong shapes or numbers that are not finite.
+
+    Source: document 002 lemma A.1; D-002-5.
     """
     f = array("forces", forces, (None, 3))
     r, mu = array("points", points, (len(f), 3)), array("couples", couples, (len(f), 3))

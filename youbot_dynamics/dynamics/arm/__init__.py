@@ -1,4 +1,4 @@
-"""An arm with bristle friction and motors that heat up, and its implicit step."""
+"""An arm with LuGre friction and motors that warm up, and its implicit time step."""
 
 from youbot_dynamics.dynamics.arm._model import (
     ROOT_LINK,

@@ -1,4 +1,7 @@
-"""The youBot arm: rigid bodies, LuGre friction in each joint, a warm motor behind each gear (systems 1-12, 18-23)."""
+"""The youBot arm: rigid bodies, LuGre friction in each joint and a motor with gear and temperature on each joint.
+
+Source: documents 000 to 002, systems 1-12, 18-23.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,15 @@ def arm_tree(
     urdf: str | Path | None = None,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
 ) -> Tree:
-    """Five bodies and joints of the youBot arm on an upright base, the gripper closed and part of the last one.
+    """Tree of five bodies and joints of the youBot arm on an upright base; the last body includes the closed gripper.
 
     Args:
-        rotor_inertias: (5,) N^2 J of the motors [kg m2]; none by default.
+        rotor_inertias: (5,) reflected inertias N^2 J of the motors [kg m2]; none by default.
         urdf: file or text with the links of urdf/youbot.urdf, which is the default.
-        gravity: (3,) in the frame of the arm's first link [m/s2]; tilted where the floor is.
+        gravity: (3,) in the frame of the arm's first link [m/s2]; it is tilted where the floor is.
 
     Raises:
-        ModelError: a file that is no URDF of this arm, or inertias no body has.
+        ModelError: a file that is not a URDF of this arm, or inertias that no body can have.
     """
     source = urdf_path("youbot.urdf") if urdf is None else urdf
     tree = Tree.from_urdf(source, root=ROOT_LINK, locked=_FINGERS, rotor_inertias=rotor_inertias, gravity=gravity)
@@ -46,17 +49,17 @@ def arm_tree(
 
 @dataclass(frozen=True, eq=False)
 class ArmState(MadeOfArguments):
-    """State of n joints, each array (n,) and read-only: a writable one is copied.
+    """State of n joints. Each array (n,) is a read-only copy.
 
     Args:
         position: [rad].
         speed: [rad/s].
-        bristle: deflection of the friction's bristles [rad].
+        bristle: deflection of the LuGre bristles [rad].
         winding: temperature of the windings [degC].
         housing: temperature of the motor housings [degC].
 
     Raises:
-        InputError: no row of finite numbers.
+        InputError: an argument that is not a row of finite numbers.
     """
 
     position: Vector
@@ -66,7 +69,7 @@ class ArmState(MadeOfArguments):
     housing: Vector
 
     def __post_init__(self) -> None:
-        """Lock the arrays."""
+        """Make the arrays read-only."""
         for name in _COLUMNS:
             value = getattr(self, name)
             if not isinstance(value, np.ndarray) or value.flags.writeable:
@@ -75,7 +78,9 @@ class ArmState(MadeOfArguments):
 
 @dataclass(frozen=True, eq=False)
 class ArmMotion:
-    """An arm of n joints over t steps, each array (t, n); states after each step, the others means over it.
+    """Motion of an arm of n joints over t steps, each array (t, n).
+
+    Positions, speeds, bristles and temperatures are those after each step; the others are means over the step.
 
     Args:
         position: [rad].
@@ -85,7 +90,7 @@ class ArmMotion:
         housing: [degC].
         current: of the motors [A].
         motor_torque: of the motors at the joints [N m].
-        friction_torque: of the friction [N m]; it opposes the motion.
+        friction_torque: of the joints [N m]; it opposes the motion.
         end: state after the last step.
     """
 
@@ -102,20 +107,20 @@ class ArmMotion:
 
 @dataclass(frozen=True, eq=False)
 class ArmModel(MadeOfArguments):
-    """An arm of n joints with friction and motors; `robot.arm.model()` makes that of the youBot.
+    """An arm of n joints with friction and motors; `robot.arm.model()` returns that of the youBot.
 
     Args:
         tree: n revolute or prismatic joints in order, with the motors' reflected inertias as rotor inertias.
         friction: [n] of the joints.
-        motors: [n] motors with their gears. What gear and rotor lose belongs to `friction`, which is fitted at the
-            joint, so that motors have efficiency 1 and rotor friction 0 here.
+        motors: [n] motors with their gears. Their efficiency is 1 and their rotor friction 0, because `friction` is
+            fitted at the joint and already contains the losses of gear and rotor.
 
     Attributes:
-        body: bodies and friction as compiled steps take them; no end stops.
+        body: bodies and friction for the compiled steps; without end stops.
 
     Raises:
-        ModelError: not as many frictions or motors as joints, a joint with more than one speed, rotor inertias that
-            are not those of the motors, or a motor with losses of its own.
+        ModelError: not one friction and one motor a joint, a joint with more than one speed, rotor inertias that differ
+            from those of the motors, or a motor with losses of its own.
     """
 
     tree: Tree
@@ -126,16 +131,16 @@ class ArmModel(MadeOfArguments):
     _heats: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check that the parts fit and keep their constants as the steps take them."""
+        """Check that the parts fit together and prepare their constants for the steps."""
         object.__setattr__(self, "friction", tuple(self.friction))
         object.__setattr__(self, "motors", tuple(self.motors))
         n = self.tree.nv
         if not (self.tree.nq == n == len(self.tree.names)):
             raise ModelError(
                 "tree of the arm",
-                got=f"{len(self.tree.names)} bodies with {n} speeds, among them one that is fixed or floats",
+                got=f"{len(self.tree.names)} bodies with {n} speeds, among them one that is fixed or floating",
                 expected="a revolute or prismatic joint for each body",
-                remedy="take fixed joints out with merge.without_fixed_joints(tree)",
+                remedy="merge fixed joints with merge.without_fixed_joints(tree)",
             )
         if not n == len(self.friction) == len(self.motors):
             counts = f"{n} joints, {len(self.friction)} frictions, {len(self.motors)} motors"
@@ -160,11 +165,11 @@ class ArmModel(MadeOfArguments):
         object.__setattr__(self, "body", body)
 
     def __repr__(self) -> str:
-        """Name the joints."""
+        """Show the names of the joints."""
         return f"ArmModel({', '.join(self.tree.joint_names)})"
 
     def at_rest(self, position: ArrayLike, temperature: float | None = None) -> ArmState:
-        """State at rest with relaxed bristles, motors at `temperature` [degC], their ambient by default.
+        """State at rest with zero bristles and motors at `temperature` [degC], by default their ambient temperature.
 
         Args:
             position: (n,) [rad].
@@ -172,7 +177,7 @@ class ArmModel(MadeOfArguments):
 
         Raises:
             InputError: a wrong shape or a number that is not finite.
-            ModelError: a temperature at which a winding's resistance would not be positive.
+            ModelError: a temperature at which the resistance of a winding would not be positive.
         """
         n = self.tree.nv
         warm = np.array([motor.motor.ambient_temperature for motor in self.motors])
@@ -183,10 +188,12 @@ class ArmModel(MadeOfArguments):
         return state
 
     def friction_torque(self, state: ArmState) -> Vector:
-        """Friction torques (n,) [N m] at a state; they oppose the motion (seed 001 (9)).
+        """Friction torques (n,) [N m] at a state; they oppose the motion.
 
         Raises:
             InputError: a bristle or speed that is not finite.
+
+        Source: document 001 (9).
         """
         pairs = zip(self.friction, state.bristle, state.speed, strict=True)
         return np.array([friction.torque(float(z), float(v)) for friction, z, v in pairs])
@@ -194,8 +201,8 @@ class ArmModel(MadeOfArguments):
     def acceleration(self, state: ArmState, torque: ArrayLike) -> Vector:
         """Accelerations (n,) [rad/s2]: q'' = M^-1 (tau - bias - tau_f).
 
-        tau (n,) is the whole torque of the motors at the joints. Seed 001 (3) writes tau_d in its place, from which
-        (1) has already taken the friction: it would count twice (D-001-1).
+        tau (n,) is the total torque of the motors at the joints. Document 001 (3) has tau_d here, from which its (1)
+        has already subtracted the friction, and so subtracts it twice.
 
         Args:
             state: of the arm.
@@ -203,12 +210,14 @@ class ArmModel(MadeOfArguments):
 
         Raises:
             InputError: a wrong shape or a number that is not finite.
+
+        Source: document 001 (3), system 7; D-001-1.
         """
         tau = array("torque", torque, (self.tree.nv,))
         return self.tree.forward_dynamics(state.position, state.speed, tau - self.friction_torque(state))
 
     def energy(self, state: ArmState) -> float:
-        """Kinetic, potential and bristle energy [J]; the heat in the motors is not in it."""
+        """Kinetic, potential and bristle energy [J], without the heat in the motors."""
         bodies = self.tree.bodies(state.position, state.speed)
         stiffness = np.array([friction.sigma0 for friction in self.friction])
         return bodies.kinetic_energy + bodies.potential_energy + float(0.5 * stiffness @ state.bristle**2)
@@ -222,7 +231,7 @@ class ArmModel(MadeOfArguments):
         current: ArrayLike | None = None,
         voltage: ArrayLike | None = None,
     ) -> ArmState:
-        """State after `dt`, driven by one of torque, current and voltage; a single step of `simulate`.
+        """State after `dt`, driven by a torque, a current or a voltage: a single step of `simulate`.
 
         Args:
             state: of the arm.
@@ -232,8 +241,8 @@ class ArmModel(MadeOfArguments):
             voltage: (n,) of the motors [V].
 
         Raises:
-            InputError: as `simulate`.
-            ModelError: as `simulate`.
+            InputError: as for `simulate`.
+            ModelError: as for `simulate`.
         """
         drives = {"torque": torque, "current": current, "voltage": voltage}
         one = {name: array(name, value, (self.tree.nv,))[None] for name, value in drives.items() if value is not None}
@@ -248,25 +257,26 @@ class ArmModel(MadeOfArguments):
         current: ArrayLike | None = None,
         voltage: ArrayLike | None = None,
     ) -> ArmMotion:
-        """Motion over t steps (see `_step`), driven by one of torque, current and voltage.
+        """Motion over t steps (see `_step`), driven by a torque, a current or a voltage.
 
-        A torque is that of the ideal gear, N K i: it sets the currents that heat the windings. Joints have no end stops
-        and motors no current limit here: both belong to what drives the arm. The order is the second where steps
-        resolve the bristles: swinging 1.9 rad wide at 1 ms the youBot's arm strays 16 urad in a second, one of 1e5
-        N m/rad 1.5 mrad. A voltage's mean current heats the winding all step long, so that dt must be short beside the
-        thermal time constant of the winding (8 to 13 s).
+        A torque is that of an ideal gear, N K i, and so sets the current that heats the winding. There are no end stops
+        and no current limits here; they belong to the model that drives the arm. The method is of second order where
+        the steps resolve the bristles. For a swing of 1.9 rad in 1 s at 1 ms the error of the youBot's arm is 16 urad;
+        with a bristle of 1e5 N m/rad it is 1.5 mrad. The mean current of a voltage heats the winding during the whole
+        step, so dt must be short against the thermal time constant of the winding (8 to 13 s).
 
         Args:
             state: at the start.
             dt: step [s], above 0.
-            torque: (t, n) at the joints, held over each step [N m].
+            torque: (t, n) at the joints, constant over each step [N m].
             current: (t, n) of the motors [A].
             voltage: (t, n) of the motors [V].
 
         Raises:
-            InputError: no ArmState, not exactly one drive, a wrong shape, a number that is not finite, a bristle beyond
-                its reach, a motion without bounds (1e6 rad/s), or a step that Newton's method did not solve.
-            ModelError: a winding so cold that its resistance would not be positive, at the start or on the way.
+            InputError: a state that is not an ArmState, not exactly one drive, a wrong shape, a number that is not
+                finite, a bristle beyond its reach, an unbounded motion (1e6 rad/s), or a step that Newton's method did
+                not solve.
+            ModelError: a winding so cold that its resistance is not positive, at the start or during the motion.
         """
         drives = {"torque": torque, "current": current, "voltage": voltage}
         given = [name for name, value in drives.items() if value is not None]
@@ -307,9 +317,9 @@ class ArmModel(MadeOfArguments):
         )
 
     def _columns(self, state: ArmState) -> Vector:
-        """Check a state and return it as the steps take it, (n, 5)."""
+        """Check a state and return it as an array (n, 5) for the steps."""
         if not isinstance(state, ArmState):
-            raise InputError("state", got=type(state).__name__, expected="an ArmState, such as at_rest gives")
+            raise InputError("state", got=type(state).__name__, expected="an ArmState, as from at_rest")
         columns = np.column_stack([array(name, getattr(state, name), (self.tree.nv,)) for name in _COLUMNS])
         for name, friction, motor, row in zip(
             self.tree.joint_names, self.friction, self.motors, columns.tolist(), strict=True
@@ -318,8 +328,8 @@ class ArmModel(MadeOfArguments):
                 raise InputError(
                     f"bristle of {name}",
                     got=f"{row[arm_step.BRISTLE]:g}",
-                    expected=f"at most its reach {friction.reach:g} [rad] to either side",
-                    remedy="use LuGre.clamp: beyond it friction can supply energy",
+                    expected=f"at most its reach {friction.reach:g} [rad] in both directions",
+                    remedy="use LuGre.clamp: beyond the reach friction can supply energy",
                 )
             try:
                 motor.motor.resistance_at(row[arm_step.WINDING])
@@ -329,12 +339,12 @@ class ArmModel(MadeOfArguments):
 
 
 _COLUMNS = ("position", "speed", "bristle", "winding", "housing")
-_ROUNDING = 1e-9  # by which a bristle may exceed its reach
+_ROUNDING = 1e-9  # relative tolerance of a bristle at its reach
 _FAILURES = {
     arm_step.UNBOUNDED: {
         "got": "a motion without bounds",
-        "expected": "a drive the arm can answer",
-        "remedy": "check its unit and the step",
+        "expected": "a drive that the arm can follow",
+        "remedy": "check the unit of the drive and the step",
     },
     arm_step.UNSOLVED: {
         "got": "a step that did not converge",
@@ -349,7 +359,7 @@ def _state(columns: Vector) -> ArmState:
 
 
 def _refuse_losses(name: str, motor: GearedMotor) -> None:
-    """Refuse a motor that loses torque by itself: at rest such losses hold any torque, which only a bristle can do."""
+    """Refuse a motor with losses: at rest they hold any torque, which only the bristle model describes."""
     if motor.efficiency != 1.0:
         raise ModelError(
             f"efficiency of the gear of {name}",

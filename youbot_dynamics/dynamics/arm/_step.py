@@ -1,25 +1,26 @@
-"""Steps of an arm in time: rigid bodies, LuGre friction, end stops and motors together, stable at 1 ms.
+"""Time step of an arm: rigid bodies, LuGre friction, end stops and motors together, stable at 1 ms.
 
 With q+ = q + dt (v + v+) / 2 and v+ = v + dt a, a step of second order solves for the acceleration
 
     M(q_mid) a = tau_m - N v_mid - bias(q_mid, v_mid) - tau_f + tau_s,    v_mid = v + dt a / 2
     tau_f = sigma0 (z + z+) / 2 + sigma1 (z+ - z) / dt + viscous v_mid,      z+ from the exact path exponential
 
-by Newton's method; tau_m is what the motors give at rest, N their back-EMF, tau_s the end stops'. The bodies stand at
-q_mid = q + dt v / 2, which is fixed, or halfway between both ends, q + dt v_mid / 2: so symmetric a step keeps the
-energy balance 3 times better. The slopes of friction, stops and back-EMF over a act on single joints and stand beside
-the rotor inertias on the diagonal of M, so each iteration is one call of the forward dynamics. The rotor inertias are
-needed all the same: without them the back-EMF of a voltage-driven motor works on the bare links, 1e-4 kg m2 at the
-last joint.
+by Newton's method. tau_m is the motor torque at standstill, N the back-EMF damping, tau_s the torque of the end stops.
+q_mid is q + dt v / 2, which is fixed, or the middle between both ends, q + dt v_mid / 2. The second choice is symmetric
+and keeps the energy balance 3 times better. The derivatives of friction, stops and back-EMF with respect to a are
+diagonal and are added to the rotor inertias on the diagonal of M, so each iteration is one call of the forward
+dynamics. The rotor inertias are needed: without them the back-EMF of a voltage-driven motor acts on the bare links,
+1e-4 kg m2 at the last joint.
 
-Stiff bristles make the torque of a joint a step at one acceleration, over which plain Newton jumps to and fro. But M is
-positive definite and no torque grows with a, so but for the velocity forces, which a changes little, the equations are
-the slopes of a convex function: after the plain iterations each stride is cut where that function is smallest along
-it (`shortened`). Steps of 0.1 to 10 ms are solved that way at 250 to 1e6 N m/rad. A Stribeck curve falls with speed and
-breaks the argument; a step that is not solved is reported, never returned.
+With stiff bristles the friction torque is nearly a step function of the acceleration, and plain Newton iterations
+oscillate around the step. But M is positive definite and no torque grows with a. Apart from the velocity forces, which
+depend little on a, the equations are therefore the gradient of a convex function. After the plain iterations a line
+search (`shortened`) ends each Newton step at the minimum of that function. It solves steps of 0.1 to 10 ms at 250 to
+1e6 N m/rad. A Stribeck curve falls with speed, so the argument does not hold for it; an unsolved step is reported and
+never returned.
 
-Stable is not exact. The order holds where a step resolves the bristle, sigma0 |v| dt below the Coulomb torque around a
-reversal; where it does not, the mean of sigma0 z between both ends is off for that one step of a reversal.
+A stable step is not always exact. It is of second order where it resolves the bristle: sigma0 |v| dt below the Coulomb
+torque around a reversal. Otherwise the mean of sigma0 z is wrong in the one step that contains the reversal.
 """
 
 from __future__ import annotations
@@ -47,35 +48,35 @@ from youbot_dynamics.dynamics.tree import (
     solve_derivative_rows,
 )
 
-_NEAR = 1e-2  # [rad/s] an iteration that starts from so small a change is likely the last
+_NEAR = 1e-2  # [rad/s] after a change this small the next iteration is probably the last
 _PLAIN_ITERATIONS = 12  # of straight-line code
-_UNCUT, _ITERATIONS = 3, 60  # the others
+_UNCUT, _ITERATIONS = 3, 60  # of the general method: without line search, and in total
 _CONVERGED = 1e-10  # [rad/s] change of a speed in the last iteration
-_CUTS = 60  # of a stride
-_FASTEST = 1e6  # [rad/s or m/s] no joint moves so fast; far beyond, products overflow to NaN
+_CUTS = 60  # iterations of a line search
+_FASTEST = 1e6  # [rad/s or m/s] above the speed of any joint; far above it products overflow to NaN
 
-# Columns of a joint's constants from which those of its end stops stand, and of its rotor inertia.
+# First columns of the end stops and of the rotor inertia in the constants of a joint.
 _STOP, _ROTOR = 6, 10
 
-# How a step, and `advance`, ends.
+# Result codes of a step and of `advance`.
 DONE, UNBOUNDED, UNSOLVED, FROZEN = range(4)
 
 # Columns of a state (n, 5) of n joints.
 POSITION, SPEED, BRISTLE, WINDING, HOUSING = range(5)
-# Columns of what `advance` hands out beside the state (n, 3), means over the step.
+# Columns of the other results of `advance` (n, 3), means over the step.
 CURRENT, MOTOR_TORQUE, FRICTION_TORQUE = range(3)
 
 
 class ArmBody(NamedTuple):
-    """An arm of n joints as compiled steps take it.
+    """An arm of n joints for compiled steps.
 
     Args:
         layout: the arm as a tree of n revolute or prismatic joints.
-        parameters: (p,) of the straight-line code; read where there is some.
-        written_out: whether the straight-line code of the youBot arm holds for this tree.
+        parameters: (p,) of the straight-line code; read only if `written_out`.
+        written_out: whether the straight-line code of the youBot arm applies to this tree.
         joints: (n, 11) LuGre constants coulomb, viscous, sigma0, sigma1, static, stribeck_speed; constants of the end
-            stops, see `stop_torque`; rotor inertia [kg m2]. One array, for each that is handed on costs some 10 ns.
-        halfway: whether the bodies stand halfway between both ends of a step, not where the first speed leads.
+            stops, see `stop_torque`; rotor inertia [kg m2]. One array, because passing an array costs about 10 ns.
+        halfway: whether q_mid is the middle between both ends of a step, instead of q + dt v / 2.
     """
 
     layout: Layout
@@ -86,7 +87,7 @@ class ArmBody(NamedTuple):
 
 
 def arm_body(tree: Tree, frictions: Vector, stops: Vector | None = None) -> ArmBody:
-    """An arm as compiled steps take it; one with end stops moves halfway.
+    """Return an arm for compiled steps; one with end stops uses `halfway`.
 
     Args:
         tree: n revolute or prismatic joints.
@@ -107,25 +108,25 @@ class Rows(NamedTuple):
         position: at the start [rad].
         speed: at the start [rad/s].
         bristle: at the start [rad].
-        drive: what the motors give at rest.
-        back_emf: what they lose of it with speed [N m s/rad].
-        acceleration: to begin with, then the solution [rad/s2].
+        drive: torque of the motors at standstill.
+        back_emf: decrease of the motor torque with speed [N m s/rad].
+        acceleration: initial value, then the solution [rad/s2].
         driving: torque of the motors.
         stopping: torque of the end stops.
         friction: torque of the friction; it opposes the motion.
-        friction_z: its slope over the bristle at the start [N m/rad].
-        friction_start: its slope over the speed at the start [N m s/rad].
-        friction_end: its slope over the speed at the end [N m s/rad].
+        friction_z: its derivative with respect to the bristle at the start [N m/rad].
+        friction_start: its derivative with respect to the speed at the start [N m s/rad].
+        friction_end: its derivative with respect to the speed at the end [N m s/rad].
         after: bristle at the end [rad].
-        after_z: its slope over the bristle at the start [1].
-        after_start: its slope over the speed at the start [s].
-        after_end: its slope over the speed at the end [s].
-        middle: positions the forward dynamics are asked for [rad].
-        mean_speed: speeds they are asked for [rad/s].
-        load: torques they are asked for.
-        rotors: rotor inertias with the stiffness in them [kg m2].
-        stiffness: slopes of all torques against the motion over the acceleration [kg m2].
-        found: accelerations they answer with [rad/s2].
+        after_z: its derivative with respect to the bristle at the start [1].
+        after_start: its derivative with respect to the speed at the start [s].
+        after_end: its derivative with respect to the speed at the end [s].
+        middle: position argument of the forward dynamics [rad].
+        mean_speed: speed argument of the forward dynamics [rad/s].
+        load: torque argument of the forward dynamics.
+        rotors: rotor inertias plus stiffness [kg m2].
+        stiffness: derivatives of all opposing torques with respect to the acceleration [kg m2].
+        found: accelerations returned by the forward dynamics [rad/s2].
     """
 
     position: int
@@ -156,12 +157,12 @@ ROW = Rows(*range(len(Rows._fields)))
 
 
 class StepWork(NamedTuple):
-    """Memory of a step.
+    """Work arrays of a step.
 
     Args:
         table: (22, n), see `Rows`.
-        numbers: (p,) of the straight-line code, with other rotors.
-        derivatives: (3, 1, n, n) slopes of the accelerations over middle position, mean speed and torque.
+        numbers: (p,) parameters of the straight-line code, with changed rotor inertias.
+        derivatives: (3, 1, n, n) of the accelerations with respect to middle position, mean speed and torque.
     """
 
     table: Vector
@@ -171,7 +172,7 @@ class StepWork(NamedTuple):
 
 @compiled
 def step_work(body: ArmBody) -> StepWork:
-    """Memory for steps of an arm."""
+    """Allocate the work arrays for steps of an arm."""
     n = len(body.joints)
     return StepWork(np.zeros((len(ROW), n)), body.parameters.copy(), np.zeros((3, 1, n, n)))
 
@@ -180,16 +181,16 @@ def step_work(body: ArmBody) -> StepWork:
 def friction_over_step(
     z: float, v_start: float, v_end: float, dt: float, constants: Vector
 ) -> tuple[float, float, float, float, float, float, float, float]:
-    """Bristle after a step and mean friction torque over it, each with its slopes over z, v_start and v_end.
+    """Bristle after a step and mean friction torque over it, each with its derivatives by z, v_start and v_end.
 
-    The mean of sigma1 dz/dt is exact, sigma1 (z+ - z) / dt; that of sigma0 z is taken between both ends.
+    The mean of sigma1 dz/dt is exact, sigma1 (z+ - z) / dt; the mean of sigma0 z is that of both ends.
 
     Args:
         z: bristle at the start [rad].
         v_start: [rad/s].
         v_end: [rad/s].
         dt: [s].
-        constants: (6,), what comes after is not read: coulomb, viscous, sigma0, sigma1, static, stribeck_speed.
+        constants: (6,) coulomb, viscous, sigma0, sigma1, static, stribeck_speed; further elements are ignored.
     """
     viscous, sigma0, sigma1 = constants[1], constants[2], constants[3]
     after, over_z, over_start, over_end = advance_with_slopes(
@@ -210,13 +211,13 @@ def friction_over_step(
 
 @compiled
 def balance(joints: Vector, halfway: bool, dt: float, least: float, table: Vector) -> None:
-    """Write the torques of a step that ends with the accelerations of a table, and Newton's next equation.
+    """Write the torques of a step for the accelerations in the table, and the equation of Newton's next iteration.
 
     Args:
         joints: (n, 11) of `ArmBody`.
-        halfway: whether the bodies stand halfway.
+        halfway: as in `ArmBody`.
         dt: [s].
-        least: stiffness that a joint counts with [kg m2].
+        least: lower bound of each joint's stiffness [kg m2].
         table: (22, n), changed.
     """
     half = 0.5 * dt
@@ -235,7 +236,7 @@ def balance(joints: Vector, halfway: bool, dt: float, least: float, table: Vecto
         ) = friction_over_step(table[ROW.bristle, i], v, v + dt * a, dt, joints[i])
         stopping, stop_slope = stop_torque(table[ROW.position, i], dt * mean_speed, dt, joints[i, _STOP:_ROTOR])
         driving = table[ROW.drive, i] - back_emf * mean_speed
-        # Slopes over a: v+ answers with dt, the mean speed with dt / 2.
+        # Derivatives by a: v+ changes with dt, the mean speed with dt / 2.
         stiffness = max(dt * (friction_end - stop_slope) + half * back_emf, least)
         table[ROW.driving, i], table[ROW.stopping, i] = driving, stopping
         table[ROW.friction, i], table[ROW.friction_end, i] = friction, friction_end
@@ -248,14 +249,14 @@ def balance(joints: Vector, halfway: bool, dt: float, least: float, table: Vecto
 
 @compiled
 def shortened(body: ArmBody, dt: float, table: Vector) -> float:
-    """Share of a stride of Newton's method after which the convex function behind the step no longer falls, up to 1.
+    """Fraction of a Newton step, at most 1, that minimizes the convex function of the step equations.
 
-    At a + s p the slope of that function along the stride p = found - a is, with the velocity forces held,
+    At a + s p, with p = found - a and fixed velocity forces, the derivative of that function along p is
 
         g(s) = p' (s - 1) M p + p' (phi(a + s p) - phi(a) - D p),    phi = friction less motors and stops of each joint
 
-    below 0 at s = 0; D, at least 0, are the slopes of phi that Newton's method took. The zero of g is found by false
-    position with halved weights, to a tenth of g(0).
+    with g(0) < 0. D, at least 0, are the derivatives of phi used by Newton's method. The zero of g is found by false
+    position with halved weights (Illinois), to a tenth of g(0).
 
     Args:
         body: the arm.
@@ -299,7 +300,7 @@ def shortened(body: ArmBody, dt: float, table: Vector) -> float:
 
 @compiled
 def slopes_by_recursion(body: ArmBody, dt: float, work: StepWork) -> bool:
-    """Write `work.derivatives` at a solution; False where M is not positive."""
+    """Write `work.derivatives` at a solution; False if M is not positive definite."""
     table, slopes = work.table, work.derivatives
     balance(body.joints, body.halfway, dt, -np.inf, table)
     slopes[:] = 0.0
@@ -314,10 +315,10 @@ def slopes_by_recursion(body: ArmBody, dt: float, work: StepWork) -> bool:
 
 @compiled
 def largest_change(dt: float, table: Vector) -> float:
-    """Largest change of a speed by an iteration [rad/s]; NaN where one becomes absurd. The table is (22, n)."""
+    """Largest change of a speed by an iteration [rad/s]; NaN if a speed exceeds all bounds. The table is (22, n)."""
     change = 0.0
     for i in range(table.shape[1]):
-        if not abs(table[ROW.speed, i] + dt * table[ROW.found, i]) < _FASTEST:  # NaN neither
+        if not abs(table[ROW.speed, i] + dt * table[ROW.found, i]) < _FASTEST:  # true for NaN, too
             return np.nan
         change = max(change, abs(table[ROW.found, i] - table[ROW.acceleration, i]) * dt)
     return change
@@ -335,17 +336,17 @@ def plain_step(
     numbers: Vector,
     derivatives: Vector,
 ) -> int:
-    """Solve a step as `implicit_step` by plain iterations of the straight-line code: what nearly every step needs.
+    """Solve a step as `implicit_step`, by plain iterations of the straight-line code; enough for nearly every step.
 
-    It takes no tuples, which cost as much as an iteration.
+    It takes no tuples, because passing them costs as much as an iteration.
 
     Args:
         joints: (n, 11) of `ArmBody`.
         halfway: of `ArmBody`.
-        iterations: most of them.
-        converged: change of a speed in the last iteration [rad/s]; the error left is about its square.
+        iterations: largest number of them.
+        converged: change of a speed in the last iteration [rad/s]; the remaining error is about its square.
         dt: [s].
-        slopes: whether `derivatives` are wanted: an iteration takes them along.
+        slopes: whether to compute `derivatives`.
         table: (22, n) of `StepWork`.
         numbers: (p,) of `StepWork`.
         derivatives: (3, 1, n, n) of `StepWork`.
@@ -360,7 +361,7 @@ def plain_step(
         balance(joints, halfway, dt, -np.inf, table)
         for i in range(table.shape[1]):
             numbers[STRIDE * i + ROTOR] = table[ROW.rotors, i]
-        along = slopes and change < _NEAR  # they cost as much as another iteration
+        along = slopes and change < _NEAR  # derivatives cost as much as another iteration
         if along:
             arm_derivatives(middle, mean_speed, load, numbers, found, derivatives)  # type: ignore[no-untyped-call]
         elif not arm_accelerations(middle[0], mean_speed[0], load[0], numbers, found[0]):
@@ -377,16 +378,16 @@ def plain_step(
 
 @compiled
 def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int:
-    """Solve a step of any arm for the accelerations in a table that holds where it starts and what drives it.
+    """Solve a step of any arm for the accelerations; the table contains the start and the drive.
 
     Args:
         body: the arm.
         dt: [s].
-        slopes: whether `work.derivatives` are wanted.
-        work: its table's torques are those of the last iteration.
+        slopes: whether to compute `work.derivatives`.
+        work: on return its table has the torques of the last iteration.
 
     Returns:
-        DONE; UNBOUNDED numbers or a joint without inertia; or UNSOLVED.
+        DONE, UNBOUNDED (numbers without bounds or a joint without inertia) or UNSOLVED.
     """
     table = work.table
     middle, mean_speed = table[ROW.middle : ROW.middle + 1], table[ROW.mean_speed : ROW.mean_speed + 1]
@@ -427,18 +428,19 @@ def advance(
     Args:
         body: the arm.
         motors: (n, 5) torque constant [N m/A], ratio, resistance [Ohm], temperature coefficient [1/K], reference
-            temperature [degC] (systems 1, 2).
+            temperature [degC].
         heats: (n, 7) constants of the thermal networks.
-        drives: (t, n) currents [A] or voltages [V], held over each step.
-        by_voltage: which of both.
+        drives: (t, n) currents [A] or voltages [V], constant over each step.
+        by_voltage: whether `drives` are voltages.
         dt: step [s].
         state: (n, 5), changed: columns POSITION, SPEED, BRISTLE, WINDING, HOUSING.
-        states: (t, n, 5) written: after each step.
-        means: (t, n, 3) written: columns CURRENT, MOTOR_TORQUE, FRICTION_TORQUE, means over each step.
+        states: (t, n, 5) output: state after each step.
+        means: (t, n, 3) output: columns CURRENT, MOTOR_TORQUE, FRICTION_TORQUE, means over each step.
 
     Returns:
-        Number of steps done, and DONE where that is t; else why the next one has no answer: UNBOUNDED numbers or a
-        joint without inertia, UNSOLVED by Newton's method, or a winding FROZEN to where its resistance ends.
+        Number of steps done, and DONE if that is t. Otherwise the reason why the next step failed: UNBOUNDED (numbers
+        without bounds or a joint without inertia), UNSOLVED by Newton's method, or FROZEN (a winding so cold that its
+        resistance is not positive).
     """
     work = step_work(body)
     table, numbers, derivatives = work.table, work.numbers, work.derivatives

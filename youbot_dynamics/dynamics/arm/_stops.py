@@ -1,12 +1,13 @@
-"""End stops of joints: stiff springs with damping that never pull and never give back more than they took.
+"""End stops of joints: stiff springs with damping that never pull and never supply energy.
 
-With the signed depth s of a joint beyond its limit and U = stiffness s^2 / 2, a step from q to q+ meets
+With the signed depth s of a joint beyond its limit and U = stiffness s^2 / 2, the mean torque over a step from q to q+
+is
 
     torque = -(U(q+) - U(q)) / (q+ - q) - stiffness damping |s|_mean (q+ - q) / dt
 
-The first term is the discrete gradient of U: its work over the step is the change of U to the last digit, whatever
-stiffness and step. The second grows with the depth, so that a stop is met without a jump of torque; it only takes
-energy. Where the sum would pull the joint into the stop it is zero.
+The first term is the discrete gradient of U: its work over the step equals the change of U to rounding, for any
+stiffness and step. The second term only dissipates; it grows with the depth, so the torque has no jump at the contact.
+Where the sum would pull the joint into the stop it is zero.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def depth_beyond(position: float, stop: Vector) -> float:
 
 @compiled
 def stop_torque(position: float, moved: float, dt: float, stop: Vector) -> tuple[float, float]:
-    """Mean torque [N m] of a stop over a step and its slope over the speed at the end [N m s/rad].
+    """Mean torque [N m] of a stop over a step and its derivative by the speed at the end [N m s/rad].
 
     Args:
         position: at the start [rad].
@@ -55,7 +56,7 @@ def stop_torque(position: float, moved: float, dt: float, stop: Vector) -> tuple
     slope -= damping * (deeper * moved + depth) / dt
     if torque * (before + after) > 0.0:
         return 0.0, 0.0
-    # The position at the end answers to the speed there with dt / 2.
+    # The position at the end changes with the speed there by dt / 2.
     return torque, 0.5 * dt * slope
 
 

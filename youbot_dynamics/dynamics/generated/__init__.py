@@ -1,1 +1,1 @@
-"""Files written by scripts/write_straight_line.py."""
+"""Generated code, written by scripts/write_straight_line.py."""

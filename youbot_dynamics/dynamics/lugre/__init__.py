@@ -1,4 +1,4 @@
-"""LuGre friction (Canudas de Wit, Olsson, Astrom and Lischinsky 1995; systems 9 to 11)."""
+"""LuGre friction. Source: Canudas de Wit, Olsson, Astrom and Lischinsky 1995; systems 9 to 12."""
 
 from youbot_dynamics.dynamics.lugre._bristle import (
     advance_with_slopes,

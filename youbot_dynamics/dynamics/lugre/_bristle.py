@@ -1,8 +1,6 @@
-"""The LuGre bristle (Canudas de Wit et al. 1995): its law, its exact motion over a step, and their slopes.
+"""The LuGre bristle: its law, its exact motion over a step, and the derivatives of both.
 
-Compiled functions of one joint, for use inside other compiled loops. They check nothing; `LuGre` does.
-
-The law at an instant (seed 001 (9)):
+These are compiled functions of one joint for use in other compiled loops. They check nothing; `LuGre` does. The law is
 
     dz/dt = v - sigma0 |v| z / g(v),    g(v) = coulomb + (static - coulomb) exp(-(v / stribeck_speed)^2)
     tau_f = sigma0 z + sigma1 dz/dt + viscous v
@@ -11,12 +9,13 @@ Units: z bristle deflection [rad], v speed [rad/s], sigma0 [N m/rad], sigma1 and
 static [N m], stribeck_speed [rad/s]. Without a Stribeck curve static = coulomb, and stribeck_speed is any positive
 number.
 
-Steps, stable at any stiffness. Along the travelled path s, with |ds| = |v| dt, time drops out of the law:
+Steps are stable at any stiffness. Along the travelled path s, with |ds| = |v| dt, time cancels:
 
     dz/ds = sign(v) - sigma0 z / g
 
-Where g is constant a step is therefore exact whatever the speed did, as long as it kept its sign (`slide`). Where g
-follows the Stribeck curve the step is exponential with g taken as linear along the path (`exponential_part`).
+For constant g a step is therefore exact for any speed profile without reversal (`slide`). With a Stribeck curve the
+step is exponential, with g linear along the path (`exponential_part`).
+Source: Canudas de Wit et al. 1995; document 001 (9), system 9.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from youbot_dynamics.compiled import compiled
 
 @compiled
 def friction_level(v: float, coulomb: float, static: float, stribeck_speed: float) -> float:
-    """Friction level g(v) [N m] of steady sliding, between coulomb and static (system 9, Stribeck curve)."""
+    """Friction level g(v) [N m] of steady sliding, between coulomb and static (Stribeck curve). Source: system 9."""
     if static == coulomb:
         return coulomb
     ratio = v / stribeck_speed
@@ -38,7 +37,7 @@ def friction_level(v: float, coulomb: float, static: float, stribeck_speed: floa
 
 @compiled
 def friction_level_slope(v: float, coulomb: float, static: float, stribeck_speed: float) -> float:
-    """Slope dg/dv [N m s/rad] of the friction level."""
+    """Derivative dg/dv [N m s/rad] of the friction level."""
     if static == coulomb:
         return 0.0
     ratio = v / stribeck_speed
@@ -53,19 +52,19 @@ def sign_of(v: float) -> float:
 
 @compiled
 def sliding_bristle(v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float) -> float:
-    """Bristle [rad] after long sliding at v, sign(v) g(v) / sigma0 (seed 001 (15)); 0 at rest."""
+    """Bristle [rad] after long sliding at v: sign(v) g(v) / sigma0; 0 at rest. Source: document 001 (15)."""
     return sign_of(v) * friction_level(v, coulomb, static, stribeck_speed) / sigma0
 
 
 @compiled
 def sliding_torque(v: float, coulomb: float, viscous: float, static: float, stribeck_speed: float) -> float:
-    """Torque [N m] after long sliding at v, sign(v) g(v) + viscous v (seed 001 (16)); 0 at rest."""
+    """Torque [N m] after long sliding at v: sign(v) g(v) + viscous v; 0 at rest. Source: document 001 (16)."""
     return sign_of(v) * friction_level(v, coulomb, static, stribeck_speed) + viscous * v
 
 
 @compiled
 def sliding_rate(z: float, v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float) -> float:
-    """Rate dz/dt [rad/s] = v - sigma0 |v| z / g(v) (seed 001 (9))."""
+    """Rate dz/dt [rad/s] = v - sigma0 |v| z / g(v). Source: document 001 (9)."""
     return v - sigma0 * abs(v) * z / friction_level(v, coulomb, static, stribeck_speed)
 
 
@@ -73,10 +72,10 @@ def sliding_rate(z: float, v: float, coulomb: float, sigma0: float, static: floa
 def sliding_rate_slopes(
     z: float, v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float
 ) -> tuple[float, float]:
-    """Slopes (d z-dot/dz [1/s], d z-dot/dv [1]); sign(0) = 0 (seed 001 (12); D-001-3).
+    """Derivatives (d z-dot/dz [1/s], d z-dot/dv [1]) with sign(0) = 0.
 
-    At v = 0 the one-sided slopes over v are 1 -+ sigma0 z / g: they differ by 2 sigma0 |z| / g, and the value given
-    here is their mean.
+    At v = 0 the one-sided derivatives by v are 1 -+ sigma0 z / g, which differ by 2 sigma0 |z| / g; this is their mean.
+    Source: document 001 (12); D-001-3.
     """
     level = friction_level(v, coulomb, static, stribeck_speed)
     bend = abs(v) * friction_level_slope(v, coulomb, static, stribeck_speed) / level
@@ -94,9 +93,10 @@ def friction_torque(
     static: float,
     stribeck_speed: float,
 ) -> float:
-    """Torque [N m] of friction, tau_f = sigma0 z + sigma1 dz/dt + viscous v (seed 001 (9)); it opposes the motion.
+    """Friction torque [N m], tau_f = sigma0 z + sigma1 dz/dt + viscous v; it opposes the motion.
 
     The joint moves by q'' = M^-1 (tau - bias - tau_f): tau_f has the sign of v in steady sliding.
+    Source: document 001 (9).
     """
     return sigma0 * z + sigma1 * sliding_rate(z, v, coulomb, sigma0, static, stribeck_speed) + viscous * v
 
@@ -112,14 +112,17 @@ def friction_torque_slopes(
     static: float,
     stribeck_speed: float,
 ) -> tuple[float, float]:
-    """Slopes (d tau_f/dz [N m/rad], d tau_f/dv [N m s/rad]) of `friction_torque` (seed 001 (13)); sign(0) = 0."""
+    """Derivatives (d tau_f/dz [N m/rad], d tau_f/dv [N m s/rad]) of `friction_torque`; sign(0) = 0.
+
+    Source: document 001 (13).
+    """
     over_z, over_v = sliding_rate_slopes(z, v, coulomb, sigma0, static, stribeck_speed)
     return sigma0 + sigma1 * over_z, sigma1 * over_v + viscous
 
 
 @compiled
 def clamp_bristle(z: float, sigma0: float, static: float) -> float:
-    """Nearest bristle [rad] with |z| <= static / sigma0: the set that motion never leaves and that is passive."""
+    """Clamp a bristle [rad] to |z| <= static / sigma0, the invariant set in which friction is passive."""
     reach = static / sigma0
     return min(max(z, -reach), reach)
 
@@ -135,25 +138,26 @@ def dissipated_power(
     static: float,
     stribeck_speed: float,
 ) -> float:
-    """Power [W] turned into heat, v tau_f - d/dt (sigma0 z^2 / 2) (system 10); the rest is stored in the bristle."""
+    """Dissipated power [W], v tau_f - d/dt (sigma0 z^2 / 2); the rest is stored in the bristle. Source: system 10."""
     rate = sliding_rate(z, v, coulomb, sigma0, static, stribeck_speed)
     return v * (sigma0 * z + sigma1 * rate + viscous * v) - sigma0 * z * rate
 
 
-# Beyond this many Stribeck speeds exp(-(v / stribeck_speed)^2) is 2e-16: g is constant.
+# Beyond this many Stribeck speeds exp(-(v / stribeck_speed)^2) is below 2e-16: g is constant.
 STRIBECK_ENDS = 6.0
-# Largest change of speed over a part of a step, in Stribeck speeds.
+# Largest change of speed in a part of a step, in Stribeck speeds.
 STRIBECK_PART = 0.05
 
 
 @compiled
 def slide(z: float, displacement: float, reach: float) -> float:
-    """Bristle after a one-way displacement [rad] at constant friction level g; reach = g / sigma0 [rad].
+    """Bristle after a displacement [rad] without reversal at constant friction level g; reach = g / sigma0 [rad].
 
-    z+ = z + (sign(displacement) reach - z) (1 - exp(-|displacement| / reach)), the exact solution (system 9).
+    The solution is exact: z+ = z + (sign(displacement) reach - z) (1 - exp(-|displacement| / reach)).
+    Source: system 9.
     """
     path = abs(displacement) / reach
-    # 1 - exp(-path) without cancellation; far from 0 the plain form has none and is faster.
+    # 1 - exp(-path) without cancellation; far from 0 the direct form is accurate and faster.
     gone = 1.0 - math.exp(-path) if path > 0.5 else -math.expm1(-path)
     if displacement >= 0.0:
         return z + (reach - z) * gone
@@ -173,8 +177,9 @@ def advance_bristle(
 ) -> float:
     """Bristle [rad] after a step in which the speed changes linearly from v_start to v_end.
 
-    A reversal inside the step is split where the speed is zero. Without a Stribeck curve the result is exact (system
-    9); with one it is that of `advance_with_slopes`.
+    A step with a reversal is split where the speed is zero. Without a Stribeck curve the result is exact; with one it
+    is that of `advance_with_slopes`.
+    Source: system 9.
     """
     if static != coulomb:
         return advance_with_slopes(z, v_start, v_end, dt, coulomb, sigma0, static, stribeck_speed)[0]
@@ -196,15 +201,15 @@ def exponential_part(
     static: float,
     stribeck_speed: float,
 ) -> tuple[float, float, float, float, float]:
-    """Bristle [rad] after `time` [s] of linearly changing speed without reversal, g taken as linear along the path.
+    """Bristle [rad] after `time` [s] of linearly changing speed without reversal, with g linear along the path.
 
     With A = integral of sigma0 |v| / g dt (trapezoid), phi = (1 - exp(-A)) / A and g from g_a to g_b
 
         z+ = z exp(-A) + sign(v) / sigma0 ((1 - phi) g_b + (phi - exp(-A)) g_a).
 
     Returns:
-        z [rad] and its slopes over z [1], v_start [s], v_end [s] and time [rad/s]; at rest, where the one-sided
-        slopes over a speed differ, their mean.
+        z [rad] and its derivatives by z [1], v_start [s], v_end [s] and time [rad/s]. At rest the one-sided derivatives
+        by a speed differ; their mean is returned.
     """
     sign = sign_of(v_start + v_end)
     g_a = friction_level(v_start, coulomb, static, stribeck_speed)
@@ -238,7 +243,7 @@ def exponential_part(
 def one_way_part(
     z: float, v_start: float, v_end: float, time: float, coulomb: float, sigma0: float
 ) -> tuple[float, float, float, float]:
-    """`exponential_part` at constant friction level, at half the cost and without the slope over time."""
+    """`exponential_part` for a constant friction level, at half the cost and without the derivative by time."""
     sign = sign_of(v_start + v_end)
     if sign == 0.0:
         return z, 1.0, 0.5 * time, 0.5 * time
@@ -252,7 +257,7 @@ def one_way_part(
 
 @compiled
 def next_cut(here: float, v_end: float, stribeck_end: float) -> float:
-    """First speed on the way from `here` to v_end [rad/s] where the law changes: 0, +-stribeck_end, or v_end."""
+    """First speed between `here` and v_end [rad/s] where the law changes: 0, +-stribeck_end, or v_end."""
     cut = v_end
     for speed in (-stribeck_end, 0.0, stribeck_end):
         if here < speed < cut or cut < speed < here:
@@ -271,17 +276,19 @@ def advance_with_slopes(
     static: float,
     stribeck_speed: float,
 ) -> tuple[float, float, float, float]:
-    """Bristle [rad] after a step of linearly changing speed, and its slopes over z, v_start and v_end.
+    """Bristle [rad] after a step of linearly changing speed, and its derivatives by z, v_start and v_end.
 
-    The step is cut where the speed is zero and where the Stribeck curve ends, and inside the curve into parts of at
+    The step is split where the speed is zero and where the Stribeck curve ends, and inside the curve into parts of at
     most `STRIBECK_PART` Stribeck speeds; each is an `exponential_part`. Its weights of z, g_a and g_b are positive and
-    sum to 1, so |z| <= static / sigma0 is kept for every dt; it is exact where g is constant and of second order in
-    the parts otherwise: off by at most 1e-3 (static - coulomb) [N m]. The slopes are those of the scheme itself at a
+    sum to 1, so |z| <= static / sigma0 holds for every dt. The step is exact for constant g, otherwise of second order
+    in the parts: the error is at most 1e-3 (static - coulomb) [N m]. The derivatives are those of the scheme for a
     fixed number of parts, by the chain rule. An estimator needs them instead of 1 + (d z-dot/dz) dt, which is unstable
-    at 1 ms (system 9). At v_start = v_end = 0 the slope over each speed is dt / 2 (sign(0) = 0).
+    at 1 ms. At v_start = v_end = 0 the derivative by each speed is dt / 2 (sign(0) = 0).
 
     Returns:
         z [rad], dz/dz [1], dz/dv_start [s], dz/dv_end [s].
+
+    Source: system 9.
     """
     curved = static != coulomb
     if not curved and v_start * v_end >= 0.0:
@@ -290,14 +297,14 @@ def advance_with_slopes(
     change = v_end - v_start
     stribeck_end = STRIBECK_ENDS * stribeck_speed if curved else 0.0
 
-    # Walk along the speeds from cut to cut. Beside each speed (and each share of dt) stand its slopes over v_start
-    # and v_end: a cut is a fixed speed that is reached at a moment that varies.
+    # Go through the speeds from split to split. Each speed and each fraction of dt has its derivatives by v_start and
+    # v_end: a split has a fixed speed, but its time varies.
     here, here_start, here_end = v_start, 1.0, 0.0
     share, share_start, share_end = 0.0, 0.0, 0.0
     arrived = False
     while not arrived:
         cut = next_cut(here, v_end, stribeck_end)
-        arrived = not (cut < v_end or cut > v_end)  # so that NaN ends the walk, too
+        arrived = not (cut < v_end or cut > v_end)  # also true for NaN, which ends the loop
         if arrived:
             cut_start, cut_end = 0.0, 1.0
             there, there_start, there_end = 1.0, 0.0, 0.0
@@ -338,9 +345,9 @@ def friction_after_step(
     static: float,
     stribeck_speed: float,
 ) -> tuple[float, float, float]:
-    """Bristle [rad], torque [N m] at the end of a step, and the torque's slope over v_end [N m s/rad].
+    """Bristle [rad], torque [N m] at the end of a step, and the torque's derivative by v_end [N m s/rad].
 
-    What an implicit integrator of the joint needs: the stiff bristle answers to the speed it is stepped to.
+    An implicit integrator of the joint needs the derivative, because the stiff bristle depends on the speed at the end.
     """
     after, _, _, over_end = advance_with_slopes(z, v_start, v_end, dt, coulomb, sigma0, static, stribeck_speed)
     torque = friction_torque(after, v_end, coulomb, viscous, sigma0, sigma1, static, stribeck_speed)
@@ -359,7 +366,7 @@ def follow_speeds(
     stribeck_speed: float,
     out: Vector,
 ) -> None:
-    """Write the bristle [rad] at each sample of a speed log into out (n,); speeds (n,), steps (n - 1,) in s."""
+    """Write the bristle [rad] at each sample of a speed log (n,) into out (n,); steps (n - 1,) are in s."""
     out[0] = z
     for k in range(len(steps)):
         z = advance_bristle(z, speeds[k], speeds[k + 1], steps[k], coulomb, sigma0, static, stribeck_speed)
@@ -368,7 +375,7 @@ def follow_speeds(
 
 @compiled
 def follow_positions(z: float, positions: Vector, reach: float, out: Vector) -> None:
-    """Write the bristle [rad] at each sample of a position log (n,) into out (n,), one-way between samples."""
+    """Write the bristle [rad] at each sample of a position log (n,) into out (n,); no reversal between samples."""
     out[0] = z
     before = positions[0]
     for k in range(1, len(positions)):

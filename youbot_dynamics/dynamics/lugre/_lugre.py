@@ -1,18 +1,16 @@
-"""LuGre friction of a joint: a bristle that bends before it slides (Canudas de Wit et al. 1995).
-
-Seed 001 (8)-(16); systems 9-12.
+"""LuGre friction of a joint: a bristle that deflects before it slides.
 
     dz/dt = v - sigma0 |v| z / g(v)
     tau_f = sigma0 z + sigma1 dz/dt + viscous v
     g(v)  = coulomb, or coulomb + (static - coulomb) exp(-(v / stribeck_speed)^2) with a Stribeck curve
 
-tau_f opposes the motion: the joint moves by q'' = M^-1 (tau - bias - tau_f), and it breaks away with the sign of the
-speed (the text of seed 001 says sign(q)). The bristle is advanced by the exponential of the travelled path, exact
-without a Stribeck curve at any stiffness and step; explicit Euler multiplies errors by 1 - sigma0 |v| dt / g, which
+tau_f opposes the motion: the joint moves by q'' = M^-1 (tau - bias - tau_f) and breaks away with the sign of the speed
+(the text of document 001 says sign(q)). The bristle is advanced by the exponential of the travelled path. Without a
+Stribeck curve this is exact at any stiffness and step. Explicit Euler multiplies errors by 1 - sigma0 |v| dt / g, which
 is -9 at 1e5 N m/rad, 0.1 rad/s, 1 N m and 1 ms.
 
-Compiled loops take the functions of `dynamics/lugre/_bristle` and `dynamics/lugre/_bristle` with `LuGre.constants` or
-`LuGre.bristle_constants`.
+Compiled loops call the functions of `dynamics/lugre/_bristle` with `LuGre.constants` or `LuGre.bristle_constants`.
+Source: Canudas de Wit et al. 1995; document 001 (8)-(16), systems 9-12.
 """
 
 from __future__ import annotations
@@ -35,11 +33,11 @@ Value = TypeVar("Value", float, Vector)
 
 
 def each(law: Callable[..., float], values: Mapping[str, Value], *constants: float) -> Value:
-    """Figure of `law(*values, *constants)` for numbers, or for arrays (n,) of one shape, numbers among them.
+    """Result of `law(*values, *constants)` for numbers, or for arrays (n,) of one shape, or both.
 
     Args:
         law: function of floats that returns a float.
-        values: arguments by the name a user knows them by.
+        values: arguments by their public names.
         constants: further arguments, the same for all elements.
 
     Raises:
@@ -50,7 +48,7 @@ def each(law: Callable[..., float], values: Mapping[str, Value], *constants: flo
 
 
 def each_of_many(law: Callable[..., tuple[float, ...]], values: Mapping[str, Value], *constants: float) -> list[Value]:
-    """The same as `each` for a law of several figures: one number or array (n,) for each of them."""
+    """As `each` for a law with several results: one number or array (n,) for each of them."""
     return list(_apply(law, values, constants))
 
 
@@ -83,12 +81,12 @@ def _dimensions(name: str, value: Any) -> int:
         ) from None
 
 
-_LARGEST = 1e50  # constant of a bristle, and one over the smallest
+_LARGEST = 1e50  # upper bound of a bristle constant; its reciprocal is the lower bound
 
 
 @dataclass(frozen=True)
 class Jacobians(Generic[Value]):
-    """Slopes of dz/dt and of the torque at one instant: numbers, or arrays (n,).
+    """Derivatives of dz/dt and of the torque at one instant: numbers, or arrays (n,).
 
     Args:
         rate_over_bristle: d z-dot/dz [1/s].
@@ -105,7 +103,7 @@ class Jacobians(Generic[Value]):
 
 @dataclass(frozen=True)
 class Step(Generic[Value]):
-    """A finite step of the bristle with its slopes: numbers, or arrays (n,).
+    """A finite step of the bristle with its derivatives: numbers, or arrays (n,).
 
     Args:
         bristle: z after the step [rad].
@@ -127,27 +125,29 @@ def coulomb_under_load(coulomb: float, load_coefficient: float, gear_torque: Val
 
 @dataclass(frozen=True)
 class LuGre:
-    """Friction of one joint; every method takes numbers, or arrays (n,) of joints or samples with this friction.
+    """Friction of one joint. Every method takes numbers, or arrays (n,) of joints or samples.
 
     Args:
-        coulomb: friction torque g of fast sliding [N m], c0 of seed 001.
-        viscous: torque a speed [N m s/rad], c1.
+        coulomb: friction torque g of fast sliding [N m], c0 of document 001.
+        viscous: viscous friction coefficient [N m s/rad], c1 of document 001.
         sigma0: stiffness of the bristle [N m/rad].
         sigma1: damping of the bristle [N m s/rad].
-        static: friction level at standstill [N m]; with a Stribeck curve only.
-        stribeck_speed: speed [rad/s] at which (static - coulomb) / e of the curve is left; with `static` only.
+        static: friction level at standstill [N m]; only with a Stribeck curve.
+        stribeck_speed: speed [rad/s] at which g exceeds coulomb by (static - coulomb) / e; only with `static`.
 
     Raises:
         ModelError: coulomb, sigma0 or stribeck_speed not positive, viscous or sigma1 negative, static below coulomb,
-            one of static and stribeck_speed without the other, or viscous below sigma1 (static - coulomb) / coulomb:
-            such friction would supply energy (system 10). Or a constant of the bristle too small or too large to
-            reckon with.
+            one of static and stribeck_speed without the other, viscous below sigma1 (static - coulomb) / coulomb (such
+            friction would supply energy), or a constant of the bristle too small or too large for floating-point
+            numbers.
 
     Example:
         >>> friction = yd.LuGre(coulomb=0.5, viscous=0.1, sigma0=500.0, sigma1=1.0)
         >>> bristle = friction.advance(0.0, 0.2, 0.2, 0.1)  # after 0.1 s at 0.2 rad/s it slides
         >>> round(float(friction.torque(bristle, 0.2)), 3)
         0.52
+
+    Source: Canudas de Wit et al. 1995; document 001 (9), systems 9, 10.
     """
 
     coulomb: float
@@ -159,7 +159,7 @@ class LuGre:
     constants: tuple[float, float, float, float, float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the parameters and keep them as numbers, and as the compiled functions take them."""
+        """Check the parameters, convert them to numbers and prepare them for the compiled functions."""
         coulomb = number("LuGre coulomb", self.coulomb, "N m", above=0.0)
         viscous = number("LuGre viscous", self.viscous, "N m s/rad", low=0.0)
         sigma0 = number("LuGre sigma0", self.sigma0, "N m/rad", above=0.0)
@@ -191,7 +191,7 @@ class LuGre:
                 raise ModelError(f"LuGre {name}", got=f"{value:g}", expected=expected)
 
     def under_load(self, load_coefficient: float, gear_torque: float) -> LuGre:
-        """This friction while its gear transmits a torque [N m]: both levels grow by load_coefficient |gear_torque|.
+        """Friction while the gear transmits a torque [N m]: both levels increase by load_coefficient |gear_torque|.
 
         Raises:
             ModelError: a negative coefficient, or numbers that are not finite.
@@ -203,27 +203,29 @@ class LuGre:
 
     @property
     def bristle_constants(self) -> tuple[float, float, float, float]:
-        """(coulomb, sigma0, static, stribeck_speed) in the order of the compiled functions of the bristle."""
+        """Return (coulomb, sigma0, static, stribeck_speed) in the order of the compiled functions of the bristle."""
         coulomb, _, sigma0, _, static, stribeck_speed = self.constants
         return coulomb, sigma0, static, stribeck_speed
 
     @property
     def breakaway_torque(self) -> float:
-        """Torque [N m] up to which the joint holds: static, or coulomb without a Stribeck curve (system 12)."""
+        """Largest torque [N m] that holds the joint: static, or coulomb without a Stribeck curve. Source: system 12."""
         return self.constants[4]
 
     @property
     def reach(self) -> float:
-        """Largest deflection [rad] of a bristle in motion, breakaway torque / sigma0; `advance` never leaves it."""
+        """Largest deflection [rad] of a moving bristle, breakaway torque / sigma0; `advance` never exceeds it."""
         return self.breakaway_torque / self.constants[2]
 
     def clamp(self, z: Value) -> Value:
-        """Bristle (n,) [rad] brought into |z| <= reach, outside which friction can supply energy (system 10).
+        """Bristle (n,) [rad] clamped to |z| <= reach; beyond it friction can supply energy.
 
-        An estimator needs it after each correction; `advance` keeps the set by itself.
+        An estimator needs this after each correction. `advance` never leaves the set.
 
         Raises:
             InputError: z is not finite.
+
+        Source: system 10.
         """
         _, sigma0, static, _ = self.bristle_constants
         return each(bristle.clamp_bristle, {"z": z}, sigma0, static)
@@ -238,47 +240,57 @@ class LuGre:
         return each(bristle.friction_level, {"v": v}, coulomb, static, stribeck_speed)
 
     def rate(self, z: Value, v: Value) -> Value:
-        """dz/dt (n,) [rad/s] = v - sigma0 |v| z / g(v) (seed 001 (9)).
+        """dz/dt (n,) [rad/s] = v - sigma0 |v| z / g(v).
 
         Raises:
-            InputError: an argument is not finite, or their shapes differ.
+            InputError: an argument is not finite, or the shapes differ.
+
+        Source: document 001 (9).
         """
         return each(bristle.sliding_rate, {"z": z, "v": v}, *self.bristle_constants)
 
     def torque(self, z: Value, v: Value) -> Value:
-        """Friction torque (n,) [N m], sigma0 z + sigma1 dz/dt + viscous v (seed 001 (9)); it opposes the motion.
+        """Friction torque (n,) [N m], sigma0 z + sigma1 dz/dt + viscous v; it opposes the motion.
 
         Raises:
-            InputError: an argument is not finite, or their shapes differ.
+            InputError: an argument is not finite, or the shapes differ.
+
+        Source: document 001 (9).
         """
         return each(bristle.friction_torque, {"z": z, "v": v}, *self.constants)
 
     def steady_torque(self, v: Value) -> Value:
-        """Torque (n,) [N m] after long sliding at v, sign(v) g(v) + viscous v (seed 001 (16)); 0 at v = 0.
+        """Torque (n,) [N m] after long sliding at v, sign(v) g(v) + viscous v; 0 at v = 0.
 
-        At v = 0 this is one value of many: the joint then holds any torque up to `breakaway_torque` (system 12).
+        At v = 0 this is one value of many: the joint then holds any torque up to `breakaway_torque`.
 
         Raises:
             InputError: v is not finite.
+
+        Source: document 001 (16), system 12.
         """
         coulomb, viscous, _, _, static, stribeck_speed = self.constants
         return each(bristle.sliding_torque, {"v": v}, coulomb, viscous, static, stribeck_speed)
 
     def steady_bristle(self, v: Value) -> Value:
-        """Bristle (n,) [rad] after long sliding at v, sign(v) g(v) / sigma0 (seed 001 (15)); 0 at v = 0.
+        """Bristle (n,) [rad] after long sliding at v, sign(v) g(v) / sigma0; 0 at v = 0.
 
         Raises:
             InputError: v is not finite.
+
+        Source: document 001 (15).
         """
         return each(bristle.sliding_bristle, {"v": v}, *self.bristle_constants)
 
     def holding_bristle(self, torque: Value) -> Value:
-        """Bristle (n,) [rad] that holds a torque [N m] at standstill, torque / sigma0 (system 12).
+        """Bristle (n,) [rad] that holds a torque [N m] at standstill, torque / sigma0.
 
-        At v = 0 every |z| <= reach is an equilibrium; seed 001 (15) knows only z = 0 there.
+        At v = 0 every |z| <= reach is an equilibrium; document 001 (15) gives only z = 0.
 
         Raises:
             InputError: |torque| exceeds `breakaway_torque`, or is not finite.
+
+        Source: system 12.
         """
         held = each(_deflection, {"torque": torque}, self.constants[2])
         if np.max(np.abs(held)) > self.reach:
@@ -287,41 +299,48 @@ class LuGre:
         return held
 
     def jacobians(self, z: Value, v: Value) -> Jacobians[Value]:
-        """Slopes of dz/dt and of the torque at (z, v), each (n,), with sign(0) = 0 (seed 001 (12), (13); D-001-3).
+        """Derivatives of dz/dt and of the torque at (z, v), each (n,), with sign(0) = 0.
 
-        The printed left sides of (12) are those of z; they are the slopes of dz/dt. At v = 0 the torque is continuous
-        but has a kink: its one-sided slopes differ by 2 sigma1 sigma0 |z| / g, and their mean is returned.
+        Document 001 (12) prints dz on the left sides; they are the derivatives of dz/dt. At v = 0 the torque is
+        continuous but has a kink: its one-sided derivatives differ by 2 sigma1 sigma0 |z| / g, and their mean is
+        returned.
 
         Raises:
-            InputError: an argument is not finite, or their shapes differ.
+            InputError: an argument is not finite, or the shapes differ.
+
+        Source: document 001 (12), (13); D-001-3.
         """
         values = {"z": z, "v": v}
         rate = each_of_many(bristle.sliding_rate_slopes, values, *self.bristle_constants)
         return Jacobians(*rate, *each_of_many(bristle.friction_torque_slopes, values, *self.constants))
 
     def dissipation(self, z: Value, v: Value) -> Value:
-        """Power (n,) [W] turned into heat, v tau_f - d/dt (sigma0 z^2 / 2); >= 0 where |z| <= reach (system 10).
+        """Dissipated power (n,) [W], v tau_f - d/dt (sigma0 z^2 / 2); at least 0 for |z| <= reach.
 
         Raises:
-            InputError: an argument is not finite, or their shapes differ.
+            InputError: an argument is not finite, or the shapes differ.
+
+        Source: system 10.
         """
         return each(bristle.dissipated_power, {"z": z, "v": v}, *self.constants)
 
     def advance(self, z: Value, v_start: Value, v_end: Value, dt: float) -> Value:
-        """Bristle (n,) [rad] after dt [s] of a speed that changes linearly, reversal inside it included.
+        """Bristle (n,) [rad] after dt [s] of a linearly changing speed, which may reverse.
 
-        Exact without a Stribeck curve; with one off by at most 1e-3 (static - coulomb) [N m] (system 9).
+        Exact without a Stribeck curve; with one the error is at most 1e-3 (static - coulomb) [N m].
 
         Raises:
             InputError: an argument is not finite, dt is negative, or the shapes differ.
+
+        Source: system 9.
         """
         values = {"z": z, "v_start": v_start, "v_end": v_end}
         return each(bristle_step.advance_bristle, values, _duration(dt), *self.bristle_constants)
 
     def advance_jacobians(self, z: Value, v_start: Value, v_end: Value, dt: float) -> Step[Value]:
-        """Bristle after the step of `advance` with its slopes over z, v_start and v_end, each (n,).
+        """Bristle after the step of `advance` with its derivatives by z, v_start and v_end, each (n,).
 
-        What an estimator propagates its covariance with: 1 + (d z-dot/dz) dt is unstable at 1 ms.
+        An estimator propagates its covariance with them; 1 + (d z-dot/dz) dt is unstable at 1 ms.
 
         Raises:
             InputError: an argument is not finite, dt is negative, or the shapes differ.
@@ -330,17 +349,19 @@ class LuGre:
         return Step(*each_of_many(bristle_step.advance_with_slopes, values, _duration(dt), *self.bristle_constants))
 
     def advance_path(self, z: Value, displacement: Value, speed: float | None = None) -> Value:
-        """Bristle (n,) [rad] after a one-way displacement [rad], whatever the time it took (system 9).
+        """Bristle (n,) [rad] after a displacement [rad] without reversal, in any time.
 
         z+ = z + (sign g / sigma0 - z) (1 - exp(-sigma0 |displacement| / g)), exact for constant g.
 
         Args:
-            z: bristle before [rad].
+            z: bristle at the start [rad].
             displacement: signed path without reversal [rad].
-            speed: speed [rad/s] at which a Stribeck curve is held; without one it plays no part.
+            speed: constant speed [rad/s] for a Stribeck curve; otherwise without effect.
 
         Raises:
             InputError: an argument is not finite, the shapes differ, or there is a Stribeck curve and no speed.
+
+        Source: system 9.
         """
         if speed is None:
             self._refuse_stribeck("advance_path without a speed", "give the speed, or use advance")
@@ -348,7 +369,7 @@ class LuGre:
         return each(bristle_step.slide, {"z": z, "displacement": displacement}, reach)
 
     def follow_speeds(self, z: float, speeds: ArrayLike, dt: ArrayLike) -> Vector:
-        """Bristle at every sample of a speed log, z first: (n,) [rad].
+        """Bristle at every sample of a speed log: (n,) [rad], the first is z.
 
         Args:
             z: bristle at the first sample [rad].
@@ -370,16 +391,16 @@ class LuGre:
         return out
 
     def follow_positions(self, z: float, positions: ArrayLike) -> Vector:
-        """Bristle at every sample of a position log, z first: (n,) [rad]; exact, whatever the speed in between.
+        """Bristle at every sample of a position log: (n,) [rad], the first is z; exact for any speed in between.
 
-        A reversal between two samples cannot be seen in positions; where speeds are known, `follow_speeds` splits it.
+        Positions do not show a reversal between two samples. If the speeds are known, `follow_speeds` splits at it.
 
         Args:
             z: bristle at the first sample [rad].
             positions: (n,) joint positions [rad], monotone between samples.
 
         Raises:
-            InputError: an argument is not finite, a shape is wrong, there is no sample, or a Stribeck curve.
+            InputError: an argument is not finite, a shape is wrong, there is no sample, or there is a Stribeck curve.
         """
         self._refuse_stribeck("follow_positions", "use follow_speeds")
         log = _samples("positions", positions)
@@ -394,18 +415,20 @@ class LuGre:
 
 
 def micro_damping(damping_ratio: float, inertia: float, sigma0: float, viscous: float) -> float:
-    """Damping sigma1 [N m s/rad] that gives a sticking joint a damping ratio, 2 ratio sqrt(sigma0 J) - viscous.
+    """Damping sigma1 [N m s/rad] for a damping ratio of a sticking joint, 2 ratio sqrt(sigma0 J) - viscous.
 
-    At rest the joint swings on its bristle as J q'' + (sigma1 + viscous) q' + sigma0 q = 0 (system 10).
+    At rest the joint oscillates on its bristle as J q'' + (sigma1 + viscous) q' + sigma0 q = 0.
 
     Args:
-        damping_ratio: wanted ratio, 1 for critical damping.
+        damping_ratio: desired ratio, 1 for critical damping.
         inertia: J of the joint with its rotor [kg m2].
         sigma0: stiffness of the bristle [N m/rad].
         viscous: viscous friction [N m s/rad].
 
     Raises:
-        ModelError: an argument out of range, or viscous friction alone damps more than that.
+        ModelError: an argument out of range, or viscous friction alone exceeds that damping.
+
+    Source: system 10.
     """
     ratio = number("damping_ratio", damping_ratio, low=0.0)
     stiffness = number("LuGre sigma0", sigma0, "N m/rad", above=0.0)
@@ -435,5 +458,5 @@ def _duration(dt: float) -> float:
 
 
 def _fast(log: Vector) -> Any:
-    """The form plain Python loops over fastest, where they are not compiled."""
+    """Return the log in the type that Python loops over fastest when numba is missing."""
     return log if HAVE_NUMBA else log.tolist()

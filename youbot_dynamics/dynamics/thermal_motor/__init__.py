@@ -1,4 +1,4 @@
-"""DC motors with winding and housing temperature, alone and behind a gear (systems 1 to 6)."""
+"""DC motors with winding and housing temperature, with and without a gear. Source: document 000, systems 1 to 6."""
 
 from youbot_dynamics.dynamics.thermal_motor._motor import (
     GearedMotor,

@@ -1,4 +1,4 @@
-"""A motor seen from the joint its gear drives (systems 1 and 6)."""
+"""A DC motor with temperatures, and the same motor behind a gear. Source: document 000, systems 1 to 6."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ _ABSOLUTE_ZERO = -273.15  # degC
 def winding_resistance(
     winding: float, resistance: float, temperature_coefficient: float, reference_temperature: float
 ) -> float:
-    """R(T) = R_ref (1 + alpha (T - T_ref)) [Ohm] of a winding at T [degC], unchecked (seed 000; D-000-2)."""
+    """R(T) = R_ref (1 + alpha (T - T_ref)) [Ohm] of a winding at T [degC], unchecked. Source: system 2; D-000-2."""
     return resistance * (1.0 + temperature_coefficient * (winding - reference_temperature))
 
 
 @compiled
 def armature_current(voltage: float, speed: float, torque_constant: float, resistance: float) -> float:
-    """Current i = (V - K w) / R [A] from V [V], rotor speed w [rad/s] and the resistance R(T) [Ohm] (D-000-1)."""
+    """Current i = (V - K w) / R [A] from V [V], rotor speed w [rad/s] and the resistance R(T) [Ohm].
+
+    Source: D-000-1.
+    """
     return (voltage - torque_constant * speed) / resistance
 
 
 class Armature(NamedTuple):
-    """What can be measured at a motor: current [A], torque before friction [N m] and back-EMF [V]."""
+    """Measurable quantities of a motor: current [A], torque before friction [N m] and back-EMF [V]."""
 
     current: float
     torque: float
@@ -63,14 +66,12 @@ class ThermalMotor(MadeOfArguments):
         C_w T_w' = R(T_w) i^2 - (T_w - T_h) / R_wh
         C_h T_h' = (T_w - T_h) / R_wh - (T_h - T_amb) / R_ha + D w^2
 
-    One constant K serves torque and back-EMF: in SI they are equal, else energy is not conserved. A load is positive
-    when it opposes a positive speed. The heat D w^2 of the bearings arises in the housing, so that the balance
-    V i = d/dt (J w^2 / 2 + C_w T_w + C_h T_h) + load w + (T_h - T_amb) / R_ha closes. The capacities follow from the
-    time constants of a data sheet: C_w = tau_w / R_wh (winding against a housing held at its temperature) and
-    C_h = tau_h / R_ha (housing against the ambient, without the winding).
-
-    Source: seed 000 with D-000-1 (current without back-EMF), D-000-2 (sign in R), D-000-3 (K missing in the back-EMF
-    term), D-000-6 (temperature row is no rate). The c-parameter form of the seed (D-000-4, D-000-5) is not offered.
+    One constant K serves torque and back-EMF: in SI units they are equal, otherwise energy is not conserved. A load is
+    positive when it opposes a positive speed. The friction heat D w^2 of the bearings enters the housing, so the
+    balance V i = d/dt (J w^2 / 2 + C_w T_w + C_h T_h) + load w + (T_h - T_amb) / R_ha is exact. The capacities follow
+    from the time constants of a data sheet: C_w = tau_w / R_wh (winding with the housing at constant temperature) and
+    C_h = tau_h / R_ha (housing to the ambient, without the winding). The c-parameter form of document 000 (D-000-4,
+    D-000-5) is not offered.
 
     Args:
         torque_constant: K [N m/A = V s/rad], positive.
@@ -82,7 +83,7 @@ class ThermalMotor(MadeOfArguments):
         housing_ambient_resistance: R_ha [K/W], positive.
         winding_time_constant: tau_w [s], positive.
         housing_time_constant: tau_h [s], positive.
-        reference_temperature: T_ref at which the resistance holds [degC].
+        reference_temperature: T_ref of the resistance [degC].
         ambient_temperature: T_amb [degC].
 
     Raises:
@@ -92,6 +93,10 @@ class ThermalMotor(MadeOfArguments):
         >>> motor = yd.load_robot().arm.motors()[0].motor
         >>> round(motor.steady_state_rise(2.0).winding, 1)
         44.5
+
+    Source: document 000, systems 1-5; D-000-1 (current without back-EMF), D-000-2 (sign in R), D-000-3 (K missing in
+    the
+    back-EMF term), D-000-6 (its temperature row is not a rate).
     """
 
     torque_constant: float
@@ -108,7 +113,7 @@ class ThermalMotor(MadeOfArguments):
     heat_constants: Vector = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the constants and keep those of the thermal network, read-only."""
+        """Check the constants and store those of the thermal network, read-only."""
         not_negative = {"temperature_coefficient": "1/K", "rotor_friction": "N m s/rad"}
         temperatures = ("reference_temperature", "ambient_temperature")
         positive = {
@@ -159,19 +164,22 @@ class ThermalMotor(MadeOfArguments):
 
     @property
     def runaway_current(self) -> float:
-        """1 / sqrt(alpha R_ref (R_wh + R_ha)) [A]: from here on the copper heats faster than it can lose heat.
+        """1 / sqrt(alpha R_ref (R_wh + R_ha)) [A]: from this current on there is no thermal steady state.
 
-        It does not depend on the ambient; infinite for alpha = 0. Source: system 5.
+        It does not depend on the ambient temperature; it is infinite for alpha = 0.
+        Source: system 5.
         """
         slope = self.temperature_coefficient * self.resistance * self.thermal_resistance
         return 1.0 / math.sqrt(slope) if slope > 0.0 else math.inf
 
     def resistance_at(self, temperature: float) -> float:
-        """R(T) = R_ref (1 + alpha (T - T_ref)) [Ohm] of a winding at T [degC]; it rises with T (D-000-2).
+        """R(T) = R_ref (1 + alpha (T - T_ref)) [Ohm] of a winding at T [degC]; it increases with T.
 
         Raises:
             InputError: the temperature is not finite.
-            ModelError: R would not be positive: T must stay above T_ref - 1/alpha.
+            ModelError: R would not be positive: T must be above T_ref - 1/alpha.
+
+        Source: system 2; D-000-2.
         """
         warm = _finite("temperature", temperature)
         found: float = winding_resistance(
@@ -187,7 +195,7 @@ class ThermalMotor(MadeOfArguments):
         return found
 
     def observe(self, state: ArrayLike, voltage: float) -> Armature:
-        """Observation h of seed 000: i = (V - K w) / R(T), K i, K w; V i = (K i) w + R i^2 in every quadrant.
+        """Outputs i = (V - K w) / R(T), K i and K w; V i = (K i) w + R i^2 holds in all four quadrants.
 
         Args:
             state: (3,) rotor speed [rad/s], winding and housing temperature [degC].
@@ -196,6 +204,8 @@ class ThermalMotor(MadeOfArguments):
         Raises:
             InputError: wrong shape or a value that is not finite.
             ModelError: R(T) is not positive at this winding temperature.
+
+        Source: document 000, observation h, system 1.
         """
         speed, winding, _ = array("state", state, (3,)).tolist()
         resistance = self.resistance_at(winding)
@@ -203,7 +213,7 @@ class ThermalMotor(MadeOfArguments):
         return Armature(current, self.torque_constant * current, self.torque_constant * speed)
 
     def derivative(self, state: ArrayLike, voltage: float, load: float) -> Vector:
-        """Rates (3,) [rad/s^2, K/s, K/s] of the state at a terminal voltage; equations of the class (D-000-3, D-000-6).
+        """Rates (3,) [rad/s^2, K/s, K/s] of the state at a terminal voltage, by the equations of the class.
 
         Args:
             state: (3,) rotor speed [rad/s], winding and housing temperature [degC].
@@ -213,13 +223,15 @@ class ThermalMotor(MadeOfArguments):
         Raises:
             InputError: wrong shape or a value that is not finite.
             ModelError: R(T) is not positive at this winding temperature.
+
+        Source: systems 3, 5; D-000-3, D-000-6.
         """
         return self._rates(array("state", state, (3,)), self.observe(state, voltage).current, load)
 
     def derivative_from_current(self, state: ArrayLike, current: float, load: float) -> Vector:
-        """Rates (3,) [rad/s^2, K/s, K/s] of the state when the driver holds the current [A]; else as `derivative`.
+        """Rates (3,) [rad/s^2, K/s, K/s] of the state for a current [A] set by the driver; otherwise as `derivative`.
 
-        The youBot's drivers report current (or effort), not voltage, so this is the form for its logs.
+        Use this for logs of the youBot: its drivers report current or effort, not voltage.
 
         Args:
             state: (3,) rotor speed [rad/s], winding and housing temperature [degC].
@@ -242,17 +254,20 @@ class ThermalMotor(MadeOfArguments):
         return np.array([torque / self.rotor_inertia, *heating])
 
     def steady_state_rise(self, current: float, speed: float = 0.0) -> MotorRise:
-        """Rises [K] above the ambient that a held current [A] settles at: Maxon's formula and the heat of friction.
+        """Steady-state rises [K] above the ambient for a constant current [A]: Maxon's formula plus friction heat.
 
         x = (R_th R(T_amb) i^2 + R_ha D w^2) / (1 - alpha R_th R_ref i^2) with R_th = R_wh + R_ha, and for the housing
-        y = R_ha (R(T) i^2 + D w^2). Seed 000 prints a steady state like x as if it were a rate (D-000-6).
+        y = R_ha (R(T) i^2 + D w^2). Document 000 prints a steady state like x as a rate.
 
         Args:
-            current: held [A].
-            speed: held [rad/s].
+            current: constant current [A].
+            speed: constant rotor speed [rad/s].
 
         Raises:
-            InputError: a value is not finite, or the current reaches `runaway_current`: there is no steady state.
+            InputError: a value is not finite, or the current reaches `runaway_current`, so that there is no steady
+                state.
+
+        Source: system 5; D-000-6.
         """
         held = _finite("current", current)
         if abs(held) >= self.runaway_current:
@@ -260,7 +275,7 @@ class ThermalMotor(MadeOfArguments):
                 "current",
                 got=f"{held:g} A",
                 expected=f"less than the run-away current {self.runaway_current:g} A",
-                remedy="no steady state exists: the winding grows hotter without end",
+                remedy="there is no steady state: the winding temperature grows without bound",
             )
         friction_power = self.rotor_friction * _finite("speed", speed) ** 2
         loss_at_ambient = float(self.heat_constants[0]) * held**2
@@ -272,42 +287,44 @@ class ThermalMotor(MadeOfArguments):
         return MotorRise(winding, self.housing_ambient_resistance * (copper_loss + friction_power))
 
     def locked_rise(self, voltage: float) -> MotorRise:
-        """Rises [K] above the ambient of a locked rotor at constant voltage [V]; it never runs away, since R grows.
+        """Rises [K] above the ambient of a locked rotor at constant voltage [V]; always finite, because R grows.
 
-        x solves a x^2 + x = P, a = alpha R_ref / R(T_amb), P = (R_wh + R_ha) U^2 / R(T_amb); system 5.
+        x solves a x^2 + x = P, a = alpha R_ref / R(T_amb), P = (R_wh + R_ha) U^2 / R(T_amb).
 
         Raises:
             InputError: the voltage is not finite.
+
+        Source: system 5.
         """
         cold, slope = float(self.heat_constants[0]), float(self.heat_constants[1])
         without_feedback = self.thermal_resistance * _finite("voltage", voltage) ** 2 / cold
-        # This form of the root of the quadratic keeps its digits for a small coefficient and holds for zero.
+        # This form of the root of the quadratic is accurate for a small coefficient and valid for zero.
         winding = 2.0 * without_feedback / (1.0 + math.sqrt(1.0 + 4.0 * slope / cold * without_feedback))
         return MotorRise(winding, winding * self.housing_ambient_resistance / self.thermal_resistance)
 
     def advance_heat(
         self, winding: float, housing: float, mean_square_current: float, dt: float, speed: float = 0.0
     ) -> MotorTemperatures:
-        """Temperatures [degC] a time dt [s] later, exact for a held mean square current [A^2] and speed [rad/s].
+        """Temperatures [degC] after dt [s], exact for constant mean square current [A^2] and speed [rad/s].
 
-        Stable for any dt, also above the run-away current; `heat_step` is the same for compiled loops.
+        Stable for any dt, also above the run-away current. Compiled loops use `heat_step`.
 
         Raises:
-            InputError: a value is not finite, a square or dt negative, or the heat grows beyond all numbers.
+            InputError: a value is not finite, a square or dt is negative, or the temperatures overflow.
             ModelError: R(T) is not positive at this winding temperature.
         """
         self.resistance_at(winding)
         square, step = _not_negative("mean_square_current", mean_square_current), _not_negative("dt", dt)
         friction_power = self.rotor_friction * _finite("speed", speed) ** 2
         start = _finite("housing", housing)
-        with np.errstate(over="ignore", invalid="ignore"):  # without numba; what has overflowed is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # needed without numba; an overflow is refused below
             found = heat_network.heat_step(self.heat_constants, winding, start, square, friction_power, step)
         if not (math.isfinite(found[0]) and math.isfinite(found[1])):
             raise _burnt(f"{square:g} A^2 held for {step:g} s")
         return MotorTemperatures(*found)
 
     def heat_jacobian(self, mean_square_current: float, dt: float) -> Vector:
-        """Jacobian (2, 2) [1] of `advance_heat` with respect to (winding, housing): exp(A dt) = 1 + G A, for filters.
+        """Jacobian (2, 2) [1] of `advance_heat` by (winding, housing): exp(A dt) = 1 + G A, for filters.
 
         Raises:
             InputError: a value is not finite or negative.
@@ -326,12 +343,12 @@ class ThermalMotor(MadeOfArguments):
         Args:
             winding: at the start [degC].
             housing: at the start [degC].
-            current: (n,) held over each step [A].
+            current: (n,) constant over each step [A].
             dt: () or (n,) length of each step [s].
             speed: () or (n,) rotor speed over each step [rad/s], for the heat of friction.
 
         Raises:
-            InputError: wrong shape, a value that is not finite, a negative dt, or the winding grows beyond all numbers.
+            InputError: wrong shape, a value that is not finite, a negative dt, or temperatures that overflow.
             ModelError: R(T) is not positive at the start.
         """
         held = array("current", current, (None,))
@@ -349,7 +366,7 @@ class ThermalMotor(MadeOfArguments):
 
 
 def _finite(thing: str, value: float) -> float:
-    """A finite float, or an InputError with the name of the argument."""
+    """Return a finite float, or raise an InputError that names the argument."""
     return scalar(thing, value)
 
 
@@ -361,7 +378,7 @@ def _not_negative(thing: str, value: float) -> float:
 
 
 def _along(thing: str, value: ArrayLike, length: int) -> Vector:
-    """One number for each step, from one number or from an array (n,)."""
+    """Return one number for each step, from one number or from an array (n,)."""
     return np.full(length, array(thing, value, ())) if np.ndim(value) == 0 else array(thing, value, (length,))
 
 
@@ -376,26 +393,27 @@ def _burnt(got: str) -> InputError:
 
 @dataclass(frozen=True)
 class GearedMotor:
-    """Joint torque, current and speed of a motor behind a reduction N with efficiency eta; joint and rotor turn alike.
+    """Joint torque, current and speed of a motor behind a gear of ratio N and efficiency eta; no change of direction.
 
-    Power that flows from the motor to the joint loses the share 1 - eta, and so does power that flows back:
+    The gear loses the fraction 1 - eta of the power at its input, in both directions and in all four quadrants:
 
         joint torque = N eta K i      while K i and the speed have one sign, or at standstill (motoring)
         joint torque = N K i / eta    while the joint drives the motor (generating)
 
-    so that the gear takes |power| (1 - eta) from its input side in all four quadrants. The torques are static ones:
-    the rotor's own inertia is added at the joint as `reflected_inertia`. Where the joint's friction was fitted on
-    effort = N K i, the losses of the gear are in that friction already: leave the efficiency at 1, the only one
-    `arm.ArmModel` takes. Seed 000 leaves sign and gear side of its external load open; here a load torque opposes a
-    positive speed (system 6).
+    The torques are static: the inertia of the rotor is added at the joint as `reflected_inertia`. If the joint's
+    friction was fitted to effort = N K i, it already contains the losses of the gear; then the efficiency must be 1,
+    the only value `arm.ArmModel` accepts. Document 000 does not define sign and gear side of its external load; here a
+    load torque opposes a positive speed.
 
     Args:
         motor: the motor.
-        ratio: N, rotor turns for each joint turn [1], positive.
+        ratio: N, rotor turns for one turn of the joint [1], positive.
         efficiency: eta [1], above 0 and at most 1.
 
     Raises:
         ModelError: ratio or efficiency outside its range.
+
+    Source: document 000, system 6.
     """
 
     motor: ThermalMotor
@@ -409,14 +427,14 @@ class GearedMotor:
 
     @property
     def reflected_inertia(self) -> float:
-        """N^2 J [kg m^2], what the rotor adds to the joint's inertia (with an ideal gear)."""
+        """N^2 J [kg m^2], the inertia that the rotor adds to the joint (for an ideal gear)."""
         return self.ratio**2 * self.motor.rotor_inertia
 
     def motor_speed(self, joint_speed: float) -> float:
         """Rotor speed N w [rad/s] of a joint speed [rad/s].
 
         Raises:
-            InputError: it is not finite.
+            InputError: the speed is not finite.
         """
         return self.ratio * _finite("joint_speed", joint_speed)
 

@@ -1,18 +1,18 @@
-"""The two thermal nodes of a motor, winding and housing, stepped exactly (system 5).
+"""The two thermal nodes of a motor, winding and housing, with exact time steps.
 
-With the rises x = T_w - T_amb and y = T_h - T_amb above the ambient, the mean square current q and the power P_f that
-friction puts into the housing,
+With the rises x = T_w - T_amb and y = T_h - T_amb above the ambient, the mean square current q and the friction power
+P_f that heats the housing,
 
     C_w x' = (R_a + R' x) q - (x - y) / R_wh
     C_h y' = (x - y) / R_wh - y / R_ha + P_f
 
-where R_a is the resistance at ambient temperature and R' = dR/dT. The copper makes R grow with T, yet for a constant q
-the equations stay linear: (x, y)' = A (x, y) + b. They are therefore solved in closed form instead of being integrated.
-The coupling terms of A are positive, so its two eigenvalues are real and distinct; one of them turns positive above the
-run-away current. Source: seed 000, T row; D-000-6.
+where R_a is the resistance at ambient temperature and R' = dR/dT. For constant q the equations are linear,
+(x, y)' = A (x, y) + b, and are solved in closed form. The coupling terms of A are positive, so its two eigenvalues are
+real and distinct; one of them is positive above the run-away current.
 
 The kernels take a motor as the array `constants` (7,) = R_a [Ohm], R' [Ohm/K], 1/R_wh [W/K], 1/R_ha [W/K], C_w [J/K],
 C_h [J/K], T_amb [degC]: `ThermalMotor.heat_constants`. They check nothing and can be called from compiled loops.
+Source: document 000, T row; system 5; D-000-6.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import math
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 
-# exp of more than this is beyond a float64; plain Python would raise where numba returns infinity.
+# exp of more than this overflows a float64; plain Python would raise where numba returns infinity.
 _LARGEST_EXPONENT = 700.0
 
 
 @compiled
 def _mean_growth(exponent: float) -> float:
-    """Mean of exp(s exponent) over s in 0..1 = (exp(exponent) - 1) / exponent, without loss of digits near zero."""
+    """Mean of exp(s exponent) over s in 0..1, (exp(exponent) - 1) / exponent, accurate near zero."""
     if exponent == 0.0:
         return 1.0
     if exponent > _LARGEST_EXPONENT:
@@ -46,10 +46,10 @@ def heat_matrix(constants: Vector, mean_square_current: float) -> tuple[float, f
 
 @compiled
 def heat_integral(constants: Vector, mean_square_current: float, dt: float) -> tuple[float, float, float, float]:
-    """Matrix G = integral of exp(A s) over s in 0..dt [s], row by row; right for any dt and with a growing mode.
+    """Matrix G = integral of exp(A s) over s in 0..dt [s], row by row; valid for any dt and for a growing mode.
 
-    G = sum over the eigenvalues l of A of dt (exp(l dt) - 1) / (l dt) times the projector onto its mode, which needs no
-    inverse of A (at the run-away current A is singular). exp(A dt) = 1 + G A.
+    G = sum over the eigenvalues l of A of dt (exp(l dt) - 1) / (l dt) times the projector onto the mode. This needs no
+    inverse of A, which is singular at the run-away current. exp(A dt) = 1 + G A.
 
     Args:
         constants: (7,) of the motor.
@@ -58,12 +58,12 @@ def heat_integral(constants: Vector, mean_square_current: float, dt: float) -> t
     """
     a, b, c, d = heat_matrix(constants, mean_square_current)
     exchange, loss = constants[2], constants[3]
-    # a d - b c loses all digits near the run-away current; written out, only the physical difference is left.
+    # a d - b c loses all digits near the run-away current; in this expanded form the large terms cancel exactly.
     determinant = exchange * loss - constants[1] * mean_square_current * (exchange + loss)
     determinant /= constants[4] * constants[5]
     middle, half_difference = 0.5 * (a + d), 0.5 * (a - d)
     half_gap = math.sqrt(half_difference**2 + b * c)
-    # Of each pair the number that would be a difference of near equals comes from the product of the two.
+    # Of each pair, the value that would suffer cancellation is computed from the product of the two.
     if middle <= 0.0:
         fast = middle - half_gap
         slow = determinant / fast
@@ -119,7 +119,7 @@ def heat_step(
 def heat_history(
     constants: Vector, winding: float, housing: float, current: Vector, friction_power: Vector, dt: Vector, out: Vector
 ) -> None:
-    """Step a whole log; row k of `out` are the temperatures [degC] after its step k.
+    """Step a whole log; row k of `out` has the temperatures [degC] after its step k.
 
     Args:
         constants: (7,) of the motor.
@@ -128,7 +128,7 @@ def heat_history(
         current: (n,) [A], constant over each step.
         friction_power: (n,) heat put into the housing [W].
         dt: (n,) [s].
-        out: (n, 2), written.
+        out: (n, 2) output.
     """
     for k in range(len(current)):
         winding, housing = heat_step(constants, winding, housing, current[k] ** 2, friction_power[k], dt[k])
