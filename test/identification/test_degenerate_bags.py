@@ -141,7 +141,7 @@ CASES = {
         "delay,base_friction",
         {**of_delay("the command never changed"), **of_base("0 usable time blocks in which every wheel turns")},
     ),
-    "periodic": Case(circling, "delay", of_delay("the motion repeats itself")),
+    "periodic": Case(circling, "delay", of_delay("the motion is periodic")),
     "no effort": Case(lambda seed: drive(stairs(30.0), seed, None), "base_friction", of_base(NO_EFFORT)),
     "zero effort": Case(lambda seed: drive(stairs(30.0), seed, 0.0), "base_friction", of_base(ZERO_EFFORT)),
     "arm at one speed": Case(

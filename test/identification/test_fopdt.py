@@ -171,7 +171,7 @@ SINE = np.arange(0.0, 60.0, PERIOD)
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (0.2 * np.sin(2.0 * np.pi * SINE / 0.5), "repeats itself"),
+        (0.2 * np.sin(2.0 * np.pi * SINE / 0.5), "is periodic"),
         (np.full(len(SINE), 0.2), "never changed"),
         (np.zeros(len(SINE)), "never changed"),
     ],

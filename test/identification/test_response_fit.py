@@ -74,7 +74,7 @@ def test_one_axis_tells_nothing_of_the_others() -> None:
 def test_at_rest_nothing_is_told() -> None:
     found, _ = response_of(still_and_moving(None), calibrated_truth(3), 3)
     assert not found.usable and not any(one.identified for one in found.estimates)
-    assert "never asked to move" in found["lag"].verdict
+    assert "commands never moved the robot" in found["lag"].verdict
 
 
 def test_a_base_that_somebody_else_moves_is_refused() -> None:
@@ -146,7 +146,7 @@ def test_a_value_at_the_end_of_the_search_is_not_identified() -> None:
     found = identify_response(
         [DriveSignals(run.command_time, run.twist, run.stamps, path)], ROBOT.base.dynamics(), np.full(3, 0.1)
     )
-    assert "end of the search, 1.5" in found["gain_x"].verdict
+    assert "bound of the search, 1.5" in found["gain_x"].verdict
 
 
 def test_a_command_that_cannot_be_read_is_no_command_to_stop() -> None:

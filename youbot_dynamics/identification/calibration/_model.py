@@ -103,11 +103,11 @@ def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sens
     poses[1:, :2] = np.cumsum(turned(ways[:, :2], poses[:-1, 2]), axis=0)
     place, share = _intervals(signals.wheel_time, times)
     part = _exponentials(steps[place] * share[:, None])
-    reckoned = poses[place]
+    path = poses[place]
     for step in (part, sensor):
-        reckoned[:, :2] += turned(step[..., :2], reckoned[:, 2])
-        reckoned[:, 2] += step[..., 2]
-    return reckoned
+        path[:, :2] += turned(step[..., :2], path[:, 2])
+        path[:, 2] += step[..., 2]
+    return path
 
 
 def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
@@ -239,10 +239,10 @@ def odometry_errors(
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     sound = np.abs(times[ends] - times[starts] - span) <= 2.0 * usual
     starts, ends = starts[sound], ends[sound]
-    reckoned = _ways(odometry(signals, base, times, sensor), starts, ends, float(sensor[2]))
-    errors = reckoned - _ways(tracked, starts, ends, float(sensor[2]))
+    rolled = _ways(odometry(signals, base, times, sensor), starts, ends, float(sensor[2]))
+    errors = rolled - _ways(tracked, starts, ends, float(sensor[2]))
     errors[:, 2] = wrapped(errors[:, 2])
-    moving: Vector = errors[np.max(np.abs(reckoned), axis=1) > _MOVING]
+    moving: Vector = errors[np.max(np.abs(rolled), axis=1) > _MOVING]
     return moving
 
 

@@ -1,4 +1,4 @@
-"""Delay of each axis: the shift that best maps the held command onto the motion (systems 32, 33)."""
+"""Delay of each axis: the time shift for which the held command best explains the motion."""
 
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay
 

@@ -1,4 +1,7 @@
-"""Effective delay of a channel: the shift that best maps a held command onto the motion (systems 32, 33)."""
+"""Effective delay of a channel: the time shift for which the held command best explains the motion.
+
+Source: systems 32, 33.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +39,19 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import HeldCommand
 
-_GRID = 5e-3  # [s] of the coarse search
-_LEAD = 0.2  # [s] searched below zero: a motion that leads its command betrays clocks or topics
-_FRICTION_LAGS = (0.0, 0.05, 0.15)  # [s] over which the motor loop answers a change of friction
+_GRID = 5e-3  # step of the coarse search [s]
+_LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
+_FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST_BLOCKS = 6
-_FREEDOM = 30.0  # degrees of freedom of the errors of recordings together, of some half a minute at least
-_WIDEST_NEAR_ZERO = 0.01  # [s] a half-width below this is useful however small the value is
-# Another valley of the misfit nearly as deep as the best one: the motion repeats itself (delay + period).
+_FREEDOM = 30.0  # degrees of freedom of the errors of several recordings, each of at least half a minute
+_WIDEST_NEAR_ZERO = 0.01  # [s] a smaller half-width is useful for any value
+# A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
-# Against the command the fit must be this much better before the signs are blamed.
+# Improvement of the fit with the opposite sign above which the signs are reported as wrong.
 _OPPOSITE_MISFIT = 0.5
-# Share of the motion the shifted command must explain: below it something else moved the axis, or nothing did.
+# Share of the motion that the shifted command must explain; below it, something else or nothing moved the axis.
 _LEAST_EXPLAINED = 0.9
-# Readings beyond this are damage, not motion; their squares would overflow.
+# Larger readings are corrupt data; their squares would overflow.
 _LARGEST_VALUE = 1e9
 
 
@@ -61,17 +64,17 @@ class DelayEstimate:
 
     Args:
         channel: its name.
-        value: the shift [s]: dead time + lag; NaN where nothing could be fitted.
-        standard_error: [s], from blocks of the residual (not from single samples, which are correlated).
+        value: the shift, dead time + lag [s]; NaN if nothing could be fitted.
+        standard_error: [s], from blocks of the residual, since single samples are correlated.
         interval: 95 % interval [s].
         gain: motion over command [1].
-        residual: root mean square of what the shifted command does not explain, in units of the motion.
+        residual: RMS of the motion that the shifted command does not explain, in units of the motion.
         samples: number of samples used.
-        fastest: largest command in them [unit/s]; the estimate is valid up to there.
+        fastest: largest command in them [unit/s]; the estimate is valid up to it.
         verdict: "identified", or "not identifiable: " and the reason.
-        dead_time: the part of it before anything moves, with a verdict of its own; None where it was not asked for.
-        lag: first-order time constant of the answer, likewise.
-        whiteness: of what the model asked for leaves unexplained, None where nothing was fitted.
+        dead_time: time before any motion, with its own verdict; None if it was not requested.
+        lag: first-order time constant of the response, with its own verdict; None if it was not requested.
+        whiteness: of the residual of the model, None if nothing was fitted.
     """
 
     channel: str
@@ -89,7 +92,7 @@ class DelayEstimate:
 
     @property
     def identified(self) -> bool:
-        """The verdict as a switch."""
+        """Whether the verdict is "identified"."""
         return self.verdict == IDENTIFIED
 
 
@@ -105,41 +108,41 @@ def estimate_delay(
     friction: ArrayLike | None = None,
     longest: float = 0.8,
 ) -> tuple[DelayEstimate, ...]:
-    """Fit motion(t) = a + g C(t - s), C the integral of the command held between its samples, per channel.
+    """Fit motion(t) = a + g C(t - s) per channel, C the integral of the command held between its samples.
 
-    Least squares over the shift s (sub-sample, since C is exact between samples), offset a and gain g. For a
-    measured velocity C is replaced by its mean slope over one sample interval centred on t. The command's past
-    is unknown before its first sample, so the first `longest` seconds only serve as history: a constant command
-    then carries no information and the verdict says so. The gain is positive: half a period of an oscillation later
-    is no delay. Every valley of the misfit is refined before valleys are compared.
+    Least squares over the shift s (sub-sample, since C is exact between samples), offset a and gain g. For a measured
+    velocity, C is replaced by its mean slope over one sample interval centred on t. The command before its first sample
+    is unknown, so the first `longest` seconds are used only as history; with a constant command no information remains,
+    and the verdict says so. The gain is positive, so that half a period of an oscillation is not taken for a delay.
+    Every local minimum of the misfit is refined before minima are compared.
 
-    Seed 003 fits dX - int(dV) = V dtzap instead. The left side vanishes identically, whatever the delay
-    (system 33; D-003-4), its positions are fixed while its velocities are in the body (D-003-3), its sum begins one
-    sample late (D-003-5), and metres and radians share one unweighted sum (D-003-6).
+    Interval: delete-a-block jackknife over 0.8 s blocks of the linearised fit, with Student's t. The part of the
+    residual that `friction` explains repeats with the command; it belongs to the effective delay, not to the noise.
 
-    Interval: delete-a-block jackknife over 0.8 s blocks on the linearised fit, Student's t. What `friction`
-    explains of the residual repeats with the command and belongs to the effective delay, not to its noise.
+    With `model="fopdt"`, dead time and first-order lag are also estimated separately (`fit_fopdt`), if the data allow
+    it; the effective delay does not change. A constant offset between the clocks of command and motion adds to the dead
+    time; data that travel in one direction cannot separate the two.
 
-    With `model="fopdt"` dead time and first-order lag are told apart as well (`fit_fopdt`), where the data can; the
-    effective delay stays what it is without. A constant offset between the clocks of command and motion adds to the
-    dead time: data that go one way cannot tell it from delay.
+    Document 003 fits dX - int(dV) = V dtzap instead. Its left side is zero for any delay (D-003-4), its positions are
+    in the fixed frame but its velocities in the body frame (D-003-3), its sum starts one sample late (D-003-5), and
+    metres and radians share one unweighted sum (D-003-6).
 
     Args:
         command_time: (n,) when each command was sent [s], increasing.
         command: (n, k) or (n,) commanded velocity of each channel [unit/s]; rows with NaN are left out.
         measured_time: (m,) stamps [s], increasing.
         measured: (m, k) or (m,) motion of each channel.
-        model: "delay" for the effective delay alone, or "fopdt" for dead time and lag too.
+        model: "delay" for the effective delay only, or "fopdt" for dead time and lag too.
         measured_is: "velocity" [unit/s] or "position" [unit].
         channels: k names; numbers if not given.
-        friction: (n, k) expected friction at each command (any unit), None for unknown.
+        friction: (n, k) expected friction at each command (any unit), None if unknown.
         longest: largest delay considered [s].
 
     Returns:
-        One estimate a channel.
+        One estimate per channel.
 
     Raises:
-        InputError: shapes that do not fit, no numbers, times that go back, or an unknown `model` or `measured_is`.
+        InputError: shapes that do not fit, no numbers, times that decrease, or an unknown `model` or `measured_is`.
         IdentificationError: too few samples, or no common time of command and motion.
 
     Example:
@@ -148,6 +151,8 @@ def estimate_delay(
         >>> (x,) = yd.estimate_delay(t, command, t, motion)
         >>> round(x.value, 2), x.verdict
         (0.19, 'identified')
+
+    Source: systems 32, 33; document 003.
     """
     if measured_is not in ("velocity", "position"):
         raise InputError("measured_is", got=repr(measured_is), expected="'velocity' or 'position'")
@@ -175,7 +180,7 @@ def estimate_delay(
             "delay",
             got=f"command and motion over {spans}",
             expected=f"{longest + _FEWEST_BLOCKS * BLOCK:g} s or more in common",
-            remedy="record longer, with command and motion in one bag",
+            remedy="record command and motion in one bag, for a longer time",
         )
     half = 0.5 * float(np.median(np.diff(stamps[inside]))) if measured_is == "velocity" else 0.0
     return tuple(
@@ -209,18 +214,18 @@ def _columns(thing: str, values: ArrayLike, time: Vector) -> Vector:
 
 
 def _check_order(thing: str, times: Vector) -> None:
-    """Raise InputError, which names the row, where finite times (n,) go back."""
+    """Raise an InputError that names the row if finite times (n,) decrease."""
     rows = np.flatnonzero(np.isfinite(times))
     back = np.flatnonzero(np.diff(times[rows]) < 0.0)
     if len(back):
         before, row = rows[back[0] : back[0] + 2].tolist()
         told = f"a time {times[before] - times[row]:.3g} s before that of row {before}"
         remedy = "sort the rows by time, or cut the recording where its clock jumps"
-        raise InputError(f"{thing}[{row}]", got=told, expected="times that never go back", remedy=remedy)
+        raise InputError(f"{thing}[{row}]", got=told, expected="times that never decrease", remedy=remedy)
 
 
 def _sound(time: Vector, values: Vector) -> NDArray[np.bool_]:
-    """Rows (n,) whose time and values (n, k) are finite numbers of a possible size."""
+    """Rows (n,) whose time and values (n, k) are finite numbers of a plausible size."""
     with np.errstate(invalid="ignore"):
         small: NDArray[np.bool_] = np.all(np.abs(values) < _LARGEST_VALUE, axis=1)
     sound: NDArray[np.bool_] = np.isfinite(time) & small
@@ -241,7 +246,7 @@ def _estimate_channel(
     recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
     if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, fastest):
-        reason = "the command never changed" if len(time) >= 10 else f"{len(time)} readings, 10 are needed"
+        reason = "the command never changed" if len(time) >= 10 else f"{len(time)} readings; 10 are needed"
         parts = refused(reason) if apart else (None, None)
         return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
     centred = motion - motion.mean()
@@ -276,14 +281,14 @@ def _estimate_channel(
         reason = "the motion goes against the command: check the signs of the channel"
     elif depth > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
         share = 1.0 - depth / float(centred @ centred)
-        told = f"the command explains only {share:.0%} of the motion, {_LEAST_EXPLAINED:.0%} is needed"
-        reason = f"{told}: the axis was hardly driven, or moved by something else"
+        told = f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
+        reason = f"{told}: the axis was hardly driven, or something else moved it"
     elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):
-        reason = "the motion repeats itself: the delay and the delay plus one period fit equally well"
+        reason = "the motion is periodic: the delay and the delay plus one period fit equally well"
     elif interval[1] < 0.0:
         reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
     elif value >= longest - _GRID:
-        reason = f"the best shift lies at the end of the search, {longest:g} s"
+        reason = f"the best shift is at the upper bound of the search, {longest:g} s"
     dead_time: Estimate | None = None
     lag: Estimate | None = None
     if apart and reason:
@@ -299,7 +304,7 @@ def _estimate_channel(
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
-    """Residual (m,) less what the friction at a few lags explains."""
+    """Residual (m,) without the part that friction at a few lags explains."""
     if friction is None:
         return residual
     table = np.column_stack([columns, *(friction.held(query - lag) for lag in _FRICTION_LAGS)])
@@ -310,9 +315,9 @@ def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand |
 
 
 def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float, float]]:
-    """Refined local minima of the misfit, ends of the search included: (shift [s], misfit) of each.
+    """Refined local minima of the misfit, including the ends of the search: (shift [s], misfit) of each.
 
-    Refined before they are compared: half a grid step off, the misfit of a valley is larger than the noise.
+    They are refined before the comparison: half a grid step away, the misfit exceeds the noise.
     """
     depth = np.array([misfit(float(shift)) for shift in grid])
     padded = np.concatenate([[np.inf], depth, [np.inf]])
@@ -325,7 +330,7 @@ def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float
 
 
 def _too_wide(value: float, reach: float, near_zero: float) -> str:
-    """Reason to call an estimate useless for its interval of +-reach [s], "" where it is useful."""
+    """Why an interval of +-reach [s] is too wide to be useful, "" if it is not."""
     wanted = max(WIDEST_SHARE * value, near_zero)
     if reach < wanted:
         return ""
@@ -334,10 +339,11 @@ def _too_wide(value: float, reach: float, near_zero: float) -> str:
 
 
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
-    """One estimate of a channel from several recordings: mean of the identified ones, with random effects (`pooled`).
+    """One estimate of a channel from several recordings: random-effects mean of the identified ones (`pooled`).
 
-    Its interval holds the scatter between the recordings, or of one alone within it. None identified: the first refusal
-    stands. Dead time and lag are combined the same way. The whiteness is that of the least white residual.
+    Its interval includes the scatter between the recordings; for a single one, the scatter within it. If none is
+    identified, the first refusal is returned. Dead time and lag are combined in the same way. The whiteness is that of
+    the least white residual.
 
     Args:
         estimates: of one channel, at least one.
@@ -363,7 +369,7 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
 
 
 def _combined(parts: Sequence[_Told], near_zero: float) -> _Told:
-    """Weighted mean of what was identified, a half-width below `near_zero` [s] being useful; else the first one."""
+    """Weighted mean of the identified values, a half-width below `near_zero` [s] being useful; else the first one."""
     good = [part for part in parts if part.identified]
     if len(good) <= 1:
         return (good or parts)[0]

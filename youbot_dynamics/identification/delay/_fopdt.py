@@ -1,4 +1,4 @@
-"""Delay and lag of a first order, fitted together, with the covariance of a residual that is correlated in time."""
+"""Joint fit of dead time and first-order lag, with a covariance for residuals that are correlated in time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.identification.least_squares import CONFIDENCE, IDENTIFIED, WIDEST_SHARE, Estimate, refusal
 from youbot_dynamics.identification.signals import HeldCommand
 
-BLOCK = 0.8  # [s] several times the memory of the residual (0.1-0.3 s): blocks are taken as independent
+BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent
 _WORST_CONDITION = 1e10  # of the normal equations with scaled columns
 
 
 def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Vector, int]:
     """Covariance (B - 1) / B sum_b (x_b - x)(x_b - x)', x_b the fit without block b of B, and degrees of freedom.
 
-    Plain covariances take samples as independent and are several times too small on correlated residuals.
+    The usual covariance assumes independent samples and is several times too small for correlated residuals.
 
     Args:
         columns: (m, p) linearised model.
@@ -31,7 +31,8 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Ve
         time: (m,) [s], not decreasing.
 
     Returns:
-        (p, p), infinite throughout where a block carries all there is to know of a coefficient; for Student's t.
+        (p, p), infinite throughout if one block holds all information on a coefficient; degrees of freedom of Student's
+            t.
     """
     size = columns.shape[1]
     unknown = np.full((size, size), np.inf), 1
@@ -40,7 +41,7 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Ve
         return unknown
     scaled = columns / norms
     block = np.floor((time - time[0]) / BLOCK).astype(int)
-    # A last block of a few samples would count like a full one.
+    # Otherwise a last block of a few samples would count as a full one.
     block = np.minimum(block, max(1, round((time[-1] - time[0]) / BLOCK)) - 1)
     ends = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
     normals, moments = [], []
@@ -60,16 +61,16 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Ve
 
 
 class Answer(NamedTuple):
-    """What a lagging robot shows at some times, and its derivatives."""
+    """Response of a first-order lag at some times, and its derivatives."""
 
     motion: Vector  # (m,) position, or mean speed over the window of the command
     rate: Vector  # (m,) its time derivative
-    widening: Vector  # (m,) its derivative by lag^2 / 2 while dead time + lag stays the same
+    widening: Vector  # (m,) its derivative with respect to lag^2 / 2 for constant dead time + lag
 
 
 @compiled
 def _corners(times: Vector, values: Vector, lag: float) -> tuple[Vector, Vector]:
-    """Answer y (n,) and dy/dlag (n,) at each command sent at `times` (n,); settled at the first."""
+    """Response y (n,) and dy/dlag (n,) at each command sent at `times` (n,); steady state at the first."""
     answer, change = np.empty_like(values), np.empty_like(values)
     answer[0], change[0] = values[0], 0.0
     for k in range(len(times) - 1):
@@ -81,7 +82,7 @@ def _corners(times: Vector, values: Vector, lag: float) -> tuple[Vector, Vector]
 
 
 class LaggedCommand:
-    """Answer of lag y' + y = u to a held command u, settled at its first sample.
+    """Response of lag y' + y = u to a held command u, in steady state at its first sample.
 
     Args:
         command: the held command.
@@ -96,17 +97,17 @@ class LaggedCommand:
     def at(self, query: ArrayLike) -> Answer:
         """Motion and its derivatives at `query` (m,) [s].
 
-        y = u_k + (y_k - u_k) exp(-r / lag), r the time since sample k. The integral of y is that of u less
-        lag (y - y_0): no sum over steps, no error of a rule.
+        y = u_k + (y_k - u_k) exp(-r / lag), r the time since sample k. The integral of y is that of u minus lag (y -
+        y_0), which is exact: no numerical integration is needed.
         """
         return Answer(*self._over_window(self._position, query))
 
     def twice(self, query: ArrayLike) -> Vector:
-        """What two such lags in a row make of the held values at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag."""
+        """Response of two such lags in series to the command at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag."""
         return self._over_window(self._doubled, query)
 
     def _over_window(self, values_at: Callable[[Vector], Vector], query: ArrayLike) -> Vector:
-        """Values (..., m) at times (m,), or where the command has a window their mean rate over it."""
+        """Values (..., m) at times (m,); if the command has a window, their mean rate over it."""
         at, half = np.asarray(query, dtype=float), self.command.half_window
         if half == 0.0:
             return values_at(at)
@@ -121,24 +122,24 @@ class LaggedCommand:
         return answer + self.lag * change
 
     def _held_answer(self, query: Vector) -> tuple[Vector, Vector]:
-        """Answer y and dy/dlag at `query`, (m,) each."""
+        """Response y and dy/dlag at `query`, (m,) each."""
         k, since = self.command.place(query)
-        # Before the first sample nothing is known: the command is taken to have been the same.
+        # The command before the first sample is unknown; it is assumed to be the same.
         decay = np.exp(-np.maximum(since, 0.0) / self.lag)
         held, off = self.command.values[k], (self._answer - self.command.values)[k]
         return held + off * decay, (self._change[k] + off * since / self.lag**2) * decay
 
 
-_LEAST_LAG = 5e-4  # [s] a lag below it is none: between two readings the answer would be a jump
-_FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # [s] to begin the search from
-_FRICTION_LAGS = (0.03, 0.1)  # [s] of the double lags by which a speed loop answers a change of friction
-RESOLUTION = 5e-3  # [s] a half-width below this, a quarter of a period, is good enough however small the value is
+_LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
+_FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # start values of the search [s]
+_FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to a change of friction [s]
+RESOLUTION = 5e-3  # [s] a smaller half-width, a quarter of a period, is sufficient for any value
 _ITERATIONS = 30
 _CONVERGED = 1e-7  # [s]
 _LEAST_EXPLAINED = 0.9  # of the motion
-# Of the residual and of what friction displaces: what may look just like dead time or lag however long one averages.
+# Shares of the residual and of the friction displacement that may look like dead time or lag after any averaging.
 _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.0
-_ALIKE = -0.9  # correlation of dead time and lag below which a wide interval is put down to it
+_ALIKE = -0.9  # correlation of dead time and lag below which it is given as the reason of a wide interval
 
 
 def fit_fopdt(
@@ -149,34 +150,36 @@ def fit_fopdt(
     friction: HeldCommand | None,
     longest: float,
 ) -> tuple[Estimate, Estimate, Vector]:
-    """Fit motion(t) = a + K x(t - tau) + friction, T x'' + x' = u, u the held command: least squares over tau and T.
+    """Fit motion(t) = a + K x(t - tau) + friction, T x'' + x' = u, u the held command, by least squares over tau and T.
 
-    So motion over command is K exp(-tau s) / (1 + T s), a first-order response with dead time.
+    The transfer function from command to motion is K exp(-tau s) / (1 + T s), a first-order lag with dead time.
 
-    x is exact between the samples of the command (`LaggedCommand`): output error, so noise of the motion does not
-    bias it as it would an equation error. The search runs over the delay d = tau + T and q = T^2 / 2, in which slow
-    motion is nearly linear: exp(-tau s) / (1 + T s) = exp(-d s) (1 + q s^2 + ...). Slow commands determine d alone.
+    x is exact between the samples of the command (`LaggedCommand`). This is an output-error fit, so noise of the motion
+    does not bias it as in an equation-error fit. The search uses the delay d = tau + T and q = T^2 / 2, in which slow
+    motion is nearly linear: exp(-tau s) / (1 + T s) = exp(-d s) (1 + q s^2 + ...). Slow commands determine only d.
 
-    Friction holds the motion back until the speed loop has made up for it, which looks like lag. How a loop answers
-    friction is unknown; two double lags stand for it, and the integral of one for a loop that is held back at any
-    speed. Without `friction` the sign of the command stands for it.
+    Friction reduces the motion until the speed loop has compensated it, which looks like a lag. The response of the
+    loop to friction is unknown; it is modelled by two double lags, and by the integral of one for a loop with a steady
+    error. If `friction` is not given, the sign of the command replaces it.
 
-    Interval: that of d and q by the jackknife over blocks, and what no averaging takes out: 2 % of the residual and
-    all that friction displaces are taken, as one standard error, to look just like a change of d or q. (On the
-    simulated base, friction of the rollers, viscous friction and centripetal forces do, and how a loop answers friction
-    decides how much.) The ends of q turn into lags, and the dead time combines them with those of d (Zou's recovery of
-    variances): both intervals stay honest where that of the lag reaches zero. Both are identified, or neither.
+    Interval: that of d and q by the jackknife over blocks, plus errors that no averaging removes: 2 % of the residual
+    and the whole friction displacement may each, as one standard error, look like a change of d or q. (On the simulated
+    base, roller friction, viscous friction and centripetal forces do; the response of the loop to friction determines
+    how much.) The limits of q are converted to lags, and combined with those of d for the dead time (recovery of
+    variances). Both intervals remain valid if that of the lag reaches zero. Either both are identified or neither.
 
     Args:
         command: of the channel, with the window of the motion.
         time: (m,) [s], not decreasing.
         motion: (m,) position or mean speed, not constant.
-        delay: where to begin: the effective delay [s].
+        delay: start value, the effective delay [s].
         friction: expected friction (any unit) held from each command on, with the same window; None for the sign.
-        longest: largest dead time, and largest lag, considered [s].
+        longest: largest dead time and lag considered [s].
 
     Returns:
-        Dead time tau, lag T, and what the model, friction included, leaves of the motion (m,).
+        Dead time tau, lag T, and the residual (m,) of the model with friction.
+
+    Source: Zou's recovery of variances.
     """
     if friction is None:
         friction = HeldCommand(command.times, np.sign(command.values), command.half_window)
@@ -185,13 +188,13 @@ def fit_fopdt(
     search = _Search(command, time, motion, behind, longest)
     dead_time, lag = search.best(delay)
     _, residual, _ = search.linearised(dead_time, lag)
-    # Lags much shorter than the command is held hardly show; there the slopes are those of a longer one.
+    # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
     longer = max(lag, 0.5 * float(np.median(np.diff(command.times))))
     slopes, left, _ = search.linearised(dead_time + lag - longer, longer)
     covariance, freedom = block_jackknife(np.column_stack([search.others, slopes]), left, time)
     explained = 1.0 - float(residual @ residual) / float(np.sum((motion - motion.mean()) ** 2))
     if not np.all(np.isfinite(covariance)):
-        reason = "the motion carries no information on how it answers a change of the command"
+        reason = "the motion carries no information on the response to a change of the command"
         return *refused(reason, dead_time, lag), residual
     if explained < _LEAST_EXPLAINED:
         reason = f"dead time and lag explain only {explained:.0%} of the motion"
@@ -199,7 +202,7 @@ def fit_fopdt(
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
     covariance = covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _own_sizes(slopes)])
     q = 0.5 * lag**2
-    if lag <= _LEAST_LAG:  # at its bound q does not stand at the least misfit; the slopes say where that lies
+    if lag <= _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
         q = min(q, 0.5 * longer**2 + float(np.linalg.lstsq(slopes, left, rcond=None)[0][-1]))
     return *_judged(dead_time, lag, q, covariance, freedom, longest), residual
 
@@ -209,7 +212,7 @@ def _rms(signal: Vector) -> float:
 
 
 def _own_sizes(columns: Vector) -> list[float]:
-    """Root mean square of what the last two columns (m, p) have in common with none of the others."""
+    """RMS of the parts of the last two columns of (m, p) that are orthogonal to all other columns."""
     sizes = []
     for k in (-2, -1):
         others = np.delete(columns, k, axis=1)
@@ -228,13 +231,13 @@ class _Search:
         self, command: HeldCommand, time: Vector, motion: Vector, friction: list[Vector], longest: float
     ) -> None:
         self._command, self._time, self._longest = command, time, longest
-        # Friction that never changes is an offset already.
+        # Constant friction is already part of the offset.
         columns = [np.ones(len(time)), *(f - f.mean() for f in friction if np.ptp(f) > 0.0)]
         self.others: Vector = np.linalg.qr(np.column_stack(columns))[0]
         self._measured, self._motion = motion, self._cleared(motion)
 
     def _cleared(self, signal: Vector) -> Vector:
-        """Signal (m,) less offset and friction."""
+        """Signal (m,) without offset and friction."""
         cleared: Vector = signal - self.others @ (self.others.T @ signal)
         return cleared
 
@@ -248,7 +251,7 @@ class _Search:
         return np.column_stack([model, *slopes]), self._motion - gain * model, gain
 
     def friction_at(self, dead_time: float, lag: float) -> Vector:
-        """What friction displaces (m,) beside what another gain would, by the fit at this dead time and lag."""
+        """Displacement (m,) by friction, without the part of another gain, from the fit at this dead time and lag."""
         model = LaggedCommand(self._command, lag).at(self._time - dead_time).motion
         gain = self.linearised(dead_time, lag)[2]
         left = self._measured - gain * model
@@ -258,14 +261,14 @@ class _Search:
         return np.asarray(displaced)
 
     def misfit(self, dead_time: float, lag: float) -> float:
-        """Sum of the squares of the residual."""
+        """Sum of squared residuals."""
         model = self._cleared(LaggedCommand(self._command, lag).at(self._time - dead_time).motion)
         power = float(model @ model)
         whole = float(self._motion @ self._motion)
         return whole - (float(model @ self._motion) ** 2 / power if power > 0.0 else 0.0)
 
     def best(self, delay: float) -> tuple[float, float]:
-        """Dead time and lag of the least misfit [s]: Levenberg-Marquardt over d and q from the best of a few lags."""
+        """Dead time and lag of the smallest misfit [s]: Levenberg-Marquardt over d and q, from the best of a few."""
         lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, delay)] or [_LEAST_LAG]
         misfit, lag = min((self.misfit(delay - lag, lag), lag) for lag in lags)
         d, damping = delay, 1e-3
@@ -303,12 +306,12 @@ def _judged(
     """Dead time and lag with intervals and verdicts.
 
     Args:
-        dead_time: as found [s].
-        lag: as found [s].
-        q: lag^2 / 2 where its misfit is least, below 0 included [s^2].
+        dead_time: estimate [s].
+        lag: estimate [s].
+        q: lag^2 / 2 at the minimum of the misfit, possibly negative [s^2].
         covariance: (2, 2) of d and q.
-        freedom: degrees of freedom of it.
-        longest: end of the search [s].
+        freedom: its degrees of freedom.
+        longest: upper bound of the search [s].
     """
     multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
     reach_d, reach_q = multiple * np.sqrt(np.diag(covariance))
@@ -322,9 +325,9 @@ def _judged(
     latest = dead_time + reach_of_difference(max(lag - low, 0.0))
     reason = ""
     if lag >= longest:
-        reason = f"the best lag lies at the end of the search, {longest:g} s"
+        reason = f"the best lag is at the upper bound of the search, {longest:g} s"
     elif q + reach_q < 0.0:
-        reason = "the motion changes faster than the command: the model lacks something"
+        reason = "the motion changes faster than the command: the model lacks an effect"
     elif latest < 0.0:
         reason = "the motion would have to lead the command"
     told = ""
@@ -341,16 +344,14 @@ def _judged(
 
 
 def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, Estimate]:
-    """Dead time and lag of which neither is identified without the other: what one is too long, the other is too short.
+    """Refuse both dead time and lag if one is refused: an error of one is compensated by the other.
 
-    Each by itself would pass where it is the larger part of their sum, however the sum is shared out.
+    Otherwise the larger part of their sum would pass alone, for any division of the sum.
     """
     for one, other in ((dead_time, lag), (lag, dead_time)):
         if one.identified and not other.identified:
             reason = other.verdict.removeprefix(refusal(""))
-            text = (
-                f"only its sum with the {other.name}, the effective delay, is identified; of the {other.name} {reason}"
-            )
+            text = f"only its sum with the {other.name}, the effective delay, is identified; {other.name}: {reason}"
             one = replace(one, verdict=refusal(text))
             return (one, other) if other is lag else (other, one)
     return dead_time, lag
@@ -367,6 +368,6 @@ def _estimate(
 
 
 def refused(reason: str, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:
-    """Dead time and lag that the data leave open, and why."""
+    """Dead time and lag that the data do not determine, with the reason."""
     found = Estimate("dead_time", "s", dead_time, nan, (nan, nan), refusal(reason))
     return found, replace(found, name="lag", value=lag)

@@ -1,4 +1,4 @@
-"""Stage `delay`: effective delay of each axis of the base, dead time and lag where they can be told apart."""
+"""Stage `delay`: effective delay of each axis of the base, and dead time and lag if they can be separated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from youbot_dynamics.robot import Robot
 # Channels of the base: the robot has parameters for their delays.
 _AXES = ("x", "y", "yaw")
 _PREFIX = "robot.base.delay"
-_SHORTEST_PIECE, _FEWEST = 4.0, 100  # [s], readings of a piece between gaps that is worth a look
+_SHORTEST_PIECE, _FEWEST = 4.0, 100  # smallest duration [s] and number of readings of a piece between gaps
 _MOST_POINTS = 4000  # of a curve
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
@@ -30,10 +30,10 @@ _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 class _DelayPart:
     """Delays of one recording."""
 
-    estimates: tuple[DelayEstimate, ...]  # one a channel, of each piece where commands are missing in between
+    estimates: tuple[DelayEstimate, ...]  # one per channel and piece; gaps in the commands separate pieces
     fits: tuple[FitCurve, ...]  # curves of the identified ones
-    clock: str  # which clock the times are of
-    signals: str  # what was compared
+    clock: str  # clock of the times
+    signals: str  # topics that were compared
 
 
 def extract(opened: Opened, robot: Robot) -> _DelayPart:
@@ -65,7 +65,7 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:
-    """Effective delay of each channel [s], in the pieces that the stage looks at; NaN where it is refused."""
+    """Effective delay of each channel [s], from the pieces that the stage uses; NaN if it is refused."""
     pieces = [
         estimate_delay(
             piece.command_time,
@@ -82,7 +82,7 @@ def effective_delays(signals: MotionSignals) -> dict[str, float]:
 
 
 def _unbroken(signals: MotionSignals) -> list[MotionSignals]:
-    """Pieces between which commands are missing from their stream, the longest first; the recording where none is."""
+    """Pieces without gaps in the stream of commands, the longest first; the whole recording if there are no gaps."""
     gaps = stream_gaps(signals.command_time)
     if not len(gaps):
         return [signals]
@@ -107,7 +107,7 @@ def _unbroken(signals: MotionSignals) -> list[MotionSignals]:
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
-    """Delays of all recordings together: one weighted mean a channel."""
+    """Delays of all recordings together: one weighted mean per channel."""
     estimates: dict[str, list[DelayEstimate]] = {}
     notes: list[str] = []
     for _, _, part in taken:
@@ -124,7 +124,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
 
 def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:
-    """Effective delay of one channel, which so many recordings tell; dead time and lag beside it."""
+    """Effective delay of one channel from that many recordings; dead time and lag as additional findings."""
     known = delay.channel in _AXES
     effective = Estimate(
         f"effective_{delay.channel}", "s", delay.value, delay.standard_error, delay.interval, delay.verdict
@@ -134,7 +134,7 @@ def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Findi
     found = [Finding(f"{_PREFIX if known else 'delay'}.{effective.name}", effective, delay.samples, valid, details)]
     for kind, one in (("dead_time", delay.dead_time), ("lag", delay.lag)):
         if one is not None:
-            # Beside the effective delay, not asked for by itself: no failure where they cannot be told apart.
+            # Additional to the effective delay and not requested: it is no failure if they cannot be separated.
             prefix = _PREFIX if known and one.identified else "base.delay" if known else "delay"
             name = f"{kind}_{delay.channel}"
             found.append(Finding(f"{prefix}.{name}", dataclasses.replace(one, name=name), delay.samples, valid))

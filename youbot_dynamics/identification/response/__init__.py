@@ -1,4 +1,4 @@
-"""How the base follows the twists it is sent: dead time, lag and droop, by output error (system 33)."""
+"""Response of the base to commanded twists: dead time, lag and friction droop, by output error."""
 
 from youbot_dynamics.identification.response._fit import Response, identify_response
 

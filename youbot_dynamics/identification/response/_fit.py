@@ -1,15 +1,17 @@
-"""How a base follows the twists it is sent, by output error: dead times, lag, and the droop of friction (system 33).
+"""Response of a base to commanded twists, by output error: dead times, lag, and the droop caused by friction.
 
-`dynamics/driven_base` is run on the recorded commands, and its parameters are moved until its poses are those that were
-measured. Equation errors would need derivatives of noisy poses, and a delay alone takes friction for delay: on a slow
-youBot friction holds the base back by 10 mm and more.
+`dynamics/driven_base` simulates the recorded commands, and its parameters are fitted so that its poses match the
+measured ones. Equation errors would need derivatives of noisy poses. A pure delay model takes friction for delay: on a
+slow youBot, friction reduces the motion by 10 mm and more.
 
-What drifts (a wheel that slips, friction that wanders, geometry a little off) is no matter of the response: poses are
-compared by how far they go within half a second, and each axis has a gain of its own.
+Slow drift (slip, varying friction, geometry errors) is not part of the response. Therefore displacements within half a
+second are compared instead of poses, and each axis has its own gain.
 
-Four kinds of loops are fitted: P or PI, fed the torque for an acceleration or a servo on each wheel. The data choose by
-Schwarz's criterion. What a drive hardly shows is held by priors about the configured values, as strong as one reading
-of the quantity with the prior's deviation; a value that ends at a bound all the same is put back to its prior.
+Four kinds of speed loops are fitted: P or PI, with feedforward torque for the acceleration or a servo on each wheel.
+Schwarz's criterion selects one. Priors about the configured values, each as strong as one reading with the deviation of
+the prior, stabilise what a drive hardly excites; a value that still ends at a bound is set back to its prior.
+
+Source: system 33.
 """
 
 from __future__ import annotations
@@ -59,16 +61,16 @@ from youbot_dynamics.identification.response._unknowns import (
     priors,
 )
 
-_STEP = 4e-3  # [s] of the model: twice that of a prediction moves the estimates by a tenth of their error
-_LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], number wanted
+_STEP = 4e-3  # time step of the model [s], twice that of a prediction; it changes estimates by a tenth of their error
+_LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired number
 _FIRST_ROUNDS, _ROUNDS = 5, 25
 _SETTLED = 1e-7  # relative change of the misfit at which the search ends
-_ARM = 0.3  # [m] that turns the yaw into a length
-_LEAST_NOISE = 0.1  # of an axis, as a share of the largest
-_LAGS = (0.01, 0.03, 0.06)  # [s] the search starts from
-_DRIVEN = 0.05  # [m, m, rad] way of the commands on an axis below which nothing is asked of it
-_RULED_OUT = 20.0  # of Schwarz's criterion: odds of 1 to 20,000
-_WORST_MISFIT = 0.1  # of the displacements, as a share of them, above which the model is not believed
+_ARM = 0.3  # lever that converts yaw to a length [m]
+_LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
+_LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
+_DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
+_RULED_OUT = 20.0  # difference of Schwarz's criterion that rules a kind out: odds of 1 to 20,000
+_WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
 
 
 @dataclass(frozen=True)
@@ -80,25 +82,25 @@ class _Kind:
 
 
 _KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
-_FIRST = _Kind(1.0, True)  # with which the search begins
-_DISTURBED = "moved by something else, or slipping"  # why drives do not fit
+_FIRST = _Kind(1.0, True)  # the search starts with this kind
+_DISTURBED = "something else moved the base, or its wheels slipped"  # why drives do not fit
 _SLOW_INTEGRAL = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What one kind of loops makes of some recordings.
+    """Fit of one kind of loops to some recordings.
 
     Args:
         kind: of loops.
         values: (15,) of the unknowns.
-        free: places of those that were fitted.
-        held: places of those that were not though the drives excite them, and why.
+        free: indices of the fitted unknowns.
+        held: indices of excited unknowns that were not fitted, and why.
         sums: of the problem linearised about the values.
-        misfit: sum of the squares left, each over its axis' scale [1].
+        misfit: sum of squared residuals, each divided by the scale of its axis [1].
         squares: (3,) the same of x, y, yaw [m2, m2, rad2].
-        readings: displacements that count, three residuals each.
-        span: readings within the time of a displacement: as many neighbours say the same.
+        readings: number of displacements used, three residuals each.
+        span: number of readings within the time of a displacement; this many neighbours are dependent.
     """
 
     kind: _Kind
@@ -113,32 +115,32 @@ class Candidate:
 
     @property
     def noise(self) -> float:
-        """Variance of a residual that is independent of the others [1]."""
+        """Variance of independent residuals [1]."""
         return self.span * self.misfit / (3.0 * self.readings)
 
     @property
     def criterion(self) -> float:
-        """Schwarz's: sum over the axes of n ln(variance), and p ln(3 n), with n the independent residuals of each."""
+        """Schwarz's criterion: sum over the axes of n ln(variance), plus p ln(3 n), n independent residuals each."""
         n = max(2.0, self.readings / self.span)
-        # What a kind was allowed counts, also where it ended at a bound.
+        # All unknowns that a kind may fit count, also those that ended at a bound.
         count = len(self.free) + len(self.held) - (0 if self.kind.integral else 1)
         return n * float(np.sum(np.log(self.squares[self.squares > 0.0]))) + count * math.log(3.0 * n)
 
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Response of a base as identified."""
+    """Identified response of a base."""
 
-    estimates: tuple[Estimate, ...]  # dead times, lag, rate, friction as the loops feel it, gains
-    base: DrivenBase | None = None  # the model with these values; None where they were not found
-    # linear about the solution, of all unknowns: intervals, correlation; None where there was nothing to fit
+    estimates: tuple[Estimate, ...]  # dead times, lag, rate, friction as seen by the loops, gains
+    base: DrivenBase | None = None  # the model with these values; None if there is no fit
+    # Linearised fit of all unknowns: intervals, correlation; None if there was nothing to fit
     fit: Fit | None = None
-    # root mean square of the displacements over half a second that are left (3,) [m, m, rad]
+    # RMS residual (3,) of the displacements over half a second [m, m, rad]
     residual: Vector = dataclasses.field(default_factory=lambda: np.full(3, math.nan))
-    # whether all values together say how the base moves: what their covariance adds to a displacement is less
-    # than what the model leaves over anyway
+    # Whether all values together predict the motion: the effect of their covariance on a displacement is smaller than
+    # the residual of the model
     usable: bool = False
-    candidates: tuple[Candidate, ...] = ()  # one a kind of loops
+    candidates: tuple[Candidate, ...] = ()  # one per kind of loops
     problem: _Problem | None = None  # of the drives, for `combined_response`
 
     def __getitem__(self, name: str) -> Estimate:
@@ -147,19 +149,19 @@ class Response:
 
 
 def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics, delays: ArrayLike) -> Response:
-    """Dead times, lag, rate and friction that make the model's poses those that were measured.
+    """Identify dead times, lag, rate and friction for which the poses of the model match the measured ones.
 
-    Levenberg-Marquardt on the displacements over half a second, from several lags; intervals from blocks of 2 s of the
-    problem linearised about the solution. Viscous friction looks much like a longer lag, and a short lag like dead
-    time: one by one they may stay open while together they say well how the base moves. `usable` tells that.
+    Levenberg-Marquardt on the displacements over half a second, from several start lags; intervals from blocks of 2 s
+    of the linearised problem. Viscous friction looks like a longer lag, and a short lag like dead time: single values
+    may be undetermined while all together predict the motion well. `usable` tells whether they do.
 
     Args:
-        drives: signals, each recording with another number.
-        dynamics: inertia and kinematics of the base; its friction is where the search starts.
-        delays: (3,) effective delays of x, y, yaw [s]: where it starts as well.
+        drives: signals, each recording with its own number.
+        dynamics: inertia and kinematics of the base; its friction is the start value.
+        delays: (3,) effective delays of x, y, yaw [s], also start values.
 
     Returns:
-        Estimates with verdicts; axes that were not driven are refused, and all of them where nothing fits.
+        Estimates with verdicts; axes that were not driven are refused, and all of them if nothing fits.
     """
     first = array("delays", delays, (3,))
     useful = [one for one in drives if tells(one)]
@@ -167,7 +169,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
         return _refused("too few poses while commands were sent")
     way = sum(np.abs(np.diff(one.sent)) @ np.abs(one.twists[:-1]) for one in useful)
     if not np.any(way > _DRIVEN):
-        return _refused("the robot was never asked to move")
+        return _refused("the commands never moved the robot")
     problem = _Problem(useful, dynamics, np.asarray(way > _DRIVEN))
     starts = [
         np.array(
@@ -182,7 +184,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     for kind in _KINDS:
         starts = [_start_of(kind, begun)]
         if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
-            # A slow integral is nearer to none than to that of loops that are critically damped.
+            # A slow integral action is closer to none than to that of critically damped loops.
             starts.append(candidates[-1].values.copy())
             starts[-1][INTEGRAL] = _SLOW_INTEGRAL
         ended = [_settled(problem, kind, start) for start in starts]
@@ -193,7 +195,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
 
 
 class _Problem:
-    """Displacements of model and readings, weighted by the noise of their axis, for the unknowns that are excited."""
+    """Displacements of model and readings, weighted by the noise of their axis, for the excited unknowns."""
 
     def __init__(self, drives: Sequence[DriveSignals], dynamics: MecanumDynamics, driven: Flags) -> None:
         self.drives = drives
@@ -209,21 +211,21 @@ class _Problem:
         self.told = [one.commands_known(span) for one, span in zip(drives, self.spans, strict=True)]
         self.readings = max(1.0, float(sum(np.sum(told) for told in self.told)))
         self.span = float(np.mean(self.spans))
-        # [m, m, rad] what a residual is divided by; of an axis that was not driven nothing is asked
+        # [m, m, rad] scale of the residuals; infinite for an axis that was not driven
         self.scale = np.where(driven, [1.0, 1.0, 1.0 / _ARM], np.inf)
 
     def weigh(self, x: Vector) -> None:
-        """Weigh the axes by what the first kind of loops leaves of each at a first solution (15,)."""
+        """Set the weights of the axes from the residuals of the first kind of loops at a first solution (15,)."""
         self.scale = np.ones(3)
         left = np.sqrt(np.sum(np.concatenate(self.residuals(_FIRST.feed, x)) ** 2, axis=0) / self.readings)
-        # An axis that hardly moved has little noise, and errors of the model all the same.
+        # An axis that hardly moved has little noise, but still has model errors.
         arms = np.array([1.0, 1.0, _ARM])
         largest = float(np.max(left[self.driven] * arms[self.driven]))
         scale = np.maximum(left, _LEAST_NOISE * largest / arms) if largest > 0.0 else 1.0 / arms
         self.scale = np.where(self.driven, scale, np.inf)
 
     def residuals(self, feed: float, x: Vector) -> list[Vector]:
-        """Measured less modelled displacement (k, 3) of each drive in the body frame, over the scale of its axis."""
+        """Measured minus modelled displacement (k, 3) of each drive in the body frame, over the scale of its axis."""
         base = _base_of(x, feed, self.dynamics)
         found = []
         for one, span, told in zip(self.drives, self.spans, self.told, strict=True):
@@ -241,7 +243,7 @@ class _Problem:
 
 
 def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
-    """Model with the numbers (15,)."""
+    """Model with the values (15,)."""
     felt = dataclasses.replace(
         dynamics,
         wheel_coulomb=x[5],
@@ -254,7 +256,7 @@ def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
 
 
 def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
-    """Solution (15,) of Levenberg and Marquardt within the bounds, of the unknowns that are `free`; default: all."""
+    """Levenberg-Marquardt solution (15,) within the bounds for the `free` unknowns; default: all."""
     free = problem.free if free is None else free
     low, high = LOW[free], HIGH[free]
     x = start.copy()
@@ -263,7 +265,7 @@ def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: In
     for _ in range(rounds):
         slopes = _slopes(problem, kind, x, residual, free)
         if not np.any(slopes) or not np.all(np.isfinite(slopes)):
-            break  # at rest wherever the commands are known, or a motion without bounds
+            break  # at rest while the commands are known, or an unbounded motion
         misfit = float(residual @ residual)
         noise = problem.span * misfit / (3.0 * problem.readings)
         left, turns = priors(x, problem.centre)
@@ -301,10 +303,9 @@ def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: I
 
 
 def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vector, dict[int, str]]:
-    """Values (15,) with those at a bound back at what is expected, and the reason for each of these.
+    """Values (15,) with those at a bound set back to their prior, and the reason for each of these.
 
-    Friction at 0 stays: there is none to be seen. Dead times and gains are expected nowhere; `_end_of_search` refuses
-    them.
+    Friction at 0 is kept, since there may be none. Dead times and gains have no prior; `_end_of_search` refuses them.
     """
     found, reasons = x.copy(), dict[int, str]()
     expected = {LAG: 0.5 / x[RATE], RATE: 0.5 / x[LAG], TURN: 1.0, CENTRE: dynamics.centre_of_mass[0]}
@@ -312,29 +313,29 @@ def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vect
     expected |= {INTEGRAL: 1.0, **dict(zip(NIL, friction, strict=True))}
     for k in free.tolist():
         if k in NIL and x[k] <= 0.0:
-            reasons[k] = "these drives show none"
+            reasons[k] = "these drives show no such friction"
         elif k in expected and not LOW[k] < x[k] < HIGH[k]:
             inside = 0.01 * (HIGH[k] - LOW[k])
             found[k] = min(max(expected[k], LOW[k] + inside), HIGH[k] - inside)
             found_at = f"{x[k]:g} {UNKNOWNS[k].unit}"
-            reasons[k] = f"the best value lies at the end of the search, {found_at}; the expected one is kept"
+            reasons[k] = f"the best value is at the bound of the search, {found_at}; the configured one is kept"
     return found, reasons
 
 
 def _end_of_search(x: Vector, free: Indices) -> str:
-    """Which value without a prior ended at the end of the search, "" for none."""
+    """The value without a prior that ended at a bound of the search, "" for none."""
     for k in free.tolist():
         if (k < LAG or k in range(*GAINS.indices(len(x)))) and not LOW[k] < x[k] < HIGH[k]:
             one = UNKNOWNS[k]
-            return f"{one.name} lies at the end of the search, {x[k]:g} {one.unit}: {_DISTURBED}"
+            return f"{one.name} is at the bound of the search, {x[k]:g} {one.unit}: {_DISTURBED}"
     return ""
 
 
 def _start_of(kind: _Kind, begun: Vector) -> Vector:
-    """Where the search of a kind of loops starts (15,), from a first solution of fed PI loops."""
+    """Start values (15,) of the search for a kind of loops, from a first solution of PI loops with feedforward."""
     start = begun.copy()
     if kind.feed == 0.0:
-        # The servos' own time constant makes half of the lag, the answer to a command the other.
+        # Half of the lag is the time constant of the servos, the other half the response to a command.
         start[LAG], start[RATE] = 0.5 * begun[LAG], 1.0 / begun[LAG]
     if not kind.integral:
         start[INTEGRAL] = 0.0
@@ -342,7 +343,7 @@ def _start_of(kind: _Kind, begun: Vector) -> Vector:
 
 
 def _settled(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
-    """What a kind of loops makes of the drives, searched from `start` (15,); the reason where that is nothing."""
+    """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none."""
     free, held = problem.free, dict[int, str]()
     if not kind.integral:
         free, held = free[free != INTEGRAL], {INTEGRAL: "the loops have no integral action"}
@@ -361,7 +362,7 @@ def _settled(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
 
 
 def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, str]) -> Candidate | str:
-    """The problem linearised about a solution (15,), also in what was held: the others depend on it."""
+    """The problem linearised about a solution (15,), including the held unknowns, on which the others depend."""
     residual = problem.stacked(kind.feed, x)
     slopes = np.zeros((len(residual), len(UNKNOWNS)))
     excited = problem.free if kind.integral else problem.free[problem.free != INTEGRAL]
@@ -374,7 +375,7 @@ def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict
         moments = np.repeat(one.stamps[span:], 3)
         part = slice(row, row + len(moments))
         row += len(moments)
-        # Linear in the values themselves, not in their changes: so recordings add up, each about its own solution.
+        # Linear in the values, not in their changes, so that recordings with different solutions add up.
         target = residual[part] + slopes[part] @ x
         pieces.append(Rows(moments, slopes[part], target, recording=one.recording, block=block))
         moved = displacements(one.poses, span) * told[:, None]
@@ -394,16 +395,16 @@ def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict
 def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
     """Response of the kind of loops that the data prefer.
 
-    Errors hold what other likely kinds make of a value, and what the priors moved it by. Friction shows over the gains
-    of the loops only, and these as their own time constants, which the model has in common with dead time and lag: the
-    numbers of the loops are never identified one by one.
+    The errors include the differences to other likely kinds, and the effect of the priors. Friction appears only
+    through the gains of the loops, and these only through their time constants, which act like dead time and lag. The
+    single values of the loops are therefore never identified.
     """
     best = min(candidates, key=lambda one: one.criterion)
     x, spread = best.values, np.zeros(len(UNKNOWNS))
     for one in candidates:
         spread += math.exp(0.5 * (best.criterion - one.criterion)) * (one.values - x) ** 2
     try:
-        # Not with their scatter between recordings: alone each leaves directions open, along which it may lie anywhere.
+        # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
         linear = fit(best.sums, VALUES, between=False)
     except IdentificationError as too_little:
         return _refused(too_little.got)
@@ -424,7 +425,7 @@ def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
             if k in INNER and judged.identified:
                 judged = dataclasses.replace(judged, verdict=refusal(TOGETHER))
             estimates.append(judged)
-    kept = undetermined(FEED, "of the kinds of speed loops that were tried this one has the smallest residuals")
+    kept = undetermined(FEED, "this is the kind of speed loops with the smallest residuals, not a fitted value")
     estimates.append(dataclasses.replace(kept, value=best.kind.feed))
     squares = best.sums.squares().sum(axis=0)
     against = np.append(-x, 1.0)
@@ -442,14 +443,13 @@ def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
 
 
 def combined_response(responses: Sequence[Response]) -> Response:
-    """One response from those of several recordings: the fit of all their drives at once.
+    """Combine the responses of several recordings by one fit of all their drives.
 
-    Of the kinds of loops those are searched anew that the recordings one by one do not rule out. (Weights by inverse
-    covariances would make intervals three times too narrow: the directions that a recording hardly tells differ from
-    one to the next by chance, and each would seem to tell what the other leaves open.)
+    Only the kinds of loops that no recording rules out are fitted again. (Weighting by inverse covariances would make
+    intervals three times too narrow, because the poorly determined directions differ by chance between recordings.)
 
     Args:
-        responses: of one robot, at least one, each of a recording with another number.
+        responses: of one robot, at least one, each of a recording with its own number.
     """
     found = [one for one in responses if one.candidates]
     if len(found) <= 1:
@@ -471,7 +471,7 @@ def combined_response(responses: Sequence[Response]) -> Response:
             together = _settled(joint, own[0].kind, np.mean([one.values for one in own], axis=0))
             candidates += [together] if isinstance(together, Candidate) else []
     if not candidates:
-        return _refused("no kind of speed loops explains all recordings: they are not of one robot, or wheels slip")
+        return _refused("no kind of speed loops explains all recordings: they are of different robots, or wheels slip")
     return _chosen(tuple(candidates), joint)
 
 

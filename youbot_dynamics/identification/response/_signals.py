@@ -1,4 +1,4 @@
-"""Commands and poses of a drive as the fit of the response takes them."""
+"""Commands and poses of a drive for the fit of the response."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.signals import stream_gaps
 from youbot_dynamics.kinematics import planar
 
-_MEMORY = 0.5  # [s] for which a base goes on doing what it was told
-_SPAN = 0.5  # [s] over which displacements are compared: several times lag and loop, less than friction wanders over
+_MEMORY = 0.5  # time for which a command affects the base [s]
+_SPAN = 0.5  # time of the compared displacements [s]: several lags, but shorter than variations of friction
 _FEWEST = 200  # readings
 
 
@@ -22,18 +22,18 @@ class DriveSignals:
     """Commands and poses of one drive from rest.
 
     Raises:
-        InputError: commands or poses and their times that differ in number.
+        InputError: the numbers of commands or poses and of their times differ.
     """
 
     sent: Vector  # (c,) times of the commands [s], increasing
-    twists: Vector  # (c, 3) body twists that were sent, each held until the next [m/s, m/s, rad/s]
+    twists: Vector  # (c, 3) commanded body twists, each held until the next [m/s, m/s, rad/s]
     stamps: Vector  # (m,) of the poses, on the same clock [s]
-    poses: Vector  # (m, 3) in any fixed frame [m, m, rad]: ground truth, or what the wheels have rolled
-    recording: int = 0  # number of the recording, another one for each
+    poses: Vector  # (m, 3) in any fixed frame [m, m, rad]: ground truth, or odometry of the wheels
+    recording: int = 0  # number of the recording, distinct for each
 
     def __post_init__(self) -> None:
-        """Check the shapes, leave out what is not finite or not newer, and keep the arrays read-only."""
-        # A command that cannot be read is not one to stop: the one before it is taken to hold.
+        """Check the shapes, drop rows that are not finite or not newer, and make the arrays read-only."""
+        # An unreadable command is not a stop: the command before it stays in force.
         sent, twists = _sound_rows("twists", "command", self.sent, self.twists)
         stamps, poses = _sound_rows("poses", "stamp", self.stamps, self.poses)
         inside = (stamps >= sent[0]) & (stamps <= sent[-1] + 1.0) if len(sent) else np.zeros(len(stamps), dtype=bool)
@@ -43,9 +43,9 @@ class DriveSignals:
             object.__setattr__(self, name, read_only(np.ascontiguousarray(value)))
 
     def commands_known(self, span: int) -> Vector:
-        """Which displacements over `span` readings have their commands: (m - span,), 1 or 0.
+        """Whether the commands of each displacement over `span` readings are known: (m - span,), 1 or 0.
 
-        0 where messages of a stream are missing, a second of a damaged bag say: what the base was told then is lost.
+        0 where messages of the stream are missing, for example a damaged second of a bag.
         """
         known = np.ones(len(self.stamps) - span)
         usual = float(np.median(np.diff(self.sent)))
@@ -56,10 +56,10 @@ class DriveSignals:
 
 
 def _sound_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, Vector]:
-    """Times (n,) and rows (n, 3) that are finite, each later than the one before it.
+    """Times (n,) and rows (n, 3) that are finite and newer than the one before.
 
     Raises:
-        InputError: times and rows that differ in number.
+        InputError: the numbers of times and rows differ.
     """
     moments, rows = np.asarray(times, dtype=float), np.asarray(table, dtype=float)
     if rows.shape != (len(moments), 3):
@@ -71,7 +71,7 @@ def _sound_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tu
 
 
 def rolled_path(body_positions: ArrayLike) -> Vector:
-    """Poses (m, 3) that a body rolled, from sums of its body displacements (m, 3): odometry on SE(2), from the origin.
+    """Odometry poses (m, 3) on SE(2) from cumulative body displacements (m, 3), starting at the origin.
 
     Args:
         body_positions: (m, 3) wheel angles through the forward kinematics [m, m, rad].
@@ -89,7 +89,7 @@ def span_of(one: DriveSignals) -> int:
 
 
 def tells(one: DriveSignals) -> bool:
-    """Whether enough is left of a drive: of 1 kHz for a blink, or with most of its commands lost, nothing is."""
+    """Whether a drive holds enough data: not after a very short time at 1 kHz, or with most of its commands missing."""
     if len(one.stamps) < _FEWEST or len(one.sent) <= 1:
         return False
     span = span_of(one)
@@ -97,7 +97,7 @@ def tells(one: DriveSignals) -> bool:
 
 
 def displacements(poses: Vector, span: int) -> Vector:
-    """How far each pose (m, 3) is from that `span` readings before, in its frame: (m - span, 3) [m, m, rad]."""
+    """Displacement of each pose (m, 3) from that `span` readings before, in the frame of the latter: (m - span, 3)."""
     before, after = poses[:-span], poses[span:]
     c, s = np.cos(before[:, 2]), np.sin(before[:, 2])
     x, y = (after - before)[:, :2].T

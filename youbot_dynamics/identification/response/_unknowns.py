@@ -1,4 +1,4 @@
-"""What is fitted of a response: the unknowns, the range of their search, and what is expected of them."""
+"""Unknowns of the response fit, the range of their search, and their priors."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ UNKNOWNS = (
     *(Unknown(f"gain_{axis}", "1", unexcited=STILL) for axis in AXES),
     Unknown("integral", "1", low=0.0, resolution=0.3, unexcited="the loops have no integral action"),
 )
-FEED = Unknown("feed", "1")  # chosen with the kind of loops, not fitted
+FEED = Unknown("feed", "1")  # selected with the kind of loops, not fitted
 LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5, 0.01])
 HIGH = np.array([1.0, 1.0, 1.0, 0.5, 500.0, 5.0, 20.0, 500.0, 500.0, 10.0, 0.3, 1.5, 1.5, 1.5, 50.0])
 STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 5e-3, 1e-3, 1e-3, 1e-3, 0.03])
-LAG, RATE, TURN, CENTRE, INTEGRAL = 3, 4, 9, 10, 14  # places in UNKNOWNS
+LAG, RATE, TURN, CENTRE, INTEGRAL = 3, 4, 9, 10, 14  # indices into UNKNOWNS
 GAINS = slice(11, 14)
-INNER = (RATE, *range(5, 11), INTEGRAL)  # of the loops and of what they feel
+INNER = (RATE, *range(5, 11), INTEGRAL)  # of the loops and their disturbances
 TOGETHER = "only its combination with the other numbers of the loops is determined"
-NIL = range(5, 9)  # of which there may be none: friction
-# Deviations of the priors: of ln(2 rate lag), ln(turn_factor), centre_x [m], ln(integral) and gains. Loops settle about
-# as fast as they answer; of a yaw inertia and of what lies on a robot no more is known than this.
+NIL = range(5, 9)  # friction, which may be zero
+# Standard deviations of the priors: of ln(2 rate lag), ln(turn_factor), centre_x [m], ln(integral) and gains. Loops
+# settle about as fast as they respond; yaw inertia and load of a robot are not known better than this.
 _OF_RATE, _OF_TURN, _OF_CENTRE, _OF_INTEGRAL, _OF_GAIN = 0.7, 0.3, 0.05, 1.0, 1e-3
-# The same as values within the search, whose intervals are judged later.
+# The same for values within the search, whose intervals are judged later.
 VALUES = tuple(
     Unknown(one.name, one.unit, low, high, math.inf, STILL)
     for one, low, high in zip(UNKNOWNS, LOW.tolist(), HIGH.tolist(), strict=True)
@@ -44,7 +44,7 @@ VALUES = tuple(
 
 
 def priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
-    """What the priors leave (7,) of values (15,), in deviations, and its slopes (7, 15)."""
+    """Residuals (7,) of the priors for values (15,), in standard deviations, and their slopes (7, 15)."""
     left, slopes = np.zeros(7), np.zeros((7, len(x)))
     left[0] = math.log(2.0 * x[RATE] * x[LAG]) / _OF_RATE
     slopes[0, RATE], slopes[0, LAG] = 1.0 / (x[RATE] * _OF_RATE), 1.0 / (x[LAG] * _OF_RATE)
@@ -53,7 +53,7 @@ def priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
     if x[INTEGRAL] > 0.0:
         left[3], slopes[3, INTEGRAL] = math.log(x[INTEGRAL]) / _OF_INTEGRAL, 1.0 / (x[INTEGRAL] * _OF_INTEGRAL)
         return left, slopes
-    # To P loops viscous friction is a gain; wheels that are read by the geometry they are sent by have no other.
+    # For P loops viscous friction acts as a gain. Commands and readings use the same geometry, so there is no other.
     left[4:] = (x[GAINS] - 1.0) / _OF_GAIN
     slopes[np.arange(4, 7), np.arange(*GAINS.indices(len(x)))] = 1.0 / _OF_GAIN
     return left, slopes

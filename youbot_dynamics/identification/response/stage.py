@@ -1,4 +1,4 @@
-"""Stage `response`: how the base follows the twists it is sent, with dead times, lag and friction at once."""
+"""Stage `response`: response of the base to commanded twists, with dead times, lag and friction together."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from youbot_dynamics.robot import Robot
 
 _PREFIX = "robot.base.response"
 _WHOLE = "the response of the base"
-_LONGEST = 300.0  # [s] of a recording that is looked at, from the first command on: the model is run on all of it
+_LONGEST = 300.0  # longest part of a recording that is simulated, from the first command on [s]
 _MOST_POINTS = 3000  # of a curve
 _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
 
 
 @dataclass(frozen=True, eq=False)
 class _ResponsePart:
-    """Response in one recording."""
+    """Response of one recording."""
 
-    response: Response  # as identified from it alone
-    fits: tuple[FitCurve, ...]  # curves of it
+    response: Response  # identified from this recording alone
+    fits: tuple[FitCurve, ...]  # its curves
     samples: int  # readings
-    fastest: Vector  # largest twist that was sent (3,) [m/s, m/s, rad/s]
+    fastest: Vector  # largest commanded twist (3,) [m/s, m/s, rad/s]
 
 
 def extract(opened: Opened, robot: Robot) -> _ResponsePart:
-    """Response of one recording: commands against what the wheels rolled, both by their stamps.
+    """Response of one recording: commands against wheel odometry, both with their stamps.
 
     Raises:
         RecordingError: command or wheel states are missing, or share no clock.
-        IdentificationError: a text log: it names no wheels.
+        IdentificationError: the recording is a text log, which has no wheel states.
     """
     if opened.log is not None:
         raise IdentificationError(f"response of {opened.path}", got="a text log", expected="a bag with wheel states")
     signals = base_signals(opened.bag(), robot, opened.options.topics)
     sent, twists = signals.command_time, signals.command
-    # From rest: the model knows no past.
+    # From rest, because the model has no earlier state.
     begin = float(sent[0]) if len(sent) else 0.0
     inside = (signals.measured_time >= begin) & (signals.measured_time <= begin + _LONGEST)
     inside &= np.all(np.isfinite(signals.measured), axis=1)
@@ -65,7 +65,7 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
-    """Response of all recordings together, each by what it tells."""
+    """Response of all recordings together."""
     parts: list[_ResponsePart] = [one.part for one in taken]
     found = combined_response([part.response for part in parts])
     samples = sum(part.samples for part in parts)
@@ -73,7 +73,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     valid = f"twists of up to {fastest[0]:.3g} m/s, {fastest[1]:.3g} m/s, {fastest[2]:.3g} rad/s"
     findings = []
     for one in found.estimates:
-        # A gain is the calibration's business; here it only keeps the others honest.
+        # The calibration identifies the gains; here they only keep the other values unbiased.
         prefix = _PREFIX.removeprefix("robot.") if one.name.startswith("gain_") else _PREFIX
         whole = _WHOLE if found.usable and math.isfinite(one.value) and prefix == _PREFIX else ""
         findings.append(Finding(f"{prefix}.{one.name}", one, samples, valid, part_of=whole))
@@ -96,9 +96,10 @@ def _correlations(found: Response) -> tuple[Correlation, ...]:
 
 
 def _held_out(drive: DriveSignals, dynamics: MecanumDynamics, delays: Vector, name: str) -> tuple[FitCurve, ...]:
-    """Poses of the second half of a drive, predicted from its commands by what the first half alone tells.
+    """Poses of the second half of a drive, predicted from its commands by a fit of the first half only.
 
-    Both start at the same pose; the model runs from the beginning, so that its loops are as moved as the robot's.
+    Both start at the same pose. The model runs from the beginning, so that its loops have the same state as the
+    robot's.
     """
     middle = 0.5 * float(drive.stamps[0] + drive.stamps[-1])
     early, later = drive.sent < middle, drive.stamps >= middle
@@ -146,8 +147,8 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
             modelled=modelled[::every, axis],
             modelled_is="model run on the commands alone",
             whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
-            caption="The model is given the commands, never a measurement: differences come from friction "
-            "that varies, slip, or geometry.",
+            caption="The model uses the commands and no measurement; differences come from varying friction, slip "
+            "or geometry.",
         )
         for axis, (label, unit) in enumerate(_AXES)
     )
