@@ -96,7 +96,7 @@ def test_no_delay_beyond_the_longest_is_told():
 
 def test_too_little_in_common_is_an_error_that_says_how_much():
     time = np.arange(0.0, 3.0, PERIOD)
-    with pytest.raises(IdentificationError, match="record longer"):
+    with pytest.raises(IdentificationError, match="for a longer time"):
         estimate_delay(time, rich(time), time, rich(time))
     later = time + 100.0
     with pytest.raises(IdentificationError, match="in common"):
