@@ -519,7 +519,7 @@ def test_arguments_that_do_not_fit_are_refused_with_place_and_reason() -> None:
     with pytest.raises(InputError, match="wheel_speeds"):
         base.motion(BaseState(np.zeros(3), np.zeros(4)), np.zeros(3))
     sliding = BaseState([0.1, 0.2, 0.0], state.wheel_speeds)
-    with pytest.raises(InputError, match="contact speed of wheel w0: got 0.2 m/s; expected 0: it is told to roll"):
+    with pytest.raises(InputError, match="contact speed of wheel w0: got 0.2 m/s; expected 0: it is set to roll"):
         base.motion(sliding, np.zeros(3), rolling=[True, True, False])
 
 

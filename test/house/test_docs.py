@@ -98,7 +98,7 @@ def test_pages_and_help_texts_use_the_words_of_the_field():
 
 
 # Folders of the package whose docstrings, comments and messages are rewritten in plain English.
-PLAIN = ("commands", "identification", "kinematics", "recording", "report")
+PLAIN = ("dynamics", "commands", "identification", "kinematics", "recording", "report")
 
 
 @pytest.mark.parametrize("folder", PLAIN)

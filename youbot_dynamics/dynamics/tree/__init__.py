@@ -1,4 +1,4 @@
-"""Dynamics of trees of rigid bodies (Featherstone 2008)."""
+"""Dynamics of trees of rigid bodies. Source: Featherstone 2008."""
 
 from youbot_dynamics.dynamics.tree._layout import Layout
 from youbot_dynamics.dynamics.tree._rows import (

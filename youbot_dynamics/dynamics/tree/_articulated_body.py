@@ -1,19 +1,20 @@
-"""Featherstone's recursion: forward dynamics of a tree in one sweep out, one in, one out (seed 002 A.3, A.12-A.22).
+"""Featherstone's articulated-body algorithm: forward dynamics of a tree in three passes, outward, inward, outward.
 
 The force through the joint that carries body i is f_i = Delta_i a_i + delta_i, with Delta the articulated inertia,
-delta the articulated bias and a_i the body's whole spatial acceleration, gravity counted as -g of the world. The
-document splits a_i into a direct part and a rest a_r it never defines; here the rest is the velocity product
+delta the articulated bias force and a_i the body's spatial acceleration; gravity is an acceleration -g of the world.
+Document 002 splits a_i into a direct part and a rest a_r that it does not define. Here the rest is the velocity product
 c_i = v_i x S qd.
 
-With P = S, the selection of joint i, D = S' Delta S + rotor inertia and u = tau - S' delta (systems 21-23):
+With P = S, the motion subspace of joint i, D = S' Delta S + rotor inertia and u = tau - S' delta:
 
     qdd   = (u - S' Delta a) / D                                                                (A.20)
     Delta_parent += X* (Delta - Delta S S' Delta / D) X                                         (A.21)
     delta_parent += X* (delta + (Delta - Delta S S' Delta / D) c + Delta S u / D)               (A.22)
 
-The last term enters with plus and with Delta S, not with minus and without it as printed (D-002-6); in a branched
-tree each child brings its own S, tau, Delta, and the bias of a body counts once (D-002-7); external forces act on every
-body.
+The last term has a plus sign and the factor Delta S; the document prints a minus sign and omits the factor. In a
+branched tree each child has its own S, tau and Delta, and the bias of a body counts once. External forces may act on
+every body.
+Source: Featherstone 2008, chapter 7; document 002 A.3, A.12-A.22, systems 21-23; D-002-6, D-002-7.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ from youbot_dynamics.dynamics.tree._spatial import (
 def add_inertia_to_parent(
     rotations: Vector, positions: Vector, i: int, local: Vector, turned: Vector, total: Vector
 ) -> None:
-    """Add to total (6, 6) the inertia local (6, 6), symmetric, of frame i as its parent sees it: X* I X.
+    """Add to total (6, 6) the symmetric inertia local (6, 6) of frame i, transformed to its parent: X* I X.
 
-    With blocks [[A, B], [B', C]] after the rotation: A; B - A p~; C + p~ (B - A p~) - B' p~ (A.21; system 19).
-    rotations (n, 3, 3) and positions (n, 3) place frame i in its parent; turned (6, 6) is work space.
+    With blocks [[A, B], [B', C]] after the rotation: A; B - A p~; C + p~ (B - A p~) - B' p~.
+    rotations (n, 3, 3) and positions (n, 3) are the pose of frame i in its parent; turned (6, 6) is work space.
+    Source: document 002 (A.21), system 19.
     """
     for top in range(0, 6, 3):
         for left in range(0, 6, 3):
@@ -60,13 +62,13 @@ def add_inertia_to_parent(
                         r0 * rotations[i, column, 0] + r1 * rotations[i, column, 1] + r2 * rotations[i, column, 2]
                     )
     x, y, z = positions[i, 0], positions[i, 1], positions[i, 2]
-    # Columns on the right of both blocks: [A; B'] p~ taken off [B; C].
+    # Subtract the right-hand columns [A; B'] p~ from [B; C].
     for row in range(6):
         a, b, c = turned[row, 0], turned[row, 1], turned[row, 2]
         turned[row, 3] -= b * z - c * y
         turned[row, 4] -= c * x - a * z
         turned[row, 5] -= a * y - b * x
-    # p~ times the upper rows goes on top of the lower ones.
+    # Add p~ times the upper rows to the lower ones.
     for column in range(6):
         a, b, c = turned[0, column], turned[1, column], turned[2, column]
         turned[3, column] += y * c - z * b
@@ -79,9 +81,10 @@ def add_inertia_to_parent(
 
 @compiled
 def body_inertia(masses: Any, first_moments: Any, inertias: Any, i: int, out: Any) -> None:
-    """Write the spatial inertia (6, 6) of body i to out: [[m E, -h~], [h~, I]] (systems 18, 20).
+    """Write the spatial inertia (6, 6) of body i to out: [[m E, -h~], [h~, I]].
 
     masses (n,), first_moments (n, 3) h = m times centre, inertias (n, 3, 3) about the frame's origin.
+    Source: systems 18, 20.
     """
     for row in range(6):
         for column in range(6):
@@ -101,11 +104,11 @@ def body_inertia(masses: Any, first_moments: Any, inertias: Any, i: int, out: An
 
 @compiled
 def carried_sizes(layout: Layout, positions: Any, masses: Any, moments: Any) -> None:
-    """Write how heavy and how spread out each body is with all that it carries: what rounding is measured by.
+    """Write mass and second moment of each body with all bodies that it carries, as a scale for rounding errors.
 
-    masses (n,) [kg] and moments (n,) [kg m2] are written; positions (n, 3) are those of the origins in the parent [m].
-    The second moment about the body's origin, sum m |r|^2, is that of joints that stretch what they carry, so it is
-    never too small at any angle: by Minkowski sqrt(sum m |p + r|^2) <= sqrt(sum m |r|^2) + |p| sqrt(m).
+    masses (n,) [kg] and moments (n,) [kg m2] are outputs; positions (n, 3) are those of the origins in the parent [m].
+    The second moment about the body's origin, sum m |r|^2, is that of fully stretched joints, so it is an upper bound
+    at any angle: by Minkowski's inequality sqrt(sum m |p + r|^2) <= sqrt(sum m |r|^2) + |p| sqrt(m).
     """
     for i in range(layout.parents.shape[0]):
         masses[i] = layout.masses[i]
@@ -115,7 +118,7 @@ def carried_sizes(layout: Layout, positions: Any, masses: Any, moments: Any) -> 
         parent = layout.parents[i]
         if parent >= 0:
             x, y, z = positions[i, 0], positions[i, 1], positions[i, 2]
-            # Merged bodies may be points whose inertia is 0 but for rounding.
+            # Merged bodies may be points, whose inertia is 0 up to rounding.
             reach = sqrt(max(moments[i], 0.0)) + sqrt((x * x + y * y + z * z) * masses[i])
             masses[parent] += masses[i]
             moments[parent] += reach * reach
@@ -131,7 +134,7 @@ class Space(NamedTuple):
         bias: (n, 6) delta of each body.
         product: (n, 6) c = v x S qd of each body.
         gain: (nv, 6) Delta S of each joint.
-        pivot: (n, 6, 6) S' Delta S + rotor inertia of each joint, factored.
+        pivot: (n, 6, 6) S' Delta S + rotor inertia of each joint, factorised.
         rest: (nv,) tau - S' delta of each joint.
     """
 
@@ -162,7 +165,7 @@ def new_space(n: int, nv: int) -> Space:
 
 @compiled
 def project(inertia: Any, gain: Any, pivot: Any, start: int, count: int, scaled: Any, local: Any) -> None:
-    """Write to local (6, 6) what of an articulated inertia is felt through its joint: Delta - Delta S S' Delta / D."""
+    """Write to local (6, 6) the part of an articulated inertia that passes the joint: Delta - Delta S S' Delta / D."""
     local[:, :] = inertia
     for column in range(6):
         for s in range(count):
@@ -175,19 +178,20 @@ def project(inertia: Any, gain: Any, pivot: Any, start: int, count: int, scaled:
 
 @compiled
 def articulate(layout: Layout, rotors: Vector, v: Vector, tau: Vector, external: Vector, space: Space) -> int:
-    """Sweep out for velocities and in for articulated inertias Delta and biases delta (A.21, A.22).
+    """Outward pass for velocities and inward pass for articulated inertias Delta and biases delta (A.21, A.22).
 
     Args:
         layout: the tree of n bodies, nv speeds.
-        rotors: (nv,) rotor inertias, or whatever else resists accelerations of single joints.
+        rotors: (nv,) rotor inertias, or other diagonal terms of the mass matrix.
         v: (nv,) joint speeds.
         tau: (nv,) joint torques and forces.
         external: (n, 6) wrench on each body, in its frame.
-        space: with the places of the bodies; the rest is written.
+        space: contains the poses of the bodies; the rest is output.
 
     Returns:
-        -1, or the body whose joint has nothing to accelerate: its S' Delta S is not positive, or no more than the
-        rounding of the differences it comes from.
+        -1, or the body whose joint has no inertia to accelerate: its S' Delta S is not positive, or not above the
+            rounding
+        error of its terms.
     """
     rotations, positions, inertia, bias, product, gain, pivot, rest = space
     n = layout.parents.shape[0]
@@ -235,7 +239,7 @@ def articulate(layout: Layout, rotors: Vector, v: Vector, tau: Vector, external:
                 for row in range(6):
                     pivot[i, r, s] += layout.subspace[start + r, row] * gain[start + s, row]
             pivot[i, s, s] += rotors[start + s]
-            size = 0.0  # no smaller than any S' I S of what the body carries, joints locked
+            size = 0.0  # at least every S' I S of the bodies that it carries, with locked joints
             for row in range(3):
                 linear, angular = layout.subspace[start + s, row], layout.subspace[start + s, 3 + row]
                 size += linear * linear * masses[i] + angular * angular * moments[i]
@@ -270,9 +274,10 @@ def accelerate(
     space: Space,
     acceleration: Vector,
 ) -> None:
-    """Sweep out with the work space of `articulate`: qdd = D^-1 (u - S' Delta a) joint by joint (A.20), (nv,) written.
+    """Outward pass with the work space of `articulate`: qdd = D^-1 (u - S' Delta a) joint by joint; output (nv,).
 
-    A floating root needs no rule of its own: there S = E and a_0 = -Delta_0^-1 delta_0 (system 23).
+    A floating root needs no special case: there S = E and a_0 = -Delta_0^-1 delta_0.
+    Source: document 002 (A.20), systems 21-23.
     """
     rotations, positions, _, _, product, gain, pivot, rest = space
     n = layout.parents.shape[0]

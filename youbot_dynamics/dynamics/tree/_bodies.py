@@ -1,4 +1,4 @@
-"""Where the bodies of a tree are and how they move: poses, Jacobians, centre of mass, momentum, energies."""
+"""Poses, Jacobians, centre of mass, momentum and energies of the bodies of a tree."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from youbot_dynamics.kinematics.so3 import matrix_to_quaternion, quaternion_to_m
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """A tree as a whole at one state, in the world's frame (systems 18, 20, 23).
+    """Quantities of a whole tree at one state, in the world frame. Source: systems 18, 20, 23.
 
     Args:
         mass: of all bodies [kg].
         centre_of_mass: (3,) [m].
         momentum: (6,) [linear; angular about the centre of mass] [kg m/s, kg m2/s], of the bodies without rotors.
-        kinetic_energy: v' M v / 2, rotors included [J].
+        kinetic_energy: v' M v / 2, with the rotors [J].
         potential_energy: -m g.c, 0 at the world's origin [J].
     """
 
@@ -38,7 +38,7 @@ class Bodies:
 
     @classmethod
     def at(cls, layout: Layout, q: Vector, v: Vector) -> Bodies:
-        """Sum over the bodies at q (nq,), v (nv,)."""
+        """Compute the sums over all bodies at q (nq,), v (nv,)."""
         total, moment, momentum, kinetic = _sums(layout, q, v)
         centre = moment / total if total > 0.0 else np.zeros(3)
         # From the world's origin to the centre of mass.
@@ -49,12 +49,12 @@ class Bodies:
 
 @dataclass(frozen=True, eq=False)
 class Articulation:
-    """What Featherstone's recursion finds on its way in (seed 002 A.12, A.21, A.22).
+    """Articulated inertias and biases from the inward pass. Source: document 002 (A.12), (A.21), (A.22).
 
     Args:
         inertias: (n, 6, 6) articulated inertia Delta of each body, in its frame.
         biases: (n, 6) articulated bias delta: the joint that carries body i exerts Delta_i a_i + delta_i on it, with
-            a_i its spatial acceleration and gravity counted as an acceleration of the world.
+            a_i its spatial acceleration and gravity as an acceleration -g of the world.
     """
 
     inertias: Vector
@@ -63,7 +63,7 @@ class Articulation:
 
 @compiled
 def world_poses(layout: Layout, q: Vector, turned: Vector, moved: Vector) -> None:
-    """Write rotations (n, 3, 3) and positions (n, 3) of all bodies in the world at q (nq,) (system 17)."""
+    """Write rotations (n, 3, 3) and positions (n, 3) of all bodies in the world at q (nq,). Source: system 17."""
     n = layout.parents.shape[0]
     rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
     places(layout, q, rotations, positions)
@@ -113,7 +113,7 @@ def _sums(layout: Layout, q: Vector, v: Vector) -> tuple[float, Vector, Vector, 
 
 
 def body_poses(layout: Layout, q: Vector) -> Vector:
-    """Poses (n, 4, 4) of all bodies in the world at q (nq,) (system 17)."""
+    """Poses (n, 4, 4) of all bodies in the world at q (nq,). Source: system 17."""
     n = len(layout.parents)
     turned, moved = np.zeros((n, 3, 3)), np.zeros((n, 3))
     world_poses(layout, q, turned, moved)
@@ -124,7 +124,7 @@ def body_poses(layout: Layout, q: Vector) -> Vector:
 
 @compiled
 def body_jacobian(layout: Layout, q: Vector, body: int) -> Vector:
-    """Jacobian (6, nv) of one body in its own frame, [linear; angular], at q (nq,) (system 26; D-002-10)."""
+    """Jacobian (6, nv) of one body in its own frame, [linear; angular], at q (nq,). Source: system 26; D-002-10."""
     n, nv = layout.parents.shape[0], layout.subspace.shape[0]
     turned, moved = np.zeros((n, 3, 3)), np.zeros((n, 3))
     world_poses(layout, q, turned, moved)
@@ -151,10 +151,10 @@ def body_jacobian(layout: Layout, q: Vector, body: int) -> Vector:
 def articulation_of(layout: Layout, q: Vector, v: Vector, tau: Vector, external: Vector) -> tuple[Vector, Vector, int]:
     """Articulated inertias (n, 6, 6) and biases (n, 6) at q (nq,), v (nv,), tau (nv,), external (n, 6).
 
-    Seed 002 (A.21), (A.22), mended (systems 21, 22; D-002-6, D-002-7).
-
     Returns:
-        Both, and -1 or the body whose joint has nothing to accelerate.
+        Both, and -1 or the body whose joint has no inertia to accelerate.
+
+    Source: document 002 (A.21), (A.22), systems 21, 22; D-002-6, D-002-7.
     """
     space = new_space(len(layout.parents), len(v))
     places(layout, q, space.rotations, space.positions)
@@ -163,16 +163,16 @@ def articulation_of(layout: Layout, q: Vector, v: Vector, tau: Vector, external:
 
 
 def neutral_positions(layout: Layout, nq: int) -> Vector:
-    """Positions (nq,) with all joints at 0 and floating bodies unturned: quaternion 0, 0, 0, 1."""
+    """Positions (nq,) with all joints at 0 and no rotation of floating bodies: quaternion 0, 0, 0, 1."""
     q = np.zeros(nq)
     q[layout.q_start[layout.kinds == FLOATING] + 6] = 1.0
     return q
 
 
 def step_positions(layout: Layout, q: Vector, v: Vector, dt: float) -> Vector:
-    """Positions (nq,) after `dt` [s] at constant v (nv,), exact on SE(3) for a floating joint, from q (nq,).
+    """Positions (nq,) after `dt` [s] at constant v (nv,), from q (nq,); exact on SE(3) for a floating joint.
 
-    System 16.
+    Source: system 16.
     """
     moved = q.copy()
     for i, kind in enumerate(layout.kinds):

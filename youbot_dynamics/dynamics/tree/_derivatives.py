@@ -1,18 +1,19 @@
 """Exact derivatives of inverse and forward dynamics of a tree, O(N d) for N joints and depth d.
 
-Written in the world's frame, where the inertias of composite bodies add up without being moved. With S a joint's
-column, v and a of the body and v_p, a_p of its parent (gravity as -g of the world):
+The formulas are in the world frame, where inertias of composite bodies add up without a transformation. With S a
+joint's column, v and a of the body and v_p, a_p of its parent (gravity is an acceleration -g of the world):
 
     S' = v_p x S,   S'' = a_p x S + v_p x S',   B = v x* I - I v x + (I v) x~*   (f x~* m = m x* f)
 
-and with I, B, f summed over all a joint carries (Singh, Russell, Wensing 2022), for r on the way from s to the root
+and with I, B, f summed over all bodies that a joint carries, for r on the way from s to the root
 
     d tau_r/d q_s = S_r' (B S_s' + I S_s'' + f x~* S_s)      d tau_s/d q_r = S_s' (B S_r' + I S_r'')
     d tau_r/d v_s = S_r' (B S_s + I (S_s' + v x S_s))        d tau_s/d v_r = S_s' (B S_r + I (S_r' + v x S_r))
 
-Derivatives by q of a floating joint are along its own body's motions [linear; angular], not along the quaternion.
-Seed 001 calls them too complex and takes differences (5), (6); they are d qdd/d q = -M^-1 d ID/d q and
-d qdd/d tau = M^-1 (D-001-2).
+Derivatives by q of a floating joint are along the motions [linear; angular] of its body, not along the quaternion.
+Document 001 calls the derivatives too complex and uses finite differences. They are d qdd/d q = -M^-1 d ID/d q and
+d qdd/d tau = M^-1.
+Source: Singh, Russell, Wensing 2022; document 001 (5), (6), system 8; D-001-2.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from youbot_dynamics.dynamics.tree._spatial import add_force_cross, add_motion_c
 
 @compiled
 def place_in_world(layout: Layout, rotations: Any, positions: Any, turned: Any, moved: Any) -> None:
-    """Write the pose of every body in the world: turned (n, 3, 3), moved (n, 3), from the parent (system 17)."""
+    """Write the pose of every body in the world: turned (n, 3, 3), moved (n, 3). Source: system 17."""
     for k in range(layout.order.shape[0]):
         i = layout.order[k]
         parent = layout.parents[i]
@@ -51,8 +52,9 @@ def place_in_world(layout: Layout, rotations: Any, positions: Any, turned: Any, 
 def inertias_in_world(layout: Layout, turned: Any, moved: Any, masses: Any, first_moments: Any, inertias: Any) -> None:
     """Write mass, first moment and inertia of every body about the world's origin, in the world's axes.
 
-    Huygens-Steiner from pole to pole, not the scalar of seed 002 (system 19; D-002-3). turned (n, 3, 3) and moved
-    (n, 3) are from `place_in_world`; masses (n,), first_moments (n, 3) and inertias (n, 3, 3) are written.
+    turned (n, 3, 3) and moved (n, 3) are from `place_in_world`; masses (n,), first_moments (n, 3) and inertias (n, 3,
+    3) are outputs. The parallel-axis theorem is applied to the tensor.
+    Source: system 19; D-002-3.
     """
     for i in range(layout.parents.shape[0]):
         m = layout.masses[i]
@@ -74,9 +76,10 @@ def inertias_in_world(layout: Layout, turned: Any, moved: Any, masses: Any, firs
 
 @compiled
 def velocity_inertia(inertia: Any, v: Any, momentum: Any, unit: Any, moved: Any, column: Any, out: Any) -> None:
-    """Write B = v x* I - I v x + (I v) x~* to out (6, 6), column by column (Singh, Russell, Wensing 2022).
+    """Write B = v x* I - I v x + (I v) x~* to out (6, 6), column by column.
 
-    Of inertia (6, 6), velocity v (6,) and momentum (6,) I v; unit, moved and column (6,) are work space.
+    Arguments are inertia (6, 6), velocity v (6,) and momentum (6,) I v; unit, moved and column (6,) are work space.
+    Source: Singh, Russell, Wensing 2022.
     """
     for c in range(6):
         for row in range(6):
@@ -84,7 +87,7 @@ def velocity_inertia(inertia: Any, v: Any, momentum: Any, unit: Any, moved: Any,
             moved[row] = 0.0
             column[row] = 0.0
         add_motion_cross(v, unit, moved)
-        add_force_cross(v, inertia[c], column)  # the inertia is symmetric: its row is its column
+        add_force_cross(v, inertia[c], column)  # the inertia is symmetric, so row c is column c
         add_force_cross(unit, momentum, column)
         for row in range(6):
             for k in range(6):
@@ -93,7 +96,7 @@ def velocity_inertia(inertia: Any, v: Any, momentum: Any, unit: Any, moved: Any,
 
 
 class Space(NamedTuple):
-    """Work space for n bodies and nv joint speeds; what the sweeps hand on is named as in the formulas above."""
+    """Work space for n bodies and nv joint speeds; names as in the formulas of the module."""
 
     turned: Any  # (n, 3, 3) body to world
     moved: Any  # (n, 3) in the world
@@ -106,7 +109,7 @@ class Space(NamedTuple):
     rates: Any  # (nv, 6) S'
     seconds: Any  # (nv, 6) S''
     sweeps: Any  # (nv, 6) v x S
-    inertia: Any  # (n, 6, 6) I, of all a body carries after the sweep in
+    inertia: Any  # (n, 6, 6) I; after the inward pass the sum over all carried bodies
     coriolis: Any  # (n, 6, 6) B, likewise
     force: Any  # (n, 6) f, likewise
     vectors: Any  # (7, 6)
@@ -136,10 +139,10 @@ def new_space(n: int, nv: int) -> Space:
 
 @compiled
 def sweep_out(layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, external: Any, space: Space) -> None:
-    """Fill the work space from the root to the tips: motions, columns, and I, B, f of each body by itself.
+    """Fill the work space from the root to the tips: motions, columns, and I, B, f of each single body.
 
-    Of places in the parent, rotations (n, 3, 3) and positions (n, 3), joint speeds v and accelerations a (nv,), and a
-    wrench on each body in its frame, external (n, 6). The formulas stand at the head of this file.
+    Arguments are the poses in the parent, rotations (n, 3, 3) and positions (n, 3), joint speeds v and accelerations a
+    (nv,), and a wrench on each body in its frame, external (n, 6). The formulas are in the docstring of the module.
     """
     turned, moved, velocity, acceleration = space.turned, space.moved, space.velocity, space.acceleration
     columns, rates, seconds, sweeps, force = space.columns, space.rates, space.seconds, space.sweeps, space.force
@@ -167,7 +170,7 @@ def sweep_out(layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, ex
             columns[s, 3], columns[s, 4], columns[s, 5] = wx, wy, wz
             for row in range(6):
                 rates[s, row] = seconds[s, row] = sweeps[s, row] = 0.0
-            # Here velocity[i] and acceleration[i] still are the parent's.
+            # Here velocity[i] and acceleration[i] are still those of the parent.
             add_motion_cross(velocity[i], columns[s], rates[s])
             add_motion_cross(acceleration[i], columns[s], seconds[s])
             add_motion_cross(velocity[i], rates[s], seconds[s])
@@ -200,8 +203,8 @@ def sweep_out(layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, ex
 def sweep_in(layout: Layout, space: Space, tau: Any, dq: Any, dv: Any, matrix: Any) -> None:
     """Sum I, B, f from the tips to the root and write torques, their derivatives and the mass matrix.
 
-    tau (nv,) comes without the rotors' share; dq, dv and matrix (nv, nv) stay zero where no joint carries the other.
-    The formulas stand at the head of this file.
+    tau (nv,) excludes the rotors; dq, dv and matrix (nv, nv) stay zero for joints on different branches.
+    The formulas are in the docstring of the module.
     """
     columns, rates, seconds, sweeps = space.columns, space.rates, space.seconds, space.sweeps
     by_q, by_v, carried, swept = space.vectors[3], space.vectors[4], space.vectors[5], space.vectors[6]
@@ -251,9 +254,10 @@ def sweep_in(layout: Layout, space: Space, tau: Any, dq: Any, dv: Any, matrix: A
 
 @compiled
 def solve_derivatives(dq: Vector, dv: Vector, matrix: Vector) -> bool:
-    """Turn d tau/d q, d tau/d v, M into d qdd/d q = -M^-1 d tau/d q, d qdd/d v alike, d qdd/d tau = M^-1, in place.
+    """Replace d tau/d q, d tau/d v, M by d qdd/d q = -M^-1 d tau/d q, d qdd/d v = -M^-1 d tau/d v, d qdd/d tau = M^-1.
 
-    Each (nv, nv); False where M is not positive definite. System 8; seed 001 (5), (6) take differences (D-001-2).
+    Each is (nv, nv). Returns False if M is not positive definite.
+    Source: document 001 (5), (6), which takes finite differences; system 8; D-001-2.
     """
     nv = matrix.shape[0]
     factors = matrix.copy()

@@ -1,4 +1,4 @@
-"""A tree of bodies as arrays, and the checks of what it is made from."""
+"""A tree of bodies as arrays, with checks of its input."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from youbot_dynamics.kinematics.rotations import check_rotation
 
 FIXED, REVOLUTE, PRISMATIC, FLOATING = 0, 1, 2, 3
 JOINT_TYPES = {"fixed": FIXED, "revolute": REVOLUTE, "prismatic": PRISMATIC, "floating": FLOATING}
-# Numbers a joint takes in q and in v; the orientation of a floating joint is a quaternion (x, y, z, w).
+# Number of elements of each joint in q and in v; the orientation of a floating joint is a quaternion (x, y, z, w).
 POSITIONS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 7}
 SPEEDS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 6}
 
 
 class Layout(NamedTuple):
-    """n bodies, each with the joint that carries it (systems 18, 22); nv speeds in all. In m, kg, rad.
+    """n bodies, each with the joint that carries it; nv speeds in all. In m, kg, rad. Source: systems 18, 22.
 
     Attributes:
         order: (n,) bodies with every parent before its children.
         parents: (n,) parent of each body, -1 for the world.
         kinds: (n,) FIXED, REVOLUTE, PRISMATIC or FLOATING.
-        axes: (n, 3) unit axis of the joint in the body's frame; unused where it has none.
+        axes: (n, 3) unit axis of the joint in the body's frame; unused for joints without an axis.
         rotations: (n, 3, 3) joint frame at q = 0 to the parent's frame.
         positions: (n, 3) origin of the joint frame in the parent's frame.
         q_start: (n,) first element of the joint in q.
@@ -59,10 +59,10 @@ class Layout(NamedTuple):
 
 
 def parents_first(parents: Sequence[int], names: Sequence[str]) -> Indices:
-    """Order (n,) of the bodies in which every parent stands before its children; parents [n], -1 for the world.
+    """Order (n,) of the bodies in which every parent comes before its children; parents [n], -1 for the world.
 
     Raises:
-        ModelError: a parent that does not exist, or a loop, with the names of its bodies.
+        ModelError: a parent that does not exist, or a loop; the message names its bodies.
     """
     n = len(parents)
     for i, parent in enumerate(parents):
@@ -71,7 +71,7 @@ def parents_first(parents: Sequence[int], names: Sequence[str]) -> Indices:
                 f"parent of body '{names[i]}'", got=str(parent), expected=f"-1 for the world or 0 to {n - 1}"
             )
     order: list[int] = []
-    state = [0] * n  # 1 while on the way to the root, 2 when placed
+    state = [0] * n  # 1 while on the path to the root, 2 when placed
     for start in range(n):
         path = []
         i = start
@@ -97,7 +97,7 @@ def kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
     """Codes (n,) of the joint types.
 
     Raises:
-        ModelError: an unknown type, with the body's name.
+        ModelError: an unknown type; the message names the body.
     """
     for name, kind in zip(names, joint_types, strict=True):
         if kind not in JOINT_TYPES:
@@ -108,10 +108,10 @@ def kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
 
 
 def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
-    """Axes (n, 3) scaled to length 1 where the joint has one, else 0.
+    """Axes (n, 3) scaled to length 1; 0 for joints without an axis.
 
     Raises:
-        ModelError: an axis of no length, with the body's name.
+        ModelError: an axis of length zero; the message names the body.
     """
     scaled = np.zeros_like(axes)
     for i, kind in enumerate(kinds):
@@ -125,7 +125,7 @@ def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
 
 
 def subspaces(kinds: Indices, axes: Vector) -> Vector:
-    """Columns (nv, 6) of the motions [linear; angular] that the joints allow; axes (n, 3) (system 21)."""
+    """Columns (nv, 6) of the motions [linear; angular] that the joints allow; axes (n, 3). Source: system 21."""
     rows: list[Vector] = []
     for kind, axis in zip(kinds, axes, strict=True):
         if kind == REVOLUTE:
@@ -138,7 +138,7 @@ def subspaces(kinds: Indices, axes: Vector) -> Vector:
 
 
 def check_carried_masses(order: Indices, parents: Sequence[int], layout: Layout, names: Sequence[str]) -> None:
-    """Refuse a moving joint that carries no mass and has no rotor: nothing would resist its force.
+    """Refuse a moving joint that carries no mass and has no rotor: its acceleration would be undefined.
 
     Args:
         order: (n,) bodies, parents first.
@@ -147,7 +147,7 @@ def check_carried_masses(order: Indices, parents: Sequence[int], layout: Layout,
         names: [n] of the bodies.
 
     Raises:
-        ModelError: with the name of the body.
+        ModelError: names the body.
     """
     carried = np.array(layout.masses)
     for i in reversed(order):
@@ -176,14 +176,14 @@ def make_layout(
     gravity: ArrayLike,
     rotor_inertias: ArrayLike | None,
 ) -> Layout:
-    """Layout of n bodies with nv speeds, checked (systems 18, 22).
+    """Return the checked layout of n bodies with nv speeds.
 
     Args:
         names: [n] of the bodies, for messages.
         parents: [n], -1 for the world.
         joint_types: [n].
         axes: (n, 3) in the body's frame.
-        placements: (n, 4, 4) joint frame in the parent's.
+        placements: (n, 4, 4) joint frame in the parent's joint frame.
         masses: (n,) [kg].
         centres_of_mass: (n, 3) in the body's frame [m].
         inertias: (n, 3, 3) about the centre of mass [kg m2].
@@ -191,9 +191,11 @@ def make_layout(
         rotor_inertias: (nv,) [kg m2], None for none.
 
     Raises:
-        ModelError: no body, a name twice, a loop, an unknown joint type, an axis or rotation that is none, or an
-            inertia no body has.
+        ModelError: no body, a duplicate name, a loop, an unknown joint type, an invalid axis or rotation, or an inertia
+            that no body can have.
         InputError: a wrong shape or a number that is not finite.
+
+    Source: systems 18, 22.
     """
     n = len(names)
     if n == 0:

@@ -1,8 +1,9 @@
-"""Recursions over a tree of bodies: places, inverse dynamics, mass matrix, Jacobian (seed 002 A.2, A.5).
+"""Recursions over a tree of bodies: poses, inverse dynamics, mass matrix, Jacobian.
 
-All vectors are [linear; angular] in the frame of their body. The functions write into arrays of the caller and use
-nothing but sums and products of what they are given: compiled they run on any tree, traced with symbols they
-become the straight-line code of one tree.
+All vectors are [linear; angular] in the frame of their body. The functions write into the caller's arrays and use only
+sums and products of their arguments. Compiled, they run on any tree; traced with symbols, they become the straight-line
+code of one tree.
+Source: document 002 A.2, A.5.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from youbot_dynamics.dynamics.tree._spatial import (
 
 @compiled
 def sines_and_cosines(layout: Layout, q: Any, sines: Any, cosines: Any) -> None:
-    """Write sine and cosine (n,) of every revolute joint's angle; q (nq,) (system 15)."""
+    """Write sine and cosine (n,) of every revolute joint's angle; q (nq,). Source: system 15."""
     for i in range(layout.parents.shape[0]):
         if layout.kinds[i] == REVOLUTE:
             sines[i] = sin(q[layout.q_start[i]])
@@ -36,9 +37,9 @@ def sines_and_cosines(layout: Layout, q: Any, sines: Any, cosines: Any) -> None:
 def place(layout: Layout, q: Any, sines: Any, cosines: Any, rotations: Any, positions: Any) -> None:
     """Write the pose of every body in its parent at q (nq,): rotations (n, 3, 3), positions (n, 3).
 
-    A revolute joint turns by R = E + sin(q) a~ + (1 - cos(q)) a~a~ about its axis a, a prismatic one slides along
-    it, a floating one takes position and quaternion as they are (system 15; Rodrigues). sines and cosines (n,) are
-    those of the revolute joints.
+    A revolute joint rotates by R = E + sin(q) a~ + (1 - cos(q)) a~a~ about its axis a, a prismatic one translates along
+    it, and a floating one has position and quaternion in q. sines and cosines (n,) are those of the revolute joints.
+    Source: Rodrigues' formula; system 15.
     """
     for i in range(layout.parents.shape[0]):
         kind = layout.kinds[i]
@@ -53,7 +54,7 @@ def place(layout: Layout, q: Any, sines: Any, cosines: Any, rotations: Any, posi
             for row in range(3):
                 a, b, c = layout.rotations[i, row, 0], layout.rotations[i, row, 1], layout.rotations[i, row, 2]
                 along = a * x + b * y + c * z
-                # Row times a~ is the vector product of row and axis; row times a~a~ is axis (row.axis) - row.
+                # Row times a~ is the cross product of row and axis; row times a~a~ is axis (row.axis) - row.
                 p, r, t = cross(a, b, c, x, y, z)
                 rotations[i, row, 0] = a + s * p + u * (x * along - a)
                 rotations[i, row, 1] = b + s * r + u * (y * along - b)
@@ -88,10 +89,11 @@ def place(layout: Layout, q: Any, sines: Any, cosines: Any, rotations: Any, posi
 def motions(
     layout: Layout, rotations: Any, positions: Any, v: Any, a: Any, velocity: Any, acceleration: Any, joint: Any
 ) -> None:
-    """Write velocity and acceleration of every body, gravity counted as an acceleration of the world of -g.
+    """Write velocity and acceleration of every body; gravity is an acceleration -g of the world.
 
-    v_i = X v_parent + S qd, a_i = X a_parent + S qdd + v_i x S qd (seed 002 (A.8)-(A.12); system 17), of joint speeds v
-    and accelerations a (nv,) at places from `place`; velocity, acceleration and joint, which is S qd, are (n, 6).
+    v_i = X v_parent + S qd, a_i = X a_parent + S qdd + v_i x S qd. Arguments are the poses from `place` and joint
+    speeds v and accelerations a (nv,); the outputs velocity, acceleration and joint, which is S qd, are (n, 6).
+    Source: document 002 (A.8)-(A.12), system 17.
     """
     for k in range(layout.order.shape[0]):
         i = layout.order[k]
@@ -103,7 +105,7 @@ def motions(
             for row in range(6):
                 velocity[i, row] = 0.0
                 acceleration[i, row] = 0.0
-            # R' g by rows: the world's frame is the parent of the first bodies.
+            # R' g by rows: the world is the parent of the first bodies.
             for row in range(3):
                 for column in range(3):
                     acceleration[i, row] -= rotations[i, column, row] * layout.gravity[column]
@@ -119,12 +121,13 @@ def motions(
 
 @compiled
 def forces(layout: Layout, velocity: Any, acceleration: Any, external: Any, momentum: Any, force: Any) -> None:
-    """Write the force (n, 6) each body needs for its motion: f = I a + v x* I v - external.
+    """Write the force (n, 6) on each body for its motion: f = I a + v x* I v - external.
 
-    Newton and Euler about the origin of the body's frame, not its centre of mass: the linear part carries
-    alpha x h and the angular part h x a, which seed 002's equation for the moment lacks (D-002-4). velocity,
-    acceleration (gravity in it) and external, a wrench on each body in its frame, are (n, 6);
-    momentum I v (n, 6) is written too.
+    These are the Newton-Euler equations about the origin of the body's frame, not its centre of mass. The linear part
+    contains alpha x h and the angular part h x a, which the moment equation of document 002 lacks. velocity,
+    acceleration (with gravity) and external, a wrench on each body in its frame, are (n, 6). The momentum I v (n, 6) is
+    written, too.
+    Source: system 20; D-002-4.
     """
     for i in range(layout.parents.shape[0]):
         inertia = (layout.masses, layout.first_moments, layout.inertias)
@@ -139,9 +142,10 @@ def forces(layout: Layout, velocity: Any, acceleration: Any, external: Any, mome
 
 @compiled
 def gather(layout: Layout, rotations: Any, positions: Any, force: Any, tau: Any) -> None:
-    """Hand the forces (n, 6) down to the root and write the share of each joint: tau = S' f (nv,) (system 26).
+    """Sum the forces (n, 6) from the tips to the root and write each joint's component: tau = S' f (nv,).
 
-    At places from `place`; a body's force is afterwards that of all it carries.
+    The poses are from `place`. Afterwards the force of a body includes all bodies that it carries.
+    Source: system 26.
     """
     for k in range(layout.order.shape[0] - 1, -1, -1):
         i = layout.order[k]
@@ -157,11 +161,12 @@ def gather(layout: Layout, rotations: Any, positions: Any, force: Any, tau: Any)
 def composite_inertias(
     layout: Layout, rotations: Any, positions: Any, masses: Any, first_moments: Any, inertias: Any
 ) -> None:
-    """Write mass, first moment and inertia of each body with all that it carries, in its own frame.
+    """Write mass, first moment and inertia of each body with all bodies that it carries, in its own frame.
 
-    Huygens-Steiner from pole to pole, with the first moment h of the carried body after rotation:
-    I + 2 (p.h) E - p h' - h p' + m (p.p E - p p'); seed 002's I + m |d|^2 is a scalar and holds from the centre of
-    mass only (D-002-3). At places from `place`; masses (n,), first_moments (n, 3) and inertias (n, 3, 3) are written.
+    The parallel-axis theorem from pole to pole, with the first moment h of the carried body after rotation, is I + 2
+    (p.h) E - p h' - h p' + m (p.p E - p p'). The scalar I + m |d|^2 of document 002 is valid only from the centre of
+    mass. The poses are from `place`; masses (n,), first_moments (n, 3) and inertias (n, 3, 3) are outputs.
+    Source: system 19; D-002-3.
     """
     for i in range(layout.parents.shape[0]):
         masses[i] = layout.masses[i]
@@ -177,7 +182,7 @@ def composite_inertias(
         hx, hy, hz = rotate(rotations, i, first_moments[i, 0], first_moments[i, 1], first_moments[i, 2])
         px, py, pz = positions[i, 0], positions[i, 1], positions[i, 2]
         m = masses[i]
-        # Moment of the carried mass about the parent's origin: terms in (h + m p) keep the products few.
+        # Moment of the carried mass about the parent's origin; terms in (h + m p) need fewer products.
         gx, gy, gz = hx + m * px, hy + m * py, hz + m * pz
         # Upper triangle of R I R': xx, xy, xz, yy, yz, zz.
         ax, ay, az = rotate(inertias, i, rotations[i, 0, 0], rotations[i, 0, 1], rotations[i, 0, 2])
@@ -218,11 +223,12 @@ def mass_matrix(
     force: Any,
     matrix: Any,
 ) -> None:
-    """Write the mass matrix: unit accelerations of one joint at a time on the composite bodies.
+    """Write the mass matrix, from unit accelerations of one joint at a time on the composite bodies.
 
-    M[r, s] = S_r' X* I_c S_s for r on the way from s to the root; all else is 0, as it comes in. Rotor inertias
-    stand on the diagonal (Walker and Orin 1982; systems 19, 26). At places from `place`, with masses, first_moments and
-    inertias from `composite_inertias`; force (n, 6) is work space, matrix (nv, nv).
+    M[r, s] = S_r' X* I_c S_s for r on the way from s to the root; other elements keep their initial 0. Rotor inertias
+    are added on the diagonal. The poses are from `place`, masses, first_moments and inertias from `composite_inertias`;
+    force (n, 6) is work space, matrix is (nv, nv).
+    Source: Walker and Orin 1982; systems 19, 26.
     """
     for i in range(layout.parents.shape[0]):
         for s in range(layout.v_start[i], layout.v_start[i] + layout.v_count[i]):

@@ -1,4 +1,4 @@
-"""Many states at once: arrays of states checked and shaped, and the recursions over their rows."""
+"""Checks and shapes of one or many states, and the recursions over rows of states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from youbot_dynamics.dynamics.tree._recursion import (
 from youbot_dynamics.errors import InputError
 
 _FLOAT = np.dtype(np.float64)
-_UNIT = 1e-3  # what the length of a quaternion may be off; the recursions normalise it
+_UNIT = 1e-3  # tolerance of the length of a quaternion; the recursions normalise it
 
 
 def state_rows(
@@ -36,7 +36,7 @@ def state_rows(
     others: Mapping[str, Any],
     external: ArrayLike | None,
 ) -> tuple[Vector, list[Vector], Vector, bool]:
-    """Bring positions, speeds and wrenches to t rows; what comes as one state stands in every row.
+    """Bring positions, speeds and wrenches to t rows; a single state is repeated in every row.
 
     Args:
         names: [n] of the bodies, for messages.
@@ -46,10 +46,10 @@ def state_rows(
         external: (n, 6) or (t, n, 6) wrenches on the bodies, None for none.
 
     Returns:
-        Positions (t, nq), the others (t, nv), wrenches (t, n, 6) or (1, n, 6), whether there was one state only.
+        Positions (t, nq), the others (t, nv), wrenches (t, n, 6) or (1, n, 6), and whether all came as one state.
 
     Raises:
-        InputError: a wrong shape, a number that is not finite, rows that do not match, or a quaternion that is none.
+        InputError: a wrong shape, a number that is not finite, rows that do not match, or an invalid quaternion.
     """
     if external is None and all(_is_plain(*sized) for sized in (*q.values(), *others.values())):
         states = [value[None] for value, _ in (*q.values(), *others.values())]
@@ -78,7 +78,7 @@ def state_rows(
 
 
 def one_state(names: Sequence[str], layout: Layout, q: Any, others: Mapping[str, Any]) -> tuple[Vector, list[Vector]]:
-    """Positions (nq,) and the others (nv,) of a question that is about one state.
+    """Positions (nq,) and the others (nv,) of a single state.
 
     Args:
         names: [n] of the bodies, for messages.
@@ -87,7 +87,7 @@ def one_state(names: Sequence[str], layout: Layout, q: Any, others: Mapping[str,
         others: name, value (nv,) and nv.
 
     Raises:
-        InputError: a wrong shape, rows of states too, a number that is not finite, or a quaternion that is none.
+        InputError: a wrong shape, rows of states, a number that is not finite, or an invalid quaternion.
     """
     sized = {"q": q, **others}
     position, *rest = (x if _is_plain(x, n) else array(name, x, (n,)) for name, (x, n) in sized.items())
@@ -103,14 +103,14 @@ def _looked_at(name: str, value: ArrayLike) -> NDArray[Any]:
 
 
 def _is_plain(value: Any, width: int) -> bool:
-    """Tell whether a value is one state as the kernels take it; the long way through `array` costs 4 us each."""
+    """Whether a value is one state that the kernels accept directly; checks by `array` cost 4 us each."""
     plain = type(value) is np.ndarray and value.dtype is _FLOAT and value.shape == (width,) and value.flags.carray
     return plain and all_finite(value)
 
 
 @compiled
 def all_finite(values: Vector) -> bool:
-    """Tell whether no element of values (n,) is NaN or infinite."""
+    """Whether no element of values (n,) is NaN or infinite."""
     for k in range(len(values)):
         if not isfinite(values[k]):
             return False
@@ -118,7 +118,7 @@ def all_finite(values: Vector) -> bool:
 
 
 def _check_quaternions(names: Sequence[str], layout: Layout, q: Vector) -> None:
-    if len(layout.subspace) == q.shape[1]:  # as many speeds as positions: none floats
+    if len(layout.subspace) == q.shape[1]:  # as many speeds as positions: no floating joint
         return
     for i in (int(k) for k in np.flatnonzero(layout.kinds == FLOATING)):
         start = int(layout.q_start[i]) + 3
@@ -139,7 +139,7 @@ def index_of(what: str, which: int | str, names: Sequence[str]) -> int:
         names: [n] of all.
 
     Raises:
-        InputError: there is none like that.
+        InputError: an unknown index or name.
     """
     if isinstance(which, str):
         if which not in names:
@@ -152,7 +152,7 @@ def index_of(what: str, which: int | str, names: Sequence[str]) -> int:
 
 @compiled
 def places(layout: Layout, q: Vector, rotations: Vector, positions: Vector) -> None:
-    """Write the pose of every body in its parent: rotations (n, 3, 3), positions (n, 3), of q (nq,)."""
+    """Write the pose of every body in its parent at q (nq,): rotations (n, 3, 3), positions (n, 3)."""
     n = layout.parents.shape[0]
     sines, cosines = np.zeros(n), np.zeros(n)
     sines_and_cosines(layout, q, sines, cosines)
@@ -161,7 +161,7 @@ def places(layout: Layout, q: Vector, rotations: Vector, positions: Vector) -> N
 
 @compiled
 def inverse_dynamics_rows(layout: Layout, q: Vector, v: Vector, a: Vector, external: Vector, tau: Vector) -> None:
-    """Write tau (t, nv) of q (t, nq), v (t, nv), a (t, nv) and wrenches external (t, n, 6) or (1, n, 6) (system 20)."""
+    """Write tau (t, nv) of q (t, nq), v (t, nv), a (t, nv) and wrenches external (t, n, 6) or (1, n, 6)."""
     n = layout.parents.shape[0]
     rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
     velocity, acceleration, joint = np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((n, 6))
@@ -177,7 +177,7 @@ def inverse_dynamics_rows(layout: Layout, q: Vector, v: Vector, a: Vector, exter
 
 @compiled
 def mass_matrix_rows(layout: Layout, q: Vector, matrix: Vector) -> None:
-    """Write mass matrices (t, nv, nv) of q (t, nq); matrix comes in filled with zeros (system 26)."""
+    """Write mass matrices (t, nv, nv) of q (t, nq); matrix is zero on entry. Source: system 26."""
     n = layout.parents.shape[0]
     rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
     masses, first_moments, inertias = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
@@ -194,10 +194,10 @@ def forward_dynamics_rows(
 ) -> int:
     """Write accelerations (t, nv) of q (t, nq), v (t, nv), tau (t, nv), external (t, n, 6) or (1, n, 6); rotors (nv,).
 
-    By Featherstone's recursion (systems 21-23).
-
     Returns:
-        -1, or the body whose joint has nothing to accelerate.
+        -1, or the body whose joint has no inertia to accelerate.
+
+    Source: Featherstone's recursion, systems 21-23.
     """
     space = articulated_body.new_space(layout.parents.shape[0], v.shape[1])
     for t in range(q.shape[0]):
@@ -213,7 +213,7 @@ def forward_dynamics_rows(
 def derivative_rows(
     layout: Layout, q: Vector, v: Vector, a: Vector, external: Vector, dq: Vector, dv: Vector, matrix: Vector
 ) -> None:
-    """Write d tau/d q, d tau/d v, M, each (t, nv, nv) zero on entry, of q (t, nq), v, a (t, nv), external (D-001-2)."""
+    """Write d tau/d q, d tau/d v, M, each (t, nv, nv) zero on entry, of q (t, nq), v, a (t, nv) and external."""
     n = layout.parents.shape[0]
     rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
     space, tau = new_space(n, v.shape[1]), np.zeros(v.shape[1])
@@ -225,7 +225,7 @@ def derivative_rows(
 
 @compiled
 def solve_derivative_rows(dq: Vector, dv: Vector, matrix: Vector) -> bool:
-    """Turn inverse into forward derivatives in place, each (t, nv, nv); False where M is not positive (D-001-2)."""
+    """Replace inverse by forward derivatives in place, each (t, nv, nv); False if an M is not positive definite."""
     for t in range(dq.shape[0]):
         if not solve_derivatives(dq[t], dv[t], matrix[t]):
             return False

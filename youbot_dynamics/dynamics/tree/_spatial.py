@@ -1,9 +1,7 @@
 """Spatial algebra on scalars and small arrays, and the solution of small symmetric systems.
 
-Spatial vectors [linear; angular] as scalars: what the recursions do at every body.
-
-The functions take numbers or anything that adds and multiplies like them, so that the same recursions run
-compiled and can be traced into straight-line code.
+Spatial vectors are [linear; angular]. The functions take numbers or any objects that add and multiply, so the same
+recursions run compiled and can be traced into straight-line code.
 """
 
 from __future__ import annotations
@@ -17,13 +15,13 @@ Scalars = tuple[Any, Any, Any]
 
 @compiled
 def cross(ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz: Any) -> Scalars:
-    """Vector product a x b of two vectors given by components (seed 002 (A.1))."""
+    """Cross product a x b of two vectors given by components. Source: document 002 (A.1)."""
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 @compiled
 def rotate(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
-    """Components in the parent's frame of a vector given in frame i; rotations (n, 3, 3) (system 15)."""
+    """Components in the parent's frame of a vector given in frame i; rotations (n, 3, 3). Source: system 15."""
     return (
         rotations[i, 0, 0] * x + rotations[i, 0, 1] * y + rotations[i, 0, 2] * z,
         rotations[i, 1, 0] * x + rotations[i, 1, 1] * y + rotations[i, 1, 2] * z,
@@ -33,7 +31,7 @@ def rotate(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
 
 @compiled
 def rotate_back(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
-    """Components in frame i of a vector given in the parent's frame; rotations (n, 3, 3) (system 15)."""
+    """Components in frame i of a vector given in the parent's frame; rotations (n, 3, 3). Source: system 15."""
     return (
         rotations[i, 0, 0] * x + rotations[i, 1, 0] * y + rotations[i, 2, 0] * z,
         rotations[i, 0, 1] * x + rotations[i, 1, 1] * y + rotations[i, 2, 1] * z,
@@ -43,9 +41,10 @@ def rotate_back(rotations: Any, i: int, x: Any, y: Any, z: Any) -> Scalars:
 
 @compiled
 def motion_to_child(rotations: Any, positions: Any, i: int, motions: Any, parent: int, out: Any) -> None:
-    """Write to out[i] the motion (6,) motions[parent] as frame i sees it: R'(v + w x p), R' w (system 17).
+    """Write to out[i] the motion (6,) motions[parent] transformed to frame i: R'(v + w x p), R' w.
 
-    rotations (n, 3, 3) and positions (n, 3) place frame i in its parent; motions and out are (n, 6).
+    rotations (n, 3, 3) and positions (n, 3) are the pose of frame i in its parent; motions and out are (n, 6).
+    Source: system 17.
     """
     wx, wy, wz = motions[parent, 3], motions[parent, 4], motions[parent, 5]
     sx, sy, sz = cross(wx, wy, wz, positions[i, 0], positions[i, 1], positions[i, 2])
@@ -57,10 +56,10 @@ def motion_to_child(rotations: Any, positions: Any, i: int, motions: Any, parent
 
 @compiled
 def add_force_to_parent(rotations: Any, positions: Any, i: int, forces: Any, parent: int) -> None:
-    """Add to forces[parent] (6,) the wrench forces[i] as the parent's frame sees it: R f, R m + p x R f.
+    """Add to forces[parent] (6,) the wrench forces[i] transformed to the parent's frame: R f, R m + p x R f.
 
-    rotations (n, 3, 3) and positions (n, 3) place frame i in its parent; forces is (n, 6). Seed 002 lemma A.1 with its
-    order of factors mended (D-002-5).
+    rotations (n, 3, 3) and positions (n, 3) are the pose of frame i in its parent; forces is (n, 6).
+    Source: document 002 lemma A.1; D-002-5.
     """
     fx, fy, fz = rotate(rotations, i, forces[i, 0], forces[i, 1], forces[i, 2])
     mx, my, mz = rotate(rotations, i, forces[i, 3], forces[i, 4], forces[i, 5])
@@ -75,7 +74,7 @@ def add_force_to_parent(rotations: Any, positions: Any, i: int, forces: Any, par
 
 @compiled
 def momentum_of(masses: Any, first_moments: Any, inertias: Any, i: int, motions: Any, row: int) -> Any:
-    """Product of inertia i and motions[row]: [m v + w x h; h x v + I w], as six scalars (systems 18, 20).
+    """Product of inertia i and motions[row]: [m v + w x h; h x v + I w], as six scalars. Source: systems 18, 20.
 
     masses (n,), first_moments (n, 3) h = m times centre, inertias (n, 3, 3) about the frame's origin, motions (n, 6).
     """
@@ -92,7 +91,8 @@ def momentum_of(masses: Any, first_moments: Any, inertias: Any, i: int, motions:
 def add_motion_cross(v: Any, m: Any, out: Any) -> None:
     """Add to out (6,) the motion product v x m = [w x m_lin + v_lin x m_ang; w x m_ang] of motions v, m (6,).
 
-    The rate of a motion fixed in a body that moves with v (Featherstone's spatial algebra; system 17).
+    It is the rate of a motion fixed in a body that moves with v.
+    Source: Featherstone 2008; system 17.
     """
     ax, ay, az = cross(v[3], v[4], v[5], m[0], m[1], m[2])
     bx, by, bz = cross(v[0], v[1], v[2], m[3], m[4], m[5])
@@ -109,7 +109,8 @@ def add_motion_cross(v: Any, m: Any, out: Any) -> None:
 def add_force_cross(v: Any, f: Any, out: Any) -> None:
     """Add to out (6,) the force product v x* f = [w x f_lin; w x f_ang + v_lin x f_lin] of motion v, force f (6,).
 
-    The rate of a wrench fixed in a body that moves with v (Featherstone's spatial algebra; system 20).
+    It is the rate of a wrench fixed in a body that moves with v.
+    Source: Featherstone 2008; system 20.
     """
     ax, ay, az = cross(v[3], v[4], v[5], f[0], f[1], f[2])
     bx, by, bz = cross(v[3], v[4], v[5], f[3], f[4], f[5])
@@ -122,7 +123,7 @@ def add_force_cross(v: Any, f: Any, out: Any) -> None:
     out[5] += bz + cz
 
 
-# A pivot no larger than this part of what it was taken from is rounding: about 4 digits would be left of it.
+# A pivot below this fraction of its original diagonal element is rounding: it has about 4 correct digits or fewer.
 ROUNDING = 1e-12
 
 
@@ -130,10 +131,10 @@ ROUNDING = 1e-12
 def factor(matrix: Any, n: int) -> bool:
     """Replace the leading n x n part of matrix (m, m) by its factors: L below the diagonal, D on it.
 
-    Cholesky's recursion without square roots.
+    This is Cholesky's recursion without square roots.
 
     Returns:
-        False where a pivot is not positive, beyond rounding of its diagonal element; the matrix is then half done.
+        False if a pivot is not positive beyond the rounding of its diagonal element; the factors are then incomplete.
     """
     for column in range(n):
         smallest = max(0.0, ROUNDING * matrix[column, column])
@@ -151,7 +152,7 @@ def factor(matrix: Any, n: int) -> bool:
 
 @compiled
 def solve(factors: Any, n: int, vector: Any) -> None:
-    """Replace the first n elements of vector (m,) by M^-1 vector, factors (m, m) from `factor`: two substitutions."""
+    """Replace the first n elements of vector (m,) by M^-1 vector, with factors (m, m) from `factor`."""
     for row in range(n):
         for k in range(row):
             vector[row] -= factors[row, k] * vector[k]

@@ -1,16 +1,14 @@
-"""Straight-line code of certain trees: the recursions written out without loops, several times faster.
+"""Straight-line code of certain trees: the recursions without loops, several times faster.
 
-Code for a tree is made by `scripts/write_straight_line.py` from the very recursions the loops run and shipped in
-`generated/`. It holds for one arrangement of joints and one direction of gravity; masses, inertias and rotors stay
-free.
+`scripts/write_straight_line.py` generates the code from the recursions; `generated/` contains it. The code is valid for
+one arrangement of joints and one direction of gravity, with any masses, inertias and rotors.
 
-Fewer inertial numbers for the same joint torques: what a revolute joint cannot tell apart goes to its carrier.
-
-Mass on the axis of a joint, spread along it in any way, moves alike for every angle of the joint: it may as well
-belong to the body that carries the joint. Of each body's ten inertial numbers three can so be moved down: the mass,
-the first moment along the axis, and a rod along the axis, of inertia d (E - a a') about the joint. What is left are not
-the inertias of real bodies, and forces between bodies differ; joint torques and accelerations stay the same
-(base parameters: Gautier and Khalil 1990).
+Regrouping reduces the number of inertial parameters without a change of the joint torques. Mass on the axis of a
+joint, distributed along it in any way, has the same effect at every angle of the joint, so it can be assigned to the
+body that carries the joint. Three of a body's ten parameters move in this way: the mass, the first moment along the
+axis, and a rod along the axis of inertia d (E - a a') about the joint. The regrouped values are not inertias of real
+bodies, and forces between bodies differ, but joint torques and accelerations are the same (base parameters).
+Source: Gautier and Khalil 1990.
 """
 
 from __future__ import annotations
@@ -31,14 +29,14 @@ from youbot_dynamics.dynamics.tree._spatial import ROUNDING
 
 
 def spared_axis(axis: Vector) -> int:
-    """Axis of the body's frame (0, 1, 2) whose moment of inertia regrouping clears; square to the joint's axis (3,)."""
+    """Axis of the body's frame (0, 1, 2), normal to the joint axis (3,), whose moment of inertia becomes 0."""
     return int(np.argmin(np.abs(axis)))
 
 
 def regrouped(layout: Layout) -> Layout:
-    """Layout of revolute joints along axes of their bodies' frames, with masses and two more numbers a body cleared.
+    """Regrouped layout of revolute joints along axes of their bodies' frames.
 
-    Cleared are the mass, the first moment along the joint's axis and the moment of inertia about `spared_axis`.
+    The mass, the first moment along the joint axis and the moment of inertia about `spared_axis` are 0.
     """
     masses, moments = np.array(layout.masses), np.array(layout.first_moments)
     inertias = np.array(layout.inertias)
@@ -62,21 +60,21 @@ def regrouped(layout: Layout) -> Layout:
 
 
 _SHIPPED: tuple[ModuleType, ...] = (youbot_arm,)
-# Inertial numbers of each body, and which of them is the rotor.
+# Number of inertial parameters of each body, and the index of the rotor among them.
 STRIDE, ROTOR = 10, 9
 
-_SAME = 1e-14  # [m, rad] what another machine's sines may differ by
+_SAME = 1e-14  # [m, rad] tolerance for the sines of another machine
 _FLOAT = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class StraightLine:
-    """Kernels for one tree of nv joints; each takes `parameters`, the inertial numbers of the tree.
+    """Kernels for one tree of nv joints; each takes `parameters`, the inertial parameters of the tree.
 
     Args:
-        parameters: (p,) first moments, inertias, rotor inertias and gravity, as `parameters_of` lays them out; a tuple
-            where there is no compiler, since plain Python is slow on elements of arrays.
-        kernels: the generated module; functions of one state check that their answer is finite and nothing else.
+        parameters: (p,) first moments, inertias, rotor inertias and gravity, in the order of `parameters_of`; a tuple
+            without a compiler, since plain Python is slow on elements of arrays.
+        kernels: the generated module; its functions of one state check only that the result is finite.
         shape: of q, v and tau of one state.
     """
 
@@ -85,7 +83,7 @@ class StraightLine:
     shape: tuple[int]
 
     def forward_dynamics(self, q: Any, v: Any, tau: Any) -> Vector | None:
-        """Accelerations (nv,) of plain arrays q, v, tau (nv,); None where they need the checks of the long way."""
+        """Accelerations (nv,) of plain arrays q, v, tau (nv,); None if the arguments need the full checks."""
         if not _plain(q, v, tau, self.shape):
             return None
         if not HAVE_NUMBA:
@@ -94,7 +92,7 @@ class StraightLine:
         return out if self.kernels.forward_dynamics(q, v, tau, self.parameters, out) else None
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any) -> Vector | None:
-        """Torques (nv,) of plain arrays q, v, a (nv,); None where they need the checks of the long way."""
+        """Torques (nv,) of plain arrays q, v, a (nv,); None if the arguments need the full checks."""
         if not _plain(q, v, a, self.shape):
             return None
         if not HAVE_NUMBA:
@@ -103,7 +101,7 @@ class StraightLine:
         return out if self.kernels.inverse_dynamics(q, v, a, self.parameters, out) else None
 
     def mass_matrix(self, q: Any) -> Vector | None:
-        """Mass matrix (nv, nv) of a plain array q (nv,); None where it needs the checks of the long way."""
+        """Mass matrix (nv, nv) of a plain array q (nv,); None if it needs the full checks."""
         if not _plain(q, q, q, self.shape):
             return None
         if not HAVE_NUMBA:
@@ -112,7 +110,7 @@ class StraightLine:
         return out if self.kernels.mass_matrix(q, self.parameters, out) else None
 
     def derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Vector, Vector, Vector] | None:
-        """Derivatives, each (nv, nv), of plain arrays q, v, tau (nv,); None where they need the long way."""
+        """Derivatives, each (nv, nv), of plain arrays q, v, tau (nv,); None if the arguments need the full checks."""
         if not _plain(q, v, tau, self.shape):
             return None
         if not HAVE_NUMBA:
@@ -124,13 +122,13 @@ class StraightLine:
         return dq, dv, dtau
 
     def rows(self, name: str) -> Callable[..., None]:
-        """Kernel for rows of states, by its name without ending: compiled loops, else sums of whole columns."""
+        """Kernel for rows of states, by its base name: compiled loops, or array operations on columns without numba."""
         kernel: Callable[..., None] = getattr(self.kernels, f"{name}_{'rows' if HAVE_NUMBA else 'columns'}")
         return kernel
 
 
 def _plain(q: Any, v: Any, tau: Any, shape: tuple[int]) -> bool:
-    """Tell whether three arguments are arrays the kernels take as they are: a look costs 0.3 us, the long way 10."""
+    """Whether three arguments are arrays that the kernels accept directly; this costs 0.3 us, the full checks 10 us."""
     return (
         type(q) is type(v) is type(tau) is np.ndarray
         and q.dtype is v.dtype is tau.dtype is _FLOAT
@@ -138,20 +136,20 @@ def _plain(q: Any, v: Any, tau: Any, shape: tuple[int]) -> bool:
         and q.flags.carray
         and v.flags.carray
         and tau.flags.carray
-        and (HAVE_NUMBA or bool(np.isfinite(q).all()))  # plain Python's sine refuses infinity by an error of its own
+        and (HAVE_NUMBA or bool(np.isfinite(q).all()))  # sine of plain Python raises an error of its own for infinity
     )
 
 
 def _lists(*states: Any) -> list[Any]:
-    """The form plain Python is fastest with."""
+    """Convert to lists, the fastest type for plain Python."""
     return [state.tolist() for state in states]
 
 
 def parameters_of(layout: Layout) -> Vector:
-    """Inertial numbers (10 n + 1,) of n bodies with a revolute joint each, in the order generated code reads.
+    """Inertial parameters (10 n + 1,) of n bodies with a revolute joint each, in the order of the generated code.
 
-    For each body, regrouped: first moment x y z, inertia about the joint's origin xx yy zz xy xz yz, rotor inertia; at
-    the end the size of gravity.
+    For each body after regrouping: first moment x y z, inertia about the joint's origin xx yy zz xy xz yz, rotor
+    inertia. The last element is the magnitude of gravity.
     """
     free = regrouped(layout)
     rows = [
@@ -169,7 +167,7 @@ def parameters_of(layout: Layout) -> Vector:
 
 
 def structure_of(layout: Layout) -> tuple[tuple[int, ...], Vector] | None:
-    """Parents, and geometry (n, 15) of axes, rotations, positions, where all joints turn about axes of their frames."""
+    """Parents, and geometry (n, 15) of axes, rotations, positions, if all joints turn about axes of their frames."""
     in_order = np.array_equal(layout.order, np.arange(len(layout.parents)))
     if not in_order or not np.all(layout.kinds == REVOLUTE) or not np.all(np.isin(np.abs(layout.axes), (0.0, 1.0))):
         return None
@@ -179,7 +177,7 @@ def structure_of(layout: Layout) -> tuple[tuple[int, ...], Vector] | None:
 
 
 def find_straight_line(layout: Layout) -> StraightLine | None:
-    """Shipped code for this very tree, None where there is none."""
+    """Generated code for this tree, None if there is none."""
     structure = structure_of(layout)
     size = float(np.linalg.norm(layout.gravity))
     for module in _SHIPPED:
@@ -195,7 +193,7 @@ def find_straight_line(layout: Layout) -> StraightLine | None:
 
 
 def _resisted(layout: Layout) -> bool:
-    """Generated code divides unchecked: tell whether each joint's rotor and own body resist it, whatever q."""
+    """Whether the rotor and body of each joint give it inertia at any q; generated code divides unchecked."""
     own = np.einsum("ni,nij,nj->n", layout.axes, layout.inertias, layout.axes)
     masses, moments = np.zeros_like(own), np.zeros_like(own)
     carried_sizes(layout, layout.positions, masses, moments)

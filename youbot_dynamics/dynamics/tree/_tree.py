@@ -1,8 +1,9 @@
-"""Dynamics of any open tree of rigid bodies (Featherstone 2008; systems 18-23, 26; seed 002 A.2, A.3, A.5).
+"""Dynamics of any open tree of rigid bodies.
 
-Frames: each body's frame is its joint's; spatial vectors are [linear; angular]. A fixed joint has no element in q and
-v, a revolute or prismatic joint one, a floating joint [x y z, quaternion x y z w] in q and [linear; angular] in the
+Each body's frame is its joint's frame; spatial vectors are [linear; angular]. A fixed joint has no element in q and v,
+a revolute or prismatic joint one. A floating joint has [x y z, quaternion x y z w] in q and [linear; angular] in the
 body's own frame in v.
+Source: Featherstone 2008; document 002 A.2, A.3, A.5, systems 18-23, 26.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ from youbot_dynamics.frozen import MadeOfArguments
 class Tree(MadeOfArguments):
     """n bodies, each carried by a joint; make one with `from_arrays` or `from_urdf`.
 
-    Dynamics take one state, q (nq,) and v (nv,), or one a row, q (t, nq) and v (t, nv), and answer alike. All methods
-    raise InputError for a wrong shape, NaN or infinity; finite numbers so large that sums of their products overflow
-    (1e150, say) come out as infinity or NaN. Bodies are named by index or by name.
+    Dynamics take one state, q (nq,) and v (nv,), or one state a row, q (t, nq) and v (t, nv); results have the same
+    form. All methods raise InputError for a wrong shape, NaN or infinity. Finite numbers that overflow in sums of
+    products (such as 1e150) give infinity or NaN. Bodies are given by index or by name.
 
     Args:
         names: [n] of the bodies.
         joint_names: [n] of the joints that carry them.
         layout: the bodies as arrays.
         limits: [n] of the joints.
-        damping: [n] viscous damping a URDF gives; not applied (friction is a model of its own).
-        friction: [n] Coulomb friction a URDF gives; not applied.
+        damping: [n] viscous damping of the URDF; not applied, friction is a separate model.
+        friction: [n] Coulomb friction of the URDF; not applied.
 
     Attributes:
         nq: length of q.
@@ -72,7 +73,7 @@ class Tree(MadeOfArguments):
     _program: StraightLine | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Lock the arrays, count the joints and look for straight-line code of this very tree."""
+        """Make the arrays read-only, count the joints and look for straight-line code of this tree."""
         for values in self.layout:
             values.setflags(write=False)
         object.__setattr__(self, "nq", sum(POSITIONS_OF[int(kind)] for kind in self.layout.kinds))
@@ -99,7 +100,7 @@ class Tree(MadeOfArguments):
         Args:
             parents: [n], -1 for the world.
             joint_types: [n], "revolute", "prismatic", "fixed" or "floating".
-            axes: (n, 3) of the joints, in the body's frame; any length but 0 where the joint has an axis.
+            axes: (n, 3) of the joints, in the body's frame; any length but 0 for a joint with an axis.
             placements: (n, 4, 4) joint frame in the parent's joint frame, at q = 0.
             masses: (n,) [kg].
             centres_of_mass: (n, 3) in the body's joint frame [m].
@@ -109,7 +110,7 @@ class Tree(MadeOfArguments):
             names: [n] of the bodies, "body_0" and so on by default.
 
         Raises:
-            ModelError: a loop, an unknown joint type, an axis or rotation that is none, or an inertia no body has.
+            ModelError: a loop, an unknown joint type, an invalid axis or rotation, or an inertia that no body can have.
             InputError: a wrong shape or a number that is not finite.
         """
         n = len(parents)
@@ -138,14 +139,14 @@ class Tree(MadeOfArguments):
         Args:
             path_or_text: the file, or its text (starting with `<`).
             floating_base: whether the root link floats.
-            root: link to begin with, leaving out what does not hang on it; the URDF's root by default.
-            locked: names of joints taken as fixed at 0.
+            root: link to start from; links that it does not carry are left out. The URDF's root by default.
+            locked: names of joints to fix at 0.
             rotor_inertias: (nv,) inertia of the motors reflected to the joints [kg m2]; none by default.
             gravity: (3,) in the frame of the world [m/s2].
 
         Raises:
-            ModelError: a file that is no URDF, a loop, an unknown joint type, link or joint, a joint that mimics
-                another and is not locked, limits, damping or friction no joint has, or an inertia no body has.
+            ModelError: a file that is not a URDF, a loop, an unknown joint type, link or joint, a joint that mimics
+                another and is not locked, invalid limits, damping or friction, or an inertia that no body can have.
         """
         chosen = read_urdf(path_or_text, root, locked)
         index = {link.name: i for i, link in enumerate(chosen)}
@@ -173,35 +174,35 @@ class Tree(MadeOfArguments):
 
     @property
     def is_written_out(self) -> bool:
-        """Whether shipped straight-line code holds for this tree."""
+        """Whether straight-line code exists for this tree."""
         return self._program is not None
 
     def __repr__(self) -> str:
-        """Count bodies and speeds."""
+        """Show the numbers of bodies and speeds."""
         return f"Tree({len(self.names)} bodies, nq={self.nq}, nv={self.nv})"
 
     def body(self, body: int | str) -> int:
-        """Index of a body given by index or name; InputError where there is none."""
+        """Index of a body given by index or name; InputError for an unknown one."""
         return index_of("body", body, self.names)
 
     def slots(self, joint: int | str) -> tuple[slice, slice]:
-        """Where a joint, by its index or name, stands in q and in v; both empty for a fixed one.
+        """Slices of a joint, given by index or name, in q and in v; both are empty for a fixed one.
 
         Raises:
-            InputError: there is no such joint.
+            InputError: an unknown joint.
         """
         i = index_of("joint", joint, self.joint_names)
         q, v = int(self.layout.q_start[i]), int(self.layout.v_start[i])
         return slice(q, q + POSITIONS_OF[int(self.layout.kinds[i])]), slice(v, v + int(self.layout.v_count[i]))
 
     def neutral(self) -> Vector:
-        """Positions (nq,) with all joints at 0 and floating bodies unturned at the world's origin."""
+        """Positions (nq,) with all joints at 0 and floating bodies at the world's origin without rotation."""
         return neutral_positions(self.layout, self.nq)
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Vector:
         """Joint torques and forces for accelerations: tau = M(q) a + bias_forces(q, v) - J' external.
 
-        Newton and Euler for every body, handed down to the root (systems 20, 26; D-002-4).
+        This is the recursive Newton-Euler algorithm.
 
         Args:
             q: (nq,) or (t, nq).
@@ -211,6 +212,8 @@ class Tree(MadeOfArguments):
 
         Returns:
             (nv,) or (t, nv).
+
+        Source: systems 20, 26; D-002-4.
         """
         if external is None and self._program is not None:
             answer = self._program.inverse_dynamics(q, v, a)
@@ -225,9 +228,7 @@ class Tree(MadeOfArguments):
         return tau[0] if single else tau
 
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None) -> Vector:
-        """Accelerations under joint torques, by the articulated-body recursion.
-
-        Featherstone 2008, chapter 7; seed 002 A.20-A.22; D-002-6, D-002-7.
+        """Accelerations under joint torques, by the articulated-body algorithm.
 
         Args:
             q: (nq,) or (t, nq).
@@ -239,7 +240,9 @@ class Tree(MadeOfArguments):
             (nv,) or (t, nv).
 
         Raises:
-            ModelError: a joint has no inertia to accelerate, with the name of its body.
+            ModelError: a joint has no inertia to accelerate; the message names its body.
+
+        Source: Featherstone 2008, chapter 7; document 002 (A.20)-(A.22); D-002-6, D-002-7.
         """
         if external is None and self._program is not None:
             answer = self._program.forward_dynamics(q, v, tau)
@@ -256,7 +259,7 @@ class Tree(MadeOfArguments):
     def articulation(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
     ) -> Articulation:
-        """Articulated inertias and biases of all bodies (seed 002 A.12, A.21, A.22) at one state.
+        """Articulated inertias and biases of all bodies at one state. Source: document 002 (A.12), (A.21), (A.22).
 
         Args:
             q: (nq,).
@@ -273,7 +276,10 @@ class Tree(MadeOfArguments):
         return Articulation(inertias, biases)
 
     def mass_matrix(self, q: ArrayLike) -> Vector:
-        """Mass matrix (nv, nv) or (t, nv, nv) of q (nq,) or (t, nq), rotor inertias in it (systems 19, 26; D-002-3)."""
+        """Mass matrix (nv, nv) or (t, nv, nv) of q (nq,) or (t, nq), with the rotors.
+
+        Source: systems 19, 26; D-002-3.
+        """
         if self._program is not None:
             answer = self._program.mass_matrix(q)
             if answer is not None:
@@ -287,11 +293,11 @@ class Tree(MadeOfArguments):
         return matrix[0] if single else matrix
 
     def bias_forces(self, q: ArrayLike, v: ArrayLike) -> Vector:
-        """Coriolis, centripetal and gravity forces (nv,) or (t, nv): inverse dynamics at a = 0 (system 20)."""
+        """Coriolis, centripetal and gravity forces (nv,) or (t, nv): inverse dynamics at a = 0. Source: system 20."""
         return self.inverse_dynamics(q, v, np.zeros(self.nv))
 
     def gravity_forces(self, q: ArrayLike) -> Vector:
-        """Joint forces (nv,) or (t, nv) that hold the tree at rest against gravity (system 20)."""
+        """Joint forces (nv,) or (t, nv) that hold the tree at rest against gravity. Source: system 20."""
         return self.inverse_dynamics(q, np.zeros(self.nv), np.zeros(self.nv))
 
     def inverse_dynamics_derivatives(
@@ -299,14 +305,16 @@ class Tree(MadeOfArguments):
     ) -> tuple[Vector, Vector, Vector]:
         """Exact d tau/d q, d tau/d v, d tau/d a = M, each (nv, nv) or (t, nv, nv).
 
-        By the formulas of `_derivatives` (system 8; D-001-2). Derivatives by q of a floating joint are along
-        its own body's motions [linear; angular].
+        For the formulas see `_derivatives`. Derivatives by q of a floating joint are along the motions [linear;
+        angular] of its body.
 
         Args:
             q: (nq,) or (t, nq).
             v: (nv,) or (t, nv).
             a: (nv,) or (t, nv).
             external: (n, 6) or (t, n, 6) wrench on each body, fixed in its frame, [force; moment].
+
+        Source: Singh, Russell, Wensing 2022; system 8; D-001-2.
         """
         positions, (speeds, accelerations), wrenches, single = self._states(q, {"v": v, "a": a}, external)
         dq, dv, matrix = (np.zeros((len(positions), self.nv, self.nv)) for _ in range(3))
@@ -318,8 +326,8 @@ class Tree(MadeOfArguments):
     ) -> tuple[Vector, Vector, Vector]:
         """Exact d qdd/d q, d qdd/d v, d qdd/d tau, each (nv, nv) or (t, nv, nv).
 
-        d qdd/d q = -M^-1 d ID/d q at qdd, d qdd/d v alike, d qdd/d tau = M^-1 (system 8; D-001-2). Derivatives by q of
-        a floating joint are along its own body's motions [linear; angular].
+        d qdd/d q = -M^-1 d ID/d q at qdd, d qdd/d v = -M^-1 d ID/d v, d qdd/d tau = M^-1. Derivatives by q of a
+        floating joint are along the motions [linear; angular] of its body.
 
         Args:
             q: (nq,) or (t, nq).
@@ -328,7 +336,9 @@ class Tree(MadeOfArguments):
             external: (n, 6) or (t, n, 6) wrench on each body, fixed in its frame, [force; moment].
 
         Raises:
-            ModelError: a joint has no inertia to accelerate, with the name of its body.
+            ModelError: a joint has no inertia to accelerate; the message names its body.
+
+        Source: system 8; D-001-2.
         """
         if external is None and self._program is not None:
             answer = self._program.derivatives(q, v, tau)
@@ -352,39 +362,47 @@ class Tree(MadeOfArguments):
         return (dq[0], dv[0], matrix[0]) if single else (dq, dv, matrix)
 
     def jacobian(self, q: ArrayLike, body: int | str) -> Vector:
-        """Jacobian (6, nv) of a body in its own frame: J v is its velocity [linear; angular]; q (nq,) (system 26)."""
+        """Jacobian (6, nv) of a body in its frame at q (nq,): J v is its velocity [linear; angular].
+
+        Source: system 26.
+        """
         position, _ = self._state(q, {})
         return body_jacobian(self.layout, position, self.body(body))
 
     def propagate_force(self, q: ArrayLike, body: int | str, wrench: ArrayLike) -> Vector:
-        """Joint forces (nv,) equal to a wrench on a body: +J' wrench (seed 002 A.5; D-002-10).
+        """Joint forces (nv,) equivalent to a wrench on a body: +J' wrench.
 
-        To hold the body against an external wrench the joints need the negative of it, and gravity_forces besides.
+        To hold the body against an external wrench the joints need the negative of it plus gravity_forces.
 
         Args:
             q: (nq,).
             body: index or name.
             wrench: (6,) [force; moment] in the body's frame.
+
+        Source: document 002 A.5; D-002-10.
         """
         return self.jacobian(q, body).T @ array("wrench", wrench, (6,))
 
     def poses(self, q: ArrayLike) -> Vector:
-        """Poses (n, 4, 4) of all bodies in the world at q (nq,) (system 17)."""
+        """Poses (n, 4, 4) of all bodies in the world at q (nq,). Source: system 17."""
         position, _ = self._state(q, {})
         return body_poses(self.layout, position)
 
     def bodies(self, q: ArrayLike, v: ArrayLike | None = None) -> Bodies:
-        """Centre of mass, momentum and energies at q (nq,) and v (nv,), at rest by default (systems 18, 20)."""
+        """Centre of mass, momentum and energies at q (nq,) and v (nv,), at rest by default. Source: systems 18, 20."""
         position, (speed,) = self._state(q, {"v": np.zeros(self.nv) if v is None else v})
         return Bodies.at(self.layout, position, speed)
 
     def step(self, q: ArrayLike, v: ArrayLike, dt: float) -> Vector:
-        """Positions (nq,) after `dt` [s] at constant v (nv,), on SE(3) for a floating joint; q (nq,) (system 16)."""
+        """Positions (nq,) after `dt` [s] at constant v (nv,), on SE(3) for a floating joint; q (nq,).
+
+        Source: system 16.
+        """
         position, (speed,) = self._state(q, {"v": v})
         return step_positions(self.layout, position, speed, scalar("dt", dt))
 
     def _accelerate(self, q: Vector, v: Vector, tau: Vector, external: Vector, out: Vector) -> None:
-        # A copy: the kernels take rotors that can be written, as the arm's steps hand them over.
+        # A copy, because the kernels need writable rotors, such as the steps of the arm pass.
         rotors = self.layout.rotor_inertias.copy()
         self._refuse_stuck(kernels.forward_dynamics_rows(self.layout, rotors, q, v, tau, external, out))
 
@@ -408,10 +426,10 @@ class Tree(MadeOfArguments):
 
 
 def without_fixed_joints(tree: Tree) -> Tree:
-    """Tree in which every body hangs on a moving joint; q and v keep their order.
+    """Tree in which every body has a moving joint; q and v keep their order.
 
-    What is fixed to a moving body joins it, with its inertia moved by Huygens and Steiner; what is fixed to the world
-    goes, and its place is taken up by the joints it carries. Accelerations and joint forces stay the same.
+    A body fixed to a moving one is merged into it by the parallel-axis theorem. A body fixed to the world is removed;
+    the joints that it carries keep their poses. Accelerations and joint forces stay the same.
 
     Raises:
         ModelError: no joint moves.
@@ -421,7 +439,7 @@ def without_fixed_joints(tree: Tree) -> Tree:
     kept = [i for i in range(n) if layout.kinds[i] != FIXED]
     if not kept:
         raise ModelError("tree", got="only fixed joints", expected="at least one that moves")
-    carrier = [-1] * n  # the moving body each body is fixed to
+    carrier = [-1] * n  # the moving body to which each body is fixed
     pose_in_carrier = np.tile(np.eye(4), (n, 1, 1))
     masses = np.zeros(n)
     first_moments, inertias = np.zeros((n, 3)), np.zeros((n, 3, 3))

@@ -15,7 +15,7 @@ from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.files import read_bytes
 from youbot_dynamics.kinematics.rotations import rpy_to_matrix
 
-# URDF's joint types and ours; a continuous joint is a revolute one without end stops.
+# URDF's joint types and those of this package; a continuous joint is a revolute one without end stops.
 _TYPES = {
     "fixed": "fixed",
     "revolute": "revolute",
@@ -26,13 +26,13 @@ _TYPES = {
 
 
 LARGEST = 5_000_000  # [bytes] of a URDF file or text
-_LONGEST_PATH = 300  # characters of it in a message
+_LONGEST_PATH = 300  # characters of a path in a message
 _INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What a URDF says a joint may do; infinite where it says nothing.
+    """Limits of a joint in a URDF; infinite where none are given.
 
     Args:
         lower: smallest position [rad or m].
@@ -57,13 +57,13 @@ class Link:
         parent: name of the link that carries it, empty for the root.
         joint_type: "fixed", "revolute", "prismatic" or "floating".
         axis: (3,) of the joint, in the link's frame.
-        placement: (4, 4) joint frame in the parent's.
+        placement: (4, 4) joint frame in the parent's joint frame.
         mass: [kg].
         centre_of_mass: (3,) in the link's frame [m].
         inertia: (3, 3) about the centre of mass, in the link's axes [kg m2].
         limits: of the joint.
-        damping: of the joint [N m s/rad or N s/m]; read, not applied: friction is a model of its own (`lugre`).
-        friction: of the joint [N m or N]; read, not applied.
+        damping: of the joint [N m s/rad or N s/m]; read but not applied: friction is a separate model (`lugre`).
+        friction: of the joint [N m or N]; read but not applied.
     """
 
     name: str
@@ -83,21 +83,21 @@ class Link:
 def read_urdf(
     path_or_text: str | Path, start: str | None = None, locked: Sequence[str] = (), limit: int = LARGEST
 ) -> tuple[Link, ...]:
-    """Links of a URDF file or text, the first one first and every parent before its children.
+    """Links of a URDF file or text, the root first and every parent before its children.
 
     Args:
         path_or_text: the file, in the encoding its XML declares (UTF-8 if it declares none), or its text (starting
             with `<`).
-        start: link to begin with, leaving out what does not hang on it; the root by default.
-        locked: names of joints that come out as fixed.
-        limit: most bytes the file may have, before `files.scaled`.
+        start: link to start from; links that it does not carry are left out. The root by default.
+        locked: names of joints that become fixed.
+        limit: largest size of the file in bytes, before `files.scaled`.
 
     Raises:
-        ModelError: not XML or no robot in it, a name twice or unknown, a link with two parents (a loop), no or
+        ModelError: not XML or no robot in it, a duplicate or unknown name, a link with two parents (a loop), no root or
             several roots, an unknown joint type, a joint that mimics another and is not locked, a revolute or prismatic
-            joint without <limit>, an <inertial> without mass or inertia (it has none by mistake, or the attribute is
-            misspelt), negative damping, friction, speed or effort, or something that is no number.
-        InputError: neither a path nor a text, or a single name where `locked` wants a list.
+            joint without <limit>, an <inertial> without mass or inertia (also by a misspelt attribute), negative
+            damping, friction, speed or effort, or text that is not a number.
+        InputError: neither a path nor a text, or a single name instead of a list in `locked`.
     """
     root, source = _parse(path_or_text, limit)
     bodies = {_name(element, source): element for element in _once(root, "link", source)}
@@ -180,7 +180,7 @@ def _parse(path_or_text: str | Path, limit: int) -> tuple[ElementTree.Element, s
     if not isinstance(path_or_text, (str, Path)):
         raise InputError("URDF", got=excerpt(path_or_text), expected="a path, or the text of one")
     source = "the URDF text"
-    # A byte order mark that was read as text is a character of its own.
+    # A byte order mark that was read as text is a character.
     content: str | bytes = str(path_or_text).lstrip("\ufeff \t\r\n")
     if isinstance(path_or_text, Path) or not str(content).startswith("<"):
         name = str(path_or_text)
@@ -236,7 +236,7 @@ def _numbers(
 
 
 def _float(word: str) -> float:
-    if not word.isascii() or "_" in word:  # Python's own numbers may have both
+    if not word.isascii() or "_" in word:  # float() of Python accepts both
         raise ValueError
     return float(word)
 
@@ -253,7 +253,7 @@ def _pose(thing: str, parent: ElementTree.Element | None) -> Vector:
 def _with(
     thing: str, parent: ElementTree.Element, tag: str, needed: Sequence[str], allowed: Sequence[str]
 ) -> ElementTree.Element:
-    """Child of an element that must be there, with its attributes spelt right: what is not found would count as 0."""
+    """Child of an element that must exist, with known attributes only: a misspelt one would silently be 0."""
     element = parent.find(tag)
     if element is None:
         raise ModelError(thing, got=f"no <{tag}> in its <{parent.tag}>", expected="one")
@@ -320,7 +320,7 @@ def _limits(thing: str, kind: str, element: ElementTree.Element | None) -> Limit
             expected="its lower, upper, effort and velocity",
             remedy="a joint that turns without end is of type 'continuous'",
         )
-    # URDF: a lower or upper that is not given is 0.
+    # URDF: a missing lower or upper limit is 0.
     defaults = {"lower": "0", "upper": "0"} if bounded else {"lower": "-inf", "upper": "inf"}
     defaults |= {"velocity": "inf", "effort": "inf"}
     values = {key: float(_numbers(thing, element, key, text, bounded=False)[0]) for key, text in defaults.items()}

@@ -1,4 +1,4 @@
-"""A base on any wheels and casters, with contacts that press, roll, slip and lift (Muir and Neuman 1987)."""
+"""A base on any wheels and casters, whose contacts press, roll, slip and lift. Source: document 004, systems 42-56."""
 
 from youbot_dynamics.dynamics.wheeled_base._base import BaseMotion, WheeledBase
 from youbot_dynamics.dynamics.wheeled_base._contact import (

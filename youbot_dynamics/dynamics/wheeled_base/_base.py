@@ -1,4 +1,7 @@
-"""Rigid planar base on n wheels, each rolling or sliding (systems 42-56): accelerations and forces at one state."""
+"""Accelerations and forces at one state of a rigid planar base on n wheels, each rolling or sliding.
+
+Source: document 004, systems 42-56.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from youbot_dynamics.frozen import MadeOfArguments
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
-    """What the base does next, and the forces that make it.
+    """Accelerations of the base and the forces that cause them.
 
     Attributes:
         twist_rate: (3,) derivative of the body twist [m/s2, m/s2, rad/s2].
@@ -32,12 +35,12 @@ class BaseMotion:
         steering_accelerations: (n,) derivative of the steering rate, relative to the body [rad/s2].
         tangential_forces: (n, 2) friction of the floor on each wheel, body axes [N].
         normal_forces: (n,) of the floor, never negative [N].
-        lifted: (n,) True where the wheel would have to be pulled down: it has left the floor.
-        steering_torques: (n,) given where a wheel steers, else the reaction of its mount M_C [N m].
-        rolling: (n,) True where the wheel does not slip.
+        lifted: (n,) True for a wheel that has left the floor: only a downward pull would hold it there.
+        steering_torques: (n,) the given one for a steered wheel, else the reaction M_C of the mount [N m].
+        rolling: (n,) True for a wheel that does not slip.
         rank: number of independent rolling constraints.
-        constraints: number of rolling constraints; more than `rank` leaves forces open.
-        residual: largest rolling acceleration that no motion gives [m/s2]; 0 unless the impossible was asked for.
+        constraints: number of rolling constraints; if it exceeds `rank`, some forces are not determined.
+        residual: largest required rolling acceleration that no motion gives [m/s2]; 0 for consistent constraints.
     """
 
     twist_rate: Vector
@@ -54,15 +57,15 @@ class BaseMotion:
 
     @property
     def forces_unique(self) -> bool:
-        """False if other friction forces would give the same motion; the motion itself is always unique."""
+        """False if other friction forces would give the same motion; the motion is always unique."""
         return self.rank == self.constraints
 
     @property
     def tips_over(self) -> bool:
         """True if a wheel has lifted.
 
-        Three wheels that span an area still balance the load. On fewer the base turns over: it no longer stays level
-        as this motion has it, which is then only that of its first moment.
+        Three wheels that span an area still balance the load. On fewer the base tips over. This motion assumes a level
+        base, so it is then valid only for the first moment.
         """
         return bool(np.any(self.lifted))
 
@@ -74,19 +77,19 @@ class BaseMotion:
 
 @dataclass(frozen=True, eq=False)
 class WheeledBase(MadeOfArguments):
-    """Body and wheels. The centre of the base is the origin of the body axes; z = 0 is the floor.
+    """Body and wheels. The origin of the body frame is the centre of the base; z = 0 is the floor.
 
     Args:
-        wheels: any number of at least three that do not stand on one line.
-        mass: m, of everything [kg].
+        wheels: at least three, not all on one line.
+        mass: total mass m [kg].
         yaw_inertia: J_R about the vertical through the centre of mass, without the steering inertias [kg m2].
-        centre_of_mass: (3,) from the centre; its height last [m].
+        centre_of_mass: (3,) from the centre; the height is the last element [m].
         product_xz: element J_xz = -int x z dm of the inertia tensor about the centre of mass [kg m2].
         product_yz: element J_yz = -int y z dm [kg m2].
         gravity: [m/s2].
 
     Raises:
-        ModelError: a value no real base has.
+        ModelError: a value that no real base has.
         InputError: a centre of mass of the wrong shape, one or two wheels, or wheels on one line.
 
     Example:
@@ -96,6 +99,8 @@ class WheeledBase(MadeOfArguments):
         >>> now = cart.motion(cart.rolling_state([0.1, 0.0, 0.0]), [0.1, 0.1, 0.2])  # torques [N m]
         >>> round(float(now.twist_rate[0]), 3)
         0.364
+
+    Source: document 004 (1)-(8), system 42.
     """
 
     wheels: tuple[Wheel, ...]
@@ -136,8 +141,8 @@ class WheeledBase(MadeOfArguments):
     ) -> BaseState:
         """State in which no wheel slips along its rolling direction (a mecanum wheel: its roller axis).
 
-        A caster swings at the rate of a passive one, alpha' = v_C . t / e (system 44). The lateral slip of the
-        other wheels is what twist and steering angles make it.
+        A caster swings at the rate of a passive one, alpha' = v_C . t / e. The lateral slip of the other wheels follows
+        from the twist and the steering angles.
 
         Args:
             twist: (3,) body twist [m/s, m/s, rad/s].
@@ -145,7 +150,9 @@ class WheeledBase(MadeOfArguments):
             pose: (3,) default 0.
 
         Raises:
-            InputError: wrong shapes, NaN, or a steering angle of a wheel that has none.
+            InputError: wrong shapes, NaN, or a steering angle of a wheel without steering.
+
+        Source: system 44.
         """
         n = len(self.wheels)
         standing = BaseState(array("twist", twist, (3,)), np.zeros(n), steering_angles, None, pose)  # type: ignore[arg-type]
@@ -174,26 +181,27 @@ class WheeledBase(MadeOfArguments):
     def equations(
         self, state: BaseState, torques: ArrayLike, steering_torques: ArrayLike | None = None
     ) -> BaseEquations:
-        """Equations (1)-(8) of seed 004, corrected, with everything but the friction forces eliminated.
+        """Newton-Euler equations of the base with all unknowns but the friction forces eliminated.
 
-        (1), (2) m (v_0' + omega' z x c - omega^2 c) = sum T_i (OK in the document).
-        (6) J_R omega' + sum J_C alpha'' = sum (r_i - r_T) x T_i: the document leaves out the steering inertias, or
-        the reaction -M_C of the steering motors on the body (D-004-5); its header prints J_R omega for the moment
-        J omega' + omega x J omega (D-004-1).
-        (7) J_W Omega' = M - R T . n. (8) J_C alpha'' = M_C - e n x T; without steering alpha'' = omega' and M_C is
-        the reaction of the mount (D-004-6).
-        (3) sum N = m g. (4), (5) are not 0 on the left but the change of the horizontal angular momentum (D-004-4):
+        (1), (2) m (v_0' + omega' z x c - omega^2 c) = sum T_i.
+        (3) sum N = m g. (4), (5) equal the change of the horizontal angular momentum, not 0 as printed:
         sum J_W (Omega' t - Omega alpha' n) + omega' (J_xz, J_yz) + omega^2 (-J_yz, J_xz).
-        The normal forces follow a flat plate on springs, `support_matrix`; here all wheels carry, and a negative
-        force is left to `motion` to deal with.
+        (6) J_R omega' + sum J_C alpha'' = sum (r_i - r_T) x T_i. Document 004 omits the steering inertias, or the
+        reaction -M_C of the steering motors, and prints J_R omega for the moment J omega' + omega x J omega.
+        (7) J_W Omega' = M - R T . n. (8) J_C alpha'' = M_C - e n x T. Without steering alpha'' = omega', and M_C is the
+        reaction of the mount.
+        The normal forces follow a rigid plate on springs, `support_matrix`. Here all wheels carry; `motion` treats
+        negative forces.
 
         Args:
             state: of the n wheels.
             torques: (n,) of the wheel motors M_i, at the wheel [N m].
-            steering_torques: (n,) of the steering motors M_C [N m], default 0; only where a wheel steers.
+            steering_torques: (n,) of the steering motors M_C [N m], default 0; only for wheels that steer.
 
         Raises:
-            InputError: wrong shapes, NaN, a steering torque where there is no steering, contacts on one line.
+            InputError: wrong shapes, NaN, a steering torque on a wheel without steering, or contacts on one line.
+
+        Source: document 004 (1)-(8), systems 42, 46-50; D-004-1, D-004-4, D-004-5, D-004-6.
         """
         drive = wheel_torques("wheel_torques", torques, self.wheels)
         steer = wheel_torques("steering_torques", steering_torques, self.wheels)
@@ -246,29 +254,29 @@ class WheeledBase(MadeOfArguments):
         steering_torques: ArrayLike | None = None,
         rolling: ArrayLike | None = None,
     ) -> BaseMotion:
-        """Accelerations and forces at one state; decides which wheels roll and which slide unless told.
+        """Accelerations and forces at one state; decides which wheels roll and which slide unless `rolling` is given.
 
-        A wheel whose contact moves slides: T = -mu N v/|v| (9a, 10a). One at rest rolls while friction inside the
-        cone |T| <= mu N can hold it, else it starts to slide against the acceleration it would have (D-004-7).
-        The printed count "as many equations as unknowns, hence complete" does not hold while wheels roll: the
-        18, 25 and 35 equations have rank 17, 23-24 and 32 (D-004-9). The accelerations are unique all the same;
-        of the forces the smallest are returned, and `forces_unique` says so. Where a cone is at its limit, the
-        forces are one admissible set.
+        A wheel whose contact moves slides: T = -mu N v/|v|. A wheel at rest rolls while friction inside the cone |T| <=
+        mu N can hold it; otherwise it starts to slide against the acceleration that it would have. Document 004 counts
+        as many equations as unknowns, but this does not suffice while wheels roll: the 18, 25 and 35 equations have
+        rank 17, 23-24 and 32. The accelerations are still unique. Of the forces the solution of least norm is returned,
+        and `forces_unique` tells whether it is the only one. At the limit of a cone the forces are one admissible set.
 
-        No wheel is pulled down: one that would have to be lifts, gets neither normal force nor friction, and the
-        others share the load anew (`lifted`, `tips_over`; system 54).
+        The floor cannot pull. A wheel that it would have to pull lifts and has neither normal force nor friction; the
+        others share the load (`lifted`, `tips_over`).
 
         Args:
             state: of the n wheels.
             torques: (n,) of the wheel motors [N m].
             steering_torques: (n,) [N m], default 0.
-            rolling: (n,) of bool: the wheels that are made to roll, whatever force it takes, even lifted; the others
-                slide.
+            rolling: (n,) of bool: wheels that are forced to roll by any force, even when lifted; the others slide.
 
         Raises:
-            InputError: no `BaseState`; wrong shapes; a wheel told to roll whose contact moves; a wheel told to slide
-                that stands still, 0/0 in (9a, 10a); wheels that jam, as under a high load
+            InputError: a state that is not a `BaseState`, wrong shapes, a wheel set to roll whose contact moves, a
+                wheel set to slide that stands still (0/0 in (9a, 10a)), or wheels that jam, as under a high load
                 (`_regimes.on_pressed_wheels`).
+
+        Source: document 004 (9a), (10a), systems 52-54; D-004-7, D-004-9.
         """
         equations = self.equations(state, torques, steering_torques)
         moving = equations.moving()
@@ -284,7 +292,7 @@ class WheeledBase(MadeOfArguments):
         for i, wheel in enumerate(self.wheels):
             if rolling[i] == moving[i]:
                 speed = np.linalg.norm(equations.contact.velocities[equations.contact.owner == i])
-                expected = "0: it is told to roll" if rolling[i] else "a speed: the direction of its slip is undefined"
+                expected = "0: it is set to roll" if rolling[i] else "a speed: the direction of its slip is undefined"
                 raise InputError(f"contact speed of wheel {wheel.name}", got=f"{speed:.3g} m/s", expected=expected)
 
     def _motion(

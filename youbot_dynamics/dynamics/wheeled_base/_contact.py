@@ -1,4 +1,4 @@
-"""Coulomb friction of several contacts at once: stick inside the cone, slide on its rim (system 52)."""
+"""Coulomb friction of several contacts: stick inside the friction cone, slide on it. Source: system 52."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_GIVEN: Any = None
 
 @dataclass(frozen=True, eq=False)
 class Wheel(MadeOfArguments):
-    """One wheel: how it is mounted, how it turns, how it holds the floor.
+    """One wheel: its mount, its rotation and its contact with the floor.
 
     The rolling direction n has the angle `mount_angle` + steering angle from the x axis of the body; the axle points
     along t = z x n. A positive wheel speed rolls the base along +n. Fixed and mecanum wheels have no steering.
@@ -29,18 +29,20 @@ class Wheel(MadeOfArguments):
     Args:
         name: for messages.
         kind: "fixed", "steered", "caster" (free steering with a trail) or "mecanum".
-        position: (2,) steering axis, or contact of a wheel without offset, from the centre of the base [m].
+        position: (2,) of the steering axis, or of the contact for a wheel without offset, from the centre of the base
+            [m].
         radius: R, rolling [m].
-        spin_inertia: J_W about the axle, reflected rotor included [kg m2].
+        spin_inertia: J_W about the axle, with the reflected rotor [kg m2].
         friction_coefficient: mu of the contact [1].
-        steering_inertia: J_C about the vertical steering axis [kg m2]; turns with the body where there is no steering.
+        steering_inertia: J_C about the vertical steering axis [kg m2]; it belongs to the body if the wheel does not
+            steer.
         offset: e, the contact trails the steering axis by e along -n [m].
         mount_angle: of the rolling direction at steering angle 0, at most 2 pi [rad].
-        roller_angle: of the roller axis f against n, at most 2 pi [rad]; a mecanum wheel needs it, the others have 0.
-        stiffness: vertical, against that of the other wheels [1 or N/m].
+        roller_angle: of the roller axis f from n, at most 2 pi [rad]; required for a mecanum wheel, 0 for the others.
+        stiffness: vertical, relative to the other wheels [1 or N/m].
 
     Raises:
-        ModelError: a value no real wheel has; the message names wheel and quantity.
+        ModelError: a value that no real wheel has; the message names wheel and quantity.
         InputError: a position that is not two finite numbers.
 
     Example:
@@ -90,7 +92,7 @@ class Wheel(MadeOfArguments):
 
     @property
     def steerable(self) -> bool:
-        """True if the steering angle moves on its own."""
+        """True if the wheel has a steering angle of its own."""
         return self.kind in ("steered", "caster")
 
 
@@ -103,21 +105,22 @@ def _angle(thing: str, value: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class BaseState(MadeOfArguments):
-    """Where the base is and how it moves; angles and rates of steering are *relative to the body*.
+    """Position and motion of the base; angles and rates of steering are *relative to the body*.
 
-    Seed 004 measures the angle of a wheel in the fixed frame: alpha = yaw + mount angle + steering angle, and
-    alpha' = yaw rate + steering rate. Its list of states with Omega' in it is too long: Omega' follows from the
-    state and the torques (D-004-8).
+    Document 004 measures the angle of a wheel in the fixed frame: alpha = yaw + mount angle + steering angle, and
+    alpha' = yaw rate + steering rate. It lists Omega' among the states, but Omega' follows from state and torques.
 
     Args:
         twist: (3,) velocity of the centre in body axes and yaw rate [m/s, m/s, rad/s].
         wheel_speeds: (n,) Omega [rad/s].
-        steering_angles: (n,) [rad]; 0 where there is no steering. Default 0.
-        steering_rates: (n,) [rad/s]; 0 where there is no steering. Default 0.
+        steering_angles: (n,) [rad]; 0 for wheels without steering. Default 0.
+        steering_rates: (n,) [rad/s]; 0 for wheels without steering. Default 0.
         pose: (3,) x, y, yaw in the fixed frame [m, m, rad]. Default 0.
 
     Raises:
         InputError: wrong shapes, NaN or infinity.
+
+    Source: D-004-8.
     """
 
     twist: Vector
@@ -127,7 +130,7 @@ class BaseState(MadeOfArguments):
     pose: Vector | None = None
 
     def __post_init__(self) -> None:
-        """Check and lock the arrays."""
+        """Check the arrays and make them read-only."""
         speeds = array("wheel_speeds", self.wheel_speeds, (None,))
         n = len(speeds)
         rest = np.zeros(n)
@@ -161,7 +164,7 @@ class Contacts:
         owner: (r,) wheel of each row.
         directions: (r, 2) unit direction of each row.
         rows: (r, m) matrix C, so that C u is the contact velocity along each direction.
-        drift: (r,) part of the contact acceleration (mecanum: derivative of f . v_i) that is left when u' = 0 [m/s2].
+        drift: (r,) contact acceleration (mecanum: derivative of f . v_i) for u' = 0 [m/s2].
         velocities: (r,) C u [m/s].
     """
 
@@ -178,17 +181,17 @@ class Contacts:
 def contacts(wheels: tuple[Wheel, ...], state: BaseState) -> Contacts:
     """Contact kinematics of all wheels at one state, with (n,) angles and speeds.
 
-    Velocity of the contact point that rolls on the floor (seed 004, v_i; D-004-2), with rho the place of the
-    steering axis, n the rolling direction, t = z x n:
-    v_i = v_0 + omega z x rho - e alpha' t - R Omega n. The document has omega in the place of alpha'.
-    Its derivative (9b, 10b; D-004-3):
+    Velocity of the contact point, with rho the position of the steering axis, n the rolling direction, t = z x n:
+    v_i = v_0 + omega z x rho - e alpha' t - R Omega n. Document 004 has omega instead of alpha'. Its derivative:
     v_i' = v_0' + omega' z x rho - omega^2 rho - e alpha'' t + e alpha'^2 n - R Omega' n - R Omega alpha' t.
-    Without steering alpha' = omega (D-004-6). A mecanum wheel holds f . v_i alone (system 56), and f turns with the
-    body: of the products of velocities in (f . v_i)' only omega (z x f) . v_0 is left.
+    Without steering alpha' = omega. A mecanum wheel constrains only f . v_i, and f turns with the body: of the velocity
+    products in (f . v_i)' only omega (z x f) . v_0 remains.
 
     Raises:
-        InputError: no `BaseState`, one of another number of wheels, or a steering angle or rate of a wheel that has no
-            steering.
+        InputError: a state that is not a `BaseState`, another number of wheels, or a steering angle or rate of a wheel
+            without steering.
+
+    Source: document 004, v_i, (9b), (10b), systems 43-45, 56; D-004-2, D-004-3, D-004-6.
     """
     n = len(wheels)
     if not isinstance(state, BaseState):
@@ -213,7 +216,7 @@ def contacts(wheels: tuple[Wheel, ...], state: BaseState) -> Contacts:
         rate, spin = yaw_rate + state.steering_rates[i], wheel.radius * state.wheel_speeds[i]
         point = wheel.position - wheel.offset * along
         points[i], headings[i], turning[i] = point, along, rate
-        axis = wheel.position if wheel.steerable else point  # what turns with the yaw rate alone
+        axis = wheel.position if wheel.steerable else point  # the point that moves with the yaw rate only
         trail = wheel.offset if wheel.steerable else 0.0
         product = -(yaw_rate**2) * axis + trail * rate**2 * along - spin * rate * across
         roller = np.cos(wheel.roller_angle) * along + np.sin(wheel.roller_angle) * across
@@ -227,7 +230,7 @@ def contacts(wheels: tuple[Wheel, ...], state: BaseState) -> Contacts:
             owner.append(i)
             directions.append(direction)
             rows.append(row)
-            # A mecanum contact moves across f, and f turns: (f . v_i)' = f . v_i' + omega (z x f) . v_i.
+            # The contact of a mecanum wheel moves across f, and f turns: (f . v_i)' = f . v_i' + omega (z x f) . v_i.
             turned = yaw_rate * (direction[0] * state.twist[1] - direction[1] * state.twist[0])
             drift.append(turned if wheel.kind == "mecanum" else product @ direction)
     matrix = np.array(rows)
@@ -245,7 +248,7 @@ def contacts(wheels: tuple[Wheel, ...], state: BaseState) -> Contacts:
 
 
 def wheel_torques(thing: str, value: ArrayLike | None, wheels: tuple[Wheel, ...]) -> Vector:
-    """Torques (n,) [N m], one a wheel; None stands for 0.
+    """Torques (n,) [N m], one for each wheel; None means 0.
 
     Raises:
         InputError: wrong shape, NaN or infinity.
@@ -253,7 +256,7 @@ def wheel_torques(thing: str, value: ArrayLike | None, wheels: tuple[Wheel, ...]
     return array(thing, np.zeros(len(wheels)) if value is None else value, (len(wheels),))
 
 
-_NEGLIGIBLE = 1e-20  # of the motion: what friction below it takes away is rounding
+_NEGLIGIBLE = 1e-20  # relative to the motion: a smaller effect of friction is rounding
 _PATIENCE = 200  # sweeps after which the bounds of the friction follow the normal forces more slowly
 
 
@@ -261,13 +264,13 @@ _PATIENCE = 200  # sweeps after which the bounds of the friction follow the norm
 def one_contact(
     g00: float, g01: float, g10: float, g11: float, q0: float, q1: float, bound: float
 ) -> tuple[float, float]:
-    """Force T of one contact of mobility G that would move at q without it: Coulomb's law, solved exactly.
+    """Force T of one contact of mobility G whose motion without T is q: exact solution of Coulomb's law.
 
-    Either G T + q = 0 with |T| <= bound, or |T| = bound and T opposes G T + q = -s T, s > 0. The second is
-    (G + s) T = -q with |T(s)| = bound: one root of a falling function, found by Newton's method on 1/|T|.
+    Either G T + q = 0 with |T| <= bound, or |T| = bound and T opposes G T + q = -s T, s > 0. The second case is
+    (G + s) T = -q with |T(s)| = bound: one root of a decreasing function, found by Newton's method on 1/|T|.
 
     Args:
-        g00: of the mobility, with g01, g10 and g11; 1/kg for accelerations.
+        g00: element of the mobility, as g01, g10 and g11; 1/kg for accelerations.
         g01: see g00.
         g10: see g00.
         g11: see g00.
@@ -285,7 +288,7 @@ def one_contact(
     for _ in range(60):
         a, d = g00 + s, g11 + s
         determinant = a * d - g01 * g10
-        if determinant <= 0.0:  # nothing to hold on to along one direction: only a finite s is regular
+        if determinant <= 0.0:  # no mobility along one direction: only a finite s is regular
             s = 1e-12 * (g00 + g11) + 2.0 * s
             continue
         t0 = (-q0 * d + q1 * g01) / determinant
@@ -295,11 +298,11 @@ def one_contact(
             return t0, t1
         if abs(size - bound) <= 1e-15 * bound:
             break
-        # (G + s)^-1 T, the slope of T over s.
+        # (G + s)^-1 T, the derivative of T by s.
         b0 = (t0 * d - t1 * g01) / determinant
         b1 = (t1 * a - t0 * g10) / determinant
         slope = t0 * b0 + t1 * b1
-        if slope <= 0.0:  # lost to underflow
+        if slope <= 0.0:  # underflow
             break
         s = max(0.0, s + size * size / slope * (size - bound) / bound)
     size = sqrt(t0 * t0 + t1 * t1)
@@ -320,12 +323,12 @@ def solve_friction(
     tolerance: float,
     sweeps: int,
 ) -> float:
-    """Forces of n contacts that obey Coulomb's law together, contact by contact until nothing changes.
+    """Forces of n contacts that obey Coulomb's law together, by sweeps over the contacts (Gauss-Seidel).
 
-    Law of contact i: its motion is q + G T. It sticks (motion 0) while a force |T_i| <= mu_i N_i can hold it;
-    else |T_i| = mu_i N_i against its motion (D-004-7: seed 004 divides by |v| = 0 and never compares with mu N).
-    With the acceleration as "motion" this decides between rolling and sliding; with the velocity after a step
-    (divided by dt) it is an implicit step that comes to rest without chatter.
+    Law of contact i: its motion is q + G T. It sticks (motion 0) while a force |T_i| <= mu_i N_i can hold it; otherwise
+    |T_i| = mu_i N_i against its motion. Document 004 divides by |v| = 0 and never compares with mu N. With the
+    acceleration as "motion" this decides between rolling and sliding. With the velocity after a step, divided by dt, it
+    is an implicit step that comes to rest without chatter.
 
     Args:
         mobility: (r, r) matrix G from forces to motion.
@@ -333,22 +336,25 @@ def solve_friction(
         first_row: (n + 1,) rows of contact i are first_row[i] to first_row[i + 1], one or two of them.
         friction: (n,) mu.
         free_normals: (n,) normal forces without these forces [N].
-        normals_of_forces: (n, r) what the forces add to them.
-        forces: (r,) starting value, changed in place [N].
+        normals_of_forces: (n, r) their change by the forces.
+        forces: (r,) initial value, changed in place [N].
         tolerance: largest change of a force in the last sweep [N].
-        sweeps: limit of their number.
+        sweeps: largest number of sweeps.
 
     Returns:
-        Largest motion that the last sweep undid: what a contact that should stick still moves. It does not vanish
-        where sticking contacts contradict each other by less than the sweeps could turn into slip. Infinite if the
-        forces grew beyond all bounds.
+        Largest correction of the motion in the last sweep, that is, the motion left at contacts that should stick. It
+            does
+        not vanish where sticking contacts contradict each other by less than the sweeps can turn into slip. It is
+        infinite if the forces grew without bound.
+
+    Source: system 52; D-004-7.
     """
     rows = len(free_motion)
     motion = 0.0
     bounds = np.zeros(len(friction))
     for sweep in range(sweeps):
         change = motion = 0.0
-        # Friction that shifts the weight by more than itself (a high load) would make full steps swing for ever.
+        # If friction shifts more weight than its own size (a high load), full steps would oscillate forever.
         share = 1.0 / (1.0 + sweep // _PATIENCE)
         for i in range(len(friction)):
             j = first_row[i]

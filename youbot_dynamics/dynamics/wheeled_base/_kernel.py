@@ -1,12 +1,13 @@
-"""Inner loop of the simulation of a wheeled base: every unknown but three eliminated by hand (systems 42-56).
+"""Inner loop of the simulation of a wheeled base; all unknowns but three are eliminated analytically.
 
-Of a wheel only its friction along the first direction (n; f of a mecanum wheel) and the second (t) matter. Both are
-affine in the acceleration of the steering axis along that direction, because Omega' answers to the first alone and
-alpha'' to the second: T = -(k a + b), k = kappa dt/(1 + kappa dt R^2/J_W), kappa = mu N/sqrt(..), and with e^2/J_C for
-the second. What is left is 3 x 3 for the body and 3 x 3 for the plate that shares the weight.
+A wheel acts on the base only by its friction along the first direction (n; f of a mecanum wheel) and the second (t).
+Both are affine in the acceleration of the steering axis along that direction, because Omega' depends only on the first
+and alpha'' only on the second: T = -(k a + b), k = kappa dt/(1 + kappa dt R^2/J_W), kappa = mu N/sqrt(..), and with
+e^2/J_C for the second. This leaves 3 x 3 systems for the body and for the plate that shares the weight.
 
-Under numba the wheels are records of an array, which cost nothing to hand on (named tuples of arrays made a step two
-and a half times as long), and without it objects in a list; all other arrays are flat, or lists of floats.
+With numba the wheels are records of an array, which are free to pass (named tuples of arrays made a step 2.5 times
+slower); without numba they are objects in a list. All other arrays are flat, or lists of floats.
+Source: systems 42-56.
 """
 
 from __future__ import annotations
@@ -24,25 +25,25 @@ from youbot_dynamics.dynamics.normal_forces import plate_with_lifted_wheels
 Numbers = MutableSequence[float] | NDArray[np.float64]
 Symmetric = tuple[float, float, float, float, float, float]  # upper triangle of a 3 x 3 matrix, by rows
 
-# Kinetic energy, over all that was put in, from which a run is no coarse solution but none.
+# Kinetic energy, relative to the energy put in, above which the result of a run is invalid and not only inaccurate.
 _GAIN = 4.0
 
 
 class Run(NamedTuple):
-    """How to step which body.
+    """Parameters of a run.
 
     Args:
         dt: step [s].
         slip_square: square of the slip speed [m2/s2].
         mass: m [kg].
         yaw_inertia: about the vertical through the centre of the base, with the wheels that do not steer [kg m2].
-        cx: of the centre of mass, with cy and height [m].
+        cx: x of the centre of mass [m], with cy and height.
         cy: see cx.
         height: see cx.
         product_xz: [kg m2].
         product_yz: [kg m2].
         gravity: [m/s2].
-        swings: whether contact points move under the body.
+        swings: whether contact points move relative to the body.
     """
 
     dt: float
@@ -61,20 +62,20 @@ class Run(NamedTuple):
 # Fields of a wheel: its constants,
 _CONSTANTS = (
     "spin_inertia",  # J_W [kg m2]
-    "steering_inertia",  # J_C; 1 where there is no steering [kg m2]
-    "axis_x",  # what turns with the yaw rate alone: the steering axis, or the contact of a wheel that has none [m]
+    "steering_inertia",  # J_C; 1 without steering [kg m2]
+    "axis_x",  # point that moves with the yaw rate only: steering axis, or contact of a wheel without steering [m]
     "axis_y",
-    "trail",  # e; 0 where there is no steering [m]
+    "trail",  # e; 0 without steering [m]
     "trail_per_inertia",  # e / J_C
     "rolled",  # R times the cosine of the roller angle [m]
     "rolled_per_inertia",  # the same over J_W
     "stiffness",  # of the spring under the plate
     "grip",  # mu stiffness dt: times the height of the plate it is mu N dt
     "mount",  # angle of the rolling direction at steering angle 0 [rad]
-    "lateral",  # 0 for a mecanum wheel, which pushes along its first direction alone; else 1
-    "steers",  # 1 where it steers, else 0
+    "lateral",  # 0 for a mecanum wheel, which pushes only along its first direction; else 1
+    "steers",  # 1 if it steers, else 0
 )
-# and what each step changes.
+# and its variables.
 _VARIABLES = (
     "spin",  # Omega [rad/s]
     "angle",  # of the steering [rad]
@@ -113,7 +114,7 @@ def _inverse(a: float, b: float, c: float, d: float, e: float, f: float) -> Symm
 
 @compiled
 def _compliance(run: Run, wheels: Any) -> Symmetric:
-    """Height and slopes of the plate on springs for a unit of each part of the load; writes the contact points."""
+    """Height and slopes of the plate on springs for a unit of each component of the load; writes the contact points."""
     s00 = s01 = s02 = s11 = s12 = s22 = 0.0
     for i in range(len(wheels)):
         wheel = wheels[i]
@@ -134,7 +135,7 @@ def _compliance(run: Run, wheels: Any) -> Symmetric:
 def _accelerate_body(
     run: Run, wheels: Any, twist: tuple[float, float, float], plate: tuple[float, float, float], reaction: float
 ) -> tuple[float, float, float]:
-    """Derivative of the twist in the body's axes under the friction of the wheels, whose gains and biases it writes."""
+    """Derivative of the twist in body axes under the friction of the wheels; writes their gains and biases."""
     vx, vy, yaw_rate = twist
     l0, lx, ly = plate
     square, per_step, slip_square = yaw_rate * yaw_rate, 1.0 / run.dt, run.slip_square
@@ -173,7 +174,7 @@ def _accelerate_body(
         f1 = g1 * (v * per_step + drift - r * wheel.drive)
         wheel.gain_1, wheel.bias_1 = g1, f1
         wheel.gain_2, wheel.bias_2 = g2, f2
-        # Resistance of the contact in body axes, [[xx, xy], [xy, yy]], and its levers about the centre.
+        # Resistance of the contact in body axes, [[xx, xy], [xy, yy]], and its lever arms about the centre.
         c_more = (g1 - g2) * c
         xx, xy = g2 + c_more * c, c_more * s
         yy = g1 + g2 - xx
@@ -237,13 +238,13 @@ def advance(
     Args:
         record: (steps + 1 rows) pose (3), twist (3), moments of the load about the centre of mass (2), wheel speeds
             (n), steering angles (n), steering rates (n).
-        plate: (steps + 1 rows) written: height at the centre of mass and slopes of the plate that shares the weight.
+        plate: (steps + 1 rows) output: height at the centre of mass and slopes of the plate that shares the weight.
         steps: their number.
         drive: (steps rows of n) torques over J_W [rad/s2].
         steer: (steps rows of n) steering torques over J_C [rad/s2].
         reaction: (steps,) sum of the steering torques [N m].
-        run: how to step which body.
-        wheels: (n,) of `WHEEL`, with the directions of the start; changed.
+        run: parameters of the run.
+        wheels: (n,) of `WHEEL`, with their initial directions; changed.
     """
     dt, cx, cy, n = run.dt, run.cx, run.cy, len(wheels)
     lean, weight = run.height * run.mass, run.mass * run.gravity
@@ -292,7 +293,7 @@ def advance(
         record[new + 6] = lean * (square * cx - ax + az * cy) - momentum_y
         record[new + 7] = lean * (square * cy - ay - az * cx) + momentum_x
 
-        # The velocity is carried over in the fixed frame: turning the axes must not change its size.
+        # The velocity is transformed by the fixed frame: turning the axes must not change its magnitude.
         old_x, old_y = cos_yaw * vx - sin_yaw * vy, sin_yaw * vx + cos_yaw * vy
         new_x, new_y = old_x + dt * (cos_yaw * ax - sin_yaw * ay), old_y + dt * (sin_yaw * ax + cos_yaw * ay)
         yaw = record[now + 2] + dt * (yaw_rate + 0.5 * dt * az)
@@ -307,9 +308,9 @@ def advance(
 
 @compiled
 def has_gained(record: Numbers, steps: int, drive: Numbers, steer: Numbers, run: Run, wheels: Any) -> bool:
-    """True if a row has over four times the kinetic energy of the start and the work put in, or no finite one.
+    """True if a row has over four times the initial kinetic energy plus the work put in, or no finite energy.
 
-    Friction only takes energy, so this tells a run that `advance` took in steps too long; arguments as there.
+    Friction only dissipates energy, so this detects runs of `advance` with too long steps; arguments as there.
     """
     n, dt = len(wheels), run.dt
     mass, yaw_inertia, cx, cy = run.mass, run.yaw_inertia, run.cx, run.cy

@@ -1,4 +1,4 @@
-"""Which wheels carry the base, which roll and which slide, and the accelerations that follow (systems 52-54)."""
+"""Which wheels carry the base, which roll and which slide, and the resulting accelerations. Source: systems 52-54."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from youbot_dynamics.dynamics.normal_forces import Plate
 from youbot_dynamics.dynamics.wheeled_base._contact import Contacts, solve_friction
 from youbot_dynamics.errors import InputError
 
-REST = 1e-4  # [m/s] contact slower than this stands still: it may roll, and the direction of its slip is undefined
-_RANK = 1e-9  # singular values below this share of the largest count as 0
-_ON_THE_CONE = 1e-9  # relative
-_STARTS = 1e-4  # [m/s2] contact acceleration from which a wheel counts as sliding off
-_FORCE_TOLERANCE = 1e-12  # of the weight
+REST = 1e-4  # [m/s] a slower contact stands still: it may roll, and the direction of its slip is undefined
+_RANK = 1e-9  # singular values below this fraction of the largest count as 0
+_ON_THE_CONE = 1e-9  # relative tolerance
+_STARTS = 1e-4  # [m/s2] contact acceleration above which a wheel starts to slide
+_FORCE_TOLERANCE = 1e-12  # relative to the weight
 _SWEEPS = 5000
-_SETS_OF_WHEELS = 255  # tried before the search for those that carry the base is given up: all sets of 8 wheels
+_SETS_OF_WHEELS = 255  # largest number of sets tried in the search for the carrying wheels: all sets of 8 wheels
 
 
 @dataclass(frozen=True, eq=False)
 class BaseEquations:
-    """M u' = h + C' T with N = N_0 + N_u u', at one state: all that the regimes need; u, r, m as in `Contacts`.
+    """M u' = h + C' T with N = N_0 + N_u u', at one state; u, r, m as in `Contacts`.
 
     Attributes:
         mass: (m, m) mass matrix M.
@@ -33,8 +33,8 @@ class BaseEquations:
         contact: kinematics of the contacts.
         friction: (n,) mu.
         plate: of the base on the wheels that carry it; the others have neither normal force nor friction.
-        floor_load: (3,) weight and its first moments, as `Plate` takes them, for u' = 0.
-        floor_load_of_motion: (3, m) what u' adds to them.
+        floor_load: (3,) weight and its first moments, as in `Plate`, for u' = 0.
+        floor_load_of_motion: (3, m) their derivative by u'.
         free_normals: (n,) N_0 [N].
         normals_of_motion: (n, m) N_u.
     """
@@ -50,29 +50,29 @@ class BaseEquations:
     normals_of_motion: Vector = field(init=False)
 
     def __post_init__(self) -> None:
-        """Share the load."""
+        """Compute the shares of the load."""
         object.__setattr__(self, "free_normals", self.plate.forces_of_load @ self.floor_load)
         object.__setattr__(self, "normals_of_motion", self.plate.forces_of_load @ self.floor_load_of_motion)
 
     def moving(self) -> Flags:
-        """Flags (n,): the contact moves over the floor, so it slides."""
+        """Flags (n,): the contact moves over the floor, so the wheel slides."""
         squares = np.bincount(self.contact.owner, self.contact.velocities**2, len(self.friction))
         flags: Flags = squares > REST**2
         return flags
 
     def normals(self, acceleration: Vector) -> Vector:
-        """Normal forces (n,) [N] under an acceleration (m,)."""
+        """Normal forces (n,) [N] for an acceleration (m,)."""
         forces: Vector = self.free_normals + self.normals_of_motion @ acceleration
         return forces
 
     def presses(self, acceleration: Vector) -> Flags:
-        """Flags (n,) of the wheels the base presses on under an acceleration (m,); see `Plate.presses`."""
+        """Flags (n,) of the wheels that touch the floor for an acceleration (m,); see `Plate.presses`."""
         return self.plate.presses(self.floor_load + self.floor_load_of_motion @ acceleration)
 
     def with_sliding(self) -> tuple[Vector, Vector, Vector]:
-        """Mass (m, m) and load (m,) with the friction of the sliding wheels moved in, and its directions (r, n).
+        """Mass (m, m) and load (m,) with the friction of the sliding wheels included, and its directions (r, n).
 
-        T = -mu N v/|v| (9a, 10a) with N affine in the acceleration: the mass matrix loses its symmetry.
+        T = -mu N v/|v| (9a, 10a) with N affine in the acceleration makes the mass matrix unsymmetric.
         """
         contact = self.contact
         push = np.zeros((len(contact.owner), len(self.friction)))
@@ -85,7 +85,7 @@ class BaseEquations:
 
 
 class Accelerated(Protocol):
-    """An answer of the equations."""
+    """A solution of the equations."""
 
     @property
     def acceleration(self) -> Vector:
@@ -98,24 +98,23 @@ Answer = TypeVar("Answer", bound=Accelerated)
 def on_pressed_wheels(
     equations: BaseEquations, solve: Callable[[BaseEquations], Answer]
 ) -> tuple[BaseEquations, Answer]:
-    """Solve the equations on that set of wheels, of all n, on which the base then presses: N >= 0 on each.
+    """Solve the equations on the set of wheels, of all n, that then carries the base: N >= 0 on each.
 
-    All wheels first, then those the last answer pressed on, so a wheel also comes back; where that runs in a circle,
-    every set of up to eight wheels, the large ones first. More wheels have too many sets: there the small ones come
-    first, for it is a load that tips that runs in circles, and the search ends after 255.
+    The first set is all wheels; the next are those that touched the floor in the last solution, so a wheel can also
+    come back. If this cycles, every set of up to eight wheels is tried, large sets first. With more wheels there are
+    too many sets: the small ones come first, because cycles arise for a load that tips, and the search ends after 255.
 
-    While all wheels slide at known speeds there is a set: forces N >= 0 with the sum m g push the load to a place that
-    gives such forces again, and continuously so. Where wheels may stick, or slip by what they are about to do, there
-    need not be one: high loads with much friction jam (Painleve's paradox). With random torques, wheels up to 0.25 m
-    from the centre and mu up to 1.5, that was so for 4 of 293 steps with the centre of mass 0.3 m to 3 m high, and
-    for none of 106 steps at 0.05 m.
+    While all wheels slide at known speeds a set exists: forces N >= 0 with the sum m g move the load to a position that
+    gives such forces again, and continuously so. Where wheels may stick or start to slip, there may be none: high loads
+    with large friction jam (Painleve's paradox). With random torques, wheels up to 0.25 m from the centre and mu up to
+    1.5, this happened in 4 of 293 steps with the centre of mass 0.3 m to 3 m high, and in none of 106 steps at 0.05 m.
 
     Args:
         equations: of the base on all its wheels.
-        solve: answers the equations on the wheels of their plate.
+        solve: solves the equations on the wheels of their plate.
 
     Raises:
-        InputError: no set fits, or none was found: friction that jams the base.
+        InputError: no set exists or none was found: friction that jams the base.
     """
     n = len(equations.friction)
     sizes = range(n, 0, -1) if 2**n <= _SETS_OF_WHEELS + 1 else range(1, n)
@@ -154,7 +153,7 @@ class RegimeSolution:
         rolling: (n,) of bool.
         rank: number of independent rolling constraints.
         constraints: their number.
-        residual: largest rolling acceleration that no motion gives [m/s2].
+        residual: largest required rolling acceleration that no motion gives [m/s2].
     """
 
     acceleration: Vector
@@ -166,7 +165,7 @@ class RegimeSolution:
     residual: float
 
     def inside_cones(self, equations: BaseEquations) -> bool:
-        """True if every rolling wheel is held: |T| <= mu N, and its rolling is possible at all."""
+        """True if every rolling wheel is held, |T| <= mu N, and its rolling is consistent with the others."""
         squares = np.bincount(equations.contact.owner, self.row_forces**2, len(self.normals))
         limits = equations.friction * np.maximum(self.normals, 0.0)
         held = np.sqrt(squares) <= limits * (1.0 + _ON_THE_CONE) + 1e-9
@@ -174,14 +173,16 @@ class RegimeSolution:
 
 
 def solve_regimes(equations: BaseEquations, rolling: Flags) -> RegimeSolution:
-    """Accelerations when the flagged wheels (n,) roll, whatever force it takes, and those that move slide.
+    """Accelerations when the flagged wheels (n,) roll, with any force that takes, and those that move slide.
 
-    The rolling rows are redundant in most states (D-004-9): with 3 + n accelerations in 2n rows of plain wheels they
-    must be for n >= 4, and for 3 moving wheels the axles meet in the instantaneous centre of rotation. The
-    accelerations are unique all the same; the smallest forces are returned.
+    The rolling constraints are redundant in most states. Plain wheels give 2n rows for 3 + n accelerations, which are
+    redundant for n >= 4; for 3 moving wheels the axles meet in the instantaneous centre of rotation. The accelerations
+    are still unique; the forces of least norm are returned.
 
     Raises:
         InputError: sliding friction that jams the base (no unique acceleration).
+
+    Source: D-004-9.
     """
     contact = equations.contact
     held = rolling[contact.owner]
@@ -196,12 +197,14 @@ def solve_regimes(equations: BaseEquations, rolling: Flags) -> RegimeSolution:
 
 
 def solve_cones(equations: BaseEquations) -> RegimeSolution:
-    """Accelerations by the friction law alone: each wheel at rest stays or slides off, whichever its cone allows.
+    """Accelerations by the friction law alone: each wheel at rest sticks or starts to slide, as its cone allows.
 
-    A wheel at rest that cannot be held slides against the acceleration that remains (D-004-7).
+    A wheel at rest that cannot be held slides against its remaining acceleration.
 
     Raises:
         InputError: friction that jams the base, or no set of forces that obeys the law.
+
+    Source: D-004-7.
     """
     contact = equations.contact
     at_rest = equations.plate.carrying & ~equations.moving()
@@ -222,7 +225,7 @@ def solve_cones(equations: BaseEquations) -> RegimeSolution:
 
 @dataclass(frozen=True, eq=False)
 class ContactAnswer:
-    """Generalised acceleration u' (m,) and the friction (r,) [N] along each direction of the contacts that make it."""
+    """Generalised acceleration u' (m,) and the friction (r,) [N] along the directions of the contacts."""
 
     acceleration: Vector
     row_forces: Vector
@@ -231,14 +234,14 @@ class ContactAnswer:
 def friction_of_contacts(
     equations: BaseEquations, mass: Vector, load: Vector, chosen: Flags, motion: Vector
 ) -> ContactAnswer:
-    """Accelerations (m,) and friction forces of the chosen wheels (n,), each obeying Coulomb's law; see friction_cone.
+    """Accelerations (m,) and friction of the chosen wheels (n,) by Coulomb's law; see `_contact.solve_friction`.
 
     Args:
         equations: of the base.
-        mass: (m, m), with the friction of the wheels not chosen moved in.
+        mass: (m, m), with the friction of the other wheels included.
         load: (m,), likewise.
-        chosen: (n,) of bool; the others get no force here.
-        motion: (r,) motion of the contacts without u': their velocity products, or their velocity over a step.
+        chosen: (n,) of bool; the others have no force here.
+        motion: (r,) motion of the contacts for u' = 0: their velocity products, or their velocity over a step.
 
     Raises:
         InputError: friction that jams the base, or no set of forces that obeys the law.
@@ -272,7 +275,7 @@ def friction_of_contacts(
 
 
 def _whitening(mass: Vector) -> Vector:
-    """Matrix W with u' = W' w such that w'w/2 is the energy of acceleration: makes metres and radians comparable."""
+    """Matrix W with u' = W' w such that w'w/2 is the energy of acceleration; it makes metres and radians comparable."""
     inverse: Vector = np.linalg.inv(np.linalg.cholesky(mass))
     return inverse
 
@@ -291,13 +294,13 @@ def _refuse_jam(matrix: Vector) -> None:
 def _constrained(
     metric: Vector, mass: Vector, load: Vector, rows: Vector, wanted: Vector
 ) -> tuple[Vector, Vector, int, float]:
-    """Solve mass a = load + rows' T with rows a = wanted, whatever the rank of rows; the smallest T.
+    """Solve mass a = load + rows' T with rows a = wanted for any rank of rows, with T of least norm.
 
     One singular value decomposition splits the accelerations (m,), in the metric of the true mass matrix, into those
-    the k rows fix and those they leave free.
+    that the k rows determine and those that are free.
 
     Returns:
-        Accelerations (m,), forces (k,), rank, and the largest part of `wanted` that no acceleration gives.
+        Accelerations (m,), forces (k,), rank, and the largest component of `wanted` that no acceleration gives.
     """
     whitening = _whitening(metric)
     scaled_mass, scaled_load, scaled_rows = whitening @ mass @ whitening.T, whitening @ load, rows @ whitening.T

@@ -1,4 +1,4 @@
-"""Fast simulation of a wheeled base with regularised friction (systems 42-56)."""
+"""Fast simulation of a wheeled base with regularised friction. Source: systems 42-56."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from youbot_dynamics.kinematics.planar import integrate
 
 @dataclass(frozen=True, eq=False)
 class BaseStep:
-    """One step of `step`.
+    """Result of one step of `step`.
 
     Attributes:
-        state: after it.
-        tangential_forces: (n, 2) friction on each wheel during it, body axes at its end [N].
+        state: after the step.
+        tangential_forces: (n, 2) friction on each wheel during the step, in body axes at its end [N].
         normal_forces: (n,) never negative [N].
-        lifted: (n,) True where the wheel left the floor: no normal force, no friction.
-        contact_velocities: (n, 2) of the contact points at its end, body axes [m/s].
-        friction_work: done by friction on the contacts, never positive [J].
+        lifted: (n,) True for a wheel that left the floor: no normal force, no friction.
+        contact_velocities: (n, 2) of the contact points at the end, body axes [m/s].
+        friction_work: work of friction on the contacts, never positive [J].
     """
 
     state: BaseState
@@ -59,10 +59,10 @@ def step(
 ) -> BaseStep:
     """State after `dt` under constant torques, with friction that is consistent with the *end* of the step.
 
-    Each contact either stands still at the end with |T| <= mu N, or T = -mu N v/|v| with v at the end: rolling,
-    slip, the change between them and rest are one law, without a threshold of speed and without chatter (D-004-7).
-    Wheels that would have to be pulled down lift, as in `WheeledBase.motion`.
-    First order in dt. Slower than `simulate`, but stuck wheels do not creep.
+    Each contact either stands still at the end with |T| <= mu N, or T = -mu N v/|v| with v at the end. Rolling, slip
+    and rest obey one law, without a threshold of speed and without chatter. Wheels that the floor would have to pull
+    lift, as in `WheeledBase.motion`. The method is of first order in dt. It is slower than `simulate`, but stuck wheels
+    do not creep.
 
     Args:
         base: body and n wheels.
@@ -72,16 +72,18 @@ def step(
         dt: [s].
 
     Raises:
-        InputError: wrong shapes, NaN, a torque on a steering that is not there, or friction that jams the base, as
-            a high load can (`_regimes.on_pressed_wheels`).
+        InputError: wrong shapes, NaN, a steering torque on a wheel without steering, or friction that jams the base, as
+            with a high load (`_regimes.on_pressed_wheels`).
         ModelError: a step that is not positive.
+
+    Source: D-004-7.
     """
     dt = number("dt", dt, "s", above=0.0)
     if not isinstance(state, BaseState):
         raise InputError("state", got=excerpt(state), expected="a BaseState")
     assert state.pose is not None and state.steering_angles is not None and state.steering_rates is not None
-    # Move first, with the velocity seen from the axes after the turn; then change the velocity there. So the contact
-    # velocity that friction makes 0 is exactly that of the state returned.
+    # Move first, with the velocity in the axes after the turn; then change the velocity there. The contact velocity
+    # that friction makes 0 is then exactly that of the returned state.
     turn = dt * state.twist[2]
     c, s = np.cos(turn), np.sin(turn)
     vx, vy, yaw_rate = state.twist
@@ -119,12 +121,12 @@ def step(
     return BaseStep(after, forces, normals, lifted, velocities, dt * float(row_forces @ row_speeds))
 
 
-SLIP_SPEED = 0.01  # [m/s] over which friction rises to its full value
+SLIP_SPEED = 0.01  # [m/s] slip speed of the regularised friction
 
 
 @dataclass(frozen=True, eq=False)
 class BaseRun:
-    """What a simulated base did: k steps of n wheels, the start included.
+    """Motion of a simulated base: k steps of n wheels, with the start.
 
     Attributes:
         poses: (k + 1, 3) x, y, yaw in the fixed frame [m, m, rad].
@@ -133,8 +135,9 @@ class BaseRun:
         wheel_angles: (k + 1, n) turned since the start [rad].
         steering_angles: (k + 1, n) relative to the body [rad].
         steering_rates: (k + 1, n) [rad/s].
-        normal_forces: (k + 1, n) of the step that led there, never negative; the first row is the weight at rest [N].
-        lifted: (k + 1, n) True where the wheel would have had to be pulled down: it had left the floor.
+        normal_forces: (k + 1, n) of the step that led to each row, never negative; the first row is the weight at rest
+            [N].
+        lifted: (k + 1, n) True for a wheel that had left the floor.
     """
 
     poses: Vector
@@ -153,7 +156,7 @@ class BaseRun:
 
     @property
     def tips_over(self) -> bool:
-        """True if a wheel lifted off; see `wheeled_base.BaseMotion.tips_over`: the body was kept level meanwhile."""
+        """True if a wheel lifted off; the body is kept level, see `wheeled_base.BaseMotion.tips_over`."""
         return bool(np.any(self.lifted))
 
     def state(self, step: int = -1) -> BaseState:
@@ -175,31 +178,33 @@ def simulate(
     dt: float = 1e-3,
     slip_speed: float = SLIP_SPEED,
 ) -> BaseRun:
-    """Drive a base by torques, k steps of `dt`; plain and mecanum wheels alike.
+    """Motion of a base under torques, k steps of `dt`, with plain and mecanum wheels.
 
-    Friction is T = -mu N v/sqrt(|v|^2 + slip_speed^2) (9a, 10a without the 0/0; D-004-7), with v after the step in
-    the numerator: linearly implicit, so steps of 1 ms stay stable while braking to rest, where the explicit law
-    would need 2 J_W slip_speed/(mu N R^2). A contact that should stand under a force |T| = x mu N creeps at
-    slip_speed x/sqrt(1 - x^2): a tenth of `slip_speed` for x = 0.1, all of it for 0.71, without bound towards the rim
-    of the cone; `step` does not creep.
+    Friction is T = -mu N v/sqrt(|v|^2 + slip_speed^2), which avoids the 0/0 of (9a), (10a). v in the numerator is that
+    after the step: the scheme is linearly implicit, so steps of 1 ms are stable while braking to rest. The explicit law
+    would need 2 J_W slip_speed/(mu N R^2). A contact that should stick under a force |T| = x mu N creeps at slip_speed
+    x/sqrt(1 - x^2): a tenth of `slip_speed` for x = 0.1, all of it for 0.71, without bound near the limit of the cone.
+    `step` does not creep.
 
-    The rest is explicit and first order in dt. A wheel that steers must turn by little in a step: dt well below
-    1/(steering rate + yaw rate) and, for a caster of trail e, below e over the speed of its axis (e = 0.03 m at
-    1 m/s: 20 ms is fine, 50 ms flies apart). The normal forces are those of the step before; wheels that would have
-    to be pulled down lift, and the others share the load anew (system 54).
+    The rest is explicit and of first order in dt. A wheel that steers must turn little in a step: dt well below
+    1/(steering rate + yaw rate) and, for a caster of trail e, below e over the speed of its axis (e = 0.03 m at 1 m/s:
+    20 ms is stable, 50 ms is not). The normal forces are those of the step before. Wheels that the floor would have to
+    pull lift, and the others share the load.
 
     Args:
         base: body and wheels.
         state: at the start.
-        wheel_torques: (k, n) [N m], held for a step each.
+        wheel_torques: (k, n) [N m], constant over each step.
         steering_torques: (k, n) [N m], default 0.
         dt: step [s].
         slip_speed: [m/s].
 
     Raises:
-        InputError: wrong shapes, NaN, a steering torque where there is no steering, or a motion without bounds: more
-            than four times the kinetic energy of the start and the work of the motors, as steps too long make it.
+        InputError: wrong shapes, NaN, a steering torque on a wheel without steering, or a motion without bounds: over
+            four times the initial kinetic energy plus the work of the motors, as with too long steps.
         ModelError: a step or slip speed that is not positive.
+
+    Source: document 004 (9a), (10a), system 54; D-004-7.
     """
     n = len(base.wheels)
     drive = array("wheel_torques", wheel_torques, (None, n))
@@ -212,7 +217,7 @@ def simulate(
         if not wheel.steerable and np.any(steer[:, i] != 0.0):
             raise InputError(f"steering torque of wheel {wheel.name}", got="a torque", expected="0: it has no steering")
     contact = contacts(base.wheels, state)
-    weight = np.zeros(2)  # moments of the load about the centre of mass: none at rest
+    weight = np.zeros(2)  # moments of the load about the centre of mass, zero at rest
     assert state.pose is not None and state.steering_angles is not None and state.steering_rates is not None
     parts = [state.pose, state.twist, weight, state.wheel_speeds, state.steering_angles, state.steering_rates]
     first = np.concatenate(parts)
@@ -234,13 +239,13 @@ def simulate(
             advance(numbers, heights, steps, drives, steers, reactions, run, items)
             unbounded = has_gained(numbers, steps, drives, steers, run, items)
             record.reshape(-1)[:], plate.reshape(-1)[:] = numbers, heights
-    except (ArithmeticError, ValueError):  # divisions by what overflowed, angles that are infinite
+    except (ArithmeticError, ValueError):  # division after an overflow, or infinite angles
         unbounded = True
     if unbounded:
         raise InputError(
             "motion of the base",
             got="a motion without bounds",
-            expected="torques and a step it can answer",
+            expected="torques and a step that it can follow",
             remedy="shorten dt",
         )
     poses, twists, _, speeds, angles, rates = np.split(read_only(record), [3, 6, 8, 8 + n, 8 + 2 * n], axis=1)
@@ -256,7 +261,7 @@ def simulate(
 def _springs(base: WheeledBase, plate: Vector, steering_angles: Vector) -> Vector:
     """Forces (k, n) [N] of the springs under a plate (k, 3) of height l0 and slopes lx, ly at its pole.
 
-    Negative where the plate is clear of the floor, which does not pull.
+    They are negative where the plate is clear of the floor.
     """
     poles = np.empty((len(base.wheels), 3))
     for i, wheel in enumerate(base.wheels):
@@ -291,7 +296,7 @@ def _run(base: WheeledBase, dt: float, slip_speed: float) -> Run:
 
 
 def _wheels(base: WheeledBase, headings: Vector, dt: float) -> NDArray[np.void]:
-    """Wheels (n,) as `advance` takes them; headings (n, 2) are those of the start."""
+    """Wheels (n,) for `advance`; headings (n, 2) are the initial ones."""
     wheels = np.zeros(len(base.wheels), WHEEL)
     for record, wheel, (nx, ny) in zip(wheels, base.wheels, headings.tolist(), strict=True):
         x, y = wheel.position.tolist()
