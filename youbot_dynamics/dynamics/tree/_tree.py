@@ -276,10 +276,7 @@ class Tree(MadeOfArguments):
         return Articulation(inertias, biases)
 
     def mass_matrix(self, q: ArrayLike) -> Vector:
-        """Mass matrix (nv, nv) or (t, nv, nv) of q (nq,) or (t, nq), with the rotors.
-
-        Source: systems 19, 26; D-002-3.
-        """
+        """Mass matrix (nv, nv) or (t, nv, nv) of q (nq,) or (t, nq), with rotors. Source: systems 19, 26; D-002-3."""
         if self._program is not None:
             answer = self._program.mass_matrix(q)
             if answer is not None:
@@ -394,10 +391,7 @@ class Tree(MadeOfArguments):
         return Bodies.at(self.layout, position, speed)
 
     def step(self, q: ArrayLike, v: ArrayLike, dt: float) -> Vector:
-        """Positions (nq,) after `dt` [s] at constant v (nv,), on SE(3) for a floating joint; q (nq,).
-
-        Source: system 16.
-        """
+        """Positions (nq,) from q (nq,) after `dt` [s] at constant v (nv,), exact on SE(3). Source: system 16."""
         position, (speed,) = self._state(q, {"v": v})
         return step_positions(self.layout, position, speed, scalar("dt", dt))
 
