@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -375,8 +376,10 @@ def test_a_middleware_that_hangs_at_the_end_does_not_keep_the_process(executor):
 
 
 TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
+LARGEST_BUFFER = 2 * min(4 << 20, int(Path("/proc/sys/net/core/rmem_max").read_text()))  # the kernel doubles it
 SEGMENTS = f"""
 import os
+import socket
 from pathlib import Path
 from rclpy.node import Node
 from youbot_dynamics.nodes.runtime import init, without_shared_memory
@@ -386,6 +389,13 @@ with without_shared_memory():
 mapped = Path("/proc/self/maps").read_text().splitlines()
 print(sum("/dev/shm/fastrtps" in line for line in mapped), node.get_node_names())
 print(os.environ["{TRANSPORTS}"], flush=True)
+for entry in os.listdir("/proc/self/fd"):
+    try:
+        opened = socket.socket(fileno=int(entry))
+    except OSError:
+        continue
+    if opened.type == socket.SOCK_DGRAM and opened.family == socket.AF_INET:
+        print(opened.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF), flush=True)
 os._exit(0)
 """
 
@@ -396,7 +406,8 @@ def test_a_node_does_without_shared_memory_unless_the_user_chose_transports(chos
     surroundings |= {TRANSPORTS: chosen} if chosen else {}
     command = [sys.executable, "-c", SEGMENTS]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=60.0)
-    segments, transports = done.stdout.splitlines()  # and no complaint of the middleware
+    segments, transports, *buffers = done.stdout.splitlines()  # and no complaint of the middleware
+    assert chosen or buffers and set(buffers) == {str(LARGEST_BUFFER)}
     count, names = segments.split(maxsplit=1)
     assert transports == (chosen or "UDPv4") and names == "['ours']"
     assert (int(count) > 0) == bool(chosen)
