@@ -160,7 +160,7 @@ def test_recording_of_another_robot(tmp_path):
 
 def test_too_short_a_recording(tmp_path):
     line = refusal("identify", write_bag(tmp_path / "bag", duration=3.0), "--out", tmp_path / "found")
-    assert "record longer" in line
+    assert "longer recording" in line
 
 
 def test_unstamped_command_on_another_clock_is_refused(tmp_path):

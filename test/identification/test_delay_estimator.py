@@ -77,7 +77,7 @@ def test_half_a_period_later_is_neither_a_delay_nor_a_wrong_sign(period, delay):
 def test_reversed_sign_is_named():
     found = estimate(rich, 0.15, gain=-1.0)
     assert not found.identified
-    assert "against the command" in found.verdict
+    assert "opposite to the command" in found.verdict
 
 
 def test_noise_that_does_not_follow_the_command_is_not_identified():
@@ -96,7 +96,7 @@ def test_no_delay_beyond_the_longest_is_told():
 
 def test_too_little_in_common_is_an_error_that_says_how_much():
     time = np.arange(0.0, 3.0, PERIOD)
-    with pytest.raises(IdentificationError, match="for a longer time"):
+    with pytest.raises(IdentificationError, match="longer recording"):
         estimate_delay(time, rich(time), time, rich(time))
     later = time + 100.0
     with pytest.raises(IdentificationError, match="in common"):

@@ -21,8 +21,7 @@ class Change:
     before: Finding | None  # None if this result does not list it
     after: Finding | None
     difference: float = math.nan  # later minus earlier value; NaN unless both are identified
-    # Half-width of the 95 % interval of the difference, from the two half-widths that face each other, taken as
-    # independent.
+    # Half-width of the 95 % interval of the difference: root sum of squares of the half-widths towards each other.
     error: float = math.nan
 
     @property

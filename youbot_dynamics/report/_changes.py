@@ -60,6 +60,6 @@ def _cells(change: Change) -> tuple[str, ...]:
 
 def _side(finding: Finding | None) -> str:
     if finding is None or not finding.identified:
-        return "not identified" if finding else "not looked for"
+        return "not identified" if finding else "not estimated"
     said = shown(finding)
     return f"{said.value} ({said.low} to {said.high})"

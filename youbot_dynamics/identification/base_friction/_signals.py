@@ -161,7 +161,10 @@ def wheel_signals(
     torques = None if torques is None else torques[keep]
     if len(time) < _FEWEST:
         raise IdentificationError(
-            "states of the wheels", got=f"{len(time)} readings", expected=f"{_FEWEST} or more", remedy="record longer"
+            "states of the wheels",
+            got=f"{len(time)} readings",
+            expected=f"{_FEWEST} or more",
+            remedy="record a longer drive",
         )
     spans = np.diff(time)
     middle = time[:-1] + 0.5 * spans

@@ -96,7 +96,7 @@ def fit_roller_phases(signals: CalibrationSignals, wheels: RollingWheels) -> Rol
             "roller phases",
             got=f"{int(np.sum(inside))} wheel readings with poses around them",
             expected=f"{_FEWEST_READINGS} or more",
-            remedy="record poses and wheels together, for a longer time",
+            remedy="make a longer recording, with poses and wheels together",
         )
     angles = signals.wheel_angles[inside]
     times = even_stamps(times, signals.wheel_angles)[inside]

@@ -180,7 +180,7 @@ def estimate_delay(
             "delay",
             got=f"command and motion over {spans}",
             expected=f"{longest + _FEWEST_BLOCKS * BLOCK:g} s or more in common",
-            remedy="record command and motion in one bag, for a longer time",
+            remedy="make a longer recording, with command and motion in one bag",
         )
     half = 0.5 * float(np.median(np.diff(stamps[inside]))) if measured_is == "velocity" else 0.0
     return tuple(
@@ -278,7 +278,7 @@ def _estimate_channel(
     if not np.isfinite(error):
         reason = "the motion carries no information on the delay (constant velocity?)"
     elif opposite < _OPPOSITE_MISFIT * depth:
-        reason = "the motion goes against the command: check the signs of the channel"
+        reason = "the motion is opposite to the command: check the signs of the channel"
     elif depth > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
         share = 1.0 - depth / float(centred @ centred)
         told = f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
