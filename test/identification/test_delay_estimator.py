@@ -117,7 +117,7 @@ def test_shapes_and_kinds_are_checked():
         estimate_delay(time, rich(time), "now", rich(time))
     with pytest.raises(InputError, match="longest: got -1 s; expected a time above 0"):
         estimate_delay(time, rich(time), time, rich(time), longest=-1.0)
-    with pytest.raises(InputError, match="channels: got 1 commands, 1 motions and 2 names; expected as many of each"):
+    with pytest.raises(InputError, match="channels: got 1 commands, 1 motions and 2 names; expected equal numbers"):
         estimate_delay(time, rich(time), time, rich(time), channels=["x", "y"])
 
 

@@ -154,10 +154,10 @@ def test_warnings_reach_the_result_the_terminal_and_the_report(folder, tmp_path,
         rows += [(t + 0.1, "/driver/joint_states", state), (t, "/wheel_commands", wish)]
     bag = write_rows(folder / "rpm", rows)
     assert exit_code("identify", bag, "--out", tmp_path, "--only", "delay") == 0
-    assert "revolutions a minute" in capsys.readouterr().err.replace("\n", " ")
+    assert "revolutions per minute" in capsys.readouterr().err.replace("\n", " ")
     (warning,) = json.loads((tmp_path / "result.json").read_text())["warnings"]
-    assert "revolutions a minute" in warning and warning.startswith("rpm: ")
-    assert "revolutions a minute" in (tmp_path / "report.html").read_text()
+    assert "revolutions per minute" in warning and warning.startswith("rpm: ")
+    assert "revolutions per minute" in (tmp_path / "report.html").read_text()
 
 
 def test_a_hole_in_a_recording_is_told_once_and_a_first_message_at_zero_has_a_stamp(folder, tmp_path):

@@ -304,8 +304,8 @@ def quality(bag: Path) -> tuple[str, ...]:
     ("name", "rows", "words"),
     [
         ("sound", wheel_rows(1.0, 1.0), None),
-        ("rpm", wheel_rows(1.0, 60.0 / (2.0 * np.pi)), "revolutions a minute"),
-        ("degrees", wheel_rows(1.0, 180.0 / np.pi), "degrees a second"),
+        ("rpm", wheel_rows(1.0, 60.0 / (2.0 * np.pi)), "revolutions per minute"),
+        ("degrees", wheel_rows(1.0, 180.0 / np.pi), "degrees per second"),
         ("other", wheel_rows(3.0, 1.0), "another unit"),
         ("sign", wheel_rows(-1.0, 1.0), "opposite signs"),
         (

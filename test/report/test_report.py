@@ -236,7 +236,7 @@ def test_what_is_not_identifiable_is_marked_with_its_reason(text: str) -> None:
 
 def test_a_value_at_its_bound_says_so(text: str) -> None:
     row = Page(text).row("robot.base.friction.viscous_y")
-    assert row[4].startswith("\u2717 not identifiable at bound 0: the data ask for -0.4 \u00b10.9 N s/m")
+    assert row[4].startswith("\u2717 not identifiable at bound 0: the fit gives -0.4 \u00b10.9 N s/m")
     kept = judge(Unknown("x", "N", low=0.0, resolution=1.0), -0.1, 0.05, 0.1)
     shown = Page(render(with_findings(Finding("x", kept), stage="thermal"))).row("x")
     assert shown[1] == "0" and shown[4].startswith("\u2717 not identifiable at bound 0")

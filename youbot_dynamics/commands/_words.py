@@ -22,4 +22,4 @@ def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]
 def need_ros() -> None:
     """Raise an error that says how to install ROS if it is missing."""
     if importlib.util.find_spec("rclpy") is None:
-        raise missing_package("rclpy", "this verb", "ROS 2 Jazzy or Kilted")
+        raise missing_package("rclpy", "this command", "ROS 2 Jazzy or Kilted")

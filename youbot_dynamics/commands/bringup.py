@@ -108,7 +108,7 @@ class _Fleet:
         except OSError as problem:  # for example too little memory
             self._lose(process, problem.errno or 1)
             return
-        tell(self._namespace, process.executable, BACK, "had ended, and was started again")
+        tell(self._namespace, process.executable, BACK, "had ended and was restarted")
 
 
 def _command(process: Process) -> list[str]:

@@ -347,7 +347,7 @@ class ArmSignals:
             back = int(np.argmax(np.diff(time[sound]) < 0.0))
             raise IdentificationError(
                 "stamps of the joints",
-                got=f"a step back of {-np.diff(time[sound])[back]:.3g} s at sample {back}",
+                got=f"a decrease by {-np.diff(time[sound])[back]:.3g} s at sample {back}",
                 expected="increasing times",
                 remedy="cut the recording where its clock jumps",
             )

@@ -98,7 +98,7 @@ class Allowance(threading.local):
             data += decompressor.decompress(packed, max_length=most + 1 - len(data))
             self._check("a chunk", len(data), most)
             if not decompressor.eof:
-                raise DamagedError("a chunk", got="an end within compressed data", expected="complete data")
+                raise DamagedError("a chunk", got="compressed data that ends early", expected="complete data")
             packed = decompressor.unused_data or b""
         self.bytes -= len(data)
         return data
@@ -113,7 +113,7 @@ class Allowance(threading.local):
         """Count SQLite steps and return false, so that SQLite continues; raise a DamagedError if none are left."""
         self.steps -= _STEPS_AT_ONCE
         if self.steps < 0:
-            raise DamagedError("a database", got="rows without end", expected="tables as rosbag2 writes them")
+            raise DamagedError("a database", got="too many rows", expected="tables as rosbag2 writes them")
         return False
 
     def count(self, reads: int) -> None:

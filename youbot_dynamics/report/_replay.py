@@ -74,7 +74,7 @@ class Line(NamedTuple):
     values: Vector  # (n,) NaN where unknown
     band_time: Vector = np.empty(0)  # (s,) [s]; empty for no band
     middle: Vector = np.empty(0)  # (s,) of the band
-    deviation: Vector = np.empty(0)  # (s,) the band is two of these to either side
+    deviation: Vector = np.empty(0)  # (s,) standard deviation; the band is +- two of them
 
 
 def replay_page(

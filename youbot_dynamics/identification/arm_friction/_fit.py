@@ -309,7 +309,7 @@ def _noise_weight(table: Vector, target: Vector) -> float:
 
 
 def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
-    """Duration of the blocks [s]: 1 s, less where a recording is too short for enough of them."""
+    """Duration of the blocks [s]: 1 s, or shorter if a recording is too short for enough blocks."""
     block = BLOCK
     while block > _SHORTEST_BLOCK:
         keys = {(int(r), int(t // block)) for row in rows for r, t in zip(row.recording, row.time, strict=True)}

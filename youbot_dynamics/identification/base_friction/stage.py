@@ -197,7 +197,7 @@ def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[Fit
 def _rows_of_axes(table: NDArray[np.float64]) -> tuple[NDArray[np.bool_], ...]:
     """Which regressors (r, p) belong to the rows x, y and yaw, each (r,), see `FrictionModel.columns`.
 
-    Rollers never act on x, viscous_x never on y.
+    Roller friction has no effect on x, viscous_x none on y.
     """
     along = (table[:, 1] == 0.0) & (table[:, 2] == 0.0)
     across = (table[:, 0] == 0.0) & ~along

@@ -37,7 +37,7 @@ class CalibrationSignals:
     recording: int = 0  # number of the recording, distinct for each
 
     def __post_init__(self) -> None:
-        """Check the shapes and lock copies."""
+        """Check the shapes and store read-only copies."""
         wheel_time = array("wheel_time", self.wheel_time, (None,))
         pose_time = array("pose_time", self.pose_time, (None,))
         checked = {

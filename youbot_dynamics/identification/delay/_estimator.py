@@ -172,7 +172,7 @@ def estimate_delay(
     names = [str(k) for k in range(commands.shape[1])] if channels is None else list(channels)
     if not commands.shape[1] == motions.shape[1] == len(names):
         got = f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names"
-        raise InputError("channels", got=got, expected="as many of each")
+        raise InputError("channels", got=got, expected="equal numbers")
     inside = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else np.zeros(len(stamps), bool)
     if np.count_nonzero(inside) < 10 or np.ptp(stamps[inside]) < _FEWEST_BLOCKS * BLOCK:
         spans = " and ".join(f"{t[0]:.2f}-{t[-1]:.2f} s" if len(t) else "nothing" for t in (sent, stamps))

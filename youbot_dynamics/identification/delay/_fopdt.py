@@ -329,7 +329,7 @@ def _judged(
     elif q + reach_q < 0.0:
         reason = "the motion changes faster than the command: the model lacks an effect"
     elif latest < 0.0:
-        reason = "the motion would have to lead the command"
+        reason = "the fitted dead time is negative: the motion would lead the command"
     told = ""
     correlation = _correlation(covariance, lag)
     if correlation < _ALIKE:

@@ -167,7 +167,7 @@ def fit(
     """
     p = sums.unknowns
     if len(unknowns) != p:
-        raise InputError("unknowns", got=f"{len(unknowns)} of them", expected=f"{p}, one a column")
+        raise InputError("unknowns", got=f"{len(unknowns)} of them", expected=f"{p}, one per column")
     if len(sums) < p + _FEWEST_SPARE_BLOCKS:
         raise IdentificationError(
             ", ".join(unknown.name for unknown in unknowns),

@@ -140,7 +140,7 @@ def unforeseen_error(what: str, problem: Exception) -> IdentificationError:
     return IdentificationError(
         what,
         got=f"an unexpected error ({type(problem).__name__} in {where.name}: {problem})",
-        expected="numbers it can work with",
+        expected="valid numbers",
         remedy="check the values of the recording, and please report this error",
     )
 

@@ -31,7 +31,7 @@ from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive, identified_model
 
-_MOST_TOLD = 4  # problems of the data listed in a refusal
+_MOST_LISTED = 4  # problems of the data listed in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report
 
 
@@ -189,8 +189,8 @@ def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> 
     told = [*lost, *dict.fromkeys(warning for one in extracted for warning in one.warnings)]
     if not told:
         return problem
-    more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-    remedy = "; ".join(part for part in (problem.remedy, f"also check: {'; '.join(told[:_MOST_TOLD])}{more}") if part)
+    more = f"; and {len(told) - _MOST_LISTED} more" if len(told) > _MOST_LISTED else ""
+    remedy = "; ".join(part for part in (problem.remedy, f"also check: {'; '.join(told[:_MOST_LISTED])}{more}") if part)
     return type(problem)(problem.thing, got=problem.got, expected=problem.expected, remedy=remedy)
 
 

@@ -27,9 +27,9 @@ _RPM = 60.0 / (2.0 * math.pi)
 # d(position)/dt over velocity, and its meaning.
 _RATIOS = (
     (_DEGREES, "the positions look like degrees"),
-    (1.0 / _DEGREES, "the velocities look like degrees a second"),
-    (1.0 / _RPM, "the velocities look like revolutions a minute"),
-    (_DEGREES / _RPM, "the positions look like degrees, the velocities like revolutions a minute"),
+    (1.0 / _DEGREES, "the velocities look like degrees per second"),
+    (1.0 / _RPM, "the velocities look like revolutions per minute"),
+    (_DEGREES / _RPM, "the positions look like degrees, the velocities like revolutions per minute"),
 )
 
 
@@ -105,7 +105,7 @@ _NOT_MEANT = {
 # Topics with the arm joints that are not measurements: commands, estimates, and values known only to a simulation.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
-_MOST_TOLD = 12  # topics in a message
+_MOST_LISTED = 12  # topics in a message
 
 
 def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> str | None:
@@ -215,8 +215,8 @@ def _told(recording: Recording, candidates: Sequence[str]) -> str:
     heard = [info.name for info in recording.topics.values() if info.count > 0]
     if not heard:
         return "no messages at all"
-    more = f" and {len(heard) - _MOST_TOLD} more" if len(heard) > _MOST_TOLD else ""
-    return f"no JointState topic; topics: {', '.join(heard[:_MOST_TOLD])}{more}"
+    more = f" and {len(heard) - _MOST_LISTED} more" if len(heard) > _MOST_LISTED else ""
+    return f"no JointState topic; topics: {', '.join(heard[:_MOST_LISTED])}{more}"
 
 
 def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:

@@ -63,7 +63,7 @@ def _sound_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tu
     """
     moments, rows = np.asarray(times, dtype=float), np.asarray(table, dtype=float)
     if rows.shape != (len(moments), 3):
-        raise InputError(name, got=f"shape {rows.shape}", expected=f"({len(moments)}, 3), one a {owner}")
+        raise InputError(name, got=f"shape {rows.shape}", expected=f"({len(moments)}, 3), one per {owner}")
     sound = np.isfinite(moments) & np.all(np.isfinite(rows), axis=1)
     moments, rows = moments[sound], rows[sound]
     later = np.diff(moments, prepend=-np.inf) > 0.0
