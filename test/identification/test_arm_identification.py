@@ -283,7 +283,7 @@ def test_an_offset_hidden_by_one_way_motion_is_not_made_up():
 def test_bad_signals_are_refused():
     with pytest.raises(InputError, match="time, position, torque"):
         ArmSignals(np.zeros(3), np.zeros((3, 2)), np.zeros((3, 1)))
-    with pytest.raises(IdentificationError, match="step back of 2 s at sample 1"):
+    with pytest.raises(IdentificationError, match="decrease by 2 s at sample 1"):
         ArmSignals(np.array([0.0, 3.0, 1.0, 2.0]), np.zeros((4, 1)), np.zeros((4, 1)))
 
 
