@@ -343,8 +343,7 @@ def solve_friction(
 
     Returns:
         Largest correction of the motion in the last sweep, that is, the motion left at contacts that should stick. It
-            does
-        not vanish where sticking contacts contradict each other by less than the sweeps can turn into slip. It is
+        does not vanish where sticking contacts contradict each other by less than the sweeps can turn into slip. It is
         infinite if the forces grew without bound.
 
     Source: system 52; D-004-7.
