@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 LARGEST_CHUNK = 32_000_000  # unpacked size of a chunk or message [bytes]
 UNPACKED, UNPACKED_PER_BYTE = 4_000_000, 200  # unpacked bytes in one pass: fixed part, and per byte of the recording
-READS, BYTES_PER_READ = 1_000_000, 16  # records read in one pass: fixed part, and one more per so many bytes of file
-SKIPPED = 8  # cost of skipping a record, in messages
+READS, BYTES_PER_READ = 1_000_000, 16  # messages read in one pass: fixed part, and one more per so many bytes of file
+SKIPPED = 8  # a record that is not a message counts as this many messages
 SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # SQLite instructions in one pass: fixed part, and per byte
 LARGEST_METADATA = 2_000_000  # size of a YAML text (metadata.yaml, topic quality of service) [bytes]
 

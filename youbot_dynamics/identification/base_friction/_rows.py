@@ -161,7 +161,7 @@ def _add_samples_of_four(
     while i < count:
         half = int(time[i] * inverse - first)
         total, low, high = sums[half], lowest[half], highest[half]
-        # Rounding must not place a sample beyond the end of its own half.
+        # Despite rounding, the end must exceed time[i]; otherwise the loop would never advance.
         end = max((first + half + 1.0) * span, np.nextafter(time[i], np.inf))
         start = first + half
         n = late = 0.0

@@ -19,7 +19,7 @@ from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE
 # Number of recordings for which the 95 % interval of their standard deviation is narrower than a factor of 3
 ENOUGH = 5
 _FEWEST = 2  # degrees of freedom for the scatter between two recordings: with 1, t would be 12.7
-_ALONE = 5.0  # ratio to the variance expected from equal recordings up to which a recording is used
+_ALONE = 5.0  # largest variance of a recording used, relative to that of one of several equal recordings
 
 
 def between(values: Vector, variances: Vector) -> float:
@@ -69,7 +69,7 @@ def pooled(values: Vector, variances: Vector, freedom: float, weights: Vector | 
 
 
 def student(freedom: float) -> float:
-    """Standard errors per half-width of an interval, by Student's t."""
+    """Half-width of the 95 % interval in standard errors, by Student's t."""
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
 
 
