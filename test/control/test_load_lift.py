@@ -230,7 +230,7 @@ def test_with_the_torques_of_the_law_the_load_accelerates_as_the_free_body_shoul
 
 
 def test_at_rest_the_force_propagated_and_gravity_are_all_and_in_motion_they_are_not() -> None:
-    """Seed 002 A.5 is statics: on its torques alone the rotors of the youBot swallow most of the acceleration."""
+    """Document 002 A.5 is statics: on its torques alone the rotors of the youBot swallow most of the acceleration."""
     law, loaded = law_of_arm(IN_PLANE)
     q, v = np.array(LOW), np.zeros(5)
     asked = law.step(0.2, q, v)

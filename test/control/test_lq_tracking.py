@@ -1,4 +1,4 @@
-"""Optimal tracking in continuous time: against quadratic programmes, its own laws, and seed 002's printed forms."""
+"""Optimal tracking in continuous time: against quadratic programmes, its own laws, and document 002's printed forms."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_d_002_8_the_printed_law_has_no_meaning_and_without_the_state_it_is_not_
 
 
 def test_a_weight_that_is_only_semidefinite_suffices() -> None:
-    """Seed 002 asks for Q > 0; with Q = 0 the end alone is steered to, as the minimum-energy law of the Gramian."""
+    """Document 002 asks for Q > 0; with Q = 0 the end alone is steered to, as the minimum-energy law of the Gramian."""
     A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1.0]])
     goal = np.array([1.0, 0.0])
     gains = track(A, B, np.eye(2), np.zeros((2, 2)), 1.0, 1e9 * np.eye(2), lambda t: goal, 0.0, 1.0)

@@ -72,7 +72,7 @@ def test_with_the_error_of_seed_003_the_same_law_is_positive_feedback() -> None:
 
 @pytest.mark.parametrize("kp", [0.5, 1.0, 1.5])
 def test_dropping_the_feed_forward_leaves_a_steady_lag(kp: float) -> None:
-    """Seed 003 drops x*' where it is constant: then e = -x*'/Kp stays (D-003-12); zero only for x*' = 0."""
+    """Document 003 drops x*' where it is constant: then e = -x*'/Kp stays (D-003-12); zero only for x*' = 0."""
     speed = 0.2
     assert follow(Pid(gains(kp=kp)), 30.0, speed=speed, feed_forward=False)[-1] == pytest.approx(-speed / kp, rel=1e-3)
     # The delay itself still costs speed x TAU until the feedback has worked it off.

@@ -1,4 +1,4 @@
-"""Featherstone's recursion as seed 002 prints it, and as it holds: systems 21 to 23 and 26."""
+"""Featherstone's recursion as document 002 prints it, and as it holds: systems 21 to 23 and 26."""
 
 from __future__ import annotations
 

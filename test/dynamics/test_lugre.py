@@ -1,4 +1,4 @@
-"""LuGre friction: the step against scipy's Radau, invariance, slopes, stiction, and what seed 001 prints wrong."""
+"""LuGre friction: the step against scipy's Radau, invariance, slopes, stiction, and what document 001 prints wrong."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_at_rest_the_slopes_are_the_mean_of_the_one_sided_ones() -> None:
 
 
 def test_lugre_removes_the_jump_of_coulomb_friction_but_not_its_kink() -> None:
-    """Seed 001 introduces LuGre because static friction has no derivative: dz/dt over v has none at 0 either."""
+    """Document 001 introduces LuGre because static friction has no derivative: dz/dt over v has none at 0 either."""
     z, dv = 0.6e-4, 1e-9
     assert PLAIN.rate(z, dv) - PLAIN.rate(z, -dv) == pytest.approx(0.0, abs=1e-8)
     ahead = (PLAIN.rate(z, dv) - PLAIN.rate(z, 0.0)) / dv
@@ -234,7 +234,7 @@ def test_long_sliding_ends_in_the_steady_torque() -> None:
 
 
 def test_at_rest_every_bristle_within_reach_is_an_equilibrium() -> None:
-    """Seed 001 (15) gives z = 0 at rest; the joint holds any torque up to break-away (system 12)."""
+    """Document 001 (15) gives z = 0 at rest; the joint holds any torque up to break-away (system 12)."""
     for torque in np.linspace(-1.5, 1.5, 13):
         z = STRIBECK.holding_bristle(float(torque))
         assert STRIBECK.rate(z, 0.0) == 0.0
@@ -286,7 +286,7 @@ def test_a_joint_holds_below_and_slides_above_the_breakaway_torque() -> None:
 
 
 def test_friction_by_the_sign_of_the_position_supplies_energy() -> None:
-    """The text of seed 001 has break-away depend on sign(q); at q > 0 and v < 0 such a torque drives the joint."""
+    """The text of document 001 has break-away depend on sign(q); at q > 0 and v < 0 such a torque drives the joint."""
     q, v = 0.3, -0.2
     assert math.copysign(1.0, q) * v < 0.0
     assert PLAIN.steady_torque(v) * v > 0.0

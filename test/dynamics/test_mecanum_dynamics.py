@@ -143,7 +143,7 @@ def test_d_003_9_the_transverse_row_without_its_sum_loses_friction() -> None:
 
 @pytest.mark.parametrize("name", ["wheel_coulomb", "roller_coulomb", "viscous_x", "viscous_y", "roller_mass"])
 def test_negative_friction_is_refused(name: str) -> None:
-    """Seed 003 reports xi_L = -127.7 and F2 = -0.34: such a base drives itself."""
+    """Document 003 reports xi_L = -127.7 and F2 = -0.34: such a base drives itself."""
     with pytest.raises(ModelError, match=f"{name} of the base: got -0.34"):
         dataclasses.replace(YOUBOT, **{name: -0.34})
 

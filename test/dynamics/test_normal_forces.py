@@ -1,4 +1,4 @@
-"""Weight shared by a plate on springs: balance, the patterns of seed 004 where they hold, and where they do not."""
+"""Weight shared by a plate on springs: balance, the patterns of document 004 where they hold, and where they do not."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_six_wheels_need_the_middle_ones_half_way_and_on_the_same_track() -> Non
 
 
 def test_the_ring_order_matters() -> None:
-    """In the order of seed 003 (FL, FR, RL, RR) the same pattern solves no balance: its moments contradict."""
+    """In the order of document 003 (FL, FR, RL, RR) the same pattern solves no balance: its moments contradict."""
     rows = RING[[0, 1, 3, 2]]
     signs = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]])
     assert abs(np.linalg.det(RING[:4].T @ signs)) > 0.1

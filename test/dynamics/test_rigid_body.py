@@ -187,7 +187,7 @@ def test_d_002_5_the_printed_moment_turns_the_other_way() -> None:
 
 
 def test_rods_and_points_are_bodies_though_their_inertia_is_not_positive_definite() -> None:
-    """Seed 002 asks for a positive definite inertia; a thin rod has none about its own axis, a point none at all."""
+    """Document 002 asks for a positive definite inertia; a rod has none about its own axis, a point none at all."""
     _, _, rod = point_masses([1.0, 2.0], [[0.0, 0.0, 0.1], [0.0, 0.0, 0.5]])
     assert np.linalg.eigvalsh(rod)[0] == 0.0
     check_inertia("rod", 3.0, rod)

@@ -1,4 +1,4 @@
-"""The thermal motor by its laws: power, heat, steady states, exact steps; seed 000's printed forms proved wrong."""
+"""The thermal motor by its laws: power, heat, steady states, exact steps; document 000's printed forms proved wrong."""
 
 from __future__ import annotations
 
@@ -382,14 +382,14 @@ def test_without_numba_the_temperatures_are_the_same() -> None:
     np.testing.assert_allclose(numbers_without_numba(heated_and_refused), heated_and_refused(), rtol=1e-13)
 
 
-# ------------------------------------------------------------------ the printed forms of seed 000
+# ------------------------------------------------------------------ the printed forms of document 000
 
 VOLT, OHM, NEWTON_METRE = np.array([1, 2, -3, -1]), np.array([1, 2, -3, -2]), np.array([1, 2, -2, 0])  # kg, m, s, A
 AMPERE, PER_SECOND, INERTIA = np.array([0, 0, 0, 1]), np.array([0, 0, -1, 0]), np.array([1, 2, 0, 0])
 
 
 def printed_resistance(temperature: float) -> float:
-    """R as the rotor row of seed 000 has it, twice."""
+    """R as the rotor row of document 000 has it, twice."""
     return R0 * (1.0 - ALPHA * (temperature - T_A))
 
 

@@ -95,7 +95,7 @@ def arm_state() -> tuple[Tree, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_d_001_2_differences_are_not_needed_and_lose_digits() -> None:
-    """Seed 001 (5), (6): differences of (3), here central; the exact slopes are nearer to Pinocchio's at any step."""
+    """Document 001 (5), (6): differences of (3), here central; the exact slopes are nearer to Pinocchio's."""
     pin = pytest.importorskip("pinocchio")
     rng = np.random.default_rng(12)
     twin = random_twin(rng, 5, branched=False, kinds=("revolute",))

@@ -1,4 +1,4 @@
-"""A wheeled base at one state: against seed 004 in its own frame, a 3-D model, and the laws of mechanics."""
+"""A wheeled base at one state: against document 004 in its own frame, a 3-D model, and the laws of mechanics."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def test_late_and_repeated_messages_change_nothing_and_are_counted(run: Run) -> 
     np.testing.assert_array_equal(after.mean, before.mean)
     np.testing.assert_array_equal(after.covariance, before.covariance)
     counts = ekf.counts
-    assert (counts["repeated stamps"], counts["late stamps"], counts["stamps that are no time"]) == (1, 1, 1)
+    assert (counts["repeated stamps"], counts["late stamps"], counts["invalid stamps"]) == (1, 1, 1)
 
 
 def test_a_clock_that_was_set_back_begins_anew(run: Run) -> None:
@@ -265,13 +265,13 @@ def test_one_wild_reading_is_shut_out_and_a_lasting_one_believed(run: Run) -> No
     positions = run.position[:400].copy()
     positions[200, 3] += 0.3
     track = ekf.replay(run.stamp[:400], positions, run.effort[:400])
-    assert ekf.counts["readings beyond the gate"] == 1 and ekf.counts["joints begun anew"] == 0
+    assert ekf.counts["readings beyond the gate"] == 1 and ekf.counts["joints restarted"] == 0
     np.testing.assert_allclose(track.position, run.true_position[:400], atol=1e-3)
     moved = run.position[:400].copy()
     moved[200:, 3] += 0.3
     other = ArmEkf(run.model, sensors())
     track = other.replay(run.stamp[:400], moved, run.effort[:400])
-    assert other.counts["joints begun anew"] == 1
+    assert other.counts["joints restarted"] == 1
     assert track.position[-1, 3] == pytest.approx(moved[-1, 3], abs=1e-3)
 
 
@@ -364,7 +364,7 @@ def bear(count: int) -> None:
         scale = np.sqrt(np.diag(covariance))
         assert np.linalg.eigvalsh(covariance / np.outer(scale, scale))[0] > 0.0
     counts = ekf.counts
-    judged = ("messages taken in", "late stamps", "repeated stamps", "stamps that are no time")
+    judged = ("messages taken in", "late stamps", "repeated stamps", "invalid stamps")
     assert sum(counts[name] for name in judged) == len(stamp)
     assert all(counts[name] > 0 for name in judged)
     taken = np.isfinite(stamp)

@@ -53,7 +53,7 @@ def test_speeds_of_a_real_arm_are_nearer_to_those_of_its_positions_than_the_driv
     assert 0.5 <= nis <= 2.0
     # Vibration at 22 to 28 Hz and the jitter of the stamps forbid whiteness; joint 3 moves fastest.
     assert np.all(np.abs(np.array(correlations)[[0, 1, 3]]) <= 0.25)
-    assert ekf.counts["joints begun anew"] == 0
+    assert ekf.counts["joints restarted"] == 0
 
 
 RATIOS = np.array([1.0, 0.6, 0.6, 0.6])

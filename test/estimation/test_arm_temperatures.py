@@ -136,7 +136,7 @@ def test_a_sensor_that_insists_is_believed_in_the_end() -> None:
     assert motors.state[0].winding < 60.0
     motors.add_temperature(told)
     assert motors.state[0].winding == pytest.approx(110.0, abs=1.0)
-    assert motors.counts == {"motor sensor readings beyond the gate": 10, "motors begun anew": 1}
+    assert motors.counts == {"motor sensor readings beyond the gate": 10, "motors restarted": 1}
 
 
 def test_wrong_shapes_are_refused_by_name() -> None:

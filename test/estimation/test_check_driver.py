@@ -230,7 +230,7 @@ def test_efforts_say_what_can_be_identified():
 
 def test_other_names_are_told_with_those_that_were_heard():
     found = judge_names(DRIVER, [["temp"]], arm=False)
-    assert found.verdict == ERROR and "heard of temp" in found.text and "wheel_joints" in found.remedy
+    assert found.verdict == ERROR and "received temp" in found.text and "wheel_joints" in found.remedy
     assert judge_names(DRIVER, [], arm=False).verdict == NOT_TOLD
     assert judge_names(DRIVER, [DRIVER.wheel_joints], arm=True).verdict == WARNING
 

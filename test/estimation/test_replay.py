@@ -163,7 +163,7 @@ def test_a_filter_that_begins_while_the_arm_moves_knows_its_speeds_soon(every: i
     ekf = ArmEkf(SHEETS, ArmSensors.of_robot(ROBOT, 0.02, ROBOT.driver.stamp_jitter))
     track = ekf.replay(log.stamp[rows], log.position[rows], log.effort[rows])
     assert np.abs(log.true_speed[rows][0]).max() > 0.5
-    assert ekf.counts["readings beyond the gate"] == 0 and ekf.counts["joints begun anew"] == 0
+    assert ekf.counts["readings beyond the gate"] == 0 and ekf.counts["joints restarted"] == 0
     error = np.abs(track.speed - log.true_speed[rows])
     soon = log.stamp[rows] - log.stamp[rows][0] > 0.1
     assert error[soon].max() < 0.06

@@ -47,7 +47,7 @@ def test_a_wrong_gear_ratio_is_told() -> None:
 def test_speeds_that_come_three_messages_late_are_told() -> None:
     found = check(late=3)
     np.testing.assert_allclose(found.channels().lag, 0.07, atol=0.01)
-    assert len(found.complaints()) == 4 and all("ms behind" in text for text in found.complaints())
+    assert len(found.complaints()) == 4 and all("lags by" in text for text in found.complaints())
 
 
 def test_nothing_is_said_before_there_was_motion() -> None:

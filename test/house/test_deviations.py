@@ -30,7 +30,7 @@ def ideal_twists(times: np.ndarray) -> np.ndarray:
 
 
 def left_sum(rates: np.ndarray) -> np.ndarray:
-    """Seed 003's integral by rectangles, x(i) = x(i-1) + dt v(i-1), from 0."""
+    """Document 003's integral by rectangles, x(i) = x(i-1) + dt v(i-1), from 0."""
     return np.vstack([np.zeros(rates.shape[1]), np.cumsum(rates[:-1], axis=0) * DT])
 
 
@@ -40,7 +40,7 @@ def fixed_rates(twists: np.ndarray, yaw: np.ndarray) -> np.ndarray:
 
 
 def printed_fit(left: np.ndarray, velocities: np.ndarray) -> float:
-    """(A'A)^-1 A'B of seed 003, all rows in one."""
+    """(A'A)^-1 A'B of document 003, all rows in one."""
     return float(np.sum(velocities * left) / np.sum(velocities**2))
 
 

@@ -92,13 +92,12 @@ def test_pages_and_help_texts_use_the_words_of_the_field():
     texts |= {
         page.name: page.read_text(encoding="utf-8") for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     }
-    del texts["systems.md"]
     for where, text in texts.items():
         assert not (found := PRIVATE.search(" ".join(text.split()))), f"{where}: {found.group()}"
 
 
 # Folders of the package whose docstrings, comments and messages are rewritten in plain English.
-PLAIN = ("dynamics", "commands", "identification", "kinematics", "recording", "report")
+PLAIN = ("dynamics", "estimation", "commands", "identification", "kinematics", "recording", "report")
 
 
 @pytest.mark.parametrize("folder", PLAIN)

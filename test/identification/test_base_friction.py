@@ -324,14 +324,14 @@ def test_sums_of_four_wheels_are_those_of_any_number(monkeypatch):
         np.testing.assert_allclose(getattr(fast, field.name), getattr(slow, field.name), rtol=1e-12, atol=1e-12)
 
 
-# Seed 003's own formulas
+# Document 003's own formulas
 
 R = 0.0475
 SHARE = 0.15  # what of the noise-driven value the average over a finite run leaves open
 
 
 def printed_estimate(time: np.ndarray, w: np.ndarray, torques: np.ndarray, mass: float, factor: float) -> np.ndarray:
-    """xi_L, xi_T, F1, F2 (r = 1) as seed 003 prints them; factor 1/(4 R) printed, R/4 right (D-003-2)."""
+    """xi_L, xi_T, F1, F2 (r = 1) as document 003 prints them; factor 1/(4 R) printed, R/4 right (D-003-2)."""
     pattern = np.array([-1.0, 1.0, 1.0, -1.0])
     v_long, v_side = factor * w.sum(axis=1), factor * w @ pattern
     force_long, force_side = torques.sum(axis=1) / R, torques @ pattern / R

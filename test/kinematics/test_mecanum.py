@@ -1,4 +1,4 @@
-"""Mecanum kinematics against the geometry of the contact, seed 003's formulas and the youBot driver's code."""
+"""Mecanum kinematics against the geometry of the contact, document 003's formulas and the youBot driver's code."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_forward_kinematics_inverts_the_formula_by_radius_over_four() -> None:
 
 
 def test_the_printed_forward_kinematics_is_wrong_by_443() -> None:
-    """Seed 003, friction section: V_L = 1/(4R) (w1 + w2 + w3 + w4); D-003-2."""
+    """Document 003, friction section: V_L = 1/(4R) (w1 + w2 + w3 + w4); D-003-2."""
     speeds = YOUBOT.wheel_speeds([0.3, 0.0, 0.0])
     printed = speeds.sum() / (4 * R)
     assert YOUBOT.twist(speeds)[0] == pytest.approx(0.3)

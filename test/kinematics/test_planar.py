@@ -31,7 +31,7 @@ def twist_matrix(twist: np.ndarray) -> np.ndarray:
 
 
 def euler_path(twists: np.ndarray, dt: float) -> np.ndarray:
-    """Seed 003, velocity file: x(i) = x(i-1) + dt (Vx cos psi - Vy sin psi), ..."""
+    """Document 003, velocity file: x(i) = x(i-1) + dt (Vx cos psi - Vy sin psi), ..."""
     pose = np.zeros(3)
     path = [pose]
     for vx, vy, wz in twists:

@@ -1,4 +1,4 @@
-"""Rotation matrices and their angles against the laws of rotations, scipy and the printed forms of seeds 002, 003."""
+"""Rotation matrices and their angles against the laws of rotations, scipy and documents 002, 003 as printed."""
 
 from __future__ import annotations
 
@@ -169,11 +169,11 @@ def test_next_to_gimbal_lock_the_angles_still_give_the_matrix(name: str, off: fl
             assert worst(there(*back(matrix)), matrix) < 2e-15 + 2.1e-12 * (off <= 1e-12)
 
 
-# --- the printed forms of seed 003 (systems 39, 41)
+# --- the printed forms of document 003 (systems 39, 41)
 
 
 def printed_zyz(phi: float, theta: float, psi: float) -> np.ndarray:
-    """Seed 003 eq. (P1.20), as printed: C phi S psi in the first element."""
+    """Document 003 eq. (P1.20), as printed: C phi S psi in the first element."""
     c1, s1, c2, s2, c3, s3 = cos(phi), sin(phi), cos(theta), sin(theta), cos(psi), sin(psi)
     return np.array(
         [
@@ -209,7 +209,7 @@ def test_d_003_14_the_printed_label_names_another_rotation() -> None:
 
 
 def printed_krylov(psi: float, theta: float, phi: float) -> np.ndarray:
-    """Seed 003 eq. (3.13), as printed: a minus in the element (2, 1)."""
+    """Document 003 eq. (3.13), as printed: a minus in the element (2, 1)."""
     matrix = krylov_to_matrix(psi, theta, phi)
     matrix[1, 0] = sin(psi) * cos(phi) - cos(psi) * sin(theta) * sin(phi)
     return matrix
@@ -228,7 +228,7 @@ def test_d_003_15_the_printed_krylov_matrix_is_not_orthogonal() -> None:
 
 
 def test_d_003_16_the_printed_second_turn_stretches_space() -> None:
-    """Seed 003 eq. (3.4): x1 = x2, y1 = y2 - z2, z1 = y2 + z2, without its sines and cosines."""
+    """Document 003 eq. (3.4): x1 = x2, y1 = y2 - z2, z1 = y2 + z2, without its sines and cosines."""
     printed = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -1.0], [0.0, 1.0, 1.0]])
     assert np.linalg.det(printed) == pytest.approx(2.0)
     for theta in (0.2, 1.0, pi / 4):
@@ -237,7 +237,7 @@ def test_d_003_16_the_printed_second_turn_stretches_space() -> None:
 
 
 def test_d_003_16_without_its_transpose_the_third_turn_runs_backwards() -> None:
-    """Seed 003 eq. (3.8) has {a}, (3.7) and (3.9) its transpose."""
+    """Document 003 eq. (3.8) has {a}, (3.7) and (3.9) its transpose."""
     phi = 0.6
     spelled_out = np.array([[cos(phi), 0.0, sin(phi)], [0.0, 1.0, 0.0], [-sin(phi), 0.0, cos(phi)]])  # (3.7)
     printed = spelled_out.T

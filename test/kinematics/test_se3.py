@@ -327,7 +327,7 @@ def test_a_point_moves_as_the_differences_of_its_path(t: float) -> None:
 
 @pytest.mark.parametrize("t", INSTANTS)
 def test_any_point_of_the_body_may_be_the_reference(t: float) -> None:
-    """Seed 002 eq. (A.9): the point seen from Q as from the origin."""
+    """Document 002 eq. (A.9): the point seen from Q as from the origin."""
     to_q = np.array([-0.2, 0.4, 1.1])
     rotation, omega, alpha = rotation_at(t), fixed_omega_at(t), np.array([0.5, -2.0, 0.7])
     state = (np.array([1.0, 2.0, 3.0]), np.array([0.1, -0.4, 0.2]), np.array([0.0, 0.3, -9.0]))

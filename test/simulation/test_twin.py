@@ -152,7 +152,7 @@ def test_the_effective_inertia_is_that_of_the_constrained_system() -> None:
 
 
 def test_the_rotors_make_the_base_heavier_by_16_kg() -> None:
-    """Seed 003 takes the mass of the robot for m_a; the reflected rotors alone add 4 J / R^2 (D-003-10)."""
+    """Document 003 takes the mass of the robot for m_a; the reflected rotors alone add 4 J / R^2 (D-003-10)."""
     rotors = dataclasses.replace(NOMINAL, wheel_inertia=0.0090)
     added = dynamics.effective_inertia(rotors)[0, 0] - NOMINAL.mass
     assert added == pytest.approx(4 * 0.0090 / 0.0475**2)
@@ -160,7 +160,7 @@ def test_the_rotors_make_the_base_heavier_by_16_kg() -> None:
 
 
 def test_the_transverse_row_sums_the_signs_of_the_wheels_with_their_pattern() -> None:
-    """Seed 003, eq. (1), T row: F1/R (sign phi_i) without a sum (D-003-9).
+    """Document 003, eq. (1), T row: F1/R (sign phi_i) without a sum (D-003-9).
 
     Driving sideways turns wheels 1 and 4 backwards: a sum without the pattern (-, +, +, -) vanishes, one sign alone
     gives a quarter. The base brakes with all four, plus 4 sqrt2 F2/r and the viscous part.

@@ -1,6 +1,6 @@
 """Newton-Euler and Featherstone's recursion once more, on 6 x 6 matrices, as a check on the package's scalar code.
 
-Spatial vectors are [linear; angular] in the frame of their body. The printed variants of seed 002 (A.22) and of its
+Spatial vectors are [linear; angular] in the frame of their body. The printed variants of document 002 (A.22) and of its
 formula for branched trees are switches of `featherstone`, for the tests that prove them wrong.
 """
 

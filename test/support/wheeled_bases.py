@@ -1,4 +1,4 @@
-"""Bases with wheels for the tests, and the equations of seed 004 in its own fixed frame, as an independent oracle."""
+"""Bases with wheels for the tests, and the equations of document 004 in its fixed frame, as an independent oracle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from youbot_dynamics.dynamics.wheeled_base import BaseState, Wheel, WheeledBase
 
-# Around the base as seed 004 counts: front left, front right, rear right, rear left, then middle left, middle right.
+# Around the base as document 004 counts: front left, front right, rear right, rear left, middle left, middle right.
 RING = np.array([[0.25, 0.2], [0.25, -0.2], [-0.25, -0.2], [-0.25, 0.2], [0.0, 0.2], [0.0, -0.2]])
 TRIANGLE = np.array([[0.2, 0.2], [0.2, -0.2], [-0.3, 0.0]])
 ROLLERS = np.array([-1.0, 1.0, -1.0, 1.0]) * np.pi / 4  # in ring order
@@ -92,7 +92,7 @@ def document_system(
     printed: frozenset[str] = frozenset(),
     pattern: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Matrix and right side of seed 004's 18, 25 or 35 equations in the fixed frame, plain wheels only.
+    """Matrix and right side of document 004's 18, 25 or 35 equations in the fixed frame, plain wheels only.
 
     Unknowns v_0' (2), omega', T (2 n), N (n), Omega' (n), alpha'' (n), and for n > 3 Nx, Ny. `printed` names the
     equations taken as the document prints them: "moments" (4, 5), "yaw" (6), "steering" (8), "rolling" (9b, 10b).

@@ -1,1 +1,1 @@
-"""Where the robot is and what its arm does: odometry, filters of joints and heat."""
+"""State estimation of base and arm: odometry, filters of the joints and of the motor temperatures."""

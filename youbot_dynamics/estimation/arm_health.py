@@ -1,7 +1,7 @@
-"""Readings of the arm, sorted and checked on their way in, and what is wrong with an arm or its motors.
+"""Sorts and checks the readings of the arm, and reports faults of the arm and its motors.
 
-Each finding comes with its cause and what to do. Without ROS: the node hands over what it got and when, and passes the
-findings on to /diagnostics.
+Each finding has a cause and a remedy. The module does not use ROS: the node passes in messages with their times, and
+publishes the findings on /diagnostics.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from youbot_dynamics.estimation.motor_heat import HeatBelief
 from youbot_dynamics.estimation.odometry import SignCheck
 from youbot_dynamics.robot import doubled
 
-# What is counted.
+# Names of the counts.
 OTHERS = "messages of other joints"
 FOREIGN = "messages without a known joint"
 PARTIAL = "messages that lack a joint"
@@ -29,19 +29,19 @@ NAN_EFFORT = "messages with an effort that is no number"
 NAN_POSITION = "messages with a position that is missing or no number"
 
 KINDS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED, NO_EFFORT, NAN_EFFORT, NAN_POSITION)
-REFUSALS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED)  # those of which nothing is taken
+REFUSALS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED)  # messages that are ignored completely
 
-# Beyond these a number is none that a joint can have, such as memory that nobody has written to.
-_FARTHEST = 1e6  # [rad]; a wheel of the youBot has gone 47 km then
+# Larger values are impossible for a joint, such as those of uninitialised memory.
+_FARTHEST = 1e6  # [rad]; a wheel of the youBot has travelled 47 km then
 _FASTEST = 1e4  # [rad/s]
-_STRONGEST = 1e4  # [N m]; of motors, in their place, [V] or [degC]
+_STRONGEST = 1e4  # [N m]; [V] or [degC] for messages of motors
 
-_ALL_KNOWN = 50  # orders of names kept: a robot has two
+_ALL_KNOWN = 50  # orders of names that are stored: a robot has two
 
 
 @dataclass(frozen=True, eq=False)
 class JointReading:
-    """One message on n joints; NaN where it says nothing.
+    """One message on n joints; NaN for missing values.
 
     Args:
         stamp: [s].
@@ -57,11 +57,11 @@ class JointReading:
 
 
 class JointIntake:
-    """Reads messages of any joints in any order.
+    """Reads joint messages with any joints in any order.
 
     Args:
-        joints: names of those wanted, n.
-        others: names that belong to the robot as well and are no surprise: wheels, fingers.
+        joints: names of the n wanted joints.
+        others: names of other joints of the robot: wheels, fingers.
     """
 
     def __init__(self, joints: Sequence[str], others: Sequence[str] = ()) -> None:
@@ -73,12 +73,12 @@ class JointIntake:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """What was seen of each kind."""
+        """Number of messages of each kind."""
         return dict(self._counts)
 
     @property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Of the last message of a kind: the names of one without a known joint, the joints it lacks or has twice."""
+        """Names in the last message of a kind: all names if no joint is known, missing or duplicate joints."""
         return dict(self._names)
 
     def take(
@@ -89,9 +89,9 @@ class JointIntake:
         velocity: Sequence[float],
         effort: Sequence[float],
     ) -> JointReading | None:
-        """Reading of a message; None where it has no stamp, lacks one of the joints, or names any joint twice.
+        """Reading of a message; None if it has no stamp, lacks one of the joints, or names any joint twice.
 
-        A stamp [s] of 0, or that is no time, counts as none. There may be fewer positions, velocities and efforts than
+        A stamp [s] of 0 or an invalid one counts as none. There may be fewer positions, velocities and efforts than
         names.
         """
         places = self._find(tuple(names))
@@ -113,7 +113,7 @@ class JointIntake:
         return reading
 
     def _find(self, names: tuple[str, ...]) -> Indices | None:
-        """Places of the joints in a message; None, and counted, where one is missing or stands twice."""
+        """Indices of the joints in a message; None, with a count, if one is missing or duplicate."""
         if names not in self._places:
             if len(self._places) >= _ALL_KNOWN:
                 self._places.clear()
@@ -137,7 +137,7 @@ class JointIntake:
 
 
 def _picked(values: Sequence[float], places: Indices, most: float) -> Vector:
-    """Values (n,) at the places (n,), NaN where there are none or their magnitude is not `most` at most."""
+    """Values (n,) at the indices (n,), NaN for missing ones and for magnitudes above `most`."""
     told = np.asarray(values, dtype=np.float64)
     try:
         found: Vector = told[places]
@@ -150,17 +150,17 @@ def _picked(values: Sequence[float], places: Indices, most: float) -> Vector:
 WARNING, ERROR = "warning", "error"
 
 SILENCE = 0.5  # [s] without a message of the arm after which it counts as silent
-_FIRST = 5.0  # [s] from the first look that a first message may take: DDS needs 3 s for a driver
-_MEMORY = 10.0  # [s] a finding about a message lasts
-_OFF_CLOCK = 0.5  # [s] by which stamps may differ from the clock
+_FIRST = 5.0  # [s] allowed for a first message: DDS needs 3 s to discover a driver
+_MEMORY = 10.0  # [s] that a finding about a message stays
+_OFF_CLOCK = 0.5  # [s] tolerance between stamps and the clock
 _ZEROS = 25  # messages in a row whose efforts are exactly 0
-_SLOWEST = 0.1  # [rad/s] from which signs are compared: ten times the step of the driver's speeds
-_SILENT_MOTOR = 1.0  # of the Coulomb torque: a joint under more load than that cannot stand without effort
-_OPPOSITE = 0.5  # of an effort, by which the torque error may miss twice its negative
-_AGAINST = 0.3  # of the votes: on a real youBot 0.5 where it was so, 0.02 at most where it was not
+_SLOWEST = 0.1  # [rad/s] lowest speed for a comparison of signs: ten times the resolution of the driver's speeds
+_SILENT_MOTOR = 1.0  # of the Coulomb torque: a joint with a higher load cannot stand without effort
+_OPPOSITE = 0.5  # of an effort: tolerance between the torque error and minus twice the effort
+_AGAINST = 0.3  # of the votes: 0.5 on a real youBot with a wrong sign, at most 0.02 with the right one
 _VOTES = 25
 
-# A count that rose within the last 10 s -> level, cause, remedy.
+# Count that increased within the last 10 s -> level, cause, remedy.
 _RISING = {
     FOREIGN: (WARNING, "messages name none of the robot's joints", "check remappings, robot.driver.arm_joints"),
     PARTIAL: (WARNING, "messages of the arm lack a joint", "check the driver's configuration"),
@@ -184,7 +184,7 @@ _RISING = {
         "positions jump beyond what the motion allows; they were left out",
         "check encoders and collisions; if neither, raise gate or stamp jitter",
     ),
-    "joints begun anew": (
+    "joints restarted": (
         WARNING,
         "the positions of a joint stayed elsewhere: its filter restarted there",
         "look for a restarted driver or a slipped encoder",
@@ -209,7 +209,7 @@ _RISING = {
         "motor voltages or temperatures contradict the heat model; they were left out",
         "check the sensors, temperature_sensor and robot.arm.*.motor",
     ),
-    "motors begun anew": (
+    "motors restarted": (
         WARNING,
         "a motor's sensor kept another temperature: the estimate restarted there",
         "set cold_start false and start_temperature if the motors were warm",
@@ -224,12 +224,12 @@ _RISING = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to be told.
+    """A problem with its cause and remedy.
 
     Args:
-        name: short and lasting, so that a log can tell a new finding from an old one.
+        name: short and constant, so that a log can distinguish new findings from old ones.
         level: WARNING or ERROR.
-        cause: what was seen.
+        cause: what was observed.
         remedy: what to do about it.
     """
 
@@ -239,17 +239,17 @@ class Finding:
     remedy: str
 
     def __str__(self) -> str:
-        """Cause and remedy in a line."""
+        """Show cause and remedy in one line."""
         return f"{self.cause}: {self.remedy}"
 
 
 class ArmHealth:
-    """Watches the messages of an arm of n joints.
+    """Monitors the messages of an arm of n joints.
 
     Args:
         joints: their names.
         coulomb: (n,) Coulomb torques [N m].
-        topic: the messages' name, for the findings.
+        topic: name of the topic, for the findings.
     """
 
     def __init__(self, joints: Sequence[str], coulomb: Vector, topic: str) -> None:
@@ -262,22 +262,22 @@ class ArmHealth:
         self._rose: dict[str, float] = {}
 
     def forget_signs(self) -> None:
-        """Judge signs anew: someone has put them right."""
+        """Restart the check of the signs, after they were corrected."""
         self._signs = SignCheck(self._joints, _SLOWEST, _VOTES)
         self._opposed = np.zeros((len(self._joints), 2), dtype=int)
 
     def hear(self, reading: JointReading, now: float, clock: float) -> None:
-        """Look at a message of the arm at steady time `now` [s]; `clock` is that its stamps should be of [s]."""
+        """Check a message of the arm at steady time `now` [s]; `clock` is the time that its stamp should have [s]."""
         self._last_heard = now
         self._lag = clock - reading.stamp
         self._zeros = np.where(reading.effort == 0.0, self._zeros + 1, 0)
         self._signs.update(reading.stamp, reading.position, reading.velocity)
 
     def compare(self, effort: Vector, torque_error: Vector, speed: Vector) -> None:
-        """Look for joints whose effort has the wrong sign: the filter's torque error then is twice its negative.
+        """Find joints whose effort has the wrong sign: the filter's torque error is then minus twice the effort.
 
         Args:
-            effort: (n,) as told [N m].
+            effort: (n,) as reported [N m].
             torque_error: (n,) [N m].
             speed: (n,) [rad/s].
         """
@@ -287,19 +287,19 @@ class ArmHealth:
         self._opposed[:, 1] += loaded & opposite
 
     def count(self, counts: Mapping[str, int], now: float) -> None:
-        """Note which counts have risen since the last call, at steady time `now` [s]."""
+        """Record which counts have increased since the last call, at steady time `now` [s]."""
         for name, value in counts.items():
             if value > self._counts.get(name, 0):
                 self._rose[name] = now
             self._counts[name] = value
 
     def findings(self, now: float, load: Vector, names: Mapping[str, Sequence[str]]) -> tuple[Finding, ...]:
-        """What is wrong at steady time `now` [s], the worst first.
+        """Findings at steady time `now` [s], the worst first.
 
         Args:
-            now: as above.
-            load: (n,) that gravity puts on the joints [N m], NaN where unknown.
-            names: count -> joints or names that it is about.
+            now: steady time [s].
+            load: (n,) torque of gravity on the joints [N m], NaN if unknown.
+            names: count -> joints or names concerned.
         """
         found = list(self._of_silence(now, names))
         if not found:
@@ -379,14 +379,14 @@ def heat_findings(
     seconds: Sequence[float],
     margin: float,
 ) -> tuple[Finding, ...]:
-    """Findings on motors that are hot, or will be soon.
+    """Findings on motors that are hot or will soon be.
 
     Args:
         joints: names.
         beliefs: their temperatures.
         limits: of the windings [degC].
-        seconds: until those are reached under the present load.
-        margin: below a limit at which a motor is hot [K].
+        seconds: time until those are reached under the present load.
+        margin: a motor is hot within this distance of its limit [K].
     """
     found = []
     for name, belief, limit, left in zip(joints, beliefs, limits, seconds, strict=True):

@@ -1,4 +1,4 @@
-"""What can be set of the arm's estimators, of node arm_ekf and of a replay alike."""
+"""Settings of the arm's estimators, for the node arm_ekf and for a replay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from youbot_dynamics.parameters import Settings, setting
 
 @dataclass(frozen=True)
 class ArmSettings(Settings):
-    """How far filter, heat model and sensors are trusted, and what is told of them."""
+    """Uncertainty of filter, heat model and sensors, and settings of the published results."""
 
     filter: ArmEkfTuning = field(default_factory=ArmEkfTuning)
     effort_noise: float = setting(
@@ -107,5 +107,5 @@ class ArmSettings(Settings):
 
     @property
     def first_temperature(self) -> float | None:
-        """Of the motors [degC]; None for a cold start."""
+        """Initial temperature of the motors [degC]; None for a cold start."""
         return None if self.cold_start else self.start_temperature

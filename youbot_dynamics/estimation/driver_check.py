@@ -1,7 +1,7 @@
-"""Check of a driver by what it says: rates, clock, signs, odometry, efforts; each a finding with its remedy.
+"""Check of a driver by its messages: rates, clock, signs, odometry, efforts; each finding has a remedy.
 
-Nothing here knows the truth: a wheel whose direction the driver has wrong both in what it reads and in what it sends
-keeps all its signs, and is seen only by looking at the robot.
+Messages alone do not show everything: if a wheel is reversed in both readings and commands, all signs agree, and only
+looking at the robot shows it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class DriverFinding:
     """One item of the check.
 
     Args:
-        item: what was looked at.
+        item: what was checked.
         verdict: one of VERDICTS.
-        text: what was seen.
-        remedy: what to do next; empty where nothing is.
-        values: figures behind it, by name with unit.
+        text: what was observed.
+        remedy: what to do next; empty if nothing is needed.
+        values: related figures, by name with unit.
     """
 
     item: str
@@ -39,7 +39,7 @@ class DriverFinding:
 
 
 def worst(findings: Iterable[DriverFinding]) -> str:
-    """Verdict on all: an error before what could not be told, that before warnings."""
+    """Overall verdict: errors first, then items that could not be checked, then warnings."""
     seen = {finding.verdict for finding in findings}
     return next((verdict for verdict in (ERROR, NOT_TOLD, WARNING) if verdict in seen), OK)
 
@@ -50,7 +50,7 @@ class Times:
 
     Args:
         stamp: (n,) of their headers [s].
-        received: (n,) by the clock of this machine [s]; that of the stamps where both are set.
+        received: (n,) by the clock of this machine [s], which should agree with the stamps.
         arrived: (n,) by the steady clock, which never jumps [s].
     """
 
@@ -60,18 +60,18 @@ class Times:
 
     @property
     def count(self) -> int:
-        """How many messages."""
+        """Number of messages."""
         return len(self.stamp)
 
     def rate(self) -> float:
-        """Messages a second; 0 where fewer than two were heard."""
+        """Messages per second; 0 for fewer than two."""
         lasted = float(self.arrived[-1] - self.arrived[0]) if self.count > 1 else 0.0
         return (self.count - 1) / lasted if lasted > 0.0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class JointsHeard:
-    """n messages on k joints, in the driver's signs; NaN where a message says nothing.
+    """n messages on k joints, in the driver's signs; NaN for missing values.
 
     Args:
         joints: names, k.
@@ -118,35 +118,37 @@ def odometry_heard(rows: Sequence[tuple[float, float, float, Vector]]) -> Odomet
 
 
 RATE = 50.0  # [Hz] of the driver's loop
-_RATE_MARGIN = 0.1  # share of it
+_RATE_MARGIN = 0.1  # relative tolerance
 _GAP = 0.1  # [s] between messages: 4 are missing
-_OTHER_CLOCK = 1.0  # [s] beyond which stamps and receive times share no clock (design, conventions)
-_CLOCK_OFF = 0.1  # [s] late by which no driver of 50 Hz is
-_EARLY = 0.005  # [s] a stamp may lie in the future
-_JUMP = 0.3  # [s] by which steps of the stamps may differ from the steady clock
-_BURST = 25  # messages, half a second of them, by which a delivery that stalled has caught up
+_OTHER_CLOCK = 1.0  # [s] offset above which stamps and receive times are of different clocks
+_CLOCK_OFF = 0.1  # [s] offset above the delay of any driver at 50 Hz
+_EARLY = 0.005  # [s] tolerance for a stamp in the future
+_JUMP = 0.3  # [s] tolerance between steps of the stamps and of the steady clock
+_BURST = 25  # messages, half a second of them: largest burst after a stalled delivery
 _JITTER = 0.005  # [s] of the stamps; the driver's loop has 1 ms
-_TURNED = 0.2  # [rad] a wheel must have turned before its signs are judged
+_TURNED = 0.2  # [rad] that a wheel must turn before its signs are checked
 _PAIRS = 10  # pairs of readings in motion, likewise
-_QUANTA = 3.0  # speeds below these many quanta are noise
-_SCALE = 0.2  # by which slope of the position and velocity may differ
-_ODOMETRY_SCALE = 0.05  # by which the driver's odometry and ours of the same wheels may differ
-_MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] root mean square of a twist that tells something
+_QUANTA = 3.0  # speeds below this number of quanta are noise
+_SCALE = 0.2  # relative tolerance between derivative of the position and velocity
+_ODOMETRY_SCALE = 0.05  # relative tolerance between the driver's odometry and ours of the same wheels
+_MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] smallest root mean square of a twist for a comparison
 
 
 def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
-    """Whether messages come, as often as the driver's loop runs; `needed` tells whether nothing works without them."""
+    """Check that messages come at the rate of the driver's loop; `needed` marks messages that everything depends on."""
     if times.count < 2:
         verdict = ERROR if needed else NOT_TOLD
         remedy = "start the driver, its joint_states and odom remapped under driver/"
-        return DriverFinding(item, verdict, "silent", remedy if needed else f"{remedy}; without one this is right")
+        return DriverFinding(
+            item, verdict, "silent", remedy if needed else f"{remedy}; ignore this if the robot has none"
+        )
     rate, gaps = times.rate(), np.diff(times.arrived)
     late = int(np.count_nonzero(gaps > _GAP))
     values = {"rate_hz": rate, "longest_gap_s": float(gaps.max()), "gaps": float(late)}
     text = f"{rate:.1f} Hz"
     if abs(rate - RATE) > _RATE_MARGIN * RATE:
-        cause = "at 40 Hz the gripper's read blocks its loop;" if rate < RATE else "two drivers on one topic?"
-        remedy = f"{cause} else its parameter youBotDriverCycleFrequencyInHz"
+        cause = "at 40 Hz reading the gripper blocks its loop;" if rate < RATE else "two drivers on one topic?"
+        remedy = f"{cause} otherwise check its parameter youBotDriverCycleFrequencyInHz"
         return DriverFinding(item, WARNING, f"{text}, {RATE:g} expected", remedy, values)
     if late:
         many = "gap" if late == 1 else "gaps"
@@ -158,10 +160,10 @@ def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
 
 
 def _jumps(times: Times) -> int:
-    """How often the stamps went back, or left the steady clock for good: messages that were held up catch up again.
+    """Number of times that the stamps went back, or left the steady clock permanently.
 
-    Messages that wait look like stamps behind the clock: a step ahead counts only behind a whole burst, a step back
-    only before one. At the ends of what was heard the two cannot be told apart.
+    Delayed messages look like stamps behind the clock until they catch up. So a step ahead counts only after a whole
+    burst, a step back only before one. At both ends of the recording the two cases cannot be distinguished.
     """
     ahead = times.stamp - times.arrived
     jumps = int(np.count_nonzero(np.diff(times.stamp) < 0.0))
@@ -172,10 +174,10 @@ def _jumps(times: Times) -> int:
 
 
 def judge_clock(item: str, times: Times) -> DriverFinding:
-    """Whether stamps are set, run with this machine's clock, and are even.
+    """Check that stamps are set, agree with this machine's clock, and are regular.
 
-    The offset is the median of receive time minus stamp; the jitter 1.48 times the median absolute deviation of the
-    steps between stamps, over sqrt(2), as each step has the jitter of two.
+    The offset is the median of receive time minus stamp. The jitter is 1.48 times the median absolute deviation of the
+    steps between stamps, over sqrt(2), because each step has the jitter of two stamps.
     """
     if times.count < _PAIRS:
         return DriverFinding(item, NOT_TOLD, "too few messages")
@@ -190,7 +192,11 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
     synchronise = "let chrony or ntp keep the clocks of both machines together, and look again"
     if jumps:
         return DriverFinding(
-            item, ERROR, f"the stamps jumped: {jumps} of {len(steps)} steps", "stop whatever sets the clock", values
+            item,
+            ERROR,
+            f"the stamps jumped: {jumps} of {len(steps)} steps",
+            "stop the program that sets the clock",
+            values,
         )
     if abs(offset) > _OTHER_CLOCK:
         text = f"stamps of another clock: {abs(offset):.3g} s {'behind' if offset > 0.0 else 'ahead of'} this machine's"
@@ -210,11 +216,11 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
 
 
 def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
-    """Whether each wheel's position moves as its velocity says, by the robot's sign map.
+    """Check that each wheel's position moves as its velocity says, by the robot's sign map.
 
-    Slope of the position over the velocity v between readings k and k+1, by least squares over those in motion:
-    s = sum(dp/dt v) / sum(v^2); with the signs sp and sv of the map, s sp sv is 1. The youBot's driver flips the
-    position of FL and BL, and not their velocity: there s = -1.
+    The derivative of the position over the velocity v between readings k and k+1 is fitted by least squares to those in
+    motion: s = sum(dp/dt v) / sum(v^2). With the signs sp and sv of the map, s sp sv is 1. The youBot's driver inverts
+    the position of FL and BL, but not their velocity: there s = -1.
     """
     item = "signs of the wheels"
     if wheels.times.count < _PAIRS:
@@ -234,7 +240,7 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     if wrong:
         remedy = "correct robot.driver.position_sign or robot.driver.velocity_sign in a params_file"
         text = f"position and velocity of {wrong} contradict the sign map"
-        return DriverFinding(item, ERROR, text, f"{remedy}: forward counts positive in ours", values)
+        return DriverFinding(item, ERROR, text, f"{remedy}: forward is positive in our signs", values)
     still = _named(wheels.joints, np.isnan(agreement))
     if still:
         text = f"not checked for {still}: stood still"
@@ -247,14 +253,14 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
 
 
 def _unreadable(values: Vector) -> NDArray[np.bool_]:
-    """Joints (k,) of whose values (n, k) some cannot be used; one that never had any says nothing, as is allowed."""
+    """Joints (k,) with some unusable values among values (n, k); one that never has values is allowed."""
     unusable: NDArray[np.bool_] = np.any(~np.isfinite(values), axis=0)
     some: NDArray[np.bool_] = np.any(~np.isnan(values), axis=0)
     return np.logical_and(unusable, some)
 
 
 def _slopes(wheels: JointsHeard, slowest: float) -> Vector:
-    """Slope (k,) of each position over its velocity; NaN where a wheel stood. `slowest` is in rad/s."""
+    """Slope (k,) of each position over its velocity; NaN for a wheel at rest. `slowest` is in rad/s."""
     steps = np.diff(wheels.times.stamp)
     usable = (steps > 0.0) & (steps < _GAP)
     found = np.full(len(wheels.joints), np.nan)
@@ -269,9 +275,10 @@ def _slopes(wheels: JointsHeard, slowest: float) -> Vector:
 
 
 def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver) -> DriverFinding:
-    """Whether the driver's odometry and its wheel velocities in our signs tell one motion.
+    """Check that the driver's odometry and its wheel velocities in our signs agree.
 
-    Compared per axis by least squares, with the driver's own geometry: twist told = c * twist of the wheels; c is 1.
+    The comparison is by axis and least squares, with the driver's own geometry: reported twist = c * twist of the
+    wheels; c is 1.
     """
     item = "wheels against the driver's odometry"
     if odometry.times.count < _PAIRS or wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
@@ -302,7 +309,7 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
 
 
 def judge_wheel_effort(wheels: JointsHeard) -> DriverFinding:
-    """What the efforts of the wheels, or their absence, mean for identification."""
+    """Report what the wheel efforts, or their absence, mean for identification."""
     item = "efforts of the wheels"
     if wheels.times.count == 0:
         return DriverFinding(item, NOT_TOLD, "no wheel states")
@@ -310,13 +317,13 @@ def judge_wheel_effort(wheels: JointsHeard) -> DriverFinding:
         text = "none, as usual: without them only friction over mass is identified, from coasting with the motors off"
         return DriverFinding(item, OK, text)
     if not np.any(np.nan_to_num(wheels.effort)):
-        text = "all zero: the field is filled, not measured, or the motors are off"
+        text = "all zero: the driver does not measure them, or the motors are off"
         return DriverFinding(item, WARNING, text, "switch the motors on, drive, and look again")
     return DriverFinding(item, OK, "available: friction of the wheels can be identified")
 
 
 def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
-    """What the efforts of the arm, or their absence, mean for arm_ekf and identification."""
+    """Report what the arm efforts, or their absence, mean for arm_ekf and identification."""
     item = "efforts of the arm"
     if arm.times.count == 0:
         return DriverFinding(item, NOT_TOLD, "no states of the arm")
@@ -330,9 +337,9 @@ def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
 
 
 def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> DriverFinding:
-    """Whether the joints of the robot's description are those in each kind of message `heard`, each once in a message.
+    """Check that each kind of message in `heard` has the joints of the robot's description, each once in a message.
 
-    `arm` tells whether the arm is looked for too.
+    `arm` states whether the arm is required, too.
     """
     item, seen = "names of the joints", sorted({name for names in heard for name in names})
     twice = sorted({name for names in heard for name in doubled(names)})
@@ -345,7 +352,7 @@ def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> Dr
     missing = [name for name in wanted if name not in seen]
     if not missing:
         return DriverFinding(item, OK, "as in robot.driver.wheel_joints and robot.driver.arm_joints")
-    text = f"nothing on {', '.join(missing)}; heard of {', '.join(seen)}"
+    text = f"no messages on {', '.join(missing)}; received {', '.join(seen)}"
     remedy = "set robot.driver.wheel_joints (FL, FR, BL, BR) and robot.driver.arm_joints to the driver's names"
     return DriverFinding(item, ERROR if set(missing) & set(driver.wheel_joints) else WARNING, text, remedy)
 
@@ -357,7 +364,7 @@ def _named(joints: Sequence[str], chosen: NDArray[np.bool_]) -> str:
 def judge_driver(
     wheels: JointsHeard, arm: JointsHeard, odometry: OdometryHeard, names: Sequence[Sequence[str]], driver: Driver
 ) -> tuple[DriverFinding, ...]:
-    """All findings on what a driver said of its wheels, arm and odometry, and on the `names` in its messages."""
+    """All findings on a driver's messages on wheels, arm and odometry, and on the `names` in them."""
     return (
         judge_rate("states of the wheels", wheels.times),
         judge_rate("states of the arm", arm.times, needed=False),

@@ -1,8 +1,9 @@
-"""Extended Kalman filter for any model: exact Jacobians, one reading after the other.
+"""Extended Kalman filter for any model: exact Jacobians, sequential updates.
 
-The model moves the mean and gives the Jacobian of that very step, F = dx+/dx, not 1 + A dt; readings come with their
-own Jacobian and are taken in one by one in Joseph's form, so that the covariance stays symmetric and positive (seed 001
-names no update; system 13).
+The model advances the mean and gives the Jacobian of the step, F = dx+/dx, not 1 + A dt. Readings have their own
+Jacobian and are processed one by one in Joseph's form, so the covariance stays symmetric and positive. Document 001
+describes no update.
+Source: system 13.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from youbot_dynamics.compiled import compiled
 
 @compiled
 def correct(covariance: Vector, row: Vector, variance: float, shift: Vector, gain: Vector) -> None:
-    """Update of Joseph by one number: P+ = (1 - k h) P (1 - k h)' + k r k', k = P h' / s, s = h P h' + r.
+    """Joseph's update by one number: P+ = (1 - k h) P (1 - k h)' + k r k', k = P h' / s, s = h P h' + r.
 
-    In this form rounding, or a gain that is not quite right, leaves P+ positive; seed 001 gives none (system 13).
+    In this form P+ stays positive under rounding and for an inexact gain.
 
     Args:
         covariance: P (m, m), changed.
         row: h (m,).
         variance: r, above 0.
-        shift: P h' (m,), which the caller has.
-        gain: k (m,), which the caller has.
+        shift: P h' (m,), from the caller.
+        gain: k (m,), from the caller.
+
+    Source: system 13.
     """
     m = len(gain)
     for i in range(m):
@@ -53,13 +56,13 @@ def correct_sparsely(
 ) -> None:
     """`correct` for a row h that is 1 at `first`, `weight` at `second` and 0 elsewhere.
 
-    It leaves P symmetric but for rounding: `even_out` is the caller's, once a message.
+    P stays symmetric up to rounding; the caller calls `even_out` once per message.
 
     Args:
         covariance: P (m, m), changed.
-        first: place of the 1.
-        weight: the other number.
-        second: its place.
+        first: index of the 1.
+        weight: the other element.
+        second: its index.
         variance: r, above 0.
         shift: P h' (m,).
         gain: k (m,).
@@ -68,7 +71,7 @@ def correct_sparsely(
     for i in range(m):
         a = covariance[i, first] - gain[i] * shift[first]
         b = covariance[i, second] - gain[i] * shift[second]
-        # k (P h')' and the rest of Joseph's form in one, since P h' = k s.
+        # k (P h')' and the rest of Joseph's form combined, since P h' = k s.
         both = shift[i] + a + weight * b - gain[i] * variance
         for j in range(m):
             covariance[i, j] -= both * gain[j]
@@ -84,18 +87,18 @@ def even_out(covariance: Vector, m: int) -> None:
             covariance[j, i] = mean
 
 
-# What `Ekf.update` counts a message as.
+# Outcomes of a message in `Ekf.update`.
 TAKEN, REFUSED, UNUSABLE = "taken in", "beyond the gate", "not finite"
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A model's step for a state of m numbers.
+    """One step of a model with m states.
 
     Args:
-        mean: (m,) after it.
-        jacobian: (m, m) of it.
-        noise: (m, m) covariance it adds.
+        mean: (m,) after the step.
+        jacobian: (m, m) of the step.
+        noise: (m, m) covariance of the process noise.
     """
 
     mean: Vector
@@ -103,7 +106,7 @@ class Step:
     noise: Vector
 
 
-# Step from (mean (m,), dt [s], input as handed to the filter).
+# Step from (mean (m,), dt [s], input passed to the filter).
 Model = Callable[[Vector, float, Any], Step]
 # Readings expected (k,) and their Jacobian (k, m) from the mean (m,).
 Sensor = Callable[[Vector], tuple[Vector, Vector]]
@@ -111,11 +114,11 @@ Sensor = Callable[[Vector], tuple[Vector, Vector]]
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """How readings differ from those expected.
+    """Difference between readings and expected values.
 
     Args:
-        difference: (k,) reading less expectation; NaN where missing.
-        nis: difference' covariance^-1 difference, chi-squared with `count` degrees of freedom where all is right.
+        difference: (k,) reading minus expected value; NaN if missing.
+        nis: difference' covariance^-1 difference, chi-squared with `count` degrees of freedom for a consistent filter.
         count: number of readings that were not missing.
         fate: TAKEN, REFUSED or UNUSABLE.
     """
@@ -127,18 +130,18 @@ class Innovation:
 
 
 class Ekf:
-    """State of m numbers that is moved by a model and corrected by readings.
+    """State of m numbers that a model advances and readings correct.
 
     Args:
         mean: (m,) at the start.
         covariance: (m, m) at the start, positive definite.
         stamp: of the start [s].
         model: see `Model`.
-        gate: standard deviations; readings are refused whose NIS is as unlikely as a number so far off.
+        gate: in standard deviations; readings are refused if their NIS is less likely than such a deviation.
 
     Attributes:
         stamp: of the state [s].
-        counts: of messages, by fate.
+        counts: of messages, by outcome.
 
     Raises:
         InputError: wrong shapes or numbers that are not finite.
@@ -155,16 +158,16 @@ class Ekf:
 
     @property
     def mean(self) -> Vector:
-        """The state (m,), a copy."""
+        """State (m,), a copy."""
         return self._mean.copy()
 
     @property
     def covariance(self) -> Vector:
-        """Of the state (m, m), a copy."""
+        """Covariance (m, m) of the state, a copy."""
         return self._covariance.copy()
 
     def predict(self, stamp: float, drive: Any = None) -> None:
-        """Move on to a stamp [s], one before the state's changes nothing; `drive` is the model's input till then."""
+        """Advance to a stamp [s]; an earlier one changes nothing. `drive` is the model's input during the step."""
         if stamp > self.stamp:
             step = self._model(self.mean, stamp - self.stamp, drive)
             self.stamp, self._mean = stamp, step.mean
@@ -172,11 +175,11 @@ class Ekf:
             even_out(self._covariance, len(step.mean))
 
     def update(self, readings: Vector, sensor: Sensor, variances: Vector) -> Innovation:
-        """Take in readings (k,) of this moment, NaN where missing, whose noise is independent.
+        """Correct by readings (k,) of the present time, NaN if missing, with independent noise.
 
         Args:
             readings: (k,).
-            sensor: what is expected of them.
+            sensor: expected readings and their Jacobian.
             variances: (k,) of their noise, above 0.
         """
         expected, jacobian = sensor(self.mean)
@@ -201,9 +204,10 @@ class Ekf:
 
 
 def likely(deviations: float, count: int) -> float:
-    """Bound of chi-squared with `count` degrees of freedom that is passed as rarely as a normal number passes
-    `deviations` standard deviations on one side; Wilson and Hilferty's approximation.
-    """  # noqa: D205
+    """Bound of chi-squared with `count` degrees of freedom for the one-sided probability of a normal deviation.
+
+    The deviation is `deviations` standard deviations. Approximation of Wilson and Hilferty.
+    """
     if count == 0 or math.isinf(deviations):
         return math.inf
     part = 2.0 / (9.0 * count)
@@ -211,7 +215,7 @@ def likely(deviations: float, count: int) -> float:
 
 
 def positions_of(places: Sequence[int], size: int) -> Sensor:
-    """Sensor that reads some numbers of a state of m = `size` as they are: expectation (k,), Jacobian (k, m)."""
+    """Sensor of some elements of a state of m = `size`: expected values (k,), Jacobian (k, m)."""
     jacobian = np.zeros((len(places), size))
     jacobian[np.arange(len(places)), list(places)] = 1.0
     return lambda mean: (mean[list(places)], jacobian)

@@ -1,4 +1,4 @@
-"""Torque that cancels the identified friction of joints at a given speed, for whoever drives them (systems 9, 10)."""
+"""Feed-forward torque that cancels the identified friction of joints at a given speed. Source: systems 9, 10."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from youbot_dynamics.frozen import MadeOfArguments
 
 @dataclass(frozen=True, eq=False)
 class FrictionFeedforward(MadeOfArguments):
-    """Feed-forward of n joints; to be added to the torque that a controller asks of the motors.
+    """Friction feed-forward of n joints, to be added to the motor torque of a controller.
 
-    Of a commanded speed it may cancel all friction. Of an estimated one it is a positive feedback: it stays passive as
-    long as it is below the true friction, so that `share` is to be lowered by as much as the friction may be off.
+    For a commanded speed it may cancel all friction. For an estimated speed it is a positive feedback, which is passive
+    only below the true friction; reduce `share` by the relative error of the friction.
 
     Args:
-        arm: of n joints, whose identified friction is cancelled.
-        smoothing_speed: at which tanh(1) = 76 % of the Coulomb torque is given [rad/s]: the sign of a speed that is
-            zero but for its noise must not shake the joint. At rest friction holds any torque up to the Coulomb torque;
-            which one only the bristle knows, so nothing is given there.
-        share: of the friction that is cancelled, 0 to 1.
+        arm: of n joints, with identified friction.
+        smoothing_speed: speed at which tanh(1) = 76 % of the Coulomb torque is given [rad/s]. Smoothing keeps the noise
+            of a zero speed from shaking the joint. At rest friction holds any torque up to the Coulomb torque, which
+            depends on the bristle, so the feed-forward is 0 there.
+        share: fraction of the friction that is cancelled, 0 to 1.
 
     Raises:
         ModelError: a smoothing speed that is not positive, or a share outside its range.
@@ -37,7 +37,7 @@ class FrictionFeedforward(MadeOfArguments):
     _fastest: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the values and keep the largest speeds of the joints."""
+        """Check the values and store the largest speeds of the joints."""
         number("smoothing_speed", self.smoothing_speed, "rad/s", above=0.0)
         number("share", self.share, "1", low=0.0, high=1.0)
         speeds = [limit.velocity for limit in self.arm.tree.limits]
@@ -45,21 +45,23 @@ class FrictionFeedforward(MadeOfArguments):
 
     @property
     def bound(self) -> Vector:
-        """No torque is larger than this (n,) [N m]."""
+        """Upper bound of the torques (n,) [N m]."""
         return self.torque(self._fastest)
 
     def torque(self, velocity: ArrayLike) -> Vector:
         """Torque at the joints (n,) [N m] in the direction of the motion.
 
-            tau = share (g(v) tanh(v / v_s) + viscous v),    v cut at the joint's largest speed
+            tau = share (g(v) tanh(v / v_s) + viscous v),    v limited to the joint's largest speed
 
-        which is the steady torque of seed 001 (9), (16) but for the smoothed sign.
+        This is the steady friction torque with a smoothed sign.
 
         Args:
             velocity: (n,) commanded or estimated [rad/s].
 
         Raises:
             InputError: a wrong shape or a number that is not finite.
+
+        Source: document 001 (9), (16).
         """
         told = array("velocity", velocity, (len(self._fastest),))
         speeds = np.clip(told, -self._fastest, self._fastest)

@@ -1,17 +1,18 @@
-"""What the gripper carries, from the torque errors of the arm's filter (gravity of systems 7 and 18; system 20).
+"""Payload of the gripper, from the torque errors of the arm's filter.
 
-A body of mass m whose centre stands at c in the frame of the last link drives the joints with
+A body of mass m with its centre at c in the frame of the last link drives the joints with
 
     w = -J' [m a + wd x m c + w x (w x m c); m c x a] = Y(q, v, v') (m, m c)
 
-where J is the Jacobian of that link, a the acceleration of its origin less that of gravity, w and wd its angular
-velocity and acceleration: linear in m and m c. What its spread about the joint adds, c x m (wd x c) and its own
-inertia, is left out: some 1 % of its pull.
+where J is the Jacobian of that link, a the acceleration of its origin minus gravity, w and wd its angular velocity and
+acceleration. This is linear in m and m c. The inertia of the body about the joint, c x m (wd x c) and its own inertia,
+is neglected: about 1 % of the gravity torque.
 
-Nothing else tells a payload from a wrong model, so what the model may have wrong is estimated along: links and rotors
-heavier by a share, Coulomb and viscous friction of each joint. The deviation therefore stays large until the arm has
-been where these differ, or until `tare` was told that an arm that has swung before is empty. The base is taken for
-level and unaccelerated.
+The torque errors alone do not distinguish a payload from a wrong model. So the errors of the model are estimated, too:
+relative mass errors of links and rotors, Coulomb and viscous friction of each joint. The deviation therefore stays
+large until the arm has been in poses where these differ, or until `tare` is called for an empty arm that has moved
+before. The base is assumed to be level and without acceleration.
+Source: systems 7, 18, 20.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ PAYLOAD = 4  # columns of its mass and its first moment
 
 @compiled
 def torque_rows(layout: Layout, poses: Vector, speed: Vector, acceleration: Vector) -> Vector:
-    """Slopes (n, 4 + 4 n) of the torques that drive n revolute joints beside the motors, over what may cause them.
+    """Derivatives (n, 4 + 4 n) of the additional torques on n revolute joints by their possible causes.
 
-    Columns: mass and first moment (3,) of the payload; shares by which each link and each rotor is heavier than known;
-    Coulomb torque and viscous coefficient by which the friction of each joint is larger. `poses` (n, 4, 4) are those of
-    the bodies, `speed` and `acceleration` (n,) those of the joints.
+    Columns: mass and first moment (3,) of the payload; relative mass errors of each link and each rotor; errors of the
+    Coulomb torque and viscous coefficient of each joint. `poses` (n, 4, 4) are those of the bodies, `speed` and
+    `acceleration` (n,) those of the joints.
     """
     n = len(speed)
     rows = np.zeros((n, PAYLOAD + 4 * n))
@@ -70,25 +71,25 @@ def torque_rows(layout: Layout, poses: Vector, speed: Vector, acceleration: Vect
 
 @compiled
 def carried(spin: Vector, spin_rate: Vector, arm: Vector) -> Vector:
-    """Acceleration (3,) of the end of an arm (3,) over that of its begin, on a body of spin (3,) and its rate (3,)."""
+    """Acceleration (3,) of the end of an arm (3,) relative to its start, on a body with spin (3,) and its rate (3,)."""
     return np.cross(spin_rate, arm) + np.cross(spin, np.cross(spin, arm))
 
 
 @compiled
 def drive(axes: Vector, places: Vector, body: int, force: Vector, moment: Vector, torques: Vector) -> None:
-    """Write the torques (n,) by which a body that needs a force (3,) and moment (3,) about its joint drives joints.
+    """Write the joint torques (n,) of the force (3,) and the moment (3,) about its joint that a body needs.
 
-    Only joints up to the body's own are driven; their axes (n, 3) and places (n, 3) [m] are in the world.
+    Only joints up to the body's own have torques; their axes (n, 3) and positions (n, 3) [m] are in the world frame.
     """
     for j in range(body + 1):
         torques[j] = -axes[j] @ (moment + np.cross(places[body] - places[j], force))
 
 
-_LONGEST_GAP = 0.5  # [s] between stamps, after which nothing is known of the slope
+_LONGEST_GAP = 0.5  # [s] between stamps, after which the derivative is unknown
 
 
 class SpeedRate:
-    """Slope of n speeds behind a first-order lag, a = (v - u) / T with u' = a; it is exact, T late, on a ramp.
+    """Derivative of n speeds with a first-order lag, a = (v - u) / T with u' = a; exact on a ramp with the delay T.
 
     Args:
         lag: T [s].
@@ -105,9 +106,9 @@ class SpeedRate:
         self._rate: Vector = np.zeros(0)
 
     def take(self, stamp: float, speeds: ArrayLike) -> Vector:
-        """Accelerations (n,) after speeds (n,) at a stamp [s]: 0 at first, after a gap and where stamps do not go on.
+        """Accelerations (n,) after speeds (n,) at a stamp [s]; 0 at first, after a gap and for late stamps.
 
-        Speeds run straight between two stamps. One that is no number leaves everything as it was.
+        Speeds are linear between two stamps. A speed that is not finite changes nothing.
         """
         told = np.array(speeds, dtype=np.float64)
         if not np.isfinite(told).all():
@@ -124,23 +125,23 @@ class SpeedRate:
 
 
 _MASS, _MOMENT = 0, slice(1, 4)
-_SLIDING = 0.03  # [rad/s] below it a torque error and a bristle cannot be told apart
-_INTERVAL = 0.5  # memories of the torque errors from one row to the next: a filter that is sure forgets sooner
-_RATE_LAG = 0.1  # [s] about that of the torque errors behind what causes them
-_EMPTY = 1e-6  # of the prior variance of a payload, left of it in an empty gripper
-_SHARE = 0.5  # of its own prior variance that a torque error's may have, to say anything
+_SLIDING = 0.03  # [rad/s] below which a torque error and a bristle cannot be distinguished
+_INTERVAL = 0.5  # time constants of the torque errors between two rows: a filter with small variance forgets sooner
+_RATE_LAG = 0.1  # [s] about the lag of the torque errors
+_EMPTY = 1e-6  # variance of the payload in an empty gripper, relative to its prior
+_SHARE = 0.5  # largest variance of a torque error with information, relative to its prior
 
 
 @dataclass(frozen=True)
 class PayloadTuning:
-    """What is known of a payload before it is felt; deviations are standard deviations.
+    """Prior knowledge of a payload; deviations are standard deviations.
 
     Args:
         mass_deviation: [kg]; the youBot may carry 0.5 kg.
-        grip_point: (3,) where a payload's centre is expected, in the frame of the last link [m].
-        grip_deviation: how far from there it may be [m].
-        memory: time constant with which a payload is forgotten [s]: it may have been put down.
-        model_noise: share of the Coulomb torque by which a torque error strays for reasons not modelled.
+        grip_point: (3,) expected centre of a payload, in the frame of the last link [m].
+        grip_deviation: deviation of the centre from there [m].
+        memory: time constant of forgetting a payload [s], which may have been put down.
+        model_noise: noise of the torque errors by effects that are not modelled, relative to the Coulomb torque.
         payload_limit: deviation of the mass [kg] above which it counts as not identifiable.
 
     Raises:
@@ -173,14 +174,14 @@ class PayloadTuning:
 
 @dataclass(frozen=True, eq=False)
 class PayloadBelief:
-    """What is believed of the payload.
+    """Estimate of the payload.
 
     Args:
-        mass: [kg]; may be below 0 by as much as its deviation.
+        mass: [kg]; may be negative within its deviation.
         mass_deviation: [kg].
-        centre: (3,) in the frame of the last link [m]; the grip point where the mass is too small to tell.
+        centre: (3,) in the frame of the last link [m]; the grip point if the mass is too small to estimate it.
         identifiable: whether the mass is known well enough.
-        reason: why it is not; empty where it is.
+        reason: why it is not; empty if it is.
     """
 
     mass: float
@@ -191,12 +192,12 @@ class PayloadBelief:
 
 
 class Payload:
-    """Bayesian linear regression of torque errors on payload, link masses and friction, with a payload that fades.
+    """Bayesian linear regression of torque errors on payload, link masses and friction, with forgetting of the payload.
 
     Args:
-        arm: of n revolute joints, as the filter takes it.
-        filter_tuning: of the filter whose beliefs it gets: how wrong its model may be.
-        tuning: what is known beforehand.
+        arm: of n revolute joints, the model of the filter.
+        filter_tuning: of the filter that gives the beliefs: the uncertainty of its model.
+        tuning: prior knowledge of the payload.
     """
 
     def __init__(self, arm: ArmModel, filter_tuning: ArmEkfTuning, tuning: PayloadTuning | None = None) -> None:
@@ -219,7 +220,7 @@ class Payload:
 
     @property
     def state(self) -> PayloadBelief:
-        """What is believed now."""
+        """Present estimate."""
         mass, deviation = float(self._mean[_MASS]), float(np.sqrt(self._covariance[_MASS, _MASS]))
         tuning = self.tuning
         if not self._rows:
@@ -234,16 +235,16 @@ class Payload:
         return PayloadBelief(mass, deviation, read_only(centre), not reason, reason)
 
     def reset(self) -> None:
-        """Forget the payload and what was learned of the model."""
+        """Discard the payload and the estimated errors of the model."""
         self._mean, self._covariance = np.zeros(len(self._prior)), self._prior.copy()
         self._stamp = np.nan
         self._rate = SpeedRate(_RATE_LAG)
         self._rows = 0
 
     def tare(self) -> bool:
-        """Take the gripper for empty: what was felt so far is the model's error, and is no payload from now on.
+        """Declare the gripper empty: torque errors so far are errors of the model, not a payload.
 
-        Tells whether anything was felt so far.
+        Returns whether there was any data so far.
         """
         if not self._rows:
             return False
@@ -257,9 +258,10 @@ class Payload:
         return True
 
     def add(self, belief: ArmBelief) -> bool:
-        """Take in a belief of the filter; two for each time constant of its torque errors, which repeat till then.
+        """Process an estimate of the filter, at most two in each time constant of its correlated torque errors.
 
-        What their prior takes from them, see `shown_part`, is given back. Tells whether the belief said anything.
+        The attenuation by their prior, see `shown_part`, is compensated. Returns whether the estimate contained
+        information.
         """
         acceleration = self._rate.take(belief.stamp, belief.speed)
         elapsed = belief.stamp - self._stamp
@@ -287,7 +289,7 @@ class Payload:
         return said
 
     def _fade(self, elapsed: float) -> None:
-        """Let the payload go back to what is known beforehand; what was learned of the model stays."""
+        """Relax the payload to its prior; the estimated errors of the model stay."""
         left = np.exp(-elapsed / self.tuning.memory)
         kept = np.ones(len(self._prior))
         kept[:4] = left
@@ -304,10 +306,10 @@ class Payload:
 
 
 def shown_part(prior: float, left: float) -> float:
-    """Part of a lasting error that a filter shows which takes it for one that fades.
+    """Fraction of a constant error that appears in a filter which models it as decaying.
 
     With x' = -x / T + noise of variance S (`prior`) and a measurement of noise r, the filter's variance P (`left`)
-    settles where 2 (S - P) / T = P^2 / r, and its mean at the part k / (k + 1 / T) of what lasts, k = P / r. Without r
-    and T that is 2 (S - P) / (2 S - P).
+    converges to 2 (S - P) / T = P^2 / r, and its mean to the fraction k / (k + 1 / T) of the constant, k = P / r.
+    Without r and T this is 2 (S - P) / (2 S - P).
     """
     return 2.0 * (prior - left) / (2.0 * prior - left)

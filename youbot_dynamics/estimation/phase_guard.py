@@ -1,4 +1,4 @@
-"""Whether the roller phases that are known still hold, for whoever only uses them."""
+"""Checks whether known roller phases are still valid, for users of the phases other than odometry."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.robot import Robot
 
-_PIECE = 0.25  # [s] of which residuals are summed: about a passage of a roller
+_PIECE = 0.25  # [s] over which residuals are summed: about the passage of one roller
 _MEMORY = 80.0  # pieces
-_FEWEST = 30.0  # pieces that say something, before a verdict
-_HOLDS = 0.5  # share of the predicted ripple that must be there
+_FEWEST = 30.0  # pieces with information before a verdict
+_HOLDS = 0.5  # smallest fraction of the predicted ripple for valid phases
 _SURE = 3.0  # standard errors
 
 
 class RollerWatch:
-    """Looks for the ripple that known phases predict in the residual that the mean rows leave.
+    """Looks in the residual of the mean rows for the ripple that known phases predict.
 
-    Over pieces of time, with S the residual sum along the slip direction of the rows with phases and S_mean of the mean
-    rows, phases predict p = S_mean - S. The regression of S_mean on p is 1 where they hold and 0 where the rollers are
-    anywhere. Wheels off pattern add to S alike whatever p is: they widen the error of the regression, no more.
+    Over pieces of time, with S the residual sum along the slip direction of the rows with phases and S_mean that of the
+    mean rows, the phases predict p = S_mean - S. The regression of S_mean on p gives 1 for valid phases and 0 for
+    rollers at other phases. A slipping wheel adds to S independently of p and only increases the error of the
+    regression.
 
     Args:
-        quantum: of the wheel angles [rad]: predictions below it say nothing.
+        quantum: of the wheel angles [rad]: smaller predictions are ignored.
     """
 
     def __init__(self, quantum: float) -> None:
@@ -36,7 +37,7 @@ class RollerWatch:
 
     @property
     def share(self) -> tuple[float, float]:
-        """Share of the predicted ripple that is there, and its standard error; infinite where nothing is known."""
+        """Fraction of the predicted ripple that is present, and its standard error; infinite if unknown."""
         if self._pieces < _FEWEST or self._power == 0.0:
             return 1.0, float("inf")
         slope = self._product / self._power
@@ -45,12 +46,12 @@ class RollerWatch:
 
     @property
     def lost(self) -> bool:
-        """Whether the rollers are surely not where the phases say."""
+        """Whether the rollers are certainly at other phases."""
         share, error = self.share
         return share + _SURE * error < _HOLDS
 
     def update(self, dt: float, with_phases: Vector, mean: Vector) -> None:
-        """Take residuals (m,) [rad] of a step of dt [s] along slip directions: with phases, of the mean rows."""
+        """Process residuals (m,) [rad] of a step of dt [s] along slip directions: with phases, and of the mean rows."""
         self._time += dt
         self._with += float(np.sum(with_phases))
         self._mean += float(np.sum(mean))
@@ -66,17 +67,17 @@ class RollerWatch:
         self._time = self._with = self._mean = 0.0
 
 
-_STAMP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings
+_STAMP_SLACK = 0.02  # [s] by which two stamps may be closer than their readings
 
 
 class PhaseGuard:
-    """Follows the wheel counts: phases hang on them, and are gone for good with a count that jumped.
+    """Monitors the wheel counts: phases refer to them, and are lost after a jump of a count.
 
     Args:
         robot: geometry, phases, limits and the driver's resolution.
 
     Attributes:
-        lost: why the phases are no longer known; "" while they are. "none are known" from the start where they are not.
+        lost: why the phases are no longer known; "" while they are; "none are known" if they never were.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -89,12 +90,12 @@ class PhaseGuard:
         self.lost = "none are known" if self._wheels is None else ""
 
     def take_phases(self, phases: Vector) -> None:
-        """Go on with roller phases (n,) [rad] that were found while driving."""
+        """Continue with roller phases (n,) [rad] that were estimated while driving."""
         self._wheels = self._robot.base.geometry.wheels().at_phases(phases)
         self._watch, self.lost = RollerWatch(self._robot.driver.position_quantum), ""
 
     def update(self, stamp: float, wheel_angles: ArrayLike) -> str:
-        """Take one reading, (n,) [rad] in our signs at its stamp [s]; returns `lost`."""
+        """Process one reading, (n,) [rad] in our signs at its stamp [s]; returns `lost`."""
         angles = np.array(wheel_angles, dtype=float)
         last, self._last = self._last, (stamp, angles)
         if self._wheels is None or self.lost:

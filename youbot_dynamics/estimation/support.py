@@ -1,15 +1,15 @@
-"""What the wheels carry: base, arm and payload as one tree on the floor (systems 26, 47, 48, 54; D-004-4).
+"""Wheel loads: base, arm and payload as one floating tree on the floor.
 
-The tree floats. Newton and Euler, handed down to its root, leave the wrench by which the floor holds it: weight, arm in
-any pose, and what the accelerations of base, wheels and arm take. Three of its numbers have to come from the normal
-forces,
+The Newton-Euler recursion gives the wrench of the floor at the root: weight with the arm in any pose, and the inertial
+forces of base, wheels and arm. The normal forces balance three of its components,
 
     sum N = F_z,   sum x N = -M_y,   sum y N = M_x     about the point on the floor below the middle of the wheels,
 
-where no force along the floor has a moment. Sums over an axle or a side follow from these alone. How the two wheels of
-a pair share theirs does not, for four wheels on a floor are one too many: springs of equal stiffness under a rigid base
-share it (`dynamics/normal_forces`). The floor is taken for level. Where a force comes out below 0, the floor would have
-to pull: that wheel has lifted.
+where no force along the floor has a moment. These determine the sums over an axle or a side. The division within a pair
+of wheels is statically indeterminate for four wheels; it follows from springs of equal stiffness under a rigid base
+(`dynamics/normal_forces`). The floor is assumed to be level. A force below 0 means that the floor would have to pull:
+that wheel has lifted.
+Source: systems 26, 47, 48, 54; D-004-4.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PAIRS = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """A body in the gripper, small beside its distance from the shoulder.
+    """A body in the gripper that is small compared with its distance from the shoulder.
 
     Args:
         mass: [kg].
@@ -53,21 +53,21 @@ class Carried:
     centre: Vector = field(default_factory=lambda: np.zeros(3))
 
     def __post_init__(self) -> None:
-        """Check both."""
+        """Check both values."""
         number("mass of the payload", self.mass, "kg", low=0.0)
         object.__setattr__(self, "centre", read_only(array("centre", self.centre, (3,)).copy()))
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """What carries the robot at one moment; wheels FL, FR, RL, RR.
+    """Wheel loads at one instant; wheels FL, FR, RL, RR.
 
     Args:
         mass: of robot and payload [kg].
         centre_of_mass: (3,) of both, in base_footprint [m].
-        load: (3,) weight and its first moments sum x N, sum y N, what accelerations take included [N, N m, N m].
+        load: (3,) weight and its first moments sum x N, sum y N, with inertial forces [N, N m, N m].
         normal_forces: (4,) [N]; below 0 the floor would have to pull.
-        side_loads: (4,) of front, rear, left and right pair of wheels [N]: the robot falls over where one is below 0.
+        side_loads: (4,) of front, rear, left and right pair of wheels [N]: the robot tips over if one is below 0.
     """
 
     mass: float
@@ -78,18 +78,18 @@ class Support:
 
     @property
     def margin(self) -> float:
-        """Smallest normal force of a wheel [N]: what is left until the first wheel lifts."""
+        """Smallest normal force of a wheel [N]: the margin until the first wheel lifts."""
         return float(self.normal_forces.min())
 
 
 class SupportModel:
     """The whole robot as one tree on its four wheels.
 
-    Links are those of urdf/youbot.urdf; the body of the base has what `robot.base.mass` and, with the arm folded,
-    `robot.base.centre_of_mass` leave it.
+    Links are those of urdf/youbot.urdf. The body of the base gets the rest of `robot.base.mass` and, with the arm
+    folded, of `robot.base.centre_of_mass`.
 
     Args:
-        robot: whose masses and wheels these are.
+        robot: robot with its masses and wheels.
 
     Raises:
         ModelError: a robot lighter than its arm and wheels.
@@ -105,12 +105,12 @@ class SupportModel:
         slots = [self._empty.slots(name) for name in robot.driver.arm_joints]
         self._q = np.array([q.start for q, _ in slots])
         self._v = np.array([v.start for _, v in slots])
-        # The URDF's wheels, in the order FL, FR, RL, RR whatever the driver calls them.
+        # The URDF's wheels in the order FL, FR, RL, RR, independent of the driver's names.
         names = [name for name in self._empty.joint_names if name.startswith("wheel_joint_")]
         self._wheel_v = np.array([self._empty.slots(name)[1].start for name in names])
 
     def carry(self, payload: Carried) -> None:
-        """Take up a payload, or put it down: that of a mass of 0."""
+        """Set the payload; a mass of 0 removes it."""
         self._tree = self._empty if payload.mass == 0.0 else _with_payload(self._empty, payload)
 
     def support(
@@ -122,7 +122,7 @@ class SupportModel:
         twist_rate: ArrayLike | None = None,
         wheel_angles: ArrayLike | None = None,
     ) -> Support:
-        """What carries the robot; whatever is not given is at rest.
+        """Wheel loads; arguments that are not given are at rest.
 
         Args:
             position: (5,) of the arm [rad].
@@ -130,7 +130,7 @@ class SupportModel:
             acceleration: (5,) [rad/s2].
             twist: (3,) of the base [m/s, m/s, rad/s].
             twist_rate: (3,) its derivative in the turning frame of the base [m/s2, m/s2, rad/s2].
-            wheel_angles: (4,) [rad]: with roller phases that are known, they tell where the wheels touch the floor.
+            wheel_angles: (4,) [rad]: with known roller phases they determine the contact points.
 
         Raises:
             InputError: a wrong shape, or a number that is not finite.
@@ -158,9 +158,10 @@ class SupportModel:
         )
 
     def _shares_at(self, wheel_angles: ArrayLike | None) -> Vector:
-        """Matrix (4, 3) from a load to normal forces, by where the wheels touch the floor.
+        """Matrix (4, 3) from a load to normal forces, for the contact points of the wheels.
 
-        Rollers at known angles phi touch it out along their axes, at y = y_w + b tan(d) tan(phi) (system 31).
+        Rollers at known angles phi touch the floor off the wheel's middle, at y = y_w + b tan(d) tan(phi).
+        Source: system 31.
         """
         wheels = self._wheels
         if wheel_angles is None or wheels.phases is None:
@@ -171,7 +172,7 @@ class SupportModel:
 
 
 def _whole_tree(robot: Robot) -> Tree:
-    """Robot that floats, in the frame base_footprint, its fingers closed, of the mass and centre of its facts."""
+    """Floating robot in the frame base_footprint, fingers closed, with the mass and centre of its parameters."""
     file = urdf_path("youbot.urdf")
     tree = without_fixed_joints(Tree.from_urdf(file, floating_base=True, locked=_FINGERS))
     layout, whole = tree.layout, tree.bodies(tree.neutral())
@@ -188,7 +189,7 @@ def _whole_tree(robot: Robot) -> Tree:
 
 
 def _with_payload(tree: Tree, payload: Carried) -> Tree:
-    """Tree whose last link carries a payload too."""
+    """Tree whose last link also carries a payload."""
     last, layout, first = tree.body("arm_link_5"), tree.layout, payload.mass * payload.centre
     return _with_body(
         tree,
@@ -209,22 +210,22 @@ def _with_body(tree: Tree, body: int, mass: float, first_moment: Vector, inertia
 
 
 _SILENT = 0.5  # [s] after the last message of the wheels the base counts as standing
-_SAME_MASS = 1e-3  # [kg] below which another payload is not worth another tree
+_SAME_MASS = 1e-3  # [kg] change of a payload below which the tree is not rebuilt
 _SAME_PLACE = 1e-3  # [m]
 
 
 class SupportEstimator:
-    """Accelerations of base and arm out of their speeds, and the support that follows.
+    """Wheel loads from the speeds of base and arm, by numerical accelerations.
 
-    A payload counts where it is known; else the gripper counts as empty. The wheels are taken to roll: where they
-    slip, the base accelerates less than they say.
+    A payload is included if it is known; otherwise the gripper counts as empty. The wheels are assumed to roll: while
+    they slip, the base accelerates less than they indicate.
 
     Args:
-        robot: whose masses and wheels these are.
+        robot: robot with its masses and wheels.
         lag: time constant of the accelerations [s].
 
     Raises:
-        ModelError: as `SupportModel`.
+        ModelError: as for `SupportModel`.
     """
 
     def __init__(self, robot: Robot, lag: float = 0.1) -> None:
@@ -237,9 +238,9 @@ class SupportEstimator:
         self._of_base, self._of_arm = SpeedRate(lag), SpeedRate(lag)
 
     def take_wheels(self, stamp: float, angles: ArrayLike, speeds: ArrayLike) -> None:
-        """Take in angles (4,) [rad] and speeds (4,) [rad/s] of the wheels in our signs at a stamp [s].
+        """Process angles (4,) [rad] and speeds (4,) [rad/s] of the wheels in our signs at a stamp [s].
 
-        With one that is no number the message says nothing.
+        A message with a value that is not finite is ignored.
         """
         told, turned = np.asarray(speeds, dtype=np.float64), np.asarray(angles, dtype=np.float64)
         if not (np.isfinite(told).all() and np.isfinite(turned).all()):
@@ -248,11 +249,11 @@ class SupportEstimator:
         self._twist_rate = self._of_base.take(stamp, self._twist)
 
     def take_arm(self, stamp: float, speed: ArrayLike) -> None:
-        """Take in speeds (5,) [rad/s] of the arm at a stamp [s]."""
+        """Process speeds (5,) [rad/s] of the arm at a stamp [s]."""
         self._acceleration = self._of_arm.take(stamp, speed)
 
     def carry(self, payload: PayloadBelief) -> None:
-        """Take up what is believed of the payload."""
+        """Set the payload to its estimate."""
         mass = max(0.0, payload.mass) if payload.identifiable else 0.0
         moved = float(np.abs(payload.centre - self._carried.centre).max()) if mass > 0.0 else 0.0
         if abs(mass - self._carried.mass) > _SAME_MASS or moved > _SAME_PLACE:
@@ -260,18 +261,18 @@ class SupportEstimator:
             self._model.carry(self._carried)
 
     def support(self, stamp: float, position: ArrayLike, speed: ArrayLike) -> Support:
-        """What carries the robot at a stamp [s], with the arm at positions (5,) [rad] and speeds (5,) [rad/s]."""
+        """Wheel loads at a stamp [s], with the arm at positions (5,) [rad] and speeds (5,) [rad/s]."""
         drives = abs(stamp - self._heard) < _SILENT
         twist, rate = (self._twist, self._twist_rate) if drives else (np.zeros(3), np.zeros(3))
         return self._model.support(position, speed, self._acceleration, twist, rate, self._angles)
 
 
 def support_findings(support: Support, wheels: Sequence[str], low_share: float) -> tuple[Finding, ...]:
-    """Findings on wheels that hardly press on the floor any more: with less than `low_share` of the mean force."""
+    """Findings on wheels with little load: less than `low_share` of the mean force."""
     remedy = "fold the arm or move it over the base, put the payload down, or accelerate less"
     side = int(np.argmin(support.side_loads))
     if support.side_loads[side] < 0.0:
-        cause = f"the robot falls over: its {SIDES[side]} wheels carry nothing"
+        cause = f"the robot tips over: its {SIDES[side]} wheels carry no load"
         return (Finding("tip-over", ERROR, cause, remedy),)
     weakest, mean = int(np.argmin(support.normal_forces)), float(support.load[0]) / len(wheels)
     if support.margin < 0.0:

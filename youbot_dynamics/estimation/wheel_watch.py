@@ -1,4 +1,4 @@
-"""Wheels that do not do what they are told: dead, stuck or reversed ones, named from commands and counts alone."""
+"""Detects dead, stuck or reversed wheels from commands and encoder counts alone."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ import numpy as np
 
 from youbot_dynamics.robot import Robot
 
-_SPAN = 0.15  # [s] over which a speed is taken: stamps that scatter by a fifth of a period tell it to 4 %
-_GAP = 0.2  # [s] between readings, after which it begins anew
-_COMMANDED = 0.08  # [m/s] of a wheel's rim from which on it must turn: stiction stops it at less
-_STANDS = 0.02  # [m/s] of the rim, below which it does not follow
-_ANSWER = 0.5  # [s] a robot takes to answer at most: 0.3 s of delay, the loops' lag, friction
-_LAGS = 5.0  # time constants of the loops after which they have answered
-_LASTING = 0.2  # [s] for which it must be so
+_SPAN = 0.15  # [s] of one speed: stamps that scatter by a fifth of a period change it by 4 %
+_GAP = 0.2  # [s] between readings, after which the watch restarts
+_COMMANDED = 0.08  # [m/s] of a wheel's rim above which it must turn: stiction can hold it at less
+_STANDS = 0.02  # [m/s] of the rim below which it does not follow
+_ANSWER = 0.5  # [s] longest response of a robot: 0.3 s of delay, the loops' lag, friction
+_LAGS = 5.0  # time constants of the loops until they have responded
+_LASTING = 0.2  # [s] that a fault must last
 _NOTHING = 0.02  # [rad/s] below which a wheel does not turn at all
 _OFF_PATTERN = 0.015  # [m/s] and
-_OFF_PATTERN_SHARE = 0.15  # of the fastest wheel: residual that slip leaves, but no error of the geometry
-_FITS = 0.15  # of the residual that may be left where the guilty wheel is taken the other way round
+_OFF_PATTERN_SHARE = 0.15  # of the fastest wheel: residual that slip causes, but no error of the geometry
+_FITS = 0.15  # largest remaining fraction of the residual with the sign of the faulty wheel reversed
 
 
 class WheelWatch:
-    """Compares what the wheels of a mecanum base do with what they were told.
+    """Compares the motion of the wheels of a mecanum base with their commands.
 
-    A wheel that stands or turns backwards, 0.5 s after it was told to turn forwards and all the time since, is dead,
-    stuck or reversed; no delay, lag or friction of a healthy robot keeps it so long. A driver that has a wheel the
-    wrong way round in what it sends *and* in what it reads tells nothing of it in that wheel alone: there the four
-    wheels, on a floor that holds them, turn as no moving body can, but as one could were the sign of that wheel the
-    other (system 31).
+    A wheel is dead, stuck or reversed if it stands or turns backwards 0.5 s after a forward command and ever since. No
+    delay, lag or friction of a healthy robot lasts so long. If the driver reverses a wheel in commands *and* in
+    readings, that wheel alone shows nothing. But on a floor that holds them, the speeds of the four wheels then fit no
+    motion of the base, and fit one when the sign of that wheel is reversed.
 
     Args:
-        robot: geometry, names of the wheels, limits, and its answer to commands where that is identified; at least
-            0.5 s is waited.
+        robot: geometry, names of the wheels, limits, and its response to commands if identified; the watch waits at
+            least 0.5 s.
+
+    Source: system 31.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -42,7 +43,7 @@ class WheelWatch:
         n = len(base.radii)
         self._joints = robot.driver.wheel_joints
         self._answer = max(_ANSWER, float(model.dead_times.max()) + _LAGS * model.lag)
-        # A step beyond twice what a wheel can do is a count that jumped, and no turn.
+        # A step beyond twice a wheel's range is a jump of the count.
         self._fastest = 2.0 * robot.base.limits.wheel_speed
         self._least = [_COMMANDED / float(radius) for radius in base.radii]
         self._slow = [_STANDS / float(radius) for radius in base.radii]
@@ -51,13 +52,13 @@ class WheelWatch:
         self._moving = np.eye(n) - null @ null.T
         self._off = _OFF_PATTERN / float(np.min(base.radii))
         self._commands = [0.0] * n
-        self._since = [np.inf] * n  # [s] when the command began to be fast enough, this way round
+        self._since = [np.inf] * n  # [s] when the command in this direction became fast enough
         self._newest = -np.inf
         self._readings: deque[tuple[float, list[float]]] = deque()
-        self._suspected: dict[tuple[str, int], float] = {}  # what, wheel: since when [s]
+        self._suspected: dict[tuple[str, int], float] = {}  # (fault, wheel): start time [s]
 
     def sent(self, stamp: float, speeds: Sequence[float]) -> None:
-        """Take the wheel speeds (n,) [rad/s] that were sent at a stamp [s], positive forward."""
+        """Process commanded wheel speeds (n,) [rad/s], positive forward, with their stamp [s]."""
         for i, speed in enumerate(speeds):
             if abs(speed) < self._least[i]:
                 self._since[i] = np.inf
@@ -67,12 +68,12 @@ class WheelWatch:
         self._newest = stamp
 
     def read(self, stamp: float, angles: Sequence[float]) -> str:
-        """Take wheel angles (n,) [rad] read at a stamp [s]; what is wrong with which wheel, "" where nothing is."""
+        """Process wheel angles (n,) [rad] read at a stamp [s]; return the faults of wheels as text, "" for none."""
         readings, now = self._readings, [float(angle) for angle in angles]
         if readings:
             dt = stamp - readings[-1][0]
             reach = self._fastest * (dt + 0.02)
-            # Also a NaN is no step that can be.
+            # A NaN is no valid step, either.
             if not (0.0 < dt <= _GAP and all(abs(a - b) <= reach for a, b in zip(now, readings[-1][1], strict=True))):
                 readings.clear()
                 self._suspected.clear()
@@ -101,12 +102,12 @@ class WheelWatch:
         return found
 
     def _reversed(self, speeds: list[float]) -> int | None:
-        """The wheel whose sign, were it the other, would make the speeds (n,) those of one moving body."""
+        """Wheel whose reversed sign would make the speeds (n,) consistent with one motion of the base."""
         standing = (
             abs(v) < _NOTHING and abs(c) >= low for v, c, low in zip(speeds, self._commands, self._least, strict=True)
         )
         if not self._null or any(standing):
-            return None  # the residual is that of a wheel whose encoder stands
+            return None  # the residual is that of a wheel with a dead encoder
         residual = [sum(c * speed for c, speed in zip(row, speeds, strict=True)) for row in self._null]
         off = hypot(*residual)
         if off < max(self._off, _OFF_PATTERN_SHARE * max(map(abs, speeds))):
@@ -119,11 +120,11 @@ class WheelWatch:
         ]
         if len(fitting) < 2:
             return fitting[0] if fitting else None
-        # Several would do: the one with which the commands lead to these speeds.
+        # Several wheels fit: take the one whose reversal the commands predict.
         return min(fitting, key=lambda i: float(np.linalg.norm(self._driven(i) - speeds)))
 
     def _driven(self, wheel: int) -> np.ndarray:
-        """Speeds (n,) that the commands lead to on a floor that holds the wheels, were one of them reversed."""
+        """Speeds (n,) that the commands produce, on a floor that holds the wheels, with one wheel reversed."""
         signs = np.ones(len(self._commands))
         signs[wheel] = -1.0
         driven: np.ndarray = signs * (self._moving @ (signs * self._commands))

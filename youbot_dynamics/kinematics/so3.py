@@ -111,7 +111,9 @@ def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
     q = array("quaternion", quaternion, (4,))
     largest = float(np.max(np.abs(q)))
     if largest == 0.0:
-        raise InputError("quaternion", got="(0, 0, 0, 0)", expected="x, y, z, w of a rotation; (0, 0, 0, 1) is none")
+        raise InputError(
+            "quaternion", got="(0, 0, 0, 0)", expected="x, y, z, w of a rotation; (0, 0, 0, 1) is the identity"
+        )
     q = q / largest
     x, y, z, w = (q / sqrt(float(q @ q))).tolist()
     return np.array(

@@ -190,8 +190,7 @@ def articulate(layout: Layout, rotors: Vector, v: Vector, tau: Vector, external:
 
     Returns:
         -1, or the body whose joint has no inertia to accelerate: its S' Delta S is not positive, or not above the
-            rounding
-        error of its terms.
+        rounding error of its terms.
     """
     rotations, positions, inertia, bias, product, gain, pivot, rest = space
     n = layout.parents.shape[0]

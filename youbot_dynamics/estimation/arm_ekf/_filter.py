@@ -1,9 +1,10 @@
-"""Extended Kalman filter of the youBot arm: positions, speeds, bristles and torque errors of its joints (system 13).
+"""Extended Kalman filter of the youBot arm: positions, speeds, bristles and torque errors of its joints.
 
     x = [q, v, z, w],   q, v, z by the implicit step of the arm driven by tau + w (see `_process`),   w' = -w / T
 
-Seed 001 leaves state, H, Q, R and discretisation open and supposes z known; with q measured the state q, v, z is
-observable, so z is estimated. Positions alone suffice: the driver's speeds are filtered, late and coarse.
+Document 001 does not define state, H, Q, R and discretisation, and assumes that z is known. With q measured the state
+q, v, z is observable, so z is estimated. Positions are sufficient; the driver's speeds are filtered, late and coarse.
+Source: document 001, system 13.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ _COUNTED = (
     "messages taken in",
     "late stamps",
     "repeated stamps",
-    "stamps that are no time",
+    "invalid stamps",
     "missing efforts",
     "missing positions",
     "readings beyond the gate",
-    "joints begun anew",
+    "joints restarted",
     "starts",
     "steps without a solution",
 )
 
 _SMALLEST = 1e-300
-# Arrays that stand for no readings, no log, no wish.
+# Empty arrays for missing readings, logs or outputs.
 _NO_READING = np.full((1, JOINTS), np.nan)
 _NOTHING = np.empty((0, JOINTS))
 _NO_MEANS, _NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 5, JOINTS)), np.empty((0, 1)), np.empty((0, 1, 1))
@@ -54,18 +55,18 @@ _NO_MEANS, _NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 5, JOINTS)), np.empty((0
 
 @dataclass(frozen=True, eq=False)
 class ArmBelief:
-    """What the filter believes at a stamp; m = 10 + 5 for bristles + 5 for torque errors, in that order.
+    """Estimate of the filter at a stamp; m = 10 + 5 for bristles + 5 for torque errors, in that order.
 
     Args:
         stamp: [s], NaN before the first message.
-        mean: (m,) positions [rad], speeds [rad/s], bristles [rad] and torque errors [N m], the latter two where they
-            are estimated.
+        mean: (m,) positions [rad], speeds [rad/s], bristles [rad] and torque errors [N m]; the last two only if
+            estimated.
         covariance: (m, m).
         position: (5,) [rad].
         speed: (5,) [rad/s].
         bristle: (5,) [rad].
-        torque_error: (5,) [N m] drives the arm beside the motors: what parameters, payload and contact leave open.
-        friction_torque: (5,) [N m], with the part of the torque error that is friction's; it opposes the motion.
+        torque_error: (5,) [N m] additional torque on the joints, from errors of the parameters, payload and contact.
+        friction_torque: (5,) [N m], with the friction component of the torque error; it opposes the motion.
     """
 
     stamp: float
@@ -80,14 +81,15 @@ class ArmBelief:
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """How a message's positions differ from those expected.
+    """Difference between the positions of a message and the expected ones.
 
     Args:
-        difference: (5,) [rad], NaN where a position is missing, or the second of a joint: that gives its first speed.
-        variance: (5,) [rad2] expected of it.
-        refused: (5,) bool: shut out by the gate.
-        nis: normalised innovation squared of the readings taken in.
-        count: number of those: NIS is drawn from chi-squared with so many degrees of freedom.
+        difference: (5,) [rad]; NaN for a missing position and for a joint's second reading, which gives its first
+            speed.
+        variance: (5,) expected variance of the difference [rad2].
+        refused: (5,) bool: rejected by the gate.
+        nis: normalised innovation squared of the accepted readings.
+        count: number of those, the degrees of freedom of the chi-squared distribution of NIS.
     """
 
     difference: Vector
@@ -111,8 +113,8 @@ class ArmTrack:
         innovation: (t, 5) [rad], NaN as in `Innovation`.
         innovation_variance: (t, 5) [rad2].
         nis: (t,) normalised innovation squared.
-        readings: (t,) number of readings behind it.
-        refused: (t, 5) number of readings shut out by the gate.
+        readings: (t,) number of readings in it.
+        refused: (t, 5) number of readings rejected by the gate.
         taken: (t,) bool: whether the message's stamp was in order.
     """
 
@@ -131,18 +133,18 @@ class ArmTrack:
 
 
 class ArmEkf:
-    """Filter of an arm of five joints. For each message: `predict` to its stamp, then `update` by its readings.
+    """Filter of an arm of five joints. For each message call `predict` with its stamp, then `update` with its readings.
 
-    The first message with all positions starts it, the second gives speeds. Messages whose stamps are late or repeated
-    change nothing; missing efforts and readings are NaN. All of these are counted.
+    The first message with all positions starts the filter, the second gives speeds. Messages with late or repeated
+    stamps change nothing; missing efforts and readings are NaN. All of these are counted.
 
     Args:
         arm: model of the arm.
-        sensors: of its driver.
-        tuning: how far the model is trusted.
+        sensors: resolution and noise of its driver.
+        tuning: uncertainty of the model.
 
     Raises:
-        ModelError: an arm that has not five joints.
+        ModelError: an arm that does not have five joints.
 
     Example:
         >>> from youbot_dynamics.estimation.arm_ekf._tuning import ArmSensors
@@ -154,6 +156,8 @@ class ArmEkf:
         ...     innovation = ekf.update(q)
         >>> bool(np.all(np.abs(ekf.state.speed) < 1e-3))
         True
+
+    Source: document 001, system 13.
     """
 
     def __init__(self, arm: ArmModel, sensors: ArmSensors, tuning: ArmEkfTuning | None = None) -> None:
@@ -173,17 +177,17 @@ class ArmEkf:
 
     @property
     def bristles_estimated(self) -> bool:
-        """Whether bristles are among the states, behind positions and speeds."""
+        """Whether the state contains bristles, after positions and speeds."""
         return self._rules.bristles > 0
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """What became of messages and readings since the filter was made."""
+        """Numbers of messages and readings by outcome, since the filter was made."""
         return dict(zip(_COUNTED, self._estimate.counts.tolist(), strict=True))
 
     @property
     def state(self) -> ArmBelief:
-        """What the filter believes, at the stamp of the last message."""
+        """Estimate at the stamp of the last message."""
         estimate, rules = self._estimate, self._rules
         rows = [POSITION, SPEED] + [BRISTLE] * (rules.bristles > 0) + [ERROR] * (rules.errors > 0)
         mean = estimate.mean.copy()
@@ -204,14 +208,14 @@ class ArmEkf:
         )
 
     def reset(self) -> None:
-        """Forget the state; counts stay."""
+        """Discard the state and keep the counts."""
         self._estimate.clock[joint.LAST] = np.nan
 
     def predict(self, stamp: float, effort: ArrayLike) -> bool:
-        """Move on to a message at a stamp [s]; the torques run straight from the last efforts to these (5,) [N m].
+        """Advance to a message at a stamp [s]; torques are linear from the last efforts to these (5,) [N m].
 
-        An effort is NaN where missing. Tells whether the message is taken in; not so if its stamp is before or equal to
-        the last one's.
+        Missing efforts are NaN. Returns whether the message is accepted; it is not if its stamp is not after the last
+        one.
 
         Raises:
             InputError: a wrong shape.
@@ -224,11 +228,11 @@ class ArmEkf:
         return self._taken
 
     def update(self, position: ArrayLike, velocity: ArrayLike | None = None) -> Innovation:
-        """Take in the readings of the message that `predict` moved to; nothing where it was refused.
+        """Correct by the readings of the message of the last `predict`; no effect if that was not accepted.
 
         Args:
             position: (5,) [rad], NaN where missing.
-            velocity: (5,) [rad/s] as the driver reports them, late; left out by default.
+            velocity: (5,) [rad/s] from the driver, with its lag; unused by default.
 
         Raises:
             InputError: a wrong shape.
@@ -257,14 +261,14 @@ class ArmEkf:
         velocity: ArrayLike | None = None,
         covariances: Vector | None = None,
     ) -> ArmTrack:
-        """Filter a log in one compiled call, from where the filter stands.
+        """Filter a log in one compiled call, starting from the present state.
 
         Args:
             stamp: (t,) [s].
             position: (t, 5) [rad], NaN where missing.
             effort: (t, 5) [N m], NaN where missing.
-            velocity: (t, 5) [rad/s]; left out by default.
-            covariances: (t, k, k), k up to m: where given, the leading part of each covariance is written into it.
+            velocity: (t, 5) [rad/s]; unused by default.
+            covariances: (t, k, k), k up to m; optional output: the leading part of each covariance.
 
         Raises:
             InputError: wrong shapes.
@@ -301,10 +305,10 @@ class ArmEkf:
     def friction_deviation(self) -> Vector:
         """Standard deviations (5,) of the friction torques of `state` [N m]; NaN before the first message.
 
-            tau_f = sigma0 z + sigma1 dz/dt + viscous v - s w,  s the friction's share;  its slopes over v, z, w are h
-            variance = h P h' + s (1 - s) (var(w) + w^2): how w divides is itself not known
+            tau_f = sigma0 z + sigma1 dz/dt + viscous v - s w,  s: friction's share;  h: derivatives of tau_f by v, z, w
+            variance = h P h' + s (1 - s) (var(w) + w^2), where the last term is the uncertainty of s
 
-        to first order; what is not among the states counts as known.
+        to first order. Quantities that are not in the state count as known.
         """
         estimate, rules, variances = self._estimate, self._rules, np.full(JOINTS, np.nan)
         if np.isnan(estimate.clock[joint.LAST]):
@@ -346,7 +350,7 @@ class ArmEkf:
 
 
 def _rows(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Vector:
-    """Numbers of one shape, NaN where they are not finite."""
+    """Return numbers of one shape, with NaN for those that are not finite."""
     numbers = np.asarray(value, dtype=np.float64)
     if numbers.shape != shape:
         raise InputError(name, got=f"shape {numbers.shape}", expected=f"shape {shape}")

@@ -1,4 +1,4 @@
-"""How the filter begins with a joint, and what a reading of the joints does to its estimate."""
+"""Start of a joint in the filter, and correction of the estimate by readings of the joints."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from youbot_dynamics.estimation.arm_ekf._model import FRICTION_ERROR, LOAD_ERROR
 from youbot_dynamics.estimation.arm_ekf._process import BRISTLE, ERROR, JOINTS, POSITION, SPEED
 from youbot_dynamics.estimation.ekf import correct_sparsely, even_out
 
-# What became of a message: taken in; or refused, since its stamp is before or equal to the last one's, or no time.
+# Outcome of a message: accepted, or refused because its stamp is before or equal to the last one's, or invalid.
 TAKEN, LATE, REPEATED, UNSTAMPED = range(4)
-# The filter counts those four (10,), and besides: efforts and positions that were missing; readings shut out by the
-# gate; joints that began anew after too many of those; starts of all joints; steps without a solution.
+# The filter counts those four (10,), and also missing efforts and positions, readings rejected by the gate, joints
+# restarted after too many of those, starts of all joints, and steps without a solution.
 NO_EFFORT, NO_POSITION, SHUT_OUT, JOINT_RESTARTS, STARTS, UNSOLVED = range(4, 10)
 COUNTS = 10
-# Rows of what the filter remembers beside its mean (6, 5): accelerations of the last step, last efforts, refusals in a
-# row, the variance that the load's part of the torque error has by itself [N2 m2]; of a joint that began with the
-# last message, whose speed is not known yet, position [rad] and stamp [s] of that message, NaN for all others.
+# Rows of the filter's memory (6, 5): accelerations of the last step, last efforts, refusals in a row, prior variance of
+# the load part of the torque error [N2 m2]; and, for a joint that started with the last message and whose speed is not
+# known yet, position [rad] and stamp [s] of that message, NaN for all others.
 ACCELERATION, EFFORT, REFUSALS, LOAD_PART, FIRST, FIRST_STAMP = range(6)
-# Places of its clock (2,): stamp of the state [s], NaN where nothing is known; stamp of the message announced.
+# Elements of its clock (2,): stamp of the state [s], NaN before the start; stamp of the announced message.
 LAST, ANNOUNCED = range(2)
-START_TIME = 0.1  # [s] in which a joint may gain the first speed's standard deviation
-LEAST_LEFT = 1e-6  # share of a bristle's first variance that is left, however far the joint went
+START_TIME = 0.1  # [s] in which a joint may reach the standard deviation of the initial speed
+LEAST_LEFT = 1e-6  # smallest remaining fraction of a bristle's initial variance after any travel
 
 
 class Estimate(NamedTuple):
-    """All that a filter carries from message to message; every array is changed in place.
+    """State that a filter keeps from message to message; every array is changed in place.
 
     Args:
         clock: (2,) see LAST.
         mean: (4, 5), see `_process.POSITION`.
-        covariance: (m + 1, m + 1); its last row is room.
+        covariance: (m + 1, m + 1); its last row is work space.
         memory: (6, 5), see ACCELERATION.
         counts: (10,) see TAKEN.
     """
@@ -48,7 +48,7 @@ class Estimate(NamedTuple):
 
 
 def nothing_known(size: int) -> Estimate:
-    """Where a filter with `size` states begins."""
+    """Initial estimate of a filter with `size` states, before any message."""
     return Estimate(
         np.full(2, np.nan),
         np.zeros((4, JOINTS)),
@@ -60,7 +60,7 @@ def nothing_known(size: int) -> Estimate:
 
 @compiled
 def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: Estimate) -> None:
-    """Let the filter know nothing of joint i but a position reading [rad] and an effort [N m]."""
+    """Start joint i from only a position reading [rad] and an effort [N m]."""
     joints, covariance = rules.joints, estimate.covariance
     for row in range(4):
         estimate.mean[row, i] = 0.0
@@ -72,7 +72,7 @@ def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: 
         elif block == SPEED:
             place, variance = JOINTS + i, rules.start_speed**2
         elif block == BRISTLE:
-            place, variance = rules.bristles + i, joints[REACH, i] ** 2 / 3.0  # evenly spread
+            place, variance = rules.bristles + i, joints[REACH, i] ** 2 / 3.0  # uniform distribution
             if rules.bristles == 0:
                 continue
         else:
@@ -91,7 +91,7 @@ def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: 
 
 @compiled
 def begin(position: Vector, rules: Rules, estimate: Estimate) -> bool:
-    """Begin with position readings (5,) [rad]; False where one is missing."""
+    """Start from position readings (5,) [rad]; False if one is missing."""
     for i in range(JOINTS):
         if math.isnan(position[i]):
             return False
@@ -103,11 +103,11 @@ def begin(position: Vector, rules: Rules, estimate: Estimate) -> bool:
 
 @compiled
 def find_second(firsts: Vector, first_stamps: Vector, announced: float, position: Vector, seen: Vector) -> bool:
-    """Look for joints that began with the message before this one; their readings are not for the filter as it is.
+    """Find joints that started with the previous message; their readings are not for the normal update.
 
-    `firsts` (5,) and `first_stamps` (5,) [s] are of FIRST; where a second reading is missing, the joint goes on
-    without. Written into `seen` (5,) are the readings `position` (5,) [rad] of all other joints. Tells whether there
-    are any.
+    `firsts` (5,) and `first_stamps` (5,) [s] belong to FIRST; a joint without a second reading continues without it.
+    The readings `position` (5,) [rad] of all other joints are written into `seen` (5,). Returns whether there are such
+    joints.
     """
     there = False
     for i in range(JOINTS):
@@ -123,7 +123,7 @@ def find_second(firsts: Vector, first_stamps: Vector, announced: float, position
 
 @compiled
 def wrapped(angle: float) -> float:
-    """Angle [rad] within -pi to pi; NaN stays."""
+    """Angle [rad] wrapped to -pi to pi; NaN stays NaN."""
     if not math.isfinite(angle):
         return math.nan
     rest: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
@@ -132,15 +132,15 @@ def wrapped(angle: float) -> float:
 
 @compiled
 def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> bool:
-    """Take the speed of joint i, of which only its first reading was known, from its second reading [rad].
+    """Set the speed of joint i from its first and second reading [rad].
 
-    From a speed of 0 the model would step with its bristles still stuck, and be sure of the wrong speed. So
+    With a speed of 0 the model would step with stuck bristles and be certain of the wrong speed. Therefore
 
         v = (q2 - q1) / dt,    variances of r = READING + (jitter v)^2 in each position, and of an acceleration a:
         var(q) = r,  cov(q, v) = r / dt,  var(v) = 2 r / dt^2 + (a dt / 2)^2
 
-    and the bristle has gone along the path |q2 - q1| from anywhere within its reach. False where no arm is so fast: the
-    joint begins anew with this reading.
+    and the bristle has moved along the path |q2 - q1| from an unknown deflection within its reach. Returns False for a
+    speed that no arm has; the joint then restarts with this reading.
     """
     joints, mean, covariance = rules.joints, estimate.mean, estimate.covariance
     dt = estimate.clock[ANNOUNCED] - estimate.memory[FIRST_STAMP, i]
@@ -168,7 +168,7 @@ def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> boo
 
 @compiled
 def set_moving_joints(position: Vector, seen: Vector, rules: Rules, estimate: Estimate, reading: Vector) -> None:
-    """Take the speeds of joints that `find_second` found, NaN in `seen` (5,); `reading` counts who is too fast."""
+    """Set the speeds of joints from `find_second`, NaN in `seen` (5,); `reading` counts those that are too fast."""
     for i in range(JOINTS):
         second = math.isnan(seen[i]) and not math.isnan(position[i])
         if second and not set_moving(i, position[i], rules, estimate):
@@ -176,8 +176,8 @@ def set_moving_joints(position: Vector, seen: Vector, rules: Rules, estimate: Es
             reading[REFUSED + i] += 1.0
 
 
-# Places of what is kept of a message (18,): innovations (5) [rad], their variances (5) [rad2], refused readings of each
-# joint (5), sum of squared innovations over variances of the readings taken in, their number, what became of it.
+# Elements of the record of a message (18,): innovations (5) [rad], their variances (5) [rad2], refused readings of each
+# joint (5), sum of squared innovations over variances of the accepted readings, their number, outcome.
 INNOVATION, VARIANCE, REFUSED, SQUARES, USED, FATE = 0, 5, 10, 15, 16, 17
 READING_PLACES = 18
 
@@ -195,12 +195,13 @@ def take_in(
     shift: Vector,
     gain: Vector,
 ) -> float:
-    """Correct state and covariance by one reading, unless it is too far off.
+    """Correct state and covariance by one reading, unless the gate rejects it.
 
-    Read is the state at `place`, and by `weight` the last one as well. `surprise` is the reading less what the mean
-    says before this message; `gate` the squared innovation over its variance from which a reading is refused;
-    `correction` (m,) that of the mean by this message so far. It and the covariance (m, m) are changed; `shift` and
-    `gain` (m,) are room. Returns the squared innovation over its variance, negative where the reading was refused.
+    The reading measures the state at `place` plus `weight` times the last state. `surprise` is the reading minus the
+    mean before this message. `gate` is the squared innovation over its variance above which a reading is rejected.
+    `correction` (m,) is the correction of the mean by this message so far. It and the covariance (m, m) are changed;
+    `shift` and `gain` (m,) are work space. Returns the squared innovation over its variance, negative for a rejected
+    reading.
     """
     last = size - 1
     innovation = surprise - correction[place] - weight * correction[last]
@@ -233,10 +234,10 @@ def read_joints(
 ) -> None:
     """Correct mean (4, 5) and covariance (m + 1, m + 1) by positions [rad] and speeds [rad/s] (5,), NaN if missing.
 
-    Readings of one message share the error j of its stamp: each is its value at another moment, q + v j. So j stands in
-    the spare last row of the covariance while the readings are taken in one after the other. A speed reading lags: it
-    is v less lag x acceleration `a` (5,) of the last step. `shift`, `gain` and `correction` (m + 1,) are room;
-    `reading` (18,) is written, see INNOVATION.
+    All readings of a message share the error j of its stamp: each is the value at another time, q + v j. So j occupies
+    the spare last row of the covariance while the readings are processed one after the other. A speed reading has a
+    lag: it is v minus lag x acceleration `a` (5,) of the last step. `shift`, `gain` and `correction` (m + 1,) are work
+    space; `reading` (18,) is output, see INNOVATION.
     """
     joints, jitter, lag, gate = rules.joints, rules.jitter, rules.lag, rules.gate
     bristles, errors, size = rules.bristles, rules.errors, len(shift) - 1

@@ -1,4 +1,4 @@
-"""The arm's filter from message to message: compiled code for `arm_ekf`, one call for a whole log."""
+"""Compiled loop of the arm's filter over messages; one call processes a whole log."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from youbot_dynamics.estimation.arm_ekf._joints import Estimate
 from youbot_dynamics.estimation.arm_ekf._model import Rules, Work
 from youbot_dynamics.estimation.arm_ekf._process import CONVERGED, ERROR, ITERATIONS, JOINTS
 
-# What `follow` is to do.
+# Tasks of `follow`.
 WHOLE, PREDICT, READ = range(3)
 
 
 class Messages(NamedTuple):
-    """t joint states of the arm; NaN where a message says nothing.
+    """t joint states of the arm; NaN for missing values.
 
     Args:
         stamps: (t,) [s].
         positions: (t, 5) [rad].
-        velocities: (t, 5) [rad/s]; (0, 5) for none at all.
+        velocities: (t, 5) [rad/s]; (0, 5) if there are none.
         efforts: (t, 5) [N m].
     """
 
@@ -39,13 +39,13 @@ class Messages(NamedTuple):
 
 @compiled
 def judge(stamp: float, last: float, longest_gap: float) -> int:
-    """What becomes of a message by its stamp, beside that of the last one [s]: TAKEN, LATE, REPEATED or UNSTAMPED."""
+    """Outcome of a message by its stamp and the last one [s]: TAKEN, LATE, REPEATED or UNSTAMPED."""
     if not math.isfinite(stamp):
         return joint.UNSTAMPED
     elapsed = stamp - last
     if elapsed == 0.0:
         return joint.REPEATED
-    if -longest_gap <= elapsed < 0.0:  # further back the clock was set anew
+    if -longest_gap <= elapsed < 0.0:  # further back, the clock was reset
         return joint.LATE
     return joint.TAKEN
 
@@ -54,8 +54,9 @@ def judge(stamp: float, last: float, longest_gap: float) -> int:
 def torque_noise(parts: int, effort: Vector, before: Vector, joints: Vector, noise: Vector) -> int:
     """Write the variances (5,) [N2 m2] of the torques over each part of the time between two efforts (5,) [N m].
 
-    Noise of an effort reaches two steps, and what is off in a long time is so in all its parts: the parts' variances
-    are those that add up to the same impulse. `joints` (9, 5) are the constants. Returns the number of efforts missing.
+    The noise of an effort affects two steps, and an error over a long time is the same in all its parts. The variances
+    of the parts are chosen to give the same total impulse. `joints` (9, 5) are the constants. Returns the number of
+    missing efforts.
     """
     missing = 0
     unseen = (1.0 - 1.0 / parts) ** 2
@@ -73,7 +74,7 @@ def torque_noise(parts: int, effort: Vector, before: Vector, joints: Vector, noi
 
 @compiled
 def torque_between(share: float, effort: Vector, before: Vector, torque: Vector) -> None:
-    """Write the torque (5,) at a share of the way from efforts `before` (5,) to `effort` (5,), NaN for no change."""
+    """Write the torque (5,) at a fraction of the time from `before` (5,) to `effort` (5,); NaN keeps the value."""
     for i in range(JOINTS):
         change = effort[i] - before[i]
         torque[i] = before[i] + (0.0 if math.isnan(change) else share * change)
@@ -81,10 +82,10 @@ def torque_between(share: float, effort: Vector, before: Vector, torque: Vector)
 
 @compiled
 def forget(left: float, joints: Vector, torque: Vector, table: Vector, mean: Vector, load_part: Vector) -> None:
-    """Let torque errors fade to the share `left`, and turn the motors' torque (5,) into that on the rigid bodies.
+    """Multiply the torque errors by `left`, and convert the motors' torque (5,) into that on the rigid bodies.
 
-    The error itself is left out of that, for it would feed its own variance. Changed are `torque`, the mean (4, 5) and
-    `load_part` (5,), see `_joints.LOAD_PART`; `table` (22, 5) is the step's.
+    The error itself is excluded, because it would increase its own variance. `torque`, the mean (4, 5) and `load_part`
+    (5,) are changed, see `_joints.LOAD_PART`; `table` (22, 5) is that of the step.
     """
     for i in range(JOINTS):
         torque[i] -= table[ROW.friction, i]
@@ -95,7 +96,7 @@ def forget(left: float, joints: Vector, torque: Vector, table: Vector, mean: Vec
 
 @compiled
 def look_at_refusals(position: Vector, reading: Vector, rules: Rules, estimate: Estimate) -> None:
-    """Count refused readings; joints at `position` (5,) [rad] that were refused too often in a row begin anew."""
+    """Count refused readings; restart joints at `position` (5,) [rad] after too many refusals in a row."""
     memory = estimate.memory
     for i in range(JOINTS):
         if reading[joint.REFUSED + i] > 0.0:
@@ -110,7 +111,7 @@ def look_at_refusals(position: Vector, reading: Vector, rules: Rules, estimate: 
 
 @compiled
 def keep_efforts(effort: Vector, known: bool, before: Vector) -> None:
-    """Keep efforts (5,) [N m] for the next message; one that is missing counts as the one before, or 0 at a start."""
+    """Store efforts (5,) [N m] for the next message; a missing one keeps the previous value, or 0 at a start."""
     for i in range(JOINTS):
         if not math.isnan(effort[i]):
             before[i] = effort[i]
@@ -122,7 +123,7 @@ def keep_efforts(effort: Vector, known: bool, before: Vector) -> None:
 def write_row(
     known: bool, mean: Vector, joints: Vector, load_part: Vector, covariance: Vector, row: Vector, variances: Vector
 ) -> None:
-    """Write the mean's rows, then friction's part of the error (5, 5), NaN where not known, and the variances (m,)."""
+    """Write the rows of the mean, friction's part of the error (5, 5), NaN if unknown, and the variances (m,)."""
     for i in range(JOINTS):
         for k in range(4):
             row[k, i] = mean[k, i] if known else np.nan
@@ -145,15 +146,15 @@ def follow(
     readings: Vector,
     covariances: Vector,
 ) -> None:
-    """Take in t messages, one after the other; each is judged by its stamp, predicted to, and read.
+    """Process t messages in order: check the stamp, predict, and correct by the readings.
 
-    The motors' torques run straight from effort to effort, so that a step is driven by the mean of both; a longer time
-    than the longest step is walked in equal parts. Arrays are taken out of their tuples once: functions of their own
-    for prediction and reading, which tuples are handed to, cost a quarter more.
+    The motors' torques are linear between efforts, so a step uses the mean of both. A time longer than the longest step
+    is divided into equal parts. Arrays are unpacked from their tuples once: separate functions for prediction and
+    correction that take tuples cost a quarter more.
 
-    `task` is WHOLE, or PREDICT alone, or READ alone what a PREDICT before has moved to. `estimate` is changed; written
-    are `means` (t, 5, 5) and `variances` (t, m) as `write_row` says, `readings` (t, 18) as `_joints.INNOVATION` says,
-    and the leading part of the `covariances` (t, k, k); what has no rows is not wanted.
+    `task` is WHOLE, or only PREDICT, or only READ after a PREDICT. `estimate` is changed. Outputs are `means` (t, 5, 5)
+    and `variances` (t, m) as in `write_row`, `readings` (t, 18) as in `_joints.INNOVATION`, and the leading part of the
+    `covariances` (t, k, k); an output without rows is skipped.
     """
     stamps, positions, velocities, efforts = messages
     table, numbers, derivatives, slopes = step.table, step.numbers, step.derivatives, work.slopes
@@ -189,7 +190,7 @@ def follow(
                         solved = straight and DONE == plain_step(
                             joint_constants, halfway, ITERATIONS, CONVERGED, dt, True, table, numbers, derivatives
                         )
-                        if not solved:  # anew, with strides that are cut
+                        if not solved:  # again, with a line search
                             table[ROW.acceleration] = 0.0
                             solved = implicit_step(body, dt, True, step) == DONE
                     if not (solved and process.total_slopes(derivatives, table, dt, slopes)):

@@ -1,12 +1,13 @@
-"""Mean and covariance of the arm's filter through a step and a measurement: compiled code for `arm_ekf`.
+"""Mean and covariance of the arm's filter over a step and a measurement: compiled code for `arm_ekf`.
 
-The covariance (m, m) holds blocks of five rows: positions, speeds, then bristles and torque errors where they are
-estimated (m = 10, 15 or 20); a spare row and column serve the jitter of a stamp. With A the slopes of the step's
+The covariance (m, m) has blocks of five rows: positions, speeds, then bristles and torque errors if they are estimated
+(m = 10, 15 or 20). A spare row and column are for the jitter of a stamp. With A the derivatives of the step's
 acceleration (`_process`) and Y = F X for any X of m rows,
 
     T = A X,  Y_v = X_v + dt T,  Y_q = X_q + dt (X_v + Y_v) / 2,  Y_z = z_z X_z + z_start X_v + z_end Y_v,  Y_w = e X_w
 
-so F P F' = F (F P)' costs two passes of 5 m^2 products and not m^3 (seed 001 has no discretisation; system 13).
+so F P F' = F (F P)' costs two passes of 5 m^2 products instead of m^3. Document 001 has no discretisation.
+Source: system 13.
 """
 
 from __future__ import annotations
@@ -34,35 +35,35 @@ from youbot_dynamics.estimation.arm_ekf._process import (
     READING,  # variance of a position reading [rad2]
     TOLD,  # variance of a speed reading [rad2/s2]
     DRIVE,  # variance of the effort at low frequencies [N2 m2]
-    SWING,  # share of the difference of two efforts by which their mean may be off [1]
+    SWING,  # error of the mean of two efforts, relative to their difference [1]
     BENDING,  # variance rate of a bristle [rad2/s]
     FRICTION_ERROR,  # standard deviation of the friction's part of the torque error [N m]
-    LOAD_ERROR,  # share of the torque on the rigid bodies in the torque error [1]
-    UNSEEN,  # variance of an effort that is missing [N2 m2]
+    LOAD_ERROR,  # standard deviation of the load's part, relative to the torque on the rigid bodies [1]
+    UNSEEN,  # variance of a missing effort [N2 m2]
 ) = range(9)
 JOINT_ROWS = 9
 DOUBT = 9.0  # a speed within 3 standard deviations of 0 may have either sign
 LEAST_DOUBT = 1e-6
-# Rates by which variances grow whatever happens, so that no state ever counts as known [rad2/s, rad2/s3].
+# Minimum growth rates of variances, so that no state ever counts as exactly known [rad2/s, rad2/s3].
 POSITION_FLOOR, SPEED_FLOOR = 1e-14, 1e-10
 
 
 class Rules(NamedTuple):
-    """What the filter goes by.
+    """Constants of the filter.
 
     Args:
         joints: (9, 5) constants of the joints, see REACH.
-        bristles: first row of the bristles in the covariance, 0 where they are not estimated.
-        errors: first row of the torque errors, 0 where there are none.
+        bristles: first row of the bristles in the covariance, 0 if they are not estimated.
+        errors: first row of the torque errors, 0 if there are none.
         size: number of states m.
         jitter: standard deviation of a message's stamp [s].
         lag: time constant of the speed readings [s].
         memory: time constant of the torque errors [s].
-        gate: squared innovation over its variance from which a reading is refused.
+        gate: squared innovation over its variance above which a reading is refused.
         longest_step: [s].
-        longest_gap: time without messages after which the filter begins anew [s].
-        start_speed: standard deviation of a speed nothing is known of [rad/s].
-        patience: number of refusals of a joint's readings in a row after which the joint begins anew.
+        longest_gap: time without messages after which the filter restarts [s].
+        start_speed: standard deviation of an unknown initial speed [rad/s].
+        patience: number of refusals of a joint's readings in a row after which the joint restarts.
     """
 
     joints: Vector
@@ -80,10 +81,10 @@ class Rules(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Memory of the covariance's steps; nothing in it outlives a step.
+    """Work arrays of the covariance; their content is not kept between steps.
 
     Args:
-        slopes: (4, 5, 5) of the acceleration after a step, see `OVER_POSITION`.
+        slopes: (4, 5, 5) derivatives of the acceleration after a step, see `OVER_POSITION`.
         first, second: (m, m).
         shift, gain, correction: (m + 1,).
         noise: (5,) variances of the torque over a step [N2 m2].
@@ -101,7 +102,7 @@ class Work(NamedTuple):
 
 
 def work_for(size: int) -> Work:
-    """Memory for a filter with `size` states."""
+    """Allocate the work arrays of a filter with `size` states."""
     return Work(
         np.zeros((4, JOINTS, JOINTS)),
         np.zeros((size, size)),
@@ -127,15 +128,16 @@ def apply_step(
     upper: bool,
     y: Vector,
 ) -> None:
-    """Write Y = (F X)' (m, m) for the Jacobian F of a step and the leading (m, m) of X; see the head of this file.
+    """Write Y = (F X)' (m, m) for the Jacobian F of a step and the leading (m, m) of X; equations as in the module.
 
-    Where F X is symmetric, its blocks on and above the diagonal are enough: `upper`. `slopes` (4, 5, 5) are those of
-    the acceleration, `table` (22, 5) that of the step; `left` is the share of a torque error after it.
+    With `upper` only the blocks on and above the diagonal are computed, for a symmetric F X. `slopes` (4, 5, 5) are the
+    derivatives of the acceleration, `table` (22, 5) that of the step; `left` is the remaining fraction of a torque
+    error.
     """
     row = np.empty((2, size))
     n = JOINTS
     end_q, end_v, end_z = (n, 2 * n, bristles + n) if upper else (size, size, size)
-    # Columns of which the change of speed is needed.
+    # Columns that need the change of speed.
     wide = max(end_v, end_z)
     for i in range(n):
         for c in range(wide):
@@ -183,18 +185,19 @@ def spread(
     first: Vector,
     second: Vector,
 ) -> None:
-    """Covariance through a step: F P F' + Q, written into the leading (m, m) of P.
+    """Propagate the covariance: F P F' + Q, written into the leading (m, m) of P.
 
-    Q: torque noise as it reaches every block through the step; bristles that wander; torque errors that forget; and
-    floors that keep P positive. `noise` (5,) are the variances of the mean torque over the step [N2 m2], `load` (5,)
-    the torques on the rigid bodies [N m], `mean` (4, 5) that after the step, `first` and `second` (m, m) room.
+    Q contains the torque noise and its effect on every block, bristle noise, noise of the torque errors, and lower
+    bounds that keep P positive definite. `noise` (5,) are the variances of the mean torque over the step [N2 m2],
+    `load` (5,) the torques on the rigid bodies [N m], `mean` (4, 5) that after the step; `first` and `second` (m, m)
+    are work space.
     """
     n, size = JOINTS, len(first)
     joints, bristles, errors = rules.joints, rules.bristles, rules.errors
     apply_step(slopes, table, bristles, errors, left, dt, covariance, size, False, first)
-    # Below the diagonal blocks nothing is written: F P F' is symmetric.
+    # Blocks below the diagonal are not written: F P F' is symmetric.
     apply_step(slopes, table, bristles, errors, left, dt, first, size, True, second)
-    # Torque noise as a speed's: its share in every block follows the speed's.
+    # Torque noise is equivalent to noise of a speed: its part of every block follows that of the speed.
     by_torque = slopes[OVER_TORQUE]
     for i in range(n):
         for j in range(i + 1):
@@ -223,7 +226,7 @@ def spread(
         second[i, i] += POSITION_FLOOR * dt
         second[n + i, n + i] += SPEED_FLOOR * dt
         if bristles > 0:
-            # Where the sign of the speed is in doubt so is that of the bristle.
+            # If the sign of the speed is uncertain, so is the sign of the bristle.
             unlikely = mean[SPEED, i] ** 2 / (2.0 * DOUBT * second[n + i, n + i])
             doubt = math.exp(-unlikely) if unlikely < 20.0 else 0.0
             second[bristles + i, bristles + i] += joints[BENDING, i] * (doubt + LEAST_DOUBT) * dt

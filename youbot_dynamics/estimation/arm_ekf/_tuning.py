@@ -1,4 +1,4 @@
-"""What the arm's filter assumes of sensors and of its own model."""
+"""Assumptions of the arm's filter about the sensors and its own model."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ESTIMATED, PROPAGATED = "estimated", "propagated"
 
 @dataclass(frozen=True, eq=False)
 class ArmSensors:
-    """How finely the driver reports each of five joints.
+    """Resolution and noise of the driver's reports for each of five joints.
 
     Args:
         position_quantum: (5,) step of the positions [rad].
         velocity_quantum: (5,) step of the speeds [rad/s].
         effort_noise: (5,) standard deviation of the efforts [N m].
-        stamp_jitter: standard deviation of the stamps [s]: a joint at v is read v x jitter off, all joints alike.
+        stamp_jitter: standard deviation of the stamps [s]; at speed v all positions of a message err by v x jitter.
         velocity_lag: time constant of the reported speeds [s].
 
     Raises:
@@ -49,10 +49,10 @@ class ArmSensors:
 
     @classmethod
     def of_robot(cls, robot: Robot, effort_noise: ArrayLike = 0.02, stamp_jitter: float = 3e-4) -> ArmSensors:
-        """Sensors of a robot's driver; its 50 Hz loop jitters by 0.3 to 2 ms.
+        """Sensors of a robot's driver; its 50 Hz loop has a jitter of 0.3 to 2 ms.
 
         Args:
-            robot: whose quanta.
+            robot: robot with the resolutions of its driver.
             effort_noise: () or (5,) [N m].
             stamp_jitter: [s].
         """
@@ -62,31 +62,32 @@ class ArmSensors:
 
 @dataclass(frozen=True)
 class ArmEkfTuning:
-    """How far the filter trusts its model.
+    """Uncertainty of the model in the filter.
 
-    A range is what an operator is offered; `__init__` takes any value the equations bear, such as errors of 0 for an
-    arm whose parameters are known, where no torque error is among the states.
+    The ranges are those of the node's parameters. `__init__` accepts any value that the equations allow, such as errors
+    of 0 for an arm with known parameters; the state then has no torque errors.
 
     Args:
-        bristles: "estimated" with speeds and positions, or "propagated" as seed 001 has it ("z is supposed known"):
-            moved along with the mean and taken for known. That is as good where steps resolve the bristles; where they
-            do not (Coulomb / sigma0 = 1e-4 rad at 50 Hz, parameters 20 % off) its positions err 1.7 times as much.
-        friction_error: standard deviation of the friction's part of the torque error, as a share of the Coulomb
-            torque.
-        load_error: that of the links' part, as a share of the torque that holds and moves them.
-        torque_memory: of that error [s].
-        bristle_noise: in travels Coulomb / sigma0. Without it stiff bristles at 50 Hz lock on the wrong sign; while a
-            joint surely slides its bristle is known, and noise would only make the filter timid.
-        gate: standard deviations from which a reading is refused.
-        effort_swing: share of the difference of two efforts by which their mean may miss the true mean between them.
-        unseen_torque: share of the Coulomb torque by which an effort that is missing may be off.
-        patience: refusals of a joint in a row after which its readings are believed and the joint begins anew.
-        longest_step: longer times between messages are walked in parts [s].
-        longest_gap: after a longer one all begins anew [s].
-        start_speed: standard deviation of the first speeds [rad/s].
+        bristles: "estimated" with speeds and positions, or "propagated" with the mean and taken as known, as in
+            document 001. Both are equally good where steps resolve the bristles. Where they do not (Coulomb / sigma0 =
+            1e-4 rad at 50 Hz, parameters 20 % off), the position errors of "propagated" are 1.7 times as large.
+        friction_error: standard deviation of the friction's part of the torque error, relative to the Coulomb torque.
+        load_error: standard deviation of the links' part, relative to the torque that holds and moves them.
+        torque_memory: time constant of the torque error [s].
+        bristle_noise: in units of Coulomb / sigma0. Without it stiff bristles at 50 Hz can keep the wrong sign. While a
+            joint certainly slides, its bristle is known and has no noise.
+        gate: standard deviations above which a reading is refused.
+        effort_swing: error of the mean of two efforts, relative to their difference.
+        unseen_torque: error of a missing effort, relative to the Coulomb torque.
+        patience: refusals of a joint in a row after which the joint restarts from its readings.
+        longest_step: longer times between messages are divided [s].
+        longest_gap: after a longer one the filter restarts [s].
+        start_speed: standard deviation of the initial speeds [rad/s].
 
     Raises:
         ModelError: a value outside its range.
+
+    Source: Canudas de Wit et al. 1995; document 001.
     """
 
     bristles: str = setting(
@@ -151,11 +152,11 @@ class ArmEkfTuning:
         number("patience", self.patience, low=1.0)
 
     def rules(self, arm: ArmModel, sensors: ArmSensors) -> Rules:
-        """What the compiled steps go by.
+        """Constants for the compiled steps.
 
         Args:
             arm: of five joints.
-            sensors: of its driver.
+            sensors: resolution and noise of its driver.
         """
         coulomb = np.array([friction.coulomb for friction in arm.friction])
         reach = np.array([friction.reach for friction in arm.friction])
@@ -192,7 +193,7 @@ class ArmEkfTuning:
 
 
 def _each(name: str, value: ArrayLike) -> Vector:
-    """Positive numbers of the joints (5,), from one or five."""
+    """Return positive numbers of the joints (5,), from one or five."""
     values = array(name, np.broadcast_to(np.asarray(value, dtype=np.float64), (JOINTS,)), (JOINTS,)).copy()
     for k, noise in enumerate(values):
         number(f"{name}[{k}]", float(noise), above=0.0)

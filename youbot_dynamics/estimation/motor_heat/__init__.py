@@ -1,4 +1,4 @@
-"""Temperatures of the arm's motors from currents, voltages and the thermal network (systems 3 to 6)."""
+"""Temperatures of the arm's motors from currents, voltages and the thermal network. Source: systems 1 to 6."""
 
 from youbot_dynamics.estimation.motor_heat._heat import HeatBelief, HeatTuning, MotorHeat
 from youbot_dynamics.estimation.motor_heat._temperatures import PERIOD, ArmTemperatures, MotorLimits

@@ -1,10 +1,11 @@
-"""Temperatures of the arm's motors, which nothing senses: a slow filter beside that of the joints (systems 1, 2, 5).
+"""Temperatures of the arm's motors without temperature sensors: a slow filter beside the filter of the joints.
 
-One filter a motor, stepped at 1 to 10 Hz on the mean square of the current. Its thermal resistances, capacities,
-ambient and winding resistance are uncertain and therefore states, so that the variance it publishes is honest. The
-motors' torques come from currents whatever the temperature, so the joints' filter needs nothing back; where a robot
-measures voltages, R(T) ties both: R = (V - K N v) / i corrects the winding's temperature, and its scale is learned
-while the motor is as cold as the air.
+Each motor has one filter, with steps at 1 to 10 Hz on the mean square of the current. Its thermal resistances,
+capacities, ambient temperature and winding resistance are uncertain and therefore states, so the published variance
+contains their error. The motors' torques follow from currents at any temperature, so the filter of the joints needs no
+feedback. With measured voltages, R = (V - K N v) / i corrects the temperature of the winding; its scale is estimated
+while the motor is at air temperature.
+Source: systems 1, 2, 5.
 """
 
 from __future__ import annotations
@@ -22,23 +23,23 @@ from youbot_dynamics.estimation.motor_heat import _model as model
 from youbot_dynamics.estimation.motor_heat._model import AMBIENT, HOUSING, RESISTANCE, STATES, WINDING
 from youbot_dynamics.parameters import setting
 
-_PART = 0.1  # of the winding's time constant: longest step
-_BISECTIONS = 32  # to 2e-10 of what is looked for
-_PROBES = np.geomspace(0.01, 1.0, 12)  # shares of a time at which a hot motor is looked at
+_PART = 0.1  # longest step, relative to the winding's time constant
+_BISECTIONS = 32  # to a relative error of 2e-10
+_PROBES = np.geomspace(0.01, 1.0, 12)  # fractions of a time at which the temperature of a hot motor is evaluated
 
 
 @dataclass(frozen=True)
 class HeatTuning:
-    """How uncertain a motor is; standard deviations.
+    """Uncertainties of a motor, as standard deviations.
 
     Args:
         ambient_deviation: of the air around the motor [K].
-        heat_error: share by which R_wh and R_ha, both capacities and the winding's resistance may be off.
+        heat_error: relative error of R_wh and R_ha, both capacities and the winding's resistance.
         voltage_noise: of a voltage [V].
-        start: of winding and housing at the start, beside the air or the temperature given [K].
-        wander: by which the winding strays in a root of a second [K]: what the two nodes leave out.
-        drift: by which the air changes in a root of a second [K].
-        torque_constant: share by which that may be off, in back-EMF.
+        start: error of winding and housing at the start, relative to the air or the given temperature [K].
+        wander: process noise of the winding in the square root of a second [K], for what two nodes do not model.
+        drift: change of the air temperature in the square root of a second [K].
+        torque_constant: relative error of that constant, for the back-EMF.
         gate: standard deviations; see `Ekf`.
 
     Raises:
@@ -91,7 +92,7 @@ class HeatBelief:
         winding_deviation: [K].
         housing: [degC].
         housing_deviation: [K].
-        resistance: of the winding as warm as it is [Ohm].
+        resistance: of the winding at its temperature [Ohm].
     """
 
     stamp: float
@@ -106,11 +107,11 @@ class MotorHeat:
     """Filter of one motor's temperatures.
 
     Args:
-        motor: with its gear, as its sheet describes it.
+        motor: with its gear, from the data sheet.
         stamp: of the start [s].
-        temperature: of winding and housing at the start [degC]; not given, the motor has stood long and is as warm as
-            the air, so that its first voltages tell its resistance: a cold start.
-        tuning: how uncertain the motor is.
+        temperature: of winding and housing at the start [degC]. None is a cold start: the motor is at air temperature,
+            and its first voltages determine its resistance.
+        tuning: uncertainties of the motor.
 
     Example:
         >>> heat = yd.MotorHeat(yd.load_robot().arm.motors()[1], stamp=0.0)
@@ -149,13 +150,13 @@ class MotorHeat:
 
     @property
     def state(self) -> HeatBelief:
-        """What is believed at the last stamp."""
+        """Estimate at the last stamp."""
         mean, deviation = self._filter.mean, np.sqrt(np.diag(self._filter.covariance))
         winding, housing = ((float(mean[k]), float(deviation[k])) for k in (WINDING, HOUSING))
         return HeatBelief(self._filter.stamp, *winding, *housing, self._resistance(mean))
 
     def predict(self, stamp: float, mean_square_current: float) -> None:
-        """Move on to a stamp [s] under the mean of i^2 since the last one [A^2]; one not after that changes nothing.
+        """Advance to a stamp [s] with the mean of i^2 since the last one [A^2]; an earlier stamp changes nothing.
 
         Raises:
             InputError: a square that is negative or not finite.
@@ -166,9 +167,9 @@ class MotorHeat:
         self._filter.predict(stamp, square)
 
     def update_voltage(self, voltage: float, current: float, joint_speed: float) -> Innovation:
-        """Correct by a voltage [V], current [A] and joint speed v [rad/s] of one time, or by their means over a while.
+        """Correct by a voltage [V], current [A] and joint speed v [rad/s] of one time, or by their means over a period.
 
-        V = R(T) i + K N v; it says nothing without a current.
+        V = R(T) i + K N v; without a current there is no information.
         """
         inside, said = self.motor.motor, self.tuning
         back_emf = inside.torque_constant * self.motor.ratio * joint_speed
@@ -185,7 +186,7 @@ class MotorHeat:
         return self._filter.update(np.array([float(voltage)]), sensor, np.array([variance]))
 
     def update_temperature(self, winding: float, housing: float, deviation: float) -> Innovation:
-        """Correct by sensors of winding and housing [degC], NaN where there is none; deviation [K].
+        """Correct by sensors of winding and housing [degC], NaN if there is none; deviation [K].
 
         Raises:
             ModelError: a deviation that is not finite and above 0.
@@ -196,12 +197,12 @@ class MotorHeat:
         return self._filter.update(readings, sensor, np.full(2, variance))
 
     def seconds_to(self, limit: float, mean_square_current: float, deviations: float = 0.0) -> float:
-        """Time until the winding reaches a limit under a load that goes on [s]; infinite where it never does.
+        """Time until the winding reaches a limit under a constant load [s]; infinite if it never does.
 
         Args:
             limit: [degC].
             mean_square_current: [A^2].
-            deviations: by how many standard deviations the winding is taken for hotter than believed.
+            deviations: safety margin, in standard deviations of the winding temperature.
         """
         mean, margin = self._filter.mean, self._margin(deviations)
         constants = model.network(self._sheet, mean)
@@ -223,13 +224,13 @@ class MotorHeat:
         return late
 
     def torque_available(self, limit: float, seconds: float, current_limit: float, deviations: float = 0.0) -> float:
-        """Largest torque at the joint [N m] that can be held for a while with the winding below its limit.
+        """Largest torque at the joint [N m] for a given time with the winding below its limit.
 
         Args:
             limit: [degC].
-            seconds: how long.
+            seconds: duration.
             current_limit: of the motor controller [A].
-            deviations: by how many standard deviations the winding is taken for hotter than believed.
+            deviations: safety margin, in standard deviations of the winding temperature.
         """
         mean, margin = self._filter.mean, self._margin(deviations)
         constants = model.network(self._sheet, mean)

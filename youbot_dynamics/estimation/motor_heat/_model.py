@@ -1,12 +1,14 @@
-"""The heat of a motor as the filter sees it: load over its steps, network, and one exact step with its Jacobian.
+"""Heat model of a motor in the filter: load over its steps, thermal network, and one exact step with its Jacobian.
 
-State (8,): winding, housing and ambient temperature [degC]; logarithms of the factors by which R_wh, R_ha, C_w, C_h and
-the winding's resistance differ from the sheet's. The temperatures move by `dynamics/thermal_motor` (system 5; D-000-6).
-With f the rates of both nodes, A their slopes and Phi(t) = exp(A t), a constant c moves them by
+State (8,): winding, housing and ambient temperature [degC]; logarithms of the factors between the actual and the
+data-sheet values of R_wh, R_ha, C_w, C_h and the winding's resistance. The temperatures follow
+`dynamics/thermal_motor`. With f the rates of both nodes, A their derivatives and Phi(t) = exp(A t), the derivative by
+a constant c is
 
     dT+/dc = integral of Phi(dt - s) df/dc(T(s)) ds
 
-by Simpson's rule on exact values: off by (dt / tau_w)^4 / 2880, 1e-7 of it in steps of a tenth of tau_w.
+by Simpson's rule on exact values. Its relative error is (dt / tau_w)^4 / 2880, 1e-7 in steps of a tenth of tau_w.
+Source: system 5; D-000-6.
 """
 
 from __future__ import annotations
@@ -19,18 +21,18 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.thermal_motor import heat_integral, heat_matrix, heat_rates, heat_step
 
-LAST, BEGUN = range(2)  # places of the clock (2,): stamp of the last message, begin of the sum [s]
+LAST, BEGUN = range(2)  # elements of the clock (2,): stamp of the last message, start of the sum [s]
 
 
 @compiled
 def gather(
     stamps: Vector, currents: Vector, period: float, clock: Vector, current: Vector, charge: Vector
 ) -> tuple[int, bool]:
-    """Sum up i^2 over messages until a period [s] is full; a current runs straight from message to message.
+    """Sum i^2 over messages until a period [s] is full; the current is linear between messages.
 
-    Stamps (t,) not after the last change nothing; of currents (t, n) [A] that are NaN the last goes on. Changed are the
-    clock (2,), see LAST, the last current (n,) [A] and the charge (n,), the integral of i^2 [A^2 s]. Returns the number
-    of messages taken, and whether the period is full.
+    Stamps (t,) that are not after the last one change nothing; currents (t, n) [A] that are NaN keep the last value.
+    Changed are the clock (2,), see LAST, the last current (n,) [A] and the charge (n,), the integral of i^2 [A^2 s].
+    Returns the number of processed messages, and whether the period is full.
     """
     for t in range(len(stamps)):
         elapsed = stamps[t] - clock[LAST]
@@ -50,10 +52,10 @@ def gather(
 
 @compiled
 def average(elapsed: Vector, currents: Vector, time_constant: float, squares: Vector, weights: Vector) -> None:
-    """Let an average of i^2 forget and learn over messages; a NaN changes nothing.
+    """Update an average of i^2 with exponential forgetting over messages; a NaN changes nothing.
 
-    `elapsed` (t,) is the time since the message before [s], `currents` (t, n) are in A, `time_constant` is of
-    forgetting [s]. `squares` over `weights` (n,), both changed, is the average [A^2].
+    `elapsed` (t,) is the time since the previous message [s], `currents` (t, n) are in A, `time_constant` is that of
+    the forgetting [s]. `squares` over `weights` (n,), both changed, is the average [A^2].
     """
     for t in range(len(elapsed)):
         fading = -math.expm1(-elapsed[t] / time_constant)
@@ -64,10 +66,10 @@ def average(elapsed: Vector, currents: Vector, time_constant: float, squares: Ve
                 weights[i] += fading * (1.0 - weights[i])
 
 
-# Places of the state.
+# Indices of the state.
 WINDING, HOUSING, AMBIENT, TO_HOUSING, TO_AMBIENT, WINDING_CAPACITY, HOUSING_CAPACITY, RESISTANCE = range(8)
 STATES = 8
-# Places of a motor's constants (7,): of the sheet.
+# Indices of a motor's data-sheet constants (7,).
 (
     REFERENCE_RESISTANCE,  # [Ohm]
     COEFFICIENT,  # [1/K]
@@ -81,7 +83,7 @@ STATES = 8
 
 @compiled
 def network(sheet: Vector, mean: Vector) -> Vector:
-    """Constants (7,) as `heat_step` takes them, of a motor's sheet (7,) and the filter's state (8,)."""
+    """Constants (7,) for `heat_step`, from a motor's data sheet (7,) and the filter's state (8,)."""
     out = np.empty(7)
     resistance = sheet[REFERENCE_RESISTANCE] * math.exp(mean[RESISTANCE])
     out[0] = resistance * (1.0 + sheet[COEFFICIENT] * (mean[AMBIENT] - sheet[REFERENCE_TEMPERATURE]))
@@ -96,7 +98,7 @@ def network(sheet: Vector, mean: Vector) -> Vector:
 
 @compiled
 def rate_slopes(constants: Vector, winding: float, housing: float, square: float, out: Vector) -> None:
-    """Write the slopes (2, 6) of both rates over ambient [1/s] and the five logarithms [K/s].
+    """Write the derivatives (2, 6) of both rates by the ambient temperature [1/s] and the five logarithms [K/s].
 
     `constants` (7,) are from `network`, `winding` and `housing` in degC, `square` is the mean square current [A^2].
     """
@@ -126,9 +128,9 @@ def transition(constants: Vector, square: float, dt: float, out: Vector) -> None
 
 @compiled
 def warm(sheet: Vector, mean: Vector, square: float, dt: float, jacobian: Vector) -> None:
-    """Move the mean (8,) on by dt under a mean square current [A^2], multiply the Jacobian (8, 8) so far by the step's.
+    """Advance the mean (8,) by dt at a mean square current [A^2]; multiply the Jacobian (8, 8) by that of the step.
 
-    dt [s] is short beside the winding's time constant; `sheet` are the constants (7,).
+    dt [s] must be short against the winding's time constant; `sheet` are the constants (7,).
     """
     constants = network(sheet, mean)
     winding, housing = mean[WINDING], mean[HOUSING]
@@ -148,7 +150,7 @@ def warm(sheet: Vector, mean: Vector, square: float, dt: float, jacobian: Vector
             from_start = whole[i, 0] * start[0, c] + whole[i, 1] * start[1, c]
             from_middle = half[i, 0] * middle[0, c] + half[i, 1] * middle[1, c]
             rows[i, 2 + c] = dt / 6.0 * (from_start + 4.0 * from_middle + end[i, c])
-    # The ambient feeds the loss too: R is that at ambient plus its growth, whose sum does not depend on it.
+    # The ambient also affects the loss: R is that at ambient plus its increase, and their sum does not depend on it.
     before = jacobian.copy()
     for i in range(2):
         for j in range(STATES):

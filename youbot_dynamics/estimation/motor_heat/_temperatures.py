@@ -1,7 +1,8 @@
-"""Temperatures of the arm's motors as a running robot tells them: efforts, voltages, sensors, and what is left to give.
+"""Temperatures of the arm's motors from the messages of a running robot: efforts, voltages and sensors.
 
-Around the filters of `motor_heat` this keeps time whatever stamps do, pairs voltages with currents, and answers how
-long and how much a motor can still do (systems 1, 2, 5).
+This adds to the filters of `motor_heat`: it keeps time under irregular stamps, pairs voltages with currents, and
+computes how long and how strongly a motor can still run.
+Source: systems 1, 2, 5.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from youbot_dynamics.estimation.motor_heat._heat import HeatBelief, HeatTuning, 
 from youbot_dynamics.estimation.motor_heat._model import BEGUN, LAST, average, gather
 from youbot_dynamics.robot_arm import Arm
 
-PERIOD = 0.5  # [s] of the filters' steps, and of what they publish
-_LONGEST = 1800.0  # [s] after that a motor under any load has reached its steady temperature
+PERIOD = 0.5  # [s] of the filters' steps and results
+_LONGEST = 1800.0  # [s] after which a motor has reached its steady temperature
 _LOAD_TIME = 10.0  # [s] over which the present load is averaged: a winding's time constant
-_LEAST_CURRENT = 0.02  # of the current limit: below it a voltage says nothing of the resistance
-_PATIENCE = 10  # refusals of a sensor in a row after which it is believed
+_LEAST_CURRENT = 0.02  # of the current limit: at less, a voltage contains no information on the resistance
+_PATIENCE = 10  # refusals of a sensor in a row after which the filter restarts from it
 
 
 @dataclass(frozen=True)
 class MotorLimits:
-    """What a motor can still do.
+    """Remaining capability of a motor.
 
     Args:
-        seconds: until the winding reaches its limit, if the present load goes on; infinite where it never does.
-        torque: largest at the joint that can be held for the time asked for [N m].
-        load: torque at the joint [N m] whose heat is that of the present load.
+        seconds: time until the winding reaches its limit at the present load; infinite if it never does.
+        torque: largest torque at the joint for the requested time [N m].
+        load: torque at the joint [N m] with the same heat as the present load.
     """
 
     seconds: float
@@ -42,15 +43,15 @@ class MotorLimits:
 
 
 class ArmTemperatures:
-    """Winding and housing temperatures of an arm of n motors, from what a robot says.
+    """Winding and housing temperatures of an arm of n motors, from the robot's messages.
 
-    Its time is the sum of what `add` is told, so that a clock that jumps neither cools nor heats a motor.
+    Its time is the sum of the `elapsed` arguments of `add`, so a jump of the clock neither cools nor heats a motor.
 
     Args:
-        arm: facts of the joints, their limits among them.
-        start: temperature of all motors at the start [degC]; not given: a cold start, see `MotorHeat`.
+        arm: data of the joints, with their limits.
+        start: temperature of all motors at the start [degC]; None is a cold start, see `MotorHeat`.
         tuning: see `MotorHeat`.
-        sensor: which temperature a robot's sensors tell, "winding" or "housing".
+        sensor: temperature that the robot's sensors measure, "winding" or "housing".
         sensor_deviation: standard deviation of those sensors [K].
     """
 
@@ -71,7 +72,7 @@ class ArmTemperatures:
         self._limits = tuple(motor.winding_temperature_limit for motor in motors)
         n = len(motors)
         self._current, self._charge = np.zeros(n), np.zeros(n)  # the last [A], and the integral of i^2 [A^2 s]
-        self._squares, self._weights = np.zeros(n), np.zeros(n)  # i^2 [A^2] and 1, both fading
+        self._squares, self._weights = np.zeros(n), np.zeros(n)  # i^2 [A^2] and 1, both with exponential forgetting
         self._sums = np.zeros((4, n))  # of i^2, i V, i v and of their number, since the last step
         self._refusals = np.zeros(n, dtype=int)
         self._believed = 0
@@ -79,30 +80,30 @@ class ArmTemperatures:
 
     @property
     def state(self) -> tuple[HeatBelief, ...]:
-        """What is believed of each motor; stamps are of this object's own time [s]."""
+        """Estimate of each motor; stamps are of this object's own time [s]."""
         return tuple(heat.state for heat in self._heats)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Voltages and temperatures that were refused, and motors begun anew at what their sensors insist on."""
-        return {"motor sensor readings beyond the gate": self._refused, "motors begun anew": self._believed}
+        """Numbers of refused voltages and temperatures, and of motors restarted from their sensors."""
+        return {"motor sensor readings beyond the gate": self._refused, "motors restarted": self._believed}
 
     def add(self, elapsed: float, effort: ArrayLike) -> bool:
-        """Take in the efforts (n,) of a message [N m], NaN where missing, that came `elapsed` [s] after the last.
+        """Process the efforts (n,) of a message [N m], NaN if missing, `elapsed` [s] after the last message.
 
-        Times not above 0 change nothing. Tells whether the filters made a step, every 0.5 s.
+        Times that are not above 0 change nothing. Returns whether the filters made a step, every 0.5 s.
         """
         return self.follow(np.array([float(elapsed)]), np.asarray(effort, dtype=np.float64)[None])[1]
 
     def follow(self, elapsed: Vector, effort: Vector) -> tuple[int, bool]:
-        """Take in messages until the filters make a step.
+        """Process messages until the filters make a step.
 
         Args:
-            elapsed: (t,) since the message before [s]; what is not above 0 changes nothing.
+            elapsed: (t,) since the previous message [s]; values that are not above 0 change nothing.
             effort: (t, n) at the joints [N m], NaN where missing.
 
         Returns:
-            Number of messages taken in, and whether the filters made a step.
+            Number of processed messages, and whether the filters made a step.
         """
         passed = np.where((elapsed > 0.0) & (elapsed < np.inf), np.minimum(elapsed, _LONGEST), 0.0)
         stamps = self._time + np.cumsum(passed)
@@ -119,10 +120,10 @@ class ArmTemperatures:
         return taken, stepped
 
     def add_voltage(self, voltage: ArrayLike, effort: ArrayLike, speed: ArrayLike) -> None:
-        """Take in motor voltages; they count with the next step.
+        """Store motor voltages for the next step.
 
-        Over a step V = R i + K N v is summed up with the currents as weights: divided by their root mean square that is
-        one equation of the same form, and no reading with little current spoils it.
+        Over a step V = R i + K N v is summed with the currents as weights. Divided by their root mean square, this is
+        one equation of the same form, in which readings with little current have little weight.
 
         Args:
             voltage: (n,) [V], NaN where missing.
@@ -141,9 +142,9 @@ class ArmTemperatures:
         self._sums += np.where(np.isfinite(rows).all(axis=0), rows, 0.0)
 
     def add_temperature(self, temperature: ArrayLike) -> None:
-        """Take in what the motors' sensors tell.
+        """Correct by the motors' temperature sensors.
 
-        One that stays beyond the gate for ten readings knows better where the motor began: it begins anew there.
+        If a sensor stays beyond the gate for ten readings, the motor's filter restarts from it.
 
         Args:
             temperature: (n,) [degC], NaN where missing.
@@ -167,11 +168,11 @@ class ArmTemperatures:
                 self._believed += 1
 
     def limits(self, hold_time: float, deviations: float) -> tuple[MotorLimits, ...]:
-        """What each motor can still do at its temperature and load.
+        """Remaining capability of each motor at its temperature and load.
 
         Args:
-            hold_time: how long the torque must be held [s].
-            deviations: by how many standard deviations the windings are taken for hotter than believed.
+            hold_time: duration of the torque [s].
+            deviations: safety margin, in standard deviations of the winding temperatures.
         """
         load = np.divide(self._squares, self._weights, out=np.zeros_like(self._squares), where=self._weights > 0.0)
         return tuple(

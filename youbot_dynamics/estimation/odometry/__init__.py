@@ -1,4 +1,4 @@
-"""Odometry of the base from its wheels, with gyro and slip test."""
+"""Odometry of the base from its wheels, with a gyro and a slip test."""
 
 from youbot_dynamics.estimation.odometry._estimator import BaseEstimator
 from youbot_dynamics.estimation.odometry._gyro import GyroSettings

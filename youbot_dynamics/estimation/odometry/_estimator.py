@@ -1,4 +1,4 @@
-"""Odometry as a node or a scenario runs it: with gyro, slip test and the check of the speed channel."""
+"""Odometry for a node or a scenario: with gyro, slip test and check of the wheel velocities."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from youbot_dynamics.estimation.odometry._slip import SlipSettings
 from youbot_dynamics.robot import Robot
 
 _PIECE = 0.4  # [s] over which speeds are summed
-_MEMORY = 10.0  # [s] with which what was seen fades: after three of it a twentieth is left
+_MEMORY = 10.0  # [s] time constant of forgetting: a twentieth is left after three of them
 _LONGEST_STEP = 0.2  # [s] between readings
-_FEWEST = 10  # pieces in motion before anything is said
-_MOTION = 0.02  # [rad] or [rad/s] in a piece: less tells nothing, and must not make the rest look sure
+_FEWEST = 10  # pieces in motion before a result
+_MOTION = 0.02  # [rad] or [rad/s] in a piece: smaller motions are ignored, so that they do not reduce the error
 _SURE = 3.0  # standard errors
-_SCALE_OFF = 0.1  # share by which a speed may differ from the slope of the position
-_LAG_OFF = 0.02  # [s] by which the speed may be later than expected
+_SCALE_OFF = 0.1  # relative tolerance between a speed and the derivative of the position
+_LAG_OFF = 0.02  # [s] tolerance of the lag of a speed
 
 
 @dataclass(frozen=True, eq=False)
 class SpeedChannels:
-    """How the speeds of the wheels go with their positions; arrays are read-only, NaN where nothing is known yet.
+    """Consistency of the wheels' speeds and positions; arrays are read-only, NaN if unknown.
 
     Args:
-        scale: (n,) speed told over slope of the position [1]: 1 where both are right, -1 in the driver's sign trap.
+        scale: (n,) reported speed over derivative of the position [1]: 1 if both are right, -1 for a sign error of the
+            driver.
         scale_error: (n,) standard error.
-        lag: (n,) by which speeds come behind positions [s].
+        lag: (n,) of the speeds behind the positions [s].
         lag_error: (n,) standard error [s].
     """
 
@@ -44,13 +45,13 @@ class SpeedChannels:
 
 
 class SpeedChannelCheck:
-    """Fits how the speed told goes with the position, for each wheel, over pieces of time.
+    """Fits the reported speed of each wheel to its position, over pieces of time.
 
         position(t2) - position(t1) = (sum of speed dt + lag (speed(t2) - speed(t1))) / scale
 
-    That is the integral of a speed that is scale times the slope of the position, a lag ago, to first order; sums of
-    speeds know no slopes, in which the stamps' jitter would drown the lag. What was seen fades with 10 s, so that one
-    jump of an encoder is no wrong gear ratio for ever.
+    This is the integral, to first order, of a speed that is scale times the derivative of the position a lag ago. Sums
+    of speeds need no numerical derivatives, in which the jitter of the stamps would hide the lag. Data fade with a
+    time constant of 10 s, so one jump of an encoder does not remain as a wrong gear ratio.
 
     Args:
         joints: names of the wheels, for the report.
@@ -62,14 +63,14 @@ class SpeedChannelCheck:
         self.joints = joints
         self.expected_lag = expected_lag
         self._pieces = np.zeros(n)
-        # Per wheel: products of the regressors, with the turn, and of the turn with itself.
+        # Per wheel: products of the regressors with each other and with the turn, and of the turn with itself.
         self._squares, self._products, self._power = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros(n)
         self._last: tuple[float, list[float], list[float]] | None = None
         self._start: tuple[float, list[float], list[float]] | None = None
         self._sum = [0.0] * n
 
     def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
-        """Take one reading in our signs: (n,) angles [rad] and speeds [rad/s]; a gap or a NaN begins a new piece."""
+        """Process one reading in our signs: (n,) angles [rad] and speeds [rad/s]; a gap or a NaN starts a new piece."""
         angles: list[float] = np.asarray(position, dtype=float).tolist()
         speeds: list[float] = np.asarray(velocity, dtype=float).tolist()
         if not all(map(isfinite, (*angles, *speeds))):
@@ -96,7 +97,7 @@ class SpeedChannelCheck:
         self._pieces += (np.abs(columns) > _MOTION).any(axis=1)
 
     def channels(self) -> SpeedChannels:
-        """What is known by now."""
+        """Present estimates."""
         n = len(self.joints)
         scale, scale_error, lag, lag_error = (np.full(n, np.nan) for _ in range(4))
         for k in range(n):
@@ -113,7 +114,7 @@ class SpeedChannelCheck:
         return SpeedChannels(*(read_only(values) for values in (scale, scale_error, lag, lag_error)))
 
     def complaints(self) -> tuple[str, ...]:
-        """One text for each wheel whose channels do not go together, for the diagnostics."""
+        """One text for each wheel with inconsistent speed and position, for the diagnostics."""
         found = []
         known = self.channels()
         for k, name in enumerate(self.joints):
@@ -122,34 +123,33 @@ class SpeedChannelCheck:
                 cause = "one of them has the wrong sign" if scale < 0.0 else "a gear ratio or unit is wrong"
                 found.append(f"{name}: speed over derivative of the position is {scale:.2f}, expected 1: {cause}")
             elif abs(lag - self.expected_lag) > _LAG_OFF + _SURE * known.lag_error[k]:
-                found.append(
-                    f"{name}: speed comes {1e3 * lag:.0f} ms behind, expected {1e3 * self.expected_lag:.0f} ms"
-                )
+                found.append(f"{name}: speed lags by {1e3 * lag:.0f} ms, expected {1e3 * self.expected_lag:.0f} ms")
         return tuple(found)
 
 
-_WINDOW = 30.0  # [s] for which is complained of a gyro that is well again
+_WINDOW = 30.0  # [s] that a complaint stays after the last fault of a gyro
 
 
 class BaseEstimator:
-    """Odometry with the roller phases that are known and a gyro while there is one, and the checks beside it.
+    """Odometry with the known roller phases and a gyro if there is one, and the checks of its input.
 
-    The same object in the node `odometry` and in lock-step drives.
+    The node `odometry` and lock-step drives use the same class.
 
     Args:
-        robot: geometry, roller phases where they are known, joints and resolution of the driver.
+        robot: geometry, roller phases if known, joints and resolution of the driver.
         odometry: growth of the uncertainty.
-        slip: how wheels off pattern are looked for.
-        gyro: what is expected of it.
-        find_phases: whether roller phases that are not given, or are lost, are looked for with the gyro. For who drives
-            by them: wheels that are sent the mean rows slip more than wheels of known phases are expected to.
+        slip: settings of the slip test.
+        gyro: noise and bias of the gyro.
+        find_phases: whether to estimate roller phases that are unknown or lost, with the gyro. Use it if the controller
+            uses the phases, too: with commands by the mean rows wheels slip more than expected for known phases.
 
     Attributes:
         odometry: of the wheels.
-        gyro: its rates and its bias.
-        gyro_used: whether the newest step turned by the gyro.
-        gyro_missed: steps without it although its bias was known: its stamps are too old, or of another clock.
-        found_phases: (n,) roller phases that gyro and wheels have shown [rad], None where none are or as given.
+        gyro: turn and bias of the gyro.
+        gyro_used: whether the newest step used the turn of the gyro.
+        gyro_missed: steps without the gyro although its bias was known: its stamps are too old, or of another clock.
+        found_phases: (n,) roller phases estimated from gyro and wheels [rad]; None if there are none or they are as
+            given.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class BaseEstimator:
         self.gyro = GyroYaw(gyro or GyroSettings())
         self.gyro_used, self.gyro_missed = False, 0
         self._joints = robot.driver.wheel_joints
-        # Stamps [s]: of now, of the gyro's last fault, and of the last reading with roller phases.
+        # Stamps [s]: now, last fault of the gyro, last reading with roller phases.
         self._now, self._faulty_at, self._lost_at = 0.0, -inf, -inf
         self._faults = 0
         self._rhythm = StampRhythm()
@@ -174,13 +174,13 @@ class BaseEstimator:
         self.found_phases: Vector | None = None
         self._given = robot.base.geometry.roller_phases is not None
         self._finder = PhaseFinder(wheels, robot.base.wheel_weights()) if find_phases else None
-        self._breaks = (0, "")  # of the counts, and why phases were lost, when the finder began
+        self._breaks = (0, "")  # number of jumps, and reason for lost phases, when the finder started
 
     def take_wheels(self, stamp: float, position: ArrayLike, velocity: ArrayLike | None = None) -> OdometryState | None:
-        """Take a reading of the wheels in our signs at a stamp [s]; None where it makes no step, see `Odometry.update`.
+        """Process a reading of the wheels in our signs at a stamp [s]; None if it makes no step, see `Odometry.update`.
 
-        Position (n,) is in rad; velocity (n,) [rad/s], where the driver tells it, is only checked. The stamp of the
-        state is that of the driver's rhythm where stamps scatter about it: see `StampRhythm`.
+        Position (n,) is in rad; velocity (n,) [rad/s] is optional and only checked. If the stamps scatter about the
+        driver's period, the stamp of the state is regular: see `StampRhythm`.
         """
         stamp = self._rhythm.take(stamp, np.asarray(position, dtype=float).tolist())
         if velocity is not None:
@@ -203,7 +203,7 @@ class BaseEstimator:
         return state
 
     def _find_phases(self, finder: PhaseFinder, before: Vector, step: Vector, turn: GyroTurn) -> None:
-        """Look for the roller phases in a step, unless they are given and hold; odometry goes on with what is found."""
+        """Estimate the roller phases in a step, unless valid ones are given, and pass them on to odometry."""
         breaks = (self.odometry.jumps, self.odometry.phases_lost)
         if breaks != self._breaks:
             self._breaks, self._given, self.found_phases = breaks, self._given and not breaks[1], None
@@ -216,22 +216,22 @@ class BaseEstimator:
             self._breaks, self.found_phases = (breaks[0], ""), phases
 
     def retune(self, odometry: OdometrySettings, slip: SlipSettings, gyro: GyroSettings) -> None:
-        """Take other settings, keeping the pose, the bias of the gyro and what was learned of the channels."""
+        """Change the settings; pose, gyro bias and estimates of the speed channels are kept."""
         self.odometry.retune(odometry, slip)
         self.gyro.settings = gyro
 
     def take_rate(self, stamp: float, rate: float) -> None:
-        """Take a yaw rate [rad/s] of the gyro, positive to the left, at its stamp [s] on the clock of the wheels."""
+        """Process a yaw rate [rad/s] of the gyro, positive to the left, at its stamp [s] on the clock of the wheels."""
         self.gyro.update(stamp, rate, self.odometry.standing)
 
     def contradictions(self) -> tuple[str, ...]:
-        """Wheels whose position and velocity move in opposite directions: names of joints."""
+        """Names of the wheel joints whose position and velocity move in opposite directions."""
         return self._signs.contradicting()
 
     def complaints(self) -> tuple[str, ...]:
-        """What is wrong or less good than it could be, one text each, the worst first.
+        """Faults and avoidable losses of accuracy, one text each, the worst first.
 
-        What the gyro did is told for 30 s; roller phases that were lost stay lost, and that is told all the time.
+        A fault of the gyro is reported for 30 s; lost roller phases are reported all the time.
         """
         odometry, gyro = self.odometry, self.gyro
         found = [odometry.slip.text(self._joints)] if odometry.slip.alarm else []
@@ -244,7 +244,7 @@ class BaseEstimator:
         if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:
             found.append(
                 f"gyro: {self.gyro_missed} steps without its yaw rate, {gyro.gaps} gaps, {gyro.late} late "
-                f"rates: are its"
-                f" stamps on the clock of the wheels, and does it keep its rate? the last one {age:.0f} s ago"
+                f"rates, the last one {age:.0f} s ago: check that its stamps are on the clock of the wheels and that "
+                f"its rate is regular"
             )
         return tuple(found)

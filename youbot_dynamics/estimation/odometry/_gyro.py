@@ -1,4 +1,4 @@
-"""Turn of the base by a gyro: its bias from standstill, its rate added up between the stamps of two wheel readings."""
+"""Turn of the base from a gyro: bias at standstill, and the rate integrated between two wheel readings."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from math import isfinite, sqrt
 
 from youbot_dynamics.parameters import Settings, setting
 
-_KEPT = 5.0  # [s] of rates that are kept for wheel readings still to come
-_GATE = 5.0  # standard deviations beyond which a rate at standstill is that of a base that is being turned
+_KEPT = 5.0  # [s] of rates that are stored for later wheel readings
+_GATE = 5.0  # standard deviations; a larger rate at standstill means that something turns the base
 _LATE_MEANS_RESTART = 10  # rates in a row
 
 
 @dataclass(frozen=True)
 class GyroSettings(Settings):
-    """What is expected of the gyro."""
+    """Noise and bias of the gyro."""
 
     gyro_noise: float = setting(
         2e-4,
@@ -63,13 +63,14 @@ class GyroSettings(Settings):
 
 @dataclass(frozen=True)
 class GyroTurn:
-    """Turn of the base between two moments.
+    """Turn of the base between two times.
 
     Args:
         angle: [rad], positive to the left.
-        variance: of its noise, which the next turn has anew [rad2].
-        bias_error: standard deviation of the bias times the time [rad]: the same way in all turns that follow.
-        scale_error: that of the scale times the angle, with its sign [rad]: turning back takes it back.
+        variance: of its noise, which is independent in each turn [rad2].
+        bias_error: standard deviation of the bias times the time [rad]: the same error in all following turns.
+        scale_error: standard deviation of the scale times the angle, with its sign [rad]: cancels when the base turns
+            back.
     """
 
     angle: float
@@ -79,17 +80,17 @@ class GyroTurn:
 
 
 class GyroYaw:
-    """Adds up yaw rates and keeps their bias.
+    """Integrates yaw rates and estimates their bias.
 
-    Rates are held linear between their stamps; the bias is a random walk that is looked at while the wheels stand, by
-    a Kalman filter of one state: at standstill rate = bias + noise, of variance density^2 / dt.
+    Rates are linear between their stamps. The bias is a random walk. While the wheels stand, a Kalman filter of one
+    state observes it: at standstill rate = bias + noise, of variance density^2 / dt.
 
     Args:
         settings: noise, bias and gaps.
 
     Attributes:
         refused: rates at standstill that were beyond the gate: the base was turned, or the bias jumped.
-        late: rates not newer than the one before.
+        late: rates with a stamp that is not after the previous one.
         gaps: gaps longer than allowed.
     """
 
@@ -99,11 +100,11 @@ class GyroYaw:
         self._late_in_a_row = 0
         self._bias, self._bias_variance = 0.0, settings.gyro_largest_bias**2
         self._rested = 0.0
-        # Stamps, rates and their integral from the first one kept; a gap begins them anew.
+        # Stamps, rates and their integral since the first stored one; a gap resets them.
         self._stamps: list[float] = []
         self._rates: list[float] = []
         self._angles: list[float] = []
-        self._told: tuple[float, float] | None = None  # end of the last turn [s], and the integral it was told with
+        self._told: tuple[float, float] | None = None  # end of the last turn [s], and the integral there
 
     @property
     def bias(self) -> tuple[float, float] | None:
@@ -113,11 +114,11 @@ class GyroYaw:
         return self._bias, sqrt(self._bias_variance)
 
     def update(self, stamp: float, rate: float, standing: bool) -> None:
-        """Take a rate about the vertical [rad/s], positive to the left; one that is no number is dropped.
+        """Process a rate about the vertical [rad/s], positive to the left; a value that is not finite is ignored.
 
         Args:
-            stamp: on the clock of the wheel readings [s]; late ones are dropped and counted, ten in a row are another
-                clock, on which it starts anew with the bias it has.
+            stamp: on the clock of the wheel readings [s]; late ones are ignored and counted. Ten in a row mean another
+                clock, on which the integration restarts with the present bias.
             rate: as above.
             standing: whether the wheels stand.
         """
@@ -147,10 +148,10 @@ class GyroYaw:
         del self._stamps[:old], self._rates[:old], self._angles[:old]
 
     def turn(self, start: float, end: float) -> GyroTurn | None:
-        """Turn of the base from `start` to `end` [s]; None where the bias or the rates are not known.
+        """Turn of the base from `start` to `end` [s]; None if the bias or the rates are unknown.
 
-        Beyond the newest rate it is held, for at most the longest gap; a turn that begins where the last one ended puts
-        right what that took for granted.
+        After the newest rate its value is extrapolated, for at most the longest gap. A turn that starts where the last
+        one ended corrects that extrapolation.
         """
         known = self.bias
         if known is None or not self._stamps or start < self._stamps[0] or end < start:

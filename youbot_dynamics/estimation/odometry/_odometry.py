@@ -1,4 +1,7 @@
-"""Odometry from wheel angles: exact SE(2) steps and a covariance that grows with distance and slip (systems 28, 31)."""
+"""Odometry from wheel angles: exact SE(2) steps and a covariance that grows with distance and slip.
+
+Source: systems 28, 31.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,18 @@ from youbot_dynamics.kinematics.roller_phase import RollingWheels
 from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
 
-_VOTES_FADE = 10.0  # [s] with which the votes on signs fade
+_VOTES_FADE = 10.0  # [s] time constant of the votes on signs
 _LATE_MEANS_RESTART = 10  # readings in a row
-_STEP_SLACK = 0.02  # [s] two stamps may be this much closer than their readings: 4 standard deviations of each
+_STEP_SLACK = 0.02  # [s] by which two stamps may be closer than their readings: 4 standard deviations of each
 _STANDS_AFTER = 0.5  # [s] without a turn of any wheel by more than
 _STANDS_WITHIN = 1e-3  # [rad] 50 um of travel: wheels that motors hold against each other creep, and counts flicker
-_OF_GYRO = 2  # errors of the gyro that last: bias and scale
-_LEFT_OF_A_REPAIR = 1.0 / 3.0  # standard deviation of what was put right, over what was put right
+_OF_GYRO = 2  # constant errors of the gyro: bias and scale
+_LEFT_OF_A_REPAIR = 1.0 / 3.0  # standard deviation of a correction, relative to the correction
 
 
 @dataclass(frozen=True)
 class OdometrySettings(Settings):
-    """How fast odometry loses its way: standard deviations per square root of the distance travelled."""
+    """Growth of the pose uncertainty: standard deviations per square root of the distance travelled."""
 
     position_noise: float = setting(
         0.01,
@@ -80,25 +83,25 @@ class OdometryState:
 
 
 class Odometry:
-    """Integrates wheel angles, not speeds: their quantum is 3 um of travel, the speed's is 3 mm/s.
+    """Integrates wheel angles, not speeds: their quantum is 3 um of travel, that of the speeds is 3 mm/s.
 
-    Rows are those of the rollers on the floor where their phases are known, else constant, their mean. In their least
-    squares wheels weigh as `Base.wheel_weights` has it. A wheel off
-    pattern widens the covariance by what each wheel alone could have done; where gyro and known sign name the wheel,
-    its error since the window began is taken out of the pose, and the wheel out of the steps.
+    The rolling constraints are those of the rollers on the floor if their phases are known, else the constant mean
+    rows. The least squares use the weights `Base.wheel_weights`. A wheel that does not fit the others widens the
+    covariance by the effect of each single wheel. If gyro and known sign identify the wheel, its error since the start
+    of the window is removed from the pose, and the wheel is left out of the steps.
 
     Args:
         robot: geometry, limits and the driver's resolution.
         settings: growth of the uncertainty.
         wheels: rows and rollers; by default the robot's mean rows, of wheels with ideal rollers at unknown phases.
-        slip: how wheels off pattern are looked for.
+        slip: settings of the slip test.
 
     Attributes:
-        jumps: of encoders or stamps.
-        late: readings.
-        slips: begun.
+        jumps: number of jumps of encoders or stamps.
+        late: number of late readings.
+        slips: number of slip alarms.
         slip: report of the last step.
-        phases_lost: why known phases are no longer used, "" where they are or never were.
+        phases_lost: why known phases are no longer used; "" while they are, or if they never were known.
     """
 
     def __init__(
@@ -111,7 +114,7 @@ class Odometry:
         self.wheels = RollingWheels.ideal(robot.base.geometry.mecanum()) if wheels is None else wheels
         self.base = self.wheels.base
         self.settings = settings
-        # A step beyond twice what a wheel can do is a restarted encoder, not motion.
+        # A step beyond twice a wheel's range means a restarted encoder.
         self._fastest_wheel = 2.0 * robot.base.limits.wheel_speed
         self._position_quantum = robot.driver.position_quantum
         self._stamp_jitter = robot.driver.stamp_jitter
@@ -132,18 +135,18 @@ class Odometry:
         self._late_in_a_row = 0
         self._angles: Vector | None = None
         self._stamp, self._moved_at = 0.0, 0.0
-        self._rest: Vector = np.zeros(len(self.base.radii))  # where the wheels were when they last moved
+        self._rest: Vector = np.zeros(len(self.base.radii))  # wheel angles at the last motion
         self._pose: Vector = np.zeros(3)
-        self._coherent = CoherentErrors(count + _OF_GYRO)  # one a wheel, then the gyro's bias and scale
+        self._coherent = CoherentErrors(count + _OF_GYRO)  # one for each wheel, then the gyro's bias and scale
 
     @property
     def standing(self) -> bool:
-        """Whether the wheels have hardly moved for half a second: the time to look at the bias of a gyro."""
+        """Whether the wheels have hardly moved for half a second, so that a gyro shows its bias."""
         return self._angles is not None and self._stamp - self._moved_at >= _STANDS_AFTER
 
     @property
     def last_stamp(self) -> float | None:
-        """Stamp of the reading the next step begins at [s], for the gyro's turn; None where none begins."""
+        """Stamp of the reading at which the next step starts [s], for the gyro's turn; None if there is none."""
         return None if self._angles is None else self._stamp
 
     @property
@@ -152,34 +155,34 @@ class Odometry:
         return self._angles
 
     def take_phases(self, phases: Vector) -> None:
-        """Go on with roller phases (n,) [rad] that were found while driving."""
+        """Continue with roller phases (n,) [rad] that were estimated while driving."""
         self.wheels, self.phases_lost = self._mean.at_phases(phases), ""
         self._watch, self._test = RollerWatch(self._position_quantum), self._new_test()
 
     def retune(self, settings: OdometrySettings, slip: SlipSettings) -> None:
-        """Take other settings; those of the test for slip make it begin anew where they changed."""
+        """Change the settings; the slip test restarts if its settings changed."""
         self.settings = settings
         if slip != self._slip_settings:
             self._slip_settings = slip
             self._test = self._new_test()
 
     def reset(self) -> None:
-        """Put the pose back to the origin with certainty; the next reading continues from there."""
+        """Set the pose to the origin without uncertainty; the next reading continues from there."""
         self._pose = np.zeros(3)
         self._coherent = CoherentErrors(len(self.base.radii) + _OF_GYRO)
         if self._late_in_a_row:
-            # The last stamp is in doubt: the next reading begins anew.
+            # The last stamp is in doubt, so the next reading starts a new sequence.
             self._angles, self._late_in_a_row = None, 0
 
     def update(self, stamp: float, wheel_angles: ArrayLike, turn: GyroTurn | None = None) -> OdometryState | None:
-        """Take one reading; None for the first one, a late one, and one across a jump of the encoders.
+        """Process one reading; None for the first one, a late one, and one across a jump of the encoders.
 
         Args:
-            stamp: of the reading [s]; one not newer than the last is dropped and counted in `late`; ten in
-                a row are another clock, on which it starts anew.
-            wheel_angles: (n,) [rad], positive forward; NaN or a jump is counted in `jumps` and starts anew,
-                without the roller phases, which hang on the count.
-            turn: of the base since `last_stamp` by a gyro, if there is one: it takes the place of the wheels' own.
+            stamp: of the reading [s]; one that is not after the last is ignored and counted in `late`. Ten in a row
+                mean another clock, on which odometry restarts.
+            wheel_angles: (n,) [rad], positive forward. NaN or a jump is counted in `jumps` and restarts odometry
+                without the roller phases, which refer to the encoder counts.
+            turn: of the base since `last_stamp` from a gyro, or None; it replaces the turn of the wheels.
         """
         angles = np.array(wheel_angles, dtype=float)
         if self._angles is None:
@@ -193,7 +196,7 @@ class Odometry:
             self._late_in_a_row += 1
             if self._late_in_a_row < _LATE_MEANS_RESTART:
                 return None
-            # Not late messages but another clock: one stamp far ahead, or a driver that restarted.
+            # Not late messages but another clock: one stamp far ahead, or a restarted driver.
             self.jumps += 1
             self._start_anew(stamp, None, "the clock of the driver jumped")
             return self.update(stamp, wheel_angles)
@@ -218,7 +221,7 @@ class Odometry:
         return OdometryState(stamp, self._pose.copy(), twist, self._covariance(), self._twist_covariance(twist, dt))
 
     def _start_anew(self, stamp: float, angles: Vector | None, reason: str) -> None:
-        """Go on from here; counts may have begun anew, and roller phases with them."""
+        """Restart from here; encoder counts may have restarted, which invalidates the roller phases."""
         self._angles, self._stamp, self._late_in_a_row = angles, stamp, 0
         self._moved_at = stamp
         if angles is not None:
@@ -236,7 +239,7 @@ class Odometry:
         return SlipTest(self.wheels, self._slip_settings, self._position_quantum, self._stamp_jitter)
 
     def _displacement(self, dt: float, angles: Vector, step: Vector, turn: GyroTurn | None) -> Vector:
-        """Displacement (3,) of one step, tested for slip; the covariance grows by it."""
+        """Displacement (3,) of one step, with the slip test; updates the covariance."""
         before = angles - step
         known_turn = None if turn is None else turn.angle
         rolled = self.wheels.roll(before, angles, known_turn, self._weights)
@@ -263,7 +266,7 @@ class Odometry:
         return displacement
 
     def _put_right(self, wheel: int, pose: Vector) -> Vector:
-        """Pose (3,) without what a wheel has done to it since the window began; the wheel is left out from now on."""
+        """Pose (3,) without the error of a wheel since the start of the window; the wheel is left out from now on."""
         error = self._coherent.errors[wheel].copy()
         self._coherent.errors[:-_OF_GYRO] = 0.0
         self._coherent.errors[wheel] = _LEFT_OF_A_REPAIR * error
@@ -273,8 +276,8 @@ class Odometry:
     def _grow(self, displacement: Vector, turn: GyroTurn | None, errors: Vector) -> None:
         """Propagate the body-frame covariance: P <- A P A' + B Q B', Q proportional to the distance.
 
-        Where a gyro tells the turn, its noise is the yaw's. Errors (m, 3) of this step that go on the same way are
-        kept apart.
+        With a gyro, the yaw noise is that of its turn. Errors (m, 3) of this step that are equal in all steps are
+        handled separately.
         """
         metres = hypot(displacement[0], displacement[1])
         radians = abs(float(displacement[2]))
@@ -293,9 +296,9 @@ class Odometry:
         return symmetric
 
     def _twist_covariance(self, twist: Vector, dt: float) -> Vector:
-        """Two readings over dt^2: the wheels round independently (q^2/12), the jitter of the stamp is common to them.
+        """Covariance from two readings over dt^2: independent rounding q^2/12 of each wheel, and common stamp jitter.
 
-        A stamp that is wrong by s makes the whole twist wrong by twist s / dt, so nothing where it does not move.
+        A stamp error s changes the whole twist by twist s / dt, and so has no effect at standstill.
         """
         rounding = 2.0 * self._position_quantum**2 / 12.0 / dt**2
         jitter = 2.0 * (self._stamp_jitter / dt) ** 2
@@ -304,20 +307,22 @@ class Odometry:
 
 
 def _weighted_inverse(rows: Vector, weights: Vector) -> Vector:
-    """Matrix (m, n) that solves rows (n, m) x = b by least squares with weights (n,)."""
+    """Matrix (m, n) of the weighted least squares of rows (n, m) x = b with weights (n,)."""
     roots = np.sqrt(weights)
     return np.asarray(np.linalg.pinv(roots[:, None] * rows) * roots, dtype=np.float64)
 
 
 class SignCheck:
-    """Compares d(position)/dt with the velocity channel: catches the driver's sign trap (system 30).
+    """Compares d(position)/dt with the reported velocity; detects sign errors of the driver.
 
-    What was seen fades, so that a driver put right is believed after half a minute.
+    Votes are forgotten, so that a corrected driver is accepted after half a minute.
 
     Args:
         joints: names of the wheels, for the report.
-        slowest: mean wheel speed below which a reading says nothing [rad/s].
-        needed: readings of one wheel that must agree on a verdict.
+        slowest: mean wheel speed below which a reading is ignored [rad/s].
+        needed: number of agreeing readings of one wheel for a verdict.
+
+    Source: system 30.
     """
 
     def __init__(self, joints: tuple[str, ...], slowest: float = 0.5, needed: int = 10) -> None:
@@ -328,7 +333,7 @@ class SignCheck:
         self._last: tuple[float, list[float]] | None = None
 
     def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
-        """Take one reading in our signs: (n,) angles [rad] and speeds [rad/s]."""
+        """Process one reading in our signs: (n,) angles [rad] and speeds [rad/s]."""
         angles: list[float] = np.asarray(position, dtype=float).tolist()
         if self._last is not None and stamp > self._last[0]:
             dt, slowest = stamp - self._last[0], self.slowest

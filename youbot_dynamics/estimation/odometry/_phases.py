@@ -1,17 +1,19 @@
-"""Where the rollers of each wheel stand, from the ripple of a gyro while the base drives (systems 31, 56).
+"""Roller phases of each wheel, from the ripple of a gyro while the base drives.
 
-With the roller of wheel i at phi_i off the bottom, its row differs from the mean row by
+With the roller of wheel i at the angle phi_i from the lowest point, its row differs from the mean row by
 
     e_i = slant_i / R_i (vy + x_i wz) (m / cos(phi_i) - 1) - depth_i / R_i wz tan(phi_i)
 
 (`kinematics.roller_phase`; m is the mean factor). phi_i is the angle w_i of the wheel plus its phase p_i, modulo the
-pitch 2 pi / n. Of the Fourier series the first harmonic is kept, linear in z_i = (cos(n p_i), sin(n p_i)):
+pitch 2 pi / n. Only the first harmonic is used, which is linear in z_i = (cos(n p_i), sin(n p_i)):
 
     m / cos(phi_i) - 1 ~ a cos(n (w_i + p_i)),    tan(phi_i) ~ b sin(n (w_i + p_i))
 
-Two numbers of each step show it: the turn by the gyro less that of the wheels by their mean rows, and what the wheels
-turn against each other. A Kalman filter of the eight constants z takes both. That z_i lies on the unit circle is not
-used: where rollers are there, it shows by itself, and on smooth wheels, or with a wrong number of rollers, z goes to 0.
+Each step gives two measurements: the turn of the gyro minus that of the wheels by their mean rows, and the residual of
+the wheels. A Kalman filter of the eight constants z uses both. The constraint that z_i is on the unit circle is not
+used. With real rollers the estimate gets there anyway; on smooth wheels, or with a wrong number of rollers, z goes to
+0.
+Source: systems 31, 56.
 """
 
 from __future__ import annotations
@@ -25,25 +27,25 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, mean_factor
 
-# Share of the turn of the wheels that is noise: of the turn of the base, and of what they turn against each other,
-# where contacts give way.
+# Relative noise of the wheels' turn, where contacts give way: in the turn of the base, and in the residual of the
+# wheels.
 _SHARE_OF_TURN, _SHARE_OF_SLIP = 0.02, 0.05
 _LEAST_TURN, _LEAST_SLIP = 3e-5, 2.4e-4  # [rad] of noise in a step
-_LEAST_STEP = 1e-4  # [rad] of the fastest wheel: less shows nothing
-_SMALLEST, _LARGEST = 0.6, 1.4  # size of z where rollers are as believed
-_GOOD = 1.0 / 20.0  # standard error over the pitch at which phases are of use: with it a third of the ripple is left
-_BETTER = 0.5  # over the error when they were last told, at which they are told again
+_LEAST_STEP = 1e-4  # [rad] of the fastest wheel: smaller steps are ignored
+_SMALLEST, _LARGEST = 0.6, 1.4  # norm of z for rollers as assumed
+_GOOD = 1.0 / 20.0  # standard error over the pitch below which phases are useful: a third of the ripple is left
+_BETTER = 0.5  # ratio to the last reported error at which new phases are reported
 
 
 class _Constants(NamedTuple):
-    """A base in numbers.
+    """Constants of a base.
 
     Args:
         rollers: of a wheel, n.
-        turn_of: (4,) turn of the base by the turns of its wheels, mean rows [1].
-        sideways_of: (4,) its way to the side where its turn is known [m].
+        turn_of: (4,) turn of the base from the turns of its wheels, mean rows [1].
+        sideways_of: (4,) its sideways displacement for a known turn [m].
         turning: (4,) column of the mean rows for the turn [1].
-        slip_of: (4,) what the wheels turn against each other [1].
+        slip_of: (4,) slip direction of the wheels [1].
         slants: (4,) a slant_i / R_i [1/m].
         depths: (4,) b depth_i / R_i [1].
         ahead: (4,) x_i [m].
@@ -100,10 +102,10 @@ def _take(
 
 
 class PhaseFinder:
-    """Finds the phases of the rollers of a base of four wheels.
+    """Estimates the roller phases of a base of four wheels.
 
     Args:
-        wheels: geometry, number of rollers and their depth; phases do not matter.
+        wheels: geometry, number of rollers and their depth; phases are ignored.
         weights: (4,) of the wheels in the least squares of their motion.
     """
 
@@ -125,19 +127,19 @@ class PhaseFinder:
             np.ascontiguousarray(base.positions[:, 0]),
         )
         self.clear()
-        # Compiled now: a node that compiles while it drives would not answer for seconds.
+        # Compile now: a node that compiles while driving would not respond for seconds.
         self.update(np.zeros(len(mean)), np.full(len(mean), _LEAST_STEP), 0.0, 0.0)
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew: the counts of the wheels jumped, or phases that were found do not hold."""
+        """Restart: the wheel counts jumped, or estimated phases turned out wrong."""
         size = 2 * len(self._base.ahead)
         self._state, self._covariance = np.zeros(size), 0.5 * np.eye(size)
         self._told = np.inf
 
     @property
     def errors(self) -> Vector:
-        """Standard errors (4,) of the phases [rad]; infinite where no rollers of this number show."""
+        """Standard errors (4,) of the phases [rad]; infinite if no rollers of this number are visible."""
         (c, s), own = self._state.reshape(2, -1), np.arange(len(self._base.ahead))
         p, behind = self._covariance, own + len(own)
         across = s**2 * p[own, own] - 2.0 * s * c * p[own, behind] + c**2 * p[behind, behind]
@@ -147,11 +149,10 @@ class PhaseFinder:
         return errors / self._base.rollers
 
     def update(self, before: Vector, step: Vector, turn: float, variance: float) -> Vector | None:
-        """Take wheel angles (4,) [rad], their step (4,) and the turn by a gyro in it [rad] with its variance.
+        """Process wheel angles (4,) [rad], their step (4,) and the turn of a gyro in it [rad] with its variance.
 
         Returns:
-            The phases (4,) [rad] as soon as all are known to a twentieth of the pitch, and again when their error is
-            half of that.
+            The phases (4,) [rad] once all are known to a twentieth of the pitch, and again when their error has halved.
         """
         if np.abs(step).max() < _LEAST_STEP:
             return None

@@ -1,13 +1,14 @@
-"""Wheels off pattern: what turns of the wheels no motion explains, and what that may have done to the pose.
+"""Slip test: detects wheels whose turn does not fit the others, and bounds the effect on the pose.
 
-Four wheels and three speeds leave one residual, n.w with n = (1, 1, -1, -1) / 2 (system 31). It tells that a wheel is
-off the pattern, by slip, a wrong count or a wrong radius; it cannot tell which, for each of the four alone gives the
-same number. A gyro adds a second residual, the turn; then two wheels on one diagonal differ in its sign only, and who
-knows that slipping wheels turn further than they roll knows the wheel, as soon as the two turn the same way: not while
-the base turns on the spot.
+Four wheels and three speeds leave one residual, n.w with n = (1, 1, -1, -1) / 2. It shows that a wheel slips or has a
+wrong count or radius, but not which wheel: each of the four gives the same number. A gyro adds a second residual, the
+turn. Two wheels on one diagonal then differ only in its sign. If slipping wheels always turn further than they roll,
+the sign identifies the wheel as soon as the two turn in the same direction, that is, not while the base turns on the
+spot.
 
-A wheel that creeps over the floor while all wheels keep the pattern leaves no residual: without a gyro or a pose that
-slip is unobservable.
+If all wheels fit each other but creep over the floor, there is no residual. Without a gyro or a pose that slip is
+unobservable.
+Source: system 31.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, contact_angle, contact_row
 from youbot_dynamics.parameters import Settings, setting
 
-_GRID = 24  # phases of a roller that are tried where it is not known: 2.5 degrees apart for 6 rollers
-_SURE = 4.0  # standard deviations of what is random in a bound
-_ROUNDING = 1e-9  # [rad] of sums, beside which a sensor without a quantum has nothing
-_OF_ANOTHER = 0.8  # sine of the angle between a residual and what a wheel can leave, from which on it was not that one
+_GRID = 24  # tested phases of a roller of unknown phase: 2.5 degrees apart for 6 rollers
+_SURE = 4.0  # standard deviations of random terms in a bound
+_ROUNDING = 1e-9  # [rad] of sums, for sensors without a quantum
+_OF_ANOTHER = 0.8  # sine of the angle between a residual and that of a wheel, above which the wheel is excluded
 
 
 @dataclass(frozen=True)
 class SlipSettings(Settings):
-    """How wheels off pattern are looked for."""
+    """Settings of the slip test."""
 
     slip_window: float = setting(
         0.25,
@@ -78,14 +79,14 @@ class SlipSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class SlipReport:
-    """State of the test after one step.
+    """Result of the slip test after one step.
 
     Args:
-        alarm: whether a wheel is off pattern, or was within the hold.
+        alarm: whether a wheel does not fit, now or within the hold time.
         level: largest residual sum over its bound.
-        excess: (n,) turn [rad] each wheel would have too much, were it the only one: of this step, of the whole window
-            in the step in which the alarm begins, and zeros without alarm.
-        wheel: the one that is off, where gyro and the known sign tell it.
+        excess: (n,) excess turn [rad] of each wheel if it were the only cause: of this step; in the step in which the
+            alarm starts, of the whole window; zeros without alarm.
+        wheel: index of that wheel, if gyro and known sign identify it.
     """
 
     alarm: bool
@@ -94,7 +95,7 @@ class SlipReport:
     wheel: int | None
 
     def text(self, joints: Sequence[str]) -> str:
-        """What is wrong, for the diagnostics; empty without alarm. `joints`: names of the wheels."""
+        """Text of the alarm for the diagnostics; empty without one. `joints`: names of the wheels."""
         if not self.alarm:
             return ""
         which = "a wheel" if self.wheel is None else joints[self.wheel]
@@ -103,13 +104,13 @@ class SlipReport:
         return f"{which} does not fit the other wheels, {why}: {self.level:.1f} of the bound{unknown}"
 
 
-# A row of the window: sums from the start up to one step, then what the bounds need of the step itself; from _WHEELS on
+# A row of the window: sums from the start up to one step, then the terms of the bounds of that step; from _WHEELS on
 # residual, turned, travel and speeds (n,) each, and the ripple (n, k).
 _TIME, _TURN, _TURN_VARIANCE, _BIAS_ERROR, _RATE, _WHEELS = range(6)
 
 
 class _Step(NamedTuple):
-    """One step of the wheels, as `SlipTest.update` takes it."""
+    """One step of the wheels, as in `SlipTest.update`."""
 
     dt: float
     before: Vector
@@ -121,7 +122,7 @@ class _Step(NamedTuple):
 
 
 class _Bounds(NamedTuple):
-    """What a bound is made of; see `SlipTest`."""
+    """Terms of a bound; see `SlipTest`."""
 
     tolerance: float
     channel_delay: float
@@ -143,11 +144,11 @@ def _sum_up(
     directions: Vector,
     total: Vector,
 ) -> float:
-    """Write the row (w,) that follows the last one (w,), and judge the window from the `oldest` row (w,) to it.
+    """Write the row (w,) after the last one (w,), and test the window from the `oldest` row (w,) to it.
 
-    `supposed` are wheels whose rollers might stand `offsets` (k,) [rad] off, `used` the rows in use, `told` the step,
-    `limits` what bounds are made of. `directions` (m, n) are of the residual space; one beyond n - 3 is that of a turn.
-    Written into `total` (m,) are residual sums along them [rad]. Returns the largest of these over its bound.
+    `supposed` are wheels whose rollers may be off by `offsets` (k,) [rad], `used` the rows in use, `told` the step,
+    `limits` the terms of the bounds. `directions` (m, n) span the residual space; one beyond n - 3 is that of a turn.
+    The residual sums along them [rad] are written into `total` (m,). Returns the largest ratio of a sum to its bound.
     """
     dt, before, step, move, residual, variance, bias = told
     places, radii, slants, depths, pitch, phases = supposed
@@ -184,7 +185,7 @@ def _sum_up(
             total[m] += directions[m, i] * (row[_WHEELS + i] - oldest[_WHEELS + i])
             bound += abs(directions[m, i]) * of_wheels[i]
         if m >= n - 3:
-            # Noise is new in each step; the bias is the same in all of them.
+            # Noise is independent in each step; the bias is the same in all steps.
             noise = row[_TURN_VARIANCE] - oldest[_TURN_VARIANCE] + (jitter * row[_RATE]) ** 2
             noise += (row[_BIAS_ERROR] - oldest[_BIAS_ERROR]) ** 2 + (jitter * oldest[_RATE]) ** 2
             bound += lever * (tolerance * (row[_TURN] - oldest[_TURN]) + _SURE * sqrt(noise))
@@ -193,16 +194,16 @@ def _sum_up(
 
 
 class SlipTest:
-    """Compares sums of the residual over a window with the most that a wheel on pattern can leave there.
+    """Compares sums of the residual over a window with their bound for wheels that roll.
 
-    For a direction g (n,) of the residual space, |g.sum(r)| is held against
+    For a direction g (n,) of the residual space, |g.sum(r)| is compared with
 
-        sum |g_i| (max over phases |e_i| + tolerance travel_i + delay |w_i(end) - w_i(begin)| + quantum)
+        sum |g_i| (max over phases |e_i| + tolerance travel_i + delay |w_i(end) - w_i(start)| + quantum)
 
-    where e_i is the ripple: what the displacements of the window would have turned wheel i more than the rows in use
-    say, had its roller stood anywhere (phases unknown) or up to the tolerance off (known). The stamps' jitter is not
-    in it: all wheels of a message share it. The direction of a gyro's turn adds 4 standard deviations of its noise and
-    bias and of the stamps' jitter, and the tolerance of the turn.
+    where e_i is the ripple: the extra turn of wheel i in the displacements of the window, relative to the rows in use,
+    for any position of its roller (unknown phases) or within the tolerance (known phases). The jitter of the stamps is
+    not included, because all wheels of a message share it. The direction of a gyro's turn adds 4 standard deviations of
+    its noise and bias and of the stamp jitter, and the tolerance of the turn.
 
     Args:
         wheels: rows in use.
@@ -235,7 +236,7 @@ class SlipTest:
         self.clear()
 
     def clear(self) -> None:
-        """Forget the window, as after a jump of the encoders; an alarm goes on until it has been calm."""
+        """Discard the window, as after a jump of the encoders; an alarm lasts until the residual stays small."""
         n = len(self._turning)
         self._window = deque([np.zeros(_WHEELS + 4 * n + n * len(self._offsets))])
 
@@ -248,15 +249,15 @@ class SlipTest:
         residual: Vector,
         turn: GyroTurn | None = None,
     ) -> SlipReport:
-        """Take one step.
+        """Process one step.
 
         Args:
             dt: [s].
-            before: (n,) wheel angles at its begin [rad].
-            step: (n,) turned [rad].
-            displacement: (3,) of the base, as the wheels tell it (and the gyro).
-            residual: (n,) turned less explained [rad]; where the turn is given, less explained by that turn.
-            turn: of the gyro, if that was used.
+            before: (n,) wheel angles at the start [rad].
+            step: (n,) turn of each wheel [rad].
+            displacement: (3,) of the base, from the wheels (and the gyro).
+            residual: (n,) turn minus that of the base motion [rad], with the gyro's turn if it is given.
+            turn: of the gyro, if it was used.
         """
         window, last = self._window, self._window[-1]
         row = np.empty(len(last))
@@ -288,13 +289,13 @@ class SlipTest:
 
 
 def _excess(directions: Vector, total: Vector) -> Vector:
-    """Turn (n,) [rad] of each wheel alone that explains residuals (m,) along directions (m, n) best."""
+    """Turn (n,) [rad] of each single wheel that fits residuals (m,) along directions (m, n) best."""
     found: Vector = (total @ directions) / (directions * directions).sum(axis=0)
     return found
 
 
 def _could_have_left(directions: Vector, total: Vector, turned: Vector) -> NDArray[np.bool_]:
-    """Wheels (n,) that turned by (n,) and could, turning too far, have left residuals (m,) along directions (m, n)."""
+    """Wheels (n,) that turned by (n,) and could have caused residuals (m,) along directions (m, n) by turning."""
     excess = _excess(directions, total)
     excess[excess * turned <= 0.0] = 0.0
     missed = np.linalg.norm(total[:, None] - directions * excess, axis=0)
@@ -303,11 +304,11 @@ def _could_have_left(directions: Vector, total: Vector, turned: Vector) -> NDArr
 
 
 class CoherentErrors:
-    """Errors of the pose that each grow the same way from step to step: a wheel that is off, a bias of the gyro.
+    """Pose errors that grow in the same direction from step to step: a slipping wheel, a bias of the gyro.
 
-    Not a random walk: each is one vector in the body frame that travels with the base, e <- A e + B d, and the
-    covariance they leave is the sum of e e'. So a truth that is off by any one of them stays within one deviation. What
-    is new in each step, and errors that have ended, are a covariance beside them, P <- A P A' + B Q B'.
+    They are not a random walk. Each is one vector in the body frame that moves with the base, e <- A e + B d; their
+    covariance is the sum of e e'. So the error of any one of them stays within one standard deviation. Independent
+    noise of each step, and errors that have ended, form a separate covariance, P <- A P A' + B Q B'.
     """
 
     def __init__(self, count: int) -> None:
@@ -315,20 +316,20 @@ class CoherentErrors:
         self._closed: NDArray[np.float64] = np.zeros((3, 3))
 
     def move(self, a: Vector, b: Vector, added: Vector, noise: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        """Take the m errors along a displacement of Jacobians `a`, `b` (3, 3), see `planar.displacement_jacobians`.
+        """Propagate the m errors over a displacement; `a`, `b` (3, 3) are from `planar.displacement_jacobians`.
 
-        In it they grow by `added` (m, 3) in the body frame [m, m, rad]; `noise` (3,) are the variances of what is new.
+        They grow by `added` (m, 3) in the body frame [m, m, rad]; `noise` (3,) are the variances of independent noise.
         """
         self.errors = self.errors @ a.T + added @ b.T
         self._closed = a @ self._closed @ a.T + (b * np.asarray(noise)) @ b.T
 
     def close(self, which: slice = slice(None)) -> None:
-        """Keep some errors as they are now, independent of those that come: another slip is another wheel's."""
+        """Freeze some errors, independent of later ones: another slip is an error of another wheel."""
         chosen = self.errors[which]
         self._closed = self._closed + chosen.T @ chosen
         self.errors[which] = 0.0
 
     def covariance(self) -> Vector:
-        """Of the pose (3, 3) in the body frame."""
+        """Covariance (3, 3) of the pose in the body frame."""
         total: Vector = self._closed + self.errors.T @ self.errors
         return total

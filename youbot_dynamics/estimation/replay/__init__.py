@@ -1,4 +1,4 @@
-"""The arm's estimators over a log, without ROS."""
+"""The arm's estimators on a recorded log, without ROS."""
 
 from youbot_dynamics.estimation.replay._parts import ArmLog, MotorReadings
 from youbot_dynamics.estimation.replay._replay import ArmReplay, JointSummary, replay_arm, sound_innovations

@@ -1,4 +1,4 @@
-"""Parts of a replay: the log as arrays, heat, findings and what the wheels carry."""
+"""Parts of a replay: the log as arrays, motor heat, findings and wheel loads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from youbot_dynamics.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class MotorReadings:
-    """What motors tell beside their efforts.
+    """Measurements of the motors other than efforts.
 
     Args:
         stamp: (m,) [s].
@@ -35,21 +35,21 @@ class MotorReadings:
 
 @dataclass(frozen=True, eq=False)
 class ArmLog:
-    """t messages of an arm of five joints; NaN where they say nothing.
+    """t messages of an arm of five joints; NaN for missing values.
 
     Args:
         joints: names (5,).
         stamp: (t,) [s].
-        received: (t,) [s]; the stamps where nothing else is known.
+        received: (t,) [s]; equal to the stamps if unknown.
         position: (t, 5) [rad].
-        velocity: (t, 5) as the driver tells them [rad/s].
+        velocity: (t, 5) as reported by the driver [rad/s].
         effort: (t, 5) [N m].
-        voltage: of the motors, None where they are not measured.
-        temperature: of the motors, None where it is not measured.
-        left_out: what was not read: reason -> number of messages.
+        voltage: of the motors, None if not measured.
+        temperature: of the motors, None if not measured.
+        left_out: messages that were not read: reason -> number of messages.
 
     Raises:
-        InputError: shapes that do not fit, or no messages.
+        InputError: shapes that do not match, or no messages.
     """
 
     joints: tuple[str, ...]
@@ -73,7 +73,7 @@ class ArmLog:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """What was not read, and messages without a number in their positions or efforts."""
+        """Messages that were not read, and messages without a number in their positions or efforts."""
         no_effort = ~np.isfinite(self.effort)
         found = {
             intake.NO_EFFORT: no_effort.all(axis=1),
@@ -83,14 +83,14 @@ class ArmLog:
         return {**self.left_out, **{name: int(rows.sum()) for name, rows in found.items()}}
 
 
-_LONGEST_GAP = 1.0  # [s] between stamps; what is longer is a jump of the clock, and the receive times tell how long
-_SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
-_BETWEEN_LIMITS = 10  # steps: what a motor can still do costs far more than its temperature
+_LONGEST_GAP = 1.0  # [s] between stamps; a longer one is a jump of the clock, and receive times give the duration
+_SAME_TIME = 0.01  # [s] tolerance between the stamps of a voltage and an effort
+_BETWEEN_LIMITS = 10  # steps: the limits cost far more computation than the temperature
 
 
 @dataclass(frozen=True, eq=False)
 class HeatTrack:
-    """Temperatures at h times, and at l of them what the motors can still do.
+    """Temperatures at h times, and the remaining capability of the motors at l of them.
 
     Args:
         time: (h,) stamps [s].
@@ -99,9 +99,9 @@ class HeatTrack:
         housing: (h, 5) [degC].
         housing_deviation: (h, 5) [K].
         limit_time: (l,) stamps [s].
-        seconds: (l, 5) until the winding reaches its limit at the load of the last 10 s; infinite where never.
-        torque: (l, 5) largest that can be held [N m].
-        counts: what became of voltages and sensors.
+        seconds: (l, 5) until the winding reaches its limit at the load of the last 10 s; infinite if never.
+        torque: (l, 5) largest permissible torque [N m].
+        counts: numbers of voltages and sensor readings by outcome.
     """
 
     time: Vector
@@ -116,7 +116,7 @@ class HeatTrack:
 
 
 def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: float, deviations: float) -> HeatTrack:
-    """Follow the heat, which is changed; messages of the log's t whose stamps are out of order count for nothing.
+    """Run the heat filters, which are changed; of the log's t messages those with stamps out of order are ignored.
 
     `hold_time` and `deviations` are those of `ArmTemperatures.limits`.
     """
@@ -132,7 +132,7 @@ def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: 
     limit_times, limits = [start], [heat.limits(hold_time, deviations)]
     begun, first = 0.0, 0
     while first < len(rows):
-        # Up to the message that fills the period; where rounding lets it miss by a hair, one more at a time.
+        # Up to the message that fills the period; if rounding misses it, one more message at a time.
         end = max(int(np.searchsorted(passing, begun + PERIOD)), first) + 1
         while next_volt < len(volts) and volts[next_volt][0] < end:
             row, volt = volts[next_volt]
@@ -173,13 +173,13 @@ def _temperatures(heat: ArmTemperatures) -> list[tuple[float, float, float, floa
 
 
 def passed(stamp: Vector, received: Vector) -> Vector:
-    """Times (t,) since the message before [s]: by stamps (t,), and where those jump by receive times (t,); 0 first."""
+    """Times (t,) since the previous message [s]: by stamps (t,), or receive times (t,) where stamps jump; first 0."""
     by_stamp, by_arrival = np.diff(stamp, prepend=stamp[:1]), np.diff(received, prepend=received[:1])
     return np.where((by_stamp > 0.0) & (by_stamp <= _LONGEST_GAP), by_stamp, np.maximum(by_arrival, 0.0))
 
 
 def paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[int, Vector]], int]:
-    """Voltages with the message (t,) of the same time each: (message, volts), and how many have none."""
+    """Voltages with the message (t,) of the same time: (message, volts), and the number of voltages without one."""
     if voltage is None or not len(stamp):
         return [], 0
     order = np.argsort(stamp, kind="stable")
@@ -192,15 +192,15 @@ def paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[int
     return sorted(found, key=lambda pair: pair[0]), int(np.count_nonzero(~near))
 
 
-RATE = 50.0  # [Hz] at which messages are looked at: that of the driver the thresholds are for
-_LOOK = 1.0  # [s] between looks for findings
+RATE = 50.0  # [Hz] at which messages are checked: that of the driver, for which the thresholds are set
+_LOOK = 1.0  # [s] between checks for findings
 _OF_SIGNS = ("sign trap", "effort sign")
 
 
 def findings_of_log(
     log: ArmLog, track: ArmTrack, heat: HeatTrack, robot: Robot, counts: Mapping[str, int], margin: float
 ) -> tuple[Finding, ...]:
-    """All that the live node would have said, the worst first; `counts` tell what became of messages and readings.
+    """All findings of the live node, the worst first; `counts` are numbers of messages and readings by outcome.
 
     `margin` is that of `heat_findings`.
     """
@@ -225,7 +225,7 @@ def findings_of_log(
     if np.isfinite(last_heard):
         health.count(counts, last_heard)
         latest = health.findings(last_heard, np.full(len(log.joints), np.nan), {})
-        # What a sign is, is better known at the end.
+        # The check of signs is most reliable at the end.
         found = {name: finding for name, finding in found.items() if name not in _OF_SIGNS}
         found |= {finding.name: finding for finding in latest}
     if "effort sign" in found:
@@ -236,7 +236,7 @@ def findings_of_log(
 
 
 def _of_heat(log: ArmLog, heat: HeatTrack, robot: Robot, margin: float) -> tuple[Finding, ...]:
-    """Findings on the motors where they were hottest."""
+    """Findings on the motors at their highest temperatures."""
     beliefs, seconds = [], []
     for k, row in enumerate(np.argmax(heat.winding, axis=0).tolist()):
         winding = float(heat.winding[row, k]), float(heat.winding_deviation[row, k])
@@ -248,17 +248,17 @@ def _of_heat(log: ArmLog, heat: HeatTrack, robot: Robot, margin: float) -> tuple
     return heat_findings(log.joints, beliefs, limits, seconds, margin)
 
 
-_RATE = 20.0  # [Hz] at which messages are looked at; payload and wheels change more slowly
-_EACH = 2  # of those looked at, one is told
+_RATE = 20.0  # [Hz] at which messages are used; payload and wheel loads change more slowly
+_EACH = 2  # one of so many results is recorded
 
 
 @dataclass(frozen=True, eq=False)
 class SupportTrack:
-    """Payload and load of the wheels at s times.
+    """Payload and wheel loads at s times.
 
     Args:
         time: (s,) stamps [s].
-        payload: (s,) mass [kg], NaN while it is not known well enough to be told.
+        payload: (s,) mass [kg], NaN while its deviation is too large.
         payload_centre: (s, 3) in the frame of the last link [m].
         normal_forces: (s, 4) of FL, FR, RL, RR [N].
         centre_of_mass: (s, 3) of the whole robot in base_footprint [m].
@@ -272,7 +272,7 @@ class SupportTrack:
 
 
 def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload, lag: float) -> SupportTrack:
-    """Weigh the payload, of which nothing is felt yet, and follow what the wheels carry, as `SupportEstimator`."""
+    """Estimate the payload, without prior data, and the wheel loads, as `SupportEstimator`."""
     support, rows, last, looked = SupportEstimator(robot, lag), [], -np.inf, 0
     for row in np.flatnonzero(track.taken & np.isfinite(track.speed).all(axis=1)).tolist():
         stamp = float(log.stamp[row])
@@ -294,7 +294,7 @@ def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload,
 
 
 def _belief(stamp: float, track: ArmTrack, row: int) -> ArmBelief:
-    """What the filter believed; of its covariance the diagonal, the rest was not kept."""
+    """Estimate of the filter; only the diagonal of its covariance was stored."""
     variance = track.variance[row]
     told = (track.position[row], track.speed[row], track.bristle[row], track.torque_error[row])
     states = told if len(variance) == 4 * len(told[0]) else (*told[:2], told[3])

@@ -1,4 +1,4 @@
-"""The arm's filters over a whole log, without ROS: states, friction, temperatures, and how far to believe them."""
+"""The arm's filters on a whole log, without ROS: states, friction, temperatures, and checks of their consistency."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from youbot_dynamics.estimation.replay._parts import (
 )
 from youbot_dynamics.robot import Robot
 
-_MOST_STOPS = 1000  # instants at which whole covariances are looked at
-_MOVING = 0.02  # [rad/s] slower joints count as standing
-_WITHIN = 1.959964  # standard deviations to either side of 95 %
+_MOST_STOPS = 1000  # largest number of instants with full covariances
+_MOVING = 0.02  # [rad/s] below which a joint counts as standing
+_WITHIN = 1.959964  # standard deviations of a two-sided 95 % interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,11 @@ class Deviations:
     """Standard deviations at s instants of a log.
 
     Args:
-        row: (s,) messages they belong to.
+        row: (s,) indices of their messages.
         position: (s, 5) [rad].
         speed: (s, 5) [rad/s].
         friction: (s, 5) [N m].
-        bristle: (s, 5) of the bristles' torque, sigma0 z [N m]; NaN where bristles are not estimated.
+        bristle: (s, 5) of the bristles' torque, sigma0 z [N m]; NaN if bristles are not estimated.
     """
 
     row: NDArray[np.int64]
@@ -51,18 +51,18 @@ class Deviations:
 
 @dataclass(frozen=True, eq=False)
 class JointSummary:
-    """What a log tells of one joint.
+    """Summary of one joint over a log.
 
     Args:
         joint: name.
-        nis: mean squared innovation over its expected variance; 1 where the filter knows how far it is off.
-        coverage: share of the innovations within the 95 % they should be within.
-        refused: readings beyond the gate.
-        speed_difference: RMS of the estimated speed less the driver's [rad/s], NaN where that is not told.
-        friction: RMS of the friction torque while the joint moves [N m], NaN where it never does.
-        winding: hottest temperature of the winding [degC].
+        nis: mean squared innovation over its expected variance; 1 for a consistent filter.
+        coverage: fraction of the innovations within their 95 % intervals.
+        refused: number of readings beyond the gate.
+        speed_difference: RMS of the estimated speed minus the driver's [rad/s], NaN if that is not reported.
+        friction: RMS of the friction torque while the joint moves [N m], NaN if it never does.
+        winding: highest temperature of the winding [degC].
         winding_deviation: at that time [K].
-        seconds_to_limit: at the end of the log, if its load goes on [s]; infinite where the limit is never reached.
+        seconds_to_limit: time to the limit at the end of the log, at its load [s]; infinite if it is never reached.
     """
 
     joint: str
@@ -81,16 +81,16 @@ class ArmReplay:
     """A filtered log.
 
     Args:
-        log: what was filtered.
-        track: estimates message by message.
+        log: input of the filters.
+        track: estimates for each message.
         bristle_torque: (t, 5) sigma0 z [N m], the elastic part of the friction.
         deviations: of some of the estimates.
         heat: temperatures.
-        support: payload, and what the wheels carry while the base stands.
-        settings: how it was filtered.
+        support: payload, and wheel loads of a standing base.
+        settings: of the filters.
         summary: one for each joint.
-        findings: what is wrong with the messages, or dangerous in the motors.
-        counts: what became of messages and readings.
+        findings: faults of the messages, and hot motors.
+        counts: numbers of messages and readings by outcome.
     """
 
     log: ArmLog
@@ -112,12 +112,12 @@ def replay_arm(
 
     Args:
         log: of an arm.
-        robot: facts of that arm and its driver.
-        settings: how it is filtered; by default as node arm_ekf does.
-        step: told what is being done.
+        robot: parameters of that arm and its driver.
+        settings: of the filters; by default those of node arm_ekf.
+        step: called with a text at the start of each step.
 
     Raises:
-        ModelError: a robot whose arm has not five joints.
+        ModelError: a robot whose arm does not have five joints.
     """
     said, tell = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
     arm = robot.arm.model()
@@ -126,14 +126,14 @@ def replay_arm(
     tell("filtering the joints")
     stiffness = np.array([friction.sigma0 for friction in arm.friction])
     track, deviations = _follow(ekf, log, stiffness)
-    tell("following the heat")
+    tell("computing the motor temperatures")
     warmth = ArmTemperatures(
         robot.arm, said.first_temperature, said.heat, said.temperature_sensor, said.temperature_noise
     )
     heat = replay_heat(log, track, warmth, said.hold_time, said.heat_deviations)
-    tell("weighing the payload")
+    tell("estimating the payload")
     support = replay_support(log, track, robot, Payload(arm, said.filter, said.payload), said.support_lag)
-    tell("looking for what is wrong")
+    tell("checking for faults")
     counts = {**ekf.counts, **log.counts, **heat.counts}
     counts["starts after a gap"] = max(0, counts.pop("starts") - 1)
     findings = findings_of_log(log, track, heat, robot, counts, said.hot_margin)
@@ -143,7 +143,7 @@ def replay_arm(
 
 
 def sound_innovations(track: ArmTrack, joint: int) -> NDArray[np.bool_]:
-    """Which messages (t,) carry an innovation of a joint that the filter took in."""
+    """Messages (t,) with an accepted innovation of a joint."""
     there: NDArray[np.bool_] = (
         track.taken
         & (track.innovation_variance[:, joint] > 0.0)
@@ -154,7 +154,7 @@ def sound_innovations(track: ArmTrack, joint: int) -> NDArray[np.bool_]:
 
 
 def _follow(ekf: ArmEkf, log: ArmLog, stiffness: Vector) -> tuple[ArmTrack, Deviations]:
-    """Filter in pieces, and look at the whole covariance after each."""
+    """Filter in pieces, and store the full covariance after each."""
     t = len(log.stamp)
     edges = np.unique(np.linspace(0, t, min(t, _MOST_STOPS) + 1).astype(np.int64))
     tracks, rows = [], []
