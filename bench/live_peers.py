@@ -18,7 +18,7 @@ from sensor_msgs.msg import Imu, JointState, Temperature
 from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from youbot_dynamics.nodes.runtime import run
+from youbot_dynamics.nodes._runtime import run
 
 RATE = 50.0  # [Hz]
 WHEELS = [f"wheel_joint_{corner}" for corner in ("fl", "fr", "bl", "br")]

@@ -16,7 +16,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
-from youbot_dynamics.nodes.runtime import make_executor
+from youbot_dynamics.nodes._runtime import make_executor
 
 _SETTLED = 3.0  # [s] of driving before anything counts
 _WHEELS = b"wheel_joint_fl"

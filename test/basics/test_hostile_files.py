@@ -23,9 +23,9 @@ from lz4.frame import compress as lz4_compress
 from report_pages import Report, render
 from rich.console import Console
 
-from youbot_dynamics.commands import terminal
+from youbot_dynamics.commands import _terminal as terminal
+from youbot_dynamics.commands._terminal import announce, print_findings
 from youbot_dynamics.commands.identify import recorded
-from youbot_dynamics.commands.terminal import announce, print_findings
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.dynamics.tree import read_urdf
 from youbot_dynamics.errors import OutputError, ParameterError, RecordingError, YoubotDynamicsError, printable

@@ -23,9 +23,9 @@ from youbot_dynamics.estimation.odometry import BaseEstimator
 from youbot_dynamics.gazebo_description import gazebo_urdf
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.planar import integrate
+from youbot_dynamics.nodes._driver import _TYPES
+from youbot_dynamics.nodes._messages import pose_vector
 from youbot_dynamics.nodes.base_controller import TABLE
-from youbot_dynamics.nodes.driver import _TYPES
-from youbot_dynamics.nodes.messages import pose_vector
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.resources import config_path, urdf_path
 from youbot_dynamics.robot import load_robot

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from youbot_dynamics.bringup_plan import BringupOptions, plan  # noqa: E402
-from youbot_dynamics.nodes.messages import seconds  # noqa: E402
+from youbot_dynamics.nodes._messages import seconds  # noqa: E402
 from youbot_dynamics.nodes.processes import node_command  # noqa: E402
 from youbot_dynamics.recording.bag import open_bag  # noqa: E402
 

@@ -9,7 +9,7 @@ import pytest
 from acceptance_bags import bag_of_twin, base_run, drawn_base, truths_of_delay, truths_of_geometry
 from delay_runs import ramps
 
-from youbot_dynamics.commands._truth import print_truth, true_values
+from youbot_dynamics.commands._demo import print_truth, true_values
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.report import write_outputs

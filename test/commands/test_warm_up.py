@@ -17,7 +17,7 @@ pytest.importorskip("rclpy")
 from ros_processes import environment  # noqa: E402
 
 from youbot_dynamics import compiled as shim  # noqa: E402
-from youbot_dynamics.commands import warm_up  # noqa: E402
+from youbot_dynamics.commands import _warm_up as warm_up  # noqa: E402
 from youbot_dynamics.errors import ResourceError  # noqa: E402
 from youbot_dynamics.resources import config_path  # noqa: E402
 from youbot_dynamics.warm_up import first_use  # noqa: E402

@@ -12,7 +12,7 @@ from arm_runs import NOMINAL, PLACE, ROBOT, SHEETS, Run, drawn_truth, loaded, rm
 from command_line import exit_code
 from replay_logs import ARM, STATES, WHEELS, nanoseconds, write_log, write_text
 
-from youbot_dynamics.commands.replay import LEFT_OUT, open_log, read_node
+from youbot_dynamics.commands._replay import LEFT_OUT, open_log, read_node
 from youbot_dynamics.errors import InputError, YoubotDynamicsError
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
 from youbot_dynamics.estimation.arm_settings import ArmSettings

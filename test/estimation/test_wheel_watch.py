@@ -164,7 +164,7 @@ def test_a_faulty_wheel_ends_the_trajectory_and_is_named_over_dds() -> None:
     from trajectory_messages import many
     from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-    from youbot_dynamics.nodes.messages import seconds
+    from youbot_dynamics.nodes._messages import seconds
 
     def spoil(fault: str) -> float:
         parameter = Parameter(name="fault")

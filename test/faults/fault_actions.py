@@ -27,7 +27,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from ros_processes import Observer, environment
 
-from youbot_dynamics.nodes.messages import twist_message
+from youbot_dynamics.nodes._messages import twist_message
 
 _MATCHED = 5.0  # [s] for a new publisher to be heard
 _UNMATCHED = 1.5  # [s] after which a publisher of another type counts as there

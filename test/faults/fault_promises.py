@@ -15,7 +15,7 @@ import numpy as np
 from fault_actions import Attack
 from fault_stack import SPEED, STANDS, TRACKED
 
-from youbot_dynamics.nodes.messages import seconds
+from youbot_dynamics.nodes._messages import seconds
 from youbot_dynamics.recording.bag import open_bag
 
 _WATCH = 0.4  # [s] it is watched on after a deadline

@@ -14,8 +14,8 @@ import mutations
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
+from youbot_dynamics.commands._replay import open_log
 from youbot_dynamics.commands.identify import recorded
-from youbot_dynamics.commands.replay import open_log
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import YoubotDynamicsError

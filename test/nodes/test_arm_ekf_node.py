@@ -20,9 +20,9 @@ from sensor_msgs.msg import JointState, Temperature  # noqa: E402
 from std_msgs.msg import Float64  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
+from youbot_dynamics.control.stamp_rhythm import RateLimiter  # noqa: E402
 from youbot_dynamics.estimation.support import Carried, SupportModel  # noqa: E402
-from youbot_dynamics.nodes.messages import joint_message, seconds  # noqa: E402
-from youbot_dynamics.nodes.rate_limiter import RateLimiter  # noqa: E402
+from youbot_dynamics.nodes._messages import joint_message, seconds  # noqa: E402
 
 ARM = [f"arm_joint_{k}" for k in range(1, 6)]
 FINGERS = ["gripper_finger_joint_l", "gripper_finger_joint_r"]

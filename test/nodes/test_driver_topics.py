@@ -13,17 +13,18 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import SetBool  # noqa: E402
 
 from youbot_dynamics.estimation.driver_check import ERROR, OK, WARNING, DriverFinding
-from youbot_dynamics.nodes.driver_graph import (  # noqa: E402
+from youbot_dynamics.nodes._topic_graph import (  # noqa: E402
     EVIDENCE,
     STAMPED,
     TWIST,
     WATCHED,
+    Endpoint,
+    TopicEnds,
     driver_nodes,
     driver_on_cmd_vel,
     judge_graph,
     unheard_commands,
 )
-from youbot_dynamics.nodes.topic_graph import Endpoint, TopicEnds  # noqa: E402
 
 
 def graph(listeners: tuple[str, ...], **speakers: tuple[str, ...]) -> dict[str, TopicEnds]:

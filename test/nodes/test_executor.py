@@ -28,7 +28,7 @@ from std_msgs.msg import Int64  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from youbot_dynamics.errors import ParameterError  # noqa: E402
-from youbot_dynamics.nodes.runtime import EXECUTOR, make_executor, raise_priority  # noqa: E402
+from youbot_dynamics.nodes._runtime import EXECUTOR, make_executor, raise_priority  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -317,7 +317,7 @@ import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup may have set it aside for the whole run of the tests
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from youbot_dynamics.nodes.runtime import run
+from youbot_dynamics.nodes._runtime import run
 class Ours(Node):
     def __init__(self):
         super().__init__("ours")
@@ -353,7 +353,7 @@ def test_an_error_ends_a_node_after_its_last_word():
 HUNG = """
 import ctypes
 from rclpy.node import Node
-from youbot_dynamics.nodes.runtime import run
+from youbot_dynamics.nodes._runtime import run
 class Ours(Node):
     def __init__(self):
         super().__init__("ours")
@@ -382,7 +382,7 @@ import os
 import socket
 from pathlib import Path
 from rclpy.node import Node
-from youbot_dynamics.nodes.runtime import init, without_shared_memory
+from youbot_dynamics.nodes._runtime import init, without_shared_memory
 init()
 with without_shared_memory():
     node = Node("ours")

@@ -17,8 +17,8 @@ from ros_processes import BEST_EFFORT, KEEPING, RELIABLE, Observer, Processes, e
 from sensor_msgs.msg import JointState  # noqa: E402
 
 from youbot_dynamics.commands.identify import recorded
-from youbot_dynamics.nodes.listening import listen, listen_joints  # noqa: E402
-from youbot_dynamics.nodes.messages import odometry_message, stamped_twist, twist_vector  # noqa: E402
+from youbot_dynamics.nodes._listening import listen, listen_joints  # noqa: E402
+from youbot_dynamics.nodes._messages import odometry_message, stamped_twist, twist_vector  # noqa: E402
 from youbot_dynamics.recording.bag import open_bag  # noqa: E402
 
 pytestmark = pytest.mark.ros

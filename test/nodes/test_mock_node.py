@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty, Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
-from youbot_dynamics.nodes.messages import joint_message, pose_vector, seconds  # noqa: E402
+from youbot_dynamics.nodes._messages import joint_message, pose_vector, seconds  # noqa: E402
 from youbot_dynamics.resources import config_path  # noqa: E402
 
 pytestmark = pytest.mark.ros

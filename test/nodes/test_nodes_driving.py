@@ -22,8 +22,8 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty, Trigger  # noqa: E402
 
 from youbot_dynamics.commands.identify import recorded
-from youbot_dynamics.nodes.messages import pose_vector, seconds, twist_message  # noqa: E402
-from youbot_dynamics.nodes.topic_graph import ends_of  # noqa: E402
+from youbot_dynamics.nodes._messages import pose_vector, seconds, twist_message  # noqa: E402
+from youbot_dynamics.nodes._topic_graph import ends_of  # noqa: E402
 
 pytestmark = pytest.mark.ros
 

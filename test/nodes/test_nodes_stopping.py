@@ -20,7 +20,7 @@ from ros_processes import PATIENCE, Processes, end, environment  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty  # noqa: E402
 
-from youbot_dynamics.nodes.messages import twist_vector  # noqa: E402
+from youbot_dynamics.nodes._messages import twist_vector  # noqa: E402
 from youbot_dynamics.nodes.processes import node_command  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -274,7 +274,7 @@ def test_motors_stay_on_unless_asked_and_a_service_that_hangs_holds_up_no_exit()
 
 SLOW_START = """
 import time
-from youbot_dynamics.nodes.runtime import run
+from youbot_dynamics.nodes._runtime import run
 
 def make():
     print("getting ready", flush=True)

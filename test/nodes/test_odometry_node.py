@@ -22,7 +22,7 @@ from rcl_interfaces.srv import SetParameters  # noqa: E402
 from ros_processes import Observer, Processes  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 
-from youbot_dynamics.nodes.messages import joint_message, pose_vector, seconds, to_time  # noqa: E402
+from youbot_dynamics.nodes._messages import joint_message, pose_vector, seconds, to_time  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
 
 pytestmark = pytest.mark.ros

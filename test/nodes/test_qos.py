@@ -14,8 +14,8 @@ from nav_msgs.msg import Odometry  # noqa: E402
 from ros_processes import BEST_EFFORT, KEEPING, RELIABLE, Observer, Processes  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
-from youbot_dynamics.nodes import runtime  # noqa: E402
-from youbot_dynamics.nodes.topic_graph import TopicEnds, ends_of  # noqa: E402
+from youbot_dynamics.nodes import _runtime as runtime  # noqa: E402
+from youbot_dynamics.nodes._topic_graph import TopicEnds, ends_of  # noqa: E402
 
 pytestmark = pytest.mark.ros
 

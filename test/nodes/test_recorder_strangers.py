@@ -12,7 +12,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_processes import Observer, Processes, end
 from std_srvs.srv import Trigger
 
-from youbot_dynamics.nodes.topic_recorder import _message_class
+from youbot_dynamics.nodes._topic_recorder import _message_class
 from youbot_dynamics.recording.bag import open_bag
 
 pytestmark = pytest.mark.ros

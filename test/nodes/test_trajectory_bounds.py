@@ -24,7 +24,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory  # noqa: E402
 
 from youbot_dynamics.control.trajectory import TrajectoryLimits  # noqa: E402
 from youbot_dynamics.errors import TrajectoryError  # noqa: E402
-from youbot_dynamics.nodes.trajectory_message import read_trajectory  # noqa: E402
+from youbot_dynamics.nodes._trajectory_message import read_trajectory  # noqa: E402
 
 LIMITS = TrajectoryLimits()
 DAY = 86400

@@ -8,7 +8,7 @@ from geometry_msgs.msg import Twist
 from ros_processes import Observer
 from sensor_msgs.msg import JointState
 
-from youbot_dynamics.nodes.messages import seconds, twist_vector
+from youbot_dynamics.nodes._messages import seconds, twist_vector
 from youbot_dynamics.robot import load_robot
 
 DRIVER = "driver/cmd_vel"

@@ -23,7 +23,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from repository import ROOT
 
-from youbot_dynamics.nodes.messages import seconds
+from youbot_dynamics.nodes._messages import seconds
 from youbot_dynamics.nodes.processes import node_command
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.warm_up import NODES, use_node

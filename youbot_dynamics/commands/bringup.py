@@ -21,11 +21,10 @@ from youbot_dynamics.bringup_plan import (
     plan,
     reach,
 )
-from youbot_dynamics.commands.terminal import announce
+from youbot_dynamics.commands._terminal import announce
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
-from youbot_dynamics.nodes.processes import node_command, start, stop_all
-from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop_all
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.mujoco_youbot import engine
 

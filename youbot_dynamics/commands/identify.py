@@ -14,16 +14,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder
+from youbot_dynamics.commands._terminal import announce, print_findings, steps
 from youbot_dynamics.commands._words import named_topics
-from youbot_dynamics.commands.terminal import announce, print_findings, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.files import read_text
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
 from youbot_dynamics.identification.reading import ROLES, Options
 from youbot_dynamics.identification.result import result_json
 from youbot_dynamics.identification.stages import chosen_stages
-from youbot_dynamics.nodes.processes import node_command, start, stop
-from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 from youbot_dynamics.report import write_outputs
 from youbot_dynamics.robot import load_robot

@@ -344,7 +344,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _run(given: argparse.Namespace) -> int:
     if given.verb in ("identify", "replay"):
-        from youbot_dynamics.commands.terminal import announce
+        from youbot_dynamics.commands._terminal import announce
         from youbot_dynamics.warm_up import first_use
 
         with first_use(announce):
@@ -352,11 +352,11 @@ def _run(given: argparse.Namespace) -> int:
                 from youbot_dynamics.commands.identify import identify_command
 
                 return identify_command(given)
-            from youbot_dynamics.commands.replay import replay_command
+            from youbot_dynamics.commands._replay import replay_command
 
             return replay_command(given)
     if given.verb == "compare":
-        from youbot_dynamics.commands.compare import compare_command
+        from youbot_dynamics.commands._compare import compare_command
 
         return compare_command(given.before, given.after, given.out)
     if given.verb in ("bringup", "demo", "try"):
@@ -366,19 +366,19 @@ def _run(given: argparse.Namespace) -> int:
 
         return bringup(BringupOptions.read({item.name: getattr(given, item.name) for item in ARGUMENTS}))
     if given.verb == "warm-up":
-        from youbot_dynamics.commands.warm_up import warm_up
+        from youbot_dynamics.commands._warm_up import warm_up
 
         return warm_up()
     if given.verb == "demo":
-        from youbot_dynamics.commands.demo import demo
+        from youbot_dynamics.commands._demo import demo
 
         return demo(given.out, given.seed)
     if given.verb == "try":
-        from youbot_dynamics.commands.try_twin import try_twin
+        from youbot_dynamics.commands._try_twin import try_twin
 
         return try_twin(given.out, given.seed)
     if given.verb == "play":
-        from youbot_dynamics.commands.excitation import check_numbers, write_excitation
+        from youbot_dynamics.commands._excitation import check_numbers, write_excitation
 
         check_numbers(given)
         if given.write is not None:
@@ -386,7 +386,7 @@ def _run(given: argparse.Namespace) -> int:
     ros = _ros_arguments(given)
     need_ros()
     if given.verb == "check-driver":
-        from youbot_dynamics.commands.check_driver import check_driver_command
+        from youbot_dynamics.commands._check_driver import check_driver_command
 
         return check_driver_command(given.duration, given.json, ros)
     if given.verb == "record":

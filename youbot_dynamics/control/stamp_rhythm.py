@@ -1,4 +1,7 @@
-"""Stamps of a driver whose loop has a rhythm, put back to it where they scatter and the readings do not."""
+"""Stamps of a driver whose loop has a rhythm, put back to it where they scatter and the readings do not.
+
+`RateLimiter` passes on as many messages of a stream as a rate allows.
+"""
 
 from __future__ import annotations
 
@@ -124,3 +127,23 @@ def in_rhythm(stamps: ArrayLike, angles: ArrayLike) -> Vector:
     times, rhythm = array("stamps", stamps, (None,)), StampRhythm()
     rows = np.asarray(angles, dtype=float).tolist()
     return np.array([rhythm.take(time, row) for time, row in zip(times.tolist(), rows, strict=True)])
+
+
+_SLACK = 0.4  # of a period: stamps jitter, and the rate is kept all the same
+
+
+class RateLimiter:
+    """Lets stamps through at a rate [Hz] on average; where they come more slowly, all of them."""
+
+    def __init__(self, rate: float) -> None:
+        self._period = 1.0 / rate
+        self._next = -1.0  # of a stamp long past: the first one goes through
+
+    def due(self, stamp: float) -> bool:
+        """Whether a message with this stamp [s] goes out; after a jump of the stamps, either way, it does."""
+        ahead = self._next - stamp
+        if _SLACK * self._period < ahead < 2.0 * self._period:
+            return False
+        on_time = -self._period < ahead < 2.0 * self._period
+        self._next = (self._next if on_time else stamp) + self._period
+        return True

@@ -1,4 +1,4 @@
-"""The EventsExecutor of rclpy with its faults mended; `runtime.make_executor` makes it.
+"""The EventsExecutor of rclpy with its faults mended; `_runtime.make_executor` makes it.
 
 Two faults remain, both seen with rclpy 7.1.6: a callback of a subscription that asks for MessageInfo gets one tuple
 where it expects two arguments, and `spin()` without a timeout keeps a core busy. Nothing here uses either.

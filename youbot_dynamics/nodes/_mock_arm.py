@@ -17,8 +17,8 @@ from std_srvs.srv import Empty
 from trajectory_msgs.msg import JointTrajectory
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.nodes.messages import joint_message, trajectory_knots, values_of
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS
+from youbot_dynamics.nodes._messages import joint_message, trajectory_knots, values_of
+from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS
 
 # The plants bring in the compiler: 0.2 s of every start.
 if TYPE_CHECKING:

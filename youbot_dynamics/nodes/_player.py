@@ -13,8 +13,8 @@ import rclpy
 from rclpy.node import Node
 
 from youbot_dynamics.errors import YoubotDynamicsError
-from youbot_dynamics.nodes.runtime import init, leave_imports_out_of_collection, without_shared_memory
-from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.nodes._runtime import init, leave_imports_out_of_collection, without_shared_memory
+from youbot_dynamics.nodes.processes import StopFlag
 
 DISCOVERY_TIMEOUT = 10.0  # [s] to find the node that takes the motion
 

@@ -18,6 +18,7 @@ from std_msgs.msg import Float64, Header
 from std_srvs.srv import Trigger
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.control.stamp_rhythm import RateLimiter
 from youbot_dynamics.estimation import arm_health
 from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf, ArmSensors
 from youbot_dynamics.estimation.arm_health import REFUSALS, ArmHealth, Finding, JointIntake, JointReading, heat_findings
@@ -26,12 +27,11 @@ from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures, HeatBelief, MotorLimits
 from youbot_dynamics.estimation.payload import Payload, PayloadBelief
 from youbot_dynamics.estimation.support import SIDES, Support, SupportEstimator, support_findings
-from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes.listening import listen_joints
-from youbot_dynamics.nodes.messages import answer, to_time
-from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.rate_limiter import RateLimiter
-from youbot_dynamics.nodes.runtime import DRIVER_QOS, STATE_QOS, node_time, run
+from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes._listening import listen_joints
+from youbot_dynamics.nodes._messages import answer, to_time
+from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
+from youbot_dynamics.nodes._runtime import DRIVER_QOS, STATE_QOS, node_time, run
 from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.warm_up import first_use, use_filters

@@ -24,12 +24,12 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion, from_here
+from youbot_dynamics.nodes._listening import listen
+from youbot_dynamics.nodes._messages import values_of
+from youbot_dynamics.nodes._parameters import NodeParameters
 from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
-from youbot_dynamics.nodes.listening import listen
-from youbot_dynamics.nodes.messages import values_of
-from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, acknowledged, parse
-from youbot_dynamics.nodes.stop_flag import StopFlag
+from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, acknowledged, parse
+from youbot_dynamics.nodes.processes import StopFlag
 
 TOPIC = "arm_1/arm_controller/joint_trajectory"
 ACTION = "arm_1/arm_controller/follow_joint_trajectory"

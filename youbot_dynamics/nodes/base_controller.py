@@ -13,15 +13,30 @@ from std_srvs.srv import SetBool
 
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
-from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
-from youbot_dynamics.nodes.driver_graph import COMMANDS, EVIDENCE, driver_on_cmd_vel, unheard_commands
-from youbot_dynamics.nodes.listening import listen
+from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
+from youbot_dynamics.nodes._listening import listen
+from youbot_dynamics.nodes._messages import answer, joint_message, joint_positions, seconds, twist_vector
+from youbot_dynamics.nodes._parameters import STAMPED_CMD_VEL, NodeParameters
+from youbot_dynamics.nodes._runtime import (
+    COMMAND_QOS,
+    DRIVER_QOS,
+    STATE_QOS,
+    acknowledged,
+    node_time,
+    run,
+    steady_timer,
+)
+from youbot_dynamics.nodes._topic_graph import (
+    COMMANDS,
+    EVIDENCE,
+    LOOK,
+    EndsWatch,
+    driver_on_cmd_vel,
+    refuse_rivals,
+    unheard_commands,
+)
 from youbot_dynamics.nodes.local_socket import ControllerEnd, claim
-from youbot_dynamics.nodes.messages import answer, joint_message, joint_positions, seconds, twist_vector
-from youbot_dynamics.nodes.parameters import STAMPED_CMD_VEL, NodeParameters
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, node_time, run, steady_timer
-from youbot_dynamics.nodes.topic_graph import LOOK, EndsWatch, refuse_rivals
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.warm_up import first_use
 

@@ -17,13 +17,12 @@ from rclpy.node import Node
 
 from youbot_dynamics.estimation import driver_check
 from youbot_dynamics.estimation.driver_check import NOT_TOLD, DriverFinding, joints_heard, odometry_heard
-from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes.driver_graph import WATCHED, judge_graph
-from youbot_dynamics.nodes.listening import listen, listen_joints
-from youbot_dynamics.nodes.messages import stamped_twist
-from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import DRIVER_QOS, init, make_executor, node_time, run, without_shared_memory
-from youbot_dynamics.nodes.topic_graph import EndsWatch, TopicEnds
+from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes._listening import listen, listen_joints
+from youbot_dynamics.nodes._messages import stamped_twist
+from youbot_dynamics.nodes._parameters import NodeParameters
+from youbot_dynamics.nodes._runtime import DRIVER_QOS, init, make_executor, node_time, run, without_shared_memory
+from youbot_dynamics.nodes._topic_graph import WATCHED, EndsWatch, TopicEnds, judge_graph
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import doubled
 

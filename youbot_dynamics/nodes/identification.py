@@ -16,12 +16,12 @@ from youbot_dynamics import __version__
 from youbot_dynamics.errors import RecordingError, YoubotDynamicsError, printable
 from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.result_file import read_result
-from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes.messages import answer
-from youbot_dynamics.nodes.parameters import NodeParameters
+from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes._messages import answer
+from youbot_dynamics.nodes._parameters import NodeParameters
+from youbot_dynamics.nodes._runtime import LATCHED_QOS, run, steady_timer
+from youbot_dynamics.nodes._topic_recorder import TopicRecorder
 from youbot_dynamics.nodes.processes import start, stop
-from youbot_dynamics.nodes.runtime import LATCHED_QOS, run, steady_timer
-from youbot_dynamics.nodes.topic_recorder import TopicRecorder
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos

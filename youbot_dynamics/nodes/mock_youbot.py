@@ -17,13 +17,13 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty, Trigger
 
 from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.nodes._diagnostics import MEMORY, OK, WARN, Diagnostics, Recent, Status
+from youbot_dynamics.nodes._messages import answer, joint_message, odometry_message, to_time, twist_vector, values_of
 from youbot_dynamics.nodes._mock_arm import ArmTopics
-from youbot_dynamics.nodes.diagnostics import MEMORY, OK, WARN, Diagnostics, Recent, Status
+from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
+from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, node_time, run, steady_timer
+from youbot_dynamics.nodes._topic_graph import LOOK, refuse_rivals
 from youbot_dynamics.nodes.local_socket import claim
-from youbot_dynamics.nodes.messages import answer, joint_message, odometry_message, to_time, twist_vector, values_of
-from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, node_time, run, steady_timer
-from youbot_dynamics.nodes.topic_graph import LOOK, refuse_rivals
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.driver_reports import JointReport, OdometryReport

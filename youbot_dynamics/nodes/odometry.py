@@ -16,11 +16,11 @@ from std_srvs.srv import Trigger
 
 from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
-from youbot_dynamics.nodes.diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
-from youbot_dynamics.nodes.listening import listen
-from youbot_dynamics.nodes.messages import answer, joint_positions, odometry_message, seconds, twice
-from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.runtime import DRIVER_QOS, STATE_QOS, TF_QOS, run
+from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
+from youbot_dynamics.nodes._listening import listen
+from youbot_dynamics.nodes._messages import answer, joint_positions, odometry_message, seconds, twice
+from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
+from youbot_dynamics.nodes._runtime import DRIVER_QOS, STATE_QOS, TF_QOS, run
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.warm_up import first_use, use_odometry

@@ -19,11 +19,11 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectory
 from youbot_dynamics.control.trajectory import Program, TrajectoryLimits, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError, did_you_mean
 from youbot_dynamics.identification.excitation import ARM, BASE, base_program
+from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
-from youbot_dynamics.nodes.parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes.runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
-from youbot_dynamics.nodes.stop_flag import StopFlag
-from youbot_dynamics.nodes.trajectory_message import REFUSED_STAMP
+from youbot_dynamics.nodes._runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
+from youbot_dynamics.nodes._trajectory_message import REFUSED_STAMP
+from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.resources import PROGRAMS, program_path
 

@@ -19,9 +19,9 @@ from rclpy.parameter_client import AsyncParameterClient
 
 from youbot_dynamics import __version__
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.nodes._runtime import parse, run, steady_timer
+from youbot_dynamics.nodes._topic_recorder import TopicRecorder
 from youbot_dynamics.nodes.local_socket import LOST, tell
-from youbot_dynamics.nodes.runtime import parse, run, steady_timer
-from youbot_dynamics.nodes.topic_recorder import TopicRecorder
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
 

@@ -14,18 +14,18 @@ from rclpy.node import Node
 from std_srvs.srv import Empty
 
 from youbot_dynamics.errors import YoubotDynamicsError
-from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes.driver import INTERFACES, DriverOutput
-from youbot_dynamics.nodes.local_socket import LOST, GuardEnd
-from youbot_dynamics.nodes.parameters import NodeParameters
-from youbot_dynamics.nodes.runtime import (
+from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
+from youbot_dynamics.nodes._parameters import NodeParameters
+from youbot_dynamics.nodes._runtime import (
     init,
     leave_imports_out_of_collection,
     make_executor,
     node_time,
     without_shared_memory,
 )
-from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
+from youbot_dynamics.nodes.local_socket import LOST, GuardEnd
+from youbot_dynamics.nodes.processes import StopFlag, ignore_signals
 from youbot_dynamics.parameters import Parameter
 
 TABLE = (

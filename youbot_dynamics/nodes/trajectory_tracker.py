@@ -17,13 +17,21 @@ from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.estimation.wheel_watch import WheelWatch
-from youbot_dynamics.nodes import messages
-from youbot_dynamics.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes.listening import listen
-from youbot_dynamics.nodes.messages import answer, joint_positions, seconds, twist_message
-from youbot_dynamics.nodes.parameters import FRAME_TABLE, STAMPED_CMD_VEL, NodeParameters
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, acknowledged, node_time, run, steady_timer
-from youbot_dynamics.nodes.trajectory_message import REFUSED_STAMP, TrajectoryMessage, read_trajectory, stamp_text
+from youbot_dynamics.nodes import _messages as messages
+from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes._listening import listen
+from youbot_dynamics.nodes._messages import answer, joint_positions, seconds, twist_message
+from youbot_dynamics.nodes._parameters import FRAME_TABLE, STAMPED_CMD_VEL, NodeParameters
+from youbot_dynamics.nodes._runtime import (
+    COMMAND_QOS,
+    DRIVER_QOS,
+    STATE_QOS,
+    acknowledged,
+    node_time,
+    run,
+    steady_timer,
+)
+from youbot_dynamics.nodes._trajectory_message import REFUSED_STAMP, TrajectoryMessage, read_trajectory, stamp_text
 from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.warm_up import first_use, use_tracker
 

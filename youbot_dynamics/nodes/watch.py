@@ -13,8 +13,8 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.nodes.messages import pose_vector
-from youbot_dynamics.nodes.runtime import STATE_QOS, make_executor
+from youbot_dynamics.nodes._messages import pose_vector
+from youbot_dynamics.nodes._runtime import STATE_QOS, make_executor
 
 _SHOW = 0.2  # [s] between two views
 

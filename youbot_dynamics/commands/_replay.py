@@ -16,8 +16,9 @@ from rich.table import Table
 
 from youbot_dynamics import __version__
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.commands._terminal import announce, steps, table_console
 from youbot_dynamics.commands._words import named_topics
-from youbot_dynamics.commands.terminal import announce, steps, table_console
+from youbot_dynamics.control.stamp_rhythm import RateLimiter
 from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
@@ -32,7 +33,6 @@ from youbot_dynamics.identification.reading import (
     times_of,
 )
 from youbot_dynamics.identification.signals import joint_limits
-from youbot_dynamics.nodes.rate_limiter import RateLimiter
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Value, check_names, settings_from_values, settings_table
 from youbot_dynamics.recording.bag import Recording

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from youbot_dynamics.commands.terminal import announce, print_rows
+from youbot_dynamics.commands._terminal import announce, print_rows
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.report import changes_page, changes_shown

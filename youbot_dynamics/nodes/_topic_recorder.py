@@ -9,7 +9,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
-from youbot_dynamics.nodes.runtime import steady_timer
+from youbot_dynamics.nodes._runtime import steady_timer
 from youbot_dynamics.recording.mcap_writer import TopicQos
 from youbot_dynamics.recording.message_types import is_known
 

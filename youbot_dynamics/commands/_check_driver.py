@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from youbot_dynamics.commands.terminal import announce, table_console
+from youbot_dynamics.commands._terminal import announce, table_console
 from youbot_dynamics.errors import ParameterError, printable
 from youbot_dynamics.estimation.driver_check import ERROR, NOT_TOLD, OK, WARNING, DriverFinding, worst
 

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
-from youbot_dynamics.commands._truth import print_truth, true_values
-from youbot_dynamics.commands.demo import (
+from youbot_dynamics.commands._demo import (
     IDENTIFICATION,
     OPEN_LOOP_SETTINGS,
     Begin,
     drive,
     folder_of_demo,
+    print_truth,
     private_network,
+    true_values,
     twin,
 )
-from youbot_dynamics.commands.terminal import CONSOLE, announce, steps
-from youbot_dynamics.commands.warm_up import warm_up
+from youbot_dynamics.commands._terminal import CONSOLE, announce, steps
+from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.report import write_outputs

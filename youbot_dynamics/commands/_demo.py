@@ -9,29 +9,33 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from youbot_dynamics.commands._truth import print_truth, true_values
+from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
+from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
-from youbot_dynamics.commands.terminal import announce, print_findings, steps
-from youbot_dynamics.commands.warm_up import warm_up
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.files import place_to_write, write_atomically
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison, RecordedPath, recorded_path
+from youbot_dynamics.identification.delay.stage import effective_delays
 from youbot_dynamics.identification.pipeline import compare, identify
 from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.signals import base_signals
+from youbot_dynamics.kinematics import planar
 from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
-from youbot_dynamics.report import write_outputs
+from youbot_dynamics.report import reveal, write_outputs
 from youbot_dynamics.resources import PROGRAMS
-from youbot_dynamics.robot import Robot, load_robot
+from youbot_dynamics.robot import Robot, load_robot, robot_from_values, values_of
+from youbot_dynamics.simulation.truth import load_truth
 
 IDENTIFICATION = "combined"
 OPEN_LOOP_SETTINGS = "open_loop.yaml"
@@ -231,3 +235,28 @@ def _print_tracking(comparisons: list[PathComparison]) -> None:
         position = cells(before.position_rmse, after.position_rmse, "mm")
         table.add_row(comparison.name, *position, *cells(before.heading_rmse, after.heading_rmse, "mrad"))
     Console(soft_wrap=True).print(table)
+
+
+def true_values(seed: int, bag: Path) -> dict[str, float]:
+    """True values of the twin of a seed, by the names of the findings.
+
+    The true delays compare the commands of the drive with the exact motion in the recording (topic `ground_truth`).
+    """
+    truth, recording = load_truth(seed).as_found(), open_bag(bag)
+    geometry = {name: value for name, value in truth.items() if name.startswith("robot.base.geometry.")}
+    robot = robot_from_values({**values_of(load_robot()), **geometry})
+    poses = recording.poses("/ground_truth")
+    way = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
+    signals = base_signals(recording, robot, {})
+    exact = dataclasses.replace(signals, measured_time=poses.stamp, measured=way, measured_is="position")
+    delays = {f"robot.base.delay.effective_{axis}": delay for axis, delay in effective_delays(exact).items()}
+    # The pose sensor is at the centre of the twin and uses its clock.
+    tracked = dict.fromkeys(
+        (f"base.geometry.{name}" for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")), 0.0
+    )
+    return {**truth, **tracked, **delays}
+
+
+def print_truth(result: Result, truth: Mapping[str, float], seed: int) -> None:
+    """Print the findings beside the truth, with hit or miss."""
+    print_rows(f"the hidden truth of twin {seed}", reveal(result, truth))

@@ -10,8 +10,8 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from youbot_dynamics.nodes.messages import joint_message, twist_message
-from youbot_dynamics.nodes.runtime import COMMAND_QOS, acknowledged
+from youbot_dynamics.nodes._messages import joint_message, twist_message
+from youbot_dynamics.nodes._runtime import COMMAND_QOS, acknowledged
 from youbot_dynamics.robot import Robot
 
 _TYPES = {

@@ -28,7 +28,7 @@ from rclpy.timer import Timer
 from rclpy.utilities import remove_ros_args
 
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError
-from youbot_dynamics.nodes.stop_flag import StopFlag, ignore_signals
+from youbot_dynamics.nodes.processes import StopFlag, ignore_signals
 
 try:
     from youbot_dynamics.nodes._events_executor import EventsExecutor

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
-from youbot_dynamics.commands.terminal import announce, steps
+from youbot_dynamics.commands._terminal import announce, steps
 from youbot_dynamics.compiled import kept_in
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.nodes.processes import follow_parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from youbot_dynamics.commands.terminal import announce
+from youbot_dynamics.commands._terminal import announce
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.identification.excitation import ARM, BASE, arm_motion, base_program, write_goal, write_program
 from youbot_dynamics.robot import load_robot

@@ -10,7 +10,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from youbot_dynamics.nodes.runtime import steady_timer
+from youbot_dynamics.nodes._runtime import steady_timer
 
 OK = DiagnosticStatus.OK
 WARN = DiagnosticStatus.WARN
