@@ -319,7 +319,7 @@ LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
         (jointed("revolute", LIMIT + '<dynamics damping="inf"/>'), "joint 'j' of the URDF text damping: got 'inf'"),
         (
             jointed("revolute", LIMIT + '<mimic joint="k" multiplier="-1"/>'),
-            "joint 'j' of the URDF text: got <mimic> of joint 'k'; expected a joint that moves by itself; lock it",
+            "joint 'j' of the URDF text: got <mimic> of joint 'k'; expected an independent joint; lock it",
         ),
     ],
 )

@@ -100,7 +100,7 @@ def test_a_driver_that_is_well_finds_nothing() -> None:
 
 def test_silence_is_an_error_that_names_the_topic_and_what_was_heard_instead() -> None:
     text = found(watched(), 3.0, {intake.FOREIGN: ("elbow",)})["silence"]
-    assert "/driver/joint_states for 1.8 s" in text and "heard elbow" in text and "running" in text
+    assert "/driver/joint_states for 1.8 s" in text and "received elbow" in text and "running" in text
 
 
 def test_a_first_message_has_the_time_that_discovery_takes() -> None:

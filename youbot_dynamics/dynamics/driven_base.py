@@ -51,7 +51,7 @@ class DriveConstants(NamedTuple):
         lag: time constant of r after a command [s], 0 for none.
         damping: (3,) b of each axis [1/s], 0 for loops that friction does not disturb.
         stiffness: (3,) s of each axis [1/s2], 0 for loops without integral.
-        unfed: (3, 3) matrix of r' in the equation for e, (1 - feed): 0 for loops with feed-forward of the torque.
+        unfed: (3, 3) factor of r' in the equation for e; 0 for loops with feed-forward of the torque.
         inverse_inertia: (3, 3) of the effective inertia.
         mass: of the body [kg].
         centre: (2,) of mass [m].

@@ -25,8 +25,8 @@ PARTIAL = "messages that lack a joint"
 TWICE = "messages that name a joint twice"
 UNSTAMPED = "messages without a stamp"
 NO_EFFORT = "messages without efforts"
-NAN_EFFORT = "messages with an effort that is no number"
-NAN_POSITION = "messages with a position that is missing or no number"
+NAN_EFFORT = "messages with an effort that is not a number"
+NAN_POSITION = "messages with a position that is missing or not a number"
 
 KINDS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED, NO_EFFORT, NAN_EFFORT, NAN_POSITION)
 REFUSALS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED)  # messages that are ignored completely
@@ -164,7 +164,7 @@ _VOTES = 25
 _RISING = {
     FOREIGN: (WARNING, "messages name none of the robot's joints", "check remappings, robot.driver.arm_joints"),
     PARTIAL: (WARNING, "messages of the arm lack a joint", "check the driver's configuration"),
-    TWICE: (ERROR, "messages name a joint twice and are refused", "look for two drivers in one topic"),
+    TWICE: (ERROR, "messages name a joint twice and are refused", "look for two drivers on one topic"),
     UNSTAMPED: (WARNING, "messages have no stamp", "let the driver fill header.stamp"),
     NO_EFFORT: (
         WARNING,
@@ -317,7 +317,7 @@ class ArmHealth:
             return
         since = "" if np.isinf(silent) else f" for {silent:.1f} s"
         heard = names.get(FOREIGN) or ()
-        instead = f"; heard {', '.join(heard)}" if heard else ""
+        instead = f"; received {', '.join(heard)}" if heard else ""
         yield Finding(
             "silence",
             ERROR,

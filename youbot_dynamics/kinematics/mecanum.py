@@ -26,7 +26,7 @@ class MecanumBase(MadeOfArguments):
     A wheel at (x, y) with radius R and its roller axis at an angle d from the x axis cannot slide along that axis:
     R w = vx + t vy + (x t - y) wz with t = tan(d) / lateral_factor.
     The contact moves along the roller as the wheel turns. The lateral factor accounts for this in the mean:
-    sin(pi/n)/(pi/n) for n rollers a wheel. A factor of 1 gives the formulas of document 003.
+    sin(pi/n)/(pi/n) for n rollers per wheel. A factor of 1 gives the formulas of document 003.
     The methods take one vector or a batch of vectors, and raise InputError for a wrong shape, NaN or infinity.
 
     Args:

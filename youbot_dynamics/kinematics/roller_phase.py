@@ -35,9 +35,9 @@ from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
-YOUBOT_ROLLERS = 6.0  # a wheel, counted on pictures
+YOUBOT_ROLLERS = 6.0  # per wheel, counted on pictures
 _FEWEST_ROLLERS = 4  # fewer rollers would have pointed ends
-_LONGEST_PIECE = 0.3  # [rad] of the fastest wheel an integration piece: two Gauss points leave a relative error of 1e-6
+_LONGEST_PIECE = 0.3  # [rad] of the fastest wheel per integration piece: two Gauss points have a relative error of 1e-6
 
 
 def mean_factor(rollers: float) -> float:

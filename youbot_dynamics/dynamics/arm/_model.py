@@ -140,7 +140,7 @@ class ArmModel(MadeOfArguments):
                 "tree of the arm",
                 got=f"{len(self.tree.names)} bodies with {n} speeds, among them one that is fixed or floating",
                 expected="a revolute or prismatic joint for each body",
-                remedy="merge fixed joints with merge.without_fixed_joints(tree)",
+                remedy="merge fixed joints with without_fixed_joints(tree)",
             )
         if not n == len(self.friction) == len(self.motors):
             counts = f"{n} joints, {len(self.friction)} frictions, {len(self.motors)} motors"

@@ -147,8 +147,8 @@ def read_urdf(
             raise ModelError(
                 f"joint '{link.joint}' of {source}",
                 got=f"<mimic> of joint '{mimic.get('joint', '')}'",
-                expected="a joint that moves by itself",
-                remedy=f"lock it (locked=['{link.joint}']), or take <mimic> out to let it move by itself",
+                expected="an independent joint",
+                remedy=f"lock it (locked=['{link.joint}']), or remove <mimic> to make it independent",
             )
     return tuple(chosen)
 

@@ -106,8 +106,8 @@ def find_second(firsts: Vector, first_stamps: Vector, announced: float, position
     """Find joints that started with the previous message; their readings are not for the normal update.
 
     `firsts` (5,) and `first_stamps` (5,) [s] belong to FIRST; a joint without a second reading continues without it.
-    The readings `position` (5,) [rad] of all other joints are written into `seen` (5,). Returns whether there are such
-    joints.
+    The readings `position` (5,) [rad] of all other joints are written into `seen` (5,). Returns whether any joint
+    started with the previous message.
     """
     there = False
     for i in range(JOINTS):
