@@ -144,7 +144,7 @@ def test_whatever_is_wrong_with_messages_is_counted_and_told(run: Run) -> None:
         ("repeated stamps", 1),
         ("late stamps", 1),
         ("readings beyond the gate", 1),
-        ("messages with a position that is missing or no number", 1),
+        ("messages with a position that is missing or not a number", 1),
         ("messages without efforts", 1),
         ("messages with an effort that is not a number", 1),
         ("starts after a gap", 1),
