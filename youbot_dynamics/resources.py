@@ -27,6 +27,18 @@ def config_path(name: str) -> Path:
     return _resource_path("config", name)
 
 
+def robot_path(name: str) -> Path | None:
+    """Robot file that a name such as ``rosbot_xl``, or a path, stands for; None for ``""``, the youBot.
+
+    Raises:
+        ResourceError: there is no such file; it lists the robots there are.
+    """
+    path = Path(name).expanduser().absolute()
+    if not name or path.is_file():
+        return path if name else None
+    return _resource_path("config/robots", name if name.endswith(".yaml") else f"{name}.yaml")
+
+
 def program_path(name: str) -> Path:
     """Path of a motion program of the package, with or without its ``.txt``; ResourceError where it is missing."""
     return _resource_path("config/programs", name if name.endswith(".txt") else f"{name}.txt")

@@ -69,6 +69,28 @@ class Driver:
     motor_velocity_quantum: float = fact(
         "Step of a motor's speed, before the gear: 15 rpm.", "rad/s", (0.0, 10.0), source=_RPM
     )
+    stamped_twist: bool = fact(
+        "Whether the driver takes TwistStamped instead of Twist.",
+        source="a2s-institute/youbot_driver_ros_interface@4c6795f: takes Twist alone",
+    )
+    rate: float = fact(
+        "Rate of the driver's loop, in which it reads the wheels.",
+        "Hz",
+        (1.0, 1000.0),
+        source="a2s-institute/youbot_driver_ros_interface@4c6795f, parameter youBotDriverCycleFrequencyInHz",
+    )
+    wheel_speed_limit: float = fact(
+        "Wheel speed at which the motor controllers cut a command, each for its own wheel.",
+        "rad/s",
+        (0.1, 200.0),
+        source="KUKA youBot specification: 0.8 m/s on wheels of 47.5 mm, 4156 motor rpm; base.cfg of the maker has 4000 "
+        "rpm for ramps to positions",
+    )
+    array_joints: tuple[str, ...] = fact(
+        "Joint names of the wheels in the order in which the driver takes an array of speeds.",
+        length=4,
+        source="chosen: as wheel_joints; in ros2_control the list `joints` of the controller",
+    )
     stamp_jitter: float = fact(
         "Standard deviation of the stamps of the 50 Hz loop.",
         "s",
@@ -78,10 +100,18 @@ class Driver:
 
     def __post_init__(self) -> None:
         """Refuse a joint that stands twice: its readings would count for two."""
-        for what, names in (("wheel_joints", self.wheel_joints), ("arm_joints", self.arm_joints)):
+        for what, names in (
+            ("wheel_joints", self.wheel_joints),
+            ("arm_joints", self.arm_joints),
+            ("array_joints", self.array_joints),
+        ):
             if twice := doubled(names):
                 thing, remedy = f"parameter robot.driver.{what}", "give each joint its own name"
                 raise ParameterError(thing, got=f"{', '.join(twice)} twice", expected="each once", remedy=remedy)
+
+        if set(self.array_joints) != set(self.wheel_joints):
+            got, expected = ", ".join(self.array_joints), f"the names of wheel_joints: {', '.join(self.wheel_joints)}"
+            raise ParameterError("parameter robot.driver.array_joints", got=got, expected=expected)
 
     def mecanum(self) -> MecanumBase:
         """Kinematics the driver itself uses; it knows no lateral factor."""
@@ -100,6 +130,7 @@ class Robot:
     base: Base
     arm: Arm
     driver: Driver
+    has_arm: bool = fact("Whether the robot has the arm described here.", source="KUKA youBot manual V6")
     robot_id: str = fact("Name of this robot; results of another robot are refused.", source="chosen: set your own")
 
     def arm_quanta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -123,8 +154,10 @@ def values_of(robot: Robot) -> dict[str, Value]:
     return {name: attrgetter(name.removeprefix(f"{PREFIX}."))(robot) for name, _, _ in facts_of(Robot, PREFIX)}
 
 
-def load_robot(result_file: Path | None = None, params_file: Path | None = None) -> Robot:
-    """Robot of config/youbot.yaml < result_file < params_file, each a ROS parameter file.
+def load_robot(
+    result_file: Path | None = None, params_file: Path | None = None, robot_file: Path | None = None
+) -> Robot:
+    """Robot of config/youbot.yaml < robot_file < result_file < params_file, each a ROS parameter file.
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, or a
@@ -135,9 +168,10 @@ def load_robot(result_file: Path | None = None, params_file: Path | None = None)
         1.5
     """
     table = {parameter.name: parameter for parameter in robot_table()}
-    result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in (result_file, params_file))
+    files = (robot_file, result_file, params_file)
+    facts, result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in files)
     name = f"{PREFIX}.robot_id"
-    own_id = params.get(name, table[name].default)
+    own_id = params.get(name, facts.get(name, table[name].default))
     result_id = result.get(name, own_id)
     if result_id != own_id:
         raise ParameterError(
@@ -146,4 +180,4 @@ def load_robot(result_file: Path | None = None, params_file: Path | None = None)
             expected=f"one of robot '{own_id}'",
             remedy="identify this robot, or set robot.robot_id in your params file",
         )
-    return robot_from_values({name: parameter.default for name, parameter in table.items()} | result | params)
+    return robot_from_values({name: parameter.default for name, parameter in table.items()} | facts | result | params)

@@ -156,17 +156,17 @@ class BaseResponse:
     wheel_coulomb: float = fact(
         "Coulomb torque F1 of a wheel in the model of the speed loops, for the mass in this file.",
         "N m",
-        (0.0, 5.0),
+        (0.0, 20.0),
         source=_IDENTIFIED,
     )
     roller_coulomb: float = fact(
-        "F2 / r in the model of the speed loops, for the mass in this file.", "N", (0.0, 20.0), source=_IDENTIFIED
+        "F2 / r in the model of the speed loops, for the mass in this file.", "N", (0.0, 100.0), source=_IDENTIFIED
     )
     viscous_x: float = fact(
-        "xi_L in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 500.0), source=_IDENTIFIED
+        "xi_L in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 2000.0), source=_IDENTIFIED
     )
     viscous_y: float = fact(
-        "xi_T in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 500.0), source=_IDENTIFIED
+        "xi_T in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 2000.0), source=_IDENTIFIED
     )
     turn_factor: float = fact(
         "Factor of friction in turns, relative to the inertia in this file.",
@@ -196,7 +196,9 @@ class BaseResponse:
 class BaseLimits:
     """What the base may be asked to do."""
 
-    wheel_speed: float = fact("Largest wheel speed.", "rad/s", (0.1, 40.0), source="KUKA youBot specification: 0.8 m/s")
+    wheel_speed: float = fact(
+        "Largest wheel speed.", "rad/s", (0.1, 200.0), source="KUKA youBot specification: 0.8 m/s"
+    )
     acceleration: float = fact(
         "Largest acceleration along the floor when the base speeds up.",
         "m/s2",
@@ -227,12 +229,12 @@ class BaseLimits:
 class BaseFriction:
     """What holds the rolling base back; for each wheel alike."""
 
-    wheel_coulomb: float = fact("Coulomb torque F1 of a wheel.", "N m", (0.0, 2.0), source=_CHOSEN)
+    wheel_coulomb: float = fact("Coulomb torque F1 of a wheel.", "N m", (0.0, 20.0), source=_CHOSEN)
     roller_coulomb: float = fact(
-        "Coulomb torque of the rollers of a wheel over their radius, F2 / r.", "N", (0.0, 10.0), source=_CHOSEN
+        "Coulomb torque of the rollers of a wheel over their radius, F2 / r.", "N", (0.0, 100.0), source=_CHOSEN
     )
-    viscous_x: float = fact("Viscous friction xi_L, forward.", "N s/m", (0.0, 200.0), source=_CHOSEN)
-    viscous_y: float = fact("Viscous friction xi_T, sideways.", "N s/m", (0.0, 200.0), source=_CHOSEN)
+    viscous_x: float = fact("Viscous friction xi_L, forward.", "N s/m", (0.0, 2000.0), source=_CHOSEN)
+    viscous_y: float = fact("Viscous friction xi_T, sideways.", "N s/m", (0.0, 2000.0), source=_CHOSEN)
 
 
 @dataclass(frozen=True)
@@ -247,13 +249,13 @@ class Base:
     mass: float = fact(
         "Mass of the whole robot, with arm and battery.",
         "kg",
-        (5.0, 100.0),
+        (0.5, 2000.0),
         source="KUKA youBot manual V6: 20 + 4.0 + 5.69 + 0.245 = 29.935 kg; urdf/youbot.urdf adds up to 29.946",
     )
     yaw_inertia: float = fact(
         "Whole robot about the vertical through its centre of mass, wheels not turning.",
         "kg m2",
-        (0.1, 10.0),
+        (1e-3, 1000.0),
         source="chosen: uniform box and arm; urdf/youbot.urdf has 1.13 folded, 1.15 upright",
     )
     centre_of_mass: tuple[float, ...] = fact(
@@ -266,7 +268,7 @@ class Base:
     wheel_inertia: float = fact(
         "A wheel with its reflected rotor about the axle: 0.0016 + 1.35e-5 x (9405 / 364)^2.",
         "kg m2",
-        (0.0, 0.1),
+        (0.0, 1.0),
         source=f"urdf/youbot.urdf; gear: {_DRIVER}; rotor: maxon EC 45 flat 50 W, assumed of the torque constant",
     )
 

@@ -142,7 +142,7 @@ def test_every_fact_has_description_and_source_and_every_number_unit_and_range(c
             assert SI.fullmatch(metadata["unit"]), (name, metadata["unit"])
             assert metadata["low"] < metadata["high"], name
         else:
-            assert kind in (str, tuple[str, ...]) and metadata["unit"] == "", name
+            assert kind in (str, bool, tuple[str, ...]) and metadata["unit"] == "", name
 
 
 def test_every_value_of_the_configuration_is_within_its_range_and_none_is_missing() -> None:
@@ -277,12 +277,17 @@ def test_bounds_that_cross_are_refused() -> None:
         draw_truth({**table, "truth.lag": (0.2, 0.3, 0.1)}, 1)
 
 
-def test_a_truth_file_that_lacks_or_invents_a_quantity_is_refused(tmp_path: Path) -> None:
+def test_a_truth_file_that_lacks_or_invents_a_quantity_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = config_path("mock.yaml").read_text(encoding="utf-8")
     path = tmp_path / "m.yaml"
     path.write_text(text.replace("      lag: [0.02, 0.005, 0.06]\n", ""))
-    with pytest.raises(ParameterError, match=r"truth\.lag in .*no value"):
-        truth_table(path)
+    assert truth_table(path) == truth_table()  # a robot file has those of config/mock.yaml that it does not give
+    with monkeypatch.context() as patch:
+        patch.setattr("youbot_dynamics.simulation.truth.config_path", lambda name: path)
+        with pytest.raises(ParameterError, match=r"truth\.lag in .*no value"):
+            truth_table()
     path.write_text(text.replace("lag:", "lagg:"))
     with pytest.raises(ParameterError, match=r"did you mean truth\.lag"):
         truth_table(path)

@@ -17,10 +17,11 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.simulation.arm._controller import JointTrajectory
 from youbot_dynamics.simulation.base import DelayLine
 from youbot_dynamics.simulation.faults import parse_faults
-from youbot_dynamics.simulation.robot_driver import FASTEST_WHEEL, RobotDriver
+from youbot_dynamics.simulation.robot_driver import RobotDriver
 from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
 from youbot_dynamics.simulation.youbot import Youbot
 
+FASTEST_WHEEL = DRIVER.wheel_speed_limit
 SIGNS = np.array(DRIVER.command_sign)
 HUGE = (1e6, 1e300, 1e308)
 

@@ -54,6 +54,11 @@ class BringupOptions:
         choices=("real", "mock", "mujoco", "gazebo"),
     )
     namespace: str = _option("", "Namespace of all nodes and of tf; empty for none.")
+    robot_file: str = _option(
+        "",
+        "Robot, by the name of a file in config/robots (dingo_o, mirte_master, ridgeback, rosbot_xl, rosmaster_x3) or "
+        "the path of your own; empty for the youBot.",
+    )
     params_file: str = _option("", "ROS parameter file with priority over all others; empty for none.")
     result_file: str = _option(
         "",
@@ -69,7 +74,7 @@ class BringupOptions:
     estimate_arm: bool = _option(
         True,
         "Whether arm_ekf runs, which estimates joint states, friction, payload and motor temperatures of the "
-        "arm; write false if the robot has no arm.",
+        "arm; without effect if the robot has no arm.",
     )
     identification: bool = _option(
         False,
@@ -102,7 +107,7 @@ class BringupOptions:
     description: bool = _option(
         True,
         "Whether robot_state_publisher, if it is installed, publishes our URDF and the tf of the links; write "
-        "false if another one runs. Without effect with passive and with gazebo.",
+        "false if another one runs. Without effect with passive, with gazebo and with a robot_file.",
     )
     rviz: bool = _option(False, "Whether to open RViz with config/youbot.rviz; needs rviz2.")
     frame_prefix: str = _option(
@@ -131,6 +136,8 @@ class BringupOptions:
             raise _excluded("driver", "start with passive", "somebody else's driver", "leave driver or passive out")
         if self.robot == "gazebo" and self.frame_prefix:
             raise _excluded("frame_prefix", "robot gazebo", "real, mock or mujoco", "give a namespace instead")
+        if self.robot in ("mujoco", "gazebo") and self.robot_file:
+            raise _excluded("robot_file", f"robot {self.robot}", "real or mock")
         if self.robot == "gazebo" and self.passive:
             raise _excluded("passive", "robot gazebo", "real, mock or mujoco")
 

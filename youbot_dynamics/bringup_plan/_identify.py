@@ -8,13 +8,23 @@ from youbot_dynamics.bringup_plan._arguments import ARGUMENTS, Argument, check_c
 from youbot_dynamics.bringup_plan._processes import file_arguments, namespace_arguments, parameter_arguments
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.stages import STAGES, chosen_stages
-from youbot_dynamics.resources import config_path
+from youbot_dynamics.resources import config_path, robot_path
 
 _SIMULATED = ("mock", "mujoco", "gazebo")  # they tell the true pose of the base
 NO_BRINGUP = "none"
 
 # Handed on to the bringup as they are.
-PASSED_ON = ("namespace", "params_file", "result_file", "use_sim_time", "log_level", "driver", "frame_prefix", "viewer")
+PASSED_ON = (
+    "namespace",
+    "robot_file",
+    "params_file",
+    "result_file",
+    "use_sim_time",
+    "log_level",
+    "driver",
+    "frame_prefix",
+    "viewer",
+)
 
 IDENTIFY_ARGUMENTS = (
     Argument(
@@ -75,10 +85,12 @@ def identify_command(values: Mapping[str, str]) -> list[str]:
     words += ["--only", values["only"]] if values["only"] else []
     words += ["--pose-topic", pose] if pose else []
     words += ["--params-file", str(own)] if own is not None else []
+    robot = robot_path(values["robot_file"])
+    words += ["--robot-file", str(robot)] if robot is not None else []
     sim_time = truth("use_sim_time", values["use_sim_time"]) or values["robot"] == "gazebo"
     gazebo = config_path("gazebo/youbot_gazebo.yaml") if values["robot"] == "gazebo" else None
     ros = (
-        *file_arguments(config_path("youbot.yaml"), gazebo, result, own),
+        *file_arguments(config_path("youbot.yaml"), robot, gazebo, result, own),
         *namespace_arguments(values["namespace"]),
         *parameter_arguments(use_sim_time=sim_time),
         "--log-level",

@@ -1,7 +1,7 @@
 """Which processes a bringup consists of, with which parameter files and arguments.
 
-Parameter files are given in the order in which the later one wins: ``config/youbot.yaml``, the result of an
-identification, the user's own file. A simulated robot reads ``config/mock.yaml`` in place of the result: what
+Parameter files are given in the order in which the later one wins: ``config/youbot.yaml``, the robot file, the result
+of an identification, the user's own file. A simulated robot reads ``config/mock.yaml`` in place of the result: what
 was identified is knowledge about the robot and must not change the robot.
 """
 
@@ -25,7 +25,8 @@ from youbot_dynamics.bringup_plan._processes import (
     remap_arguments,
     rviz_process,
 )
-from youbot_dynamics.resources import config_path
+from youbot_dynamics.resources import config_path, robot_path
+from youbot_dynamics.robot import load_robot
 
 _PLANTS = {"mock": "twin", "mujoco": "mujoco"}  # the robots that mock_youbot simulates, and by which plant
 _OF_MOCK = ("cmd_vel", "odom", "joint_states")  # what a driver that nobody has remapped calls its topics
@@ -41,6 +42,7 @@ class _Nodes:
     files: tuple[Path | None, ...]  # parameter files of our nodes, the later one winning
     own_file: Path | None  # the user's file alone
     frame_prefix: str
+    robot_file: Path | None
 
     def of(self, *more: str, frames: bool = False) -> tuple[str, ...]:
         """ROS arguments of one of our nodes; `frames`: it takes a frame_prefix."""
@@ -66,7 +68,9 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     gazebo = config_path("gazebo/youbot_gazebo.yaml") if given.robot == "gazebo" else None
     common = namespace_arguments(given.namespace) + parameter_arguments(use_sim_time=sim_time)
     common += ("--log-level", given.log_level)
-    nodes = _Nodes(common, (config_path("youbot.yaml"), gazebo, result, own), own, given.frame_prefix)
+    robot = robot_path(given.robot_file)
+    nodes = _Nodes(common, (config_path("youbot.yaml"), robot, gazebo, result, own), own, given.frame_prefix, robot)
+    given = replace(given, estimate_arm=given.estimate_arm and load_robot(result, own, robot).has_arm)
 
     processes = []
     if given.robot in _PLANTS:
@@ -104,7 +108,7 @@ def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
 
 def _describes(options: BringupOptions) -> bool:
     """Whether a description is wanted, and nobody else has one: the other stack, or the launch file of Gazebo."""
-    return options.description and not options.passive and options.robot != "gazebo"
+    return options.description and not options.passive and options.robot != "gazebo" and not options.robot_file
 
 
 def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
@@ -114,7 +118,8 @@ def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
     more += parameter_arguments(plant=_PLANTS[given.robot])
     more += parameter_arguments(publish_clock=True) if sim_time else ()
     more += parameter_arguments(viewer=True) if given.viewer else ()
-    files = (config_path("youbot.yaml"), config_path("mock.yaml"), nodes.own_file)
+    more += parameter_arguments(robot_file=nodes.robot_file) if nodes.robot_file is not None else ()
+    files = (config_path("youbot.yaml"), config_path("mock.yaml"), nodes.robot_file, nodes.own_file)
     of_mock = replace(nodes, files=files).of(*more, frames=True)
     return Process("mock_youbot", ("mock_youbot",), of_mock)
 

@@ -76,7 +76,7 @@ def file_arguments(*files: Path | None) -> tuple[str, ...]:
     return tuple(token for file in files if file is not None for token in ("--params-file", str(file)))
 
 
-def parameter_arguments(**values: str | bool | float) -> tuple[str, ...]:
+def parameter_arguments(**values: str | bool | float | Path) -> tuple[str, ...]:
     """Tokens that set parameters."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
     return tuple(token for name, text in texts.items() for token in ("-p", f"{name}:={text}"))

@@ -45,10 +45,10 @@ _FLOWING = ("/driver/joint_states", "/ground_truth", "/odom")
 _LONGEST_DRIVE = 60.0  # [s]
 
 
-def demo(out: Path, seed: int) -> int:
+def demo(out: Path, seed: int, robot_file: Path | None = None) -> int:
     """Drive a digital twin, record, identify and drive again. The processes use DDS on this machine only.
 
-    Bags, result and report go into `out` and replace an earlier demo there. Returns 0, or 3 if a part of geometry,
+    The twin is that of the youBot, or of a robot file. Bags, result and report go into `out` and replace an earlier demo there. Returns 0, or 3 if a part of geometry,
     delays or response is not identifiable.
 
     Raises:
@@ -57,7 +57,7 @@ def demo(out: Path, seed: int) -> int:
     began = time.monotonic()
     with folder_of_demo(out, seed):
         warm_up()
-        code = _story(out, seed)
+        code = _story(out, seed, robot_file)
     announce(f"{out / 'report.html'} shows the results; took {time.monotonic() - began:.0f} s")
     return code
 
@@ -84,29 +84,29 @@ def folder_of_demo(out: Path, seed: int) -> Iterator[None]:
         yield
 
 
-def _story(out: Path, seed: int) -> int:
+def _story(out: Path, seed: int, robot_file: Path | None) -> int:
     """Drive, identify, drive again, compare, print."""
     environment = private_network()
-    title = f"youbot demo: digital twin, seed {seed} (simulated, not a robot)"
+    robot = load_robot(robot_file=robot_file)
+    title = f"youbot demo: digital twin of {robot.robot_id}, seed {seed} (simulated, not a robot)"
     with steps(title) as step:
-        with twin(out, environment, OPEN_LOOP_SETTINGS, None):
+        with twin(out, environment, OPEN_LOOP_SETTINGS, None, robot_file):
             step("driving the identification program, open loop")
-            drive(out, environment, IDENTIFICATION, "identification")
+            drive(out, environment, IDENTIFICATION, "identification", robot_file)
             for program in PROGRAMS:
                 step(f"driving {program}, open loop")
-                drive(out, environment, program, f"{program}_open_loop")
+                drive(out, environment, program, f"{program}_open_loop", robot_file)
         step("identifying geometry, delays and response from the recording")
-        robot = load_robot()
         identification = identify([out / "identification"], robot, Options())
         write_outputs(out, identification, (), title)
-        with twin(out, environment, "stabilised.yaml", out / "result.yaml"):
+        with twin(out, environment, "stabilised.yaml", out / "result.yaml", robot_file):
             for program in PROGRAMS:
                 step(f"driving {program}, calibrated, compensated and stabilised")
-                drive(out, environment, program, f"{program}_feedback")
+                drive(out, environment, program, f"{program}_feedback", robot_file)
         step("comparing the drives")
         better = identification.result.applied_to(robot)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
-        truth = true_values(seed, out / "identification")
+        truth = true_values(seed, out / "identification", robot_file)
         write_outputs(out, identification, comparisons, title, truth)
     print_findings(identification.result)
     _print_tracking(comparisons)
@@ -145,12 +145,15 @@ def _write_settings(out: Path, seed: int) -> None:
 
 
 @contextmanager
-def twin(out: Path, environment: dict[str, str], settings: str, result: Path | None) -> Iterator[None]:
+def twin(
+    out: Path, environment: dict[str, str], settings: str, result: Path | None, robot_file: Path | None = None
+) -> Iterator[None]:
     """Run a bringup of the twin during some drives; raise an error if it ends by itself."""
     log = out / f"bringup_{Path(settings).stem}.log"
     command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", "--robot", "mock"]
     command += ["--params-file", str(out / settings)]
     command += ["--result-file", str(result)] if result is not None else []
+    command += ["--robot-file", str(robot_file)] if robot_file is not None else []
     with place_to_write(log).open("wb") as stream:
         process = start(command, environment, stream.fileno())
         try:
@@ -169,6 +172,7 @@ def drive(
     environment: dict[str, str],
     program: str,
     name: str,
+    robot_file: Path | None = None,
     follow: Callable[[Begin], int] = lambda begin: begin().wait(_LONGEST_DRIVE),
 ) -> None:
     """Record one program into the bag `name`; an error names the log in which recorder or player failed.
@@ -176,12 +180,13 @@ def drive(
     `follow` starts the player once messages are recorded, and returns its exit code.
     """
     log = out / f"{name}.log"
+    words = [program, *(["--ros-args", "--params-file", str(robot_file)] if robot_file is not None else [])]
     with place_to_write(log).open("wb") as stream:
         recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
         players: list[subprocess.Popen[bytes]] = []
 
         def begin() -> subprocess.Popen[bytes]:
-            players.append(start(node_command("program_player", [program]), environment, stream.fileno()))
+            players.append(start(node_command("program_player", words), environment, stream.fileno()))
             return players[0]
 
         try:
@@ -237,14 +242,14 @@ def _print_tracking(comparisons: list[PathComparison]) -> None:
     Console(soft_wrap=True).print(table)
 
 
-def true_values(seed: int, bag: Path) -> dict[str, float]:
+def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[str, float]:
     """True values of the twin of a seed, by the names of the findings.
 
     The true delays compare the commands of the drive with the exact motion in the recording (topic `ground_truth`).
     """
-    truth, recording = load_truth(seed).as_found(), open_bag(bag)
+    truth, recording = load_truth(seed, robot_file).as_found(), open_bag(bag)
     geometry = {name: value for name, value in truth.items() if name.startswith("robot.base.geometry.")}
-    robot = robot_from_values({**values_of(load_robot()), **geometry})
+    robot = robot_from_values({**values_of(load_robot(robot_file=robot_file)), **geometry})
     poses = recording.poses("/ground_truth")
     way = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
     signals = base_signals(recording, robot, {})

@@ -8,6 +8,7 @@ import shlex
 from youbot_dynamics.commands._terminal import announce
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.identification.excitation import ARM, BASE, arm_motion, base_program, write_goal, write_program
+from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 
 _SHORTEST_LINE, _LONGEST_LINE = 0.001, 0.1  # [s]
@@ -47,7 +48,10 @@ def write_excitation(given: argparse.Namespace) -> int:
 
 
 def _write(given: argparse.Namespace) -> None:
-    robot, quoted = load_robot(params_file=given.params_file), shlex.quote(str(given.write))
+    robot, quoted = (
+        load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file)),
+        shlex.quote(str(given.write)),
+    )
     if given.program == BASE:
         program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
         program.check(robot.base)

@@ -40,6 +40,7 @@ from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, jazzy_types, joint_state_cdr
 from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.report import JOINT_COLUMNS, joint_cells, replay_page
+from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
 
 _TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
@@ -320,7 +321,7 @@ def replay_command(given: argparse.Namespace) -> int:
     topics = named_topics(given.topic, _TOPIC_ROLES)
     if given.out is not None:
         _check_folder(given.out)
-    robot, settings = read_node(given.result_file, given.params_file)
+    robot, settings = read_node(given.result_file, given.params_file, robot_path(given.robot_file))
     with steps("youbot replay") as step:
         step("reading")
         opened = open_log(given.log, robot, given.columns, topics, given.invert_effort)
@@ -342,19 +343,21 @@ def replay_command(given: argparse.Namespace) -> int:
     return 0
 
 
-def read_node(result_file: Path | None, params_file: Path | None) -> tuple[Robot, ArmSettings]:
+def read_node(
+    result_file: Path | None, params_file: Path | None, robot_file: Path | None = None
+) -> tuple[Robot, ArmSettings]:
     """Return the robot and settings that node arm_ekf would have without a namespace.
 
-    The parameter file overrides the result file. Its sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
+    The parameter file overrides the result file, which overrides the robot file. Its sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
 
     Raises:
         ParameterError: as `load_robot`; a parameter that the node does not have (the message names the nearest), or a
             value that it rejects.
     """
-    robot = load_robot(result_file, params_file)
+    robot = load_robot(result_file, params_file, robot_file)
     table = {parameter.name: parameter for parameter in (*robot_table(), *settings_table(ArmSettings))}
     told: dict[str, Value] = {}
-    for path in (result_file, params_file):
+    for path in (robot_file, result_file, params_file):
         if path is None:
             continue
         for name, value in read_parameters(path, _NODE).items():

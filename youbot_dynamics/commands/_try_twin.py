@@ -52,7 +52,7 @@ def try_twin(out: Path, seed: int) -> int:
         live: dict[str, str] = {}
         announce(f"a simulated robot, twin {seed}: its delays, wheels and friction are hidden from the identification")
         with twin(out, environment, OPEN_LOOP_SETTINGS, None):
-            drive(out, environment, IDENTIFICATION, "identification", lambda begin: _follow(begin, live))
+            drive(out, environment, IDENTIFICATION, "identification", follow=lambda begin: _follow(begin, live))
         title = f"youbot try: digital twin, seed {seed} (simulated, not a robot)"
         with steps("youbot try") as step:
             step("identifying delays and geometry from the recording")

@@ -7,7 +7,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from youbot_dynamics.bringup_plan import (
     DRIVER,
@@ -25,7 +24,6 @@ from youbot_dynamics.commands._terminal import announce
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
 from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop_all
-from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.mujoco_youbot import engine
 
 _LOOK = 0.05  # interval between checks of the processes [s]
@@ -41,8 +39,6 @@ def bringup(options: BringupOptions) -> int:
         remedy = "ros2 launch youbot_dynamics bringup.launch.py robot:=gazebo"
         raise ParameterError("robot", got="gazebo", expected="real, mock or mujoco here", remedy=remedy)
     processes = plan(options)
-    # Read the parameter files as the nodes will, so that an error is reported once, before anything starts.
-    load_robot(*(Path(name).expanduser() if name else None for name in (options.result_file, options.params_file)))
     if options.robot == "mujoco":
         engine()  # checks that MuJoCo is installed, recent enough and finds OpenGL
     for remark in (left_out(processes, options), reach(options.robot, os.environ)):

@@ -25,6 +25,7 @@ from youbot_dynamics.identification.stages import chosen_stages
 from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 from youbot_dynamics.report import write_outputs
+from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 
 
@@ -37,7 +38,7 @@ def identify_command(given: argparse.Namespace) -> int:
     only = chosen_stages("--only", given.only)
     _check_out(given.out, given.overwrite)
     options = Options(named_topics(given.topic, ROLES), given.columns, given.pose_topic, _spans(given.motors_off))
-    robot = load_robot(params_file=given.params_file)
+    robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
     with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler, step.count) as worker:
         identification = identify(given.bags, robot, options, step, only=only, worker=worker)
         better = identification.result.applied_to(robot)
@@ -177,6 +178,7 @@ class _Session:
         words += ["--only", given.only] if given.only else []
         words += ["--pose-topic", self._resolved(given.pose_topic)] if given.pose_topic else []
         words += ["--params-file", str(given.params_file)] if given.params_file else []
+        words += ["--robot-file", given.robot_file] if given.robot_file else []
         return self._wait(start([sys.executable, "-m", "youbot_dynamics.commands.main", "identify", *words]))
 
     def _wait(self, process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> int:
@@ -208,6 +210,7 @@ def _parser() -> argparse.ArgumentParser:
     told = {argument.name: argument for argument in IDENTIFY_ARGUMENTS}
     parser.add_argument("--out", required=True, type=Path, help=told["out"].description)
     parser.add_argument("--params-file", type=Path, help=told["params_file"].description)
+    parser.add_argument("--robot-file", default="", help=told["robot_file"].description)
     parser.add_argument("--arm", action="store_true", help=told["arm"].description)
     for name in ("namespace", "frame_prefix", "duration", "room", "wait", "only", "pose_topic"):
         word, kind = f"--{name.replace('_', '-')}", float if name in _NUMBERS else str

@@ -14,7 +14,11 @@ from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions
 from youbot_dynamics.commands._words import need_ros
 from youbot_dynamics.errors import YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
+from youbot_dynamics.resources import robot_path
 
+_ROBOT_FILE = (
+    "robot, by the name of a file in config/robots, such as rosbot_xl, or the path of one (default: the youBot)"
+)
 _PATIENCE = 5.0  # time that `youbot record` waits for a topic [s]
 _EPILOG = """\
 examples:
@@ -56,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         "demo",
         "drive the digital twin, identify it, and drive it again compensated and stabilised; about 4 minutes, on this "
         "machine's network only",
-    )
+    ).add_argument("--robot-file", default="", metavar="NAME", help=_ROBOT_FILE)
     _add_twin(
         verbs,
         "try",
@@ -131,12 +135,22 @@ def _add_identify(verbs) -> None:
     parser.add_argument(
         "--columns", default="", help="columns of text logs, such as time:ms,_,command.x:rad/s,measured.x"
     )
-    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot")
+    _add_robot_files(parser)
     parser.add_argument(
         "--scheduler", default="", metavar="ADDRESS", help="dask scheduler whose workers read the recordings"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace the result of an earlier identification")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
+
+
+def _add_robot_files(parser: argparse.ArgumentParser, more: str = "") -> None:
+    parser.add_argument(
+        "--robot-file",
+        default="",
+        metavar="NAME",
+        help=_ROBOT_FILE,
+    )
+    parser.add_argument("--params-file", type=Path, metavar="FILE", help=f"parameter file of the robot{more}")
 
 
 def _add_compare(verbs) -> None:
@@ -170,7 +184,7 @@ def _add_replay(verbs) -> None:
         help="columns of a text log: time, ROLE.JOINT, or _ to skip a column; SI units unless :UNIT follows the name; "
         "ROLE is position, velocity, effort, voltage or temperature [degC]",
     )
-    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot and of arm_ekf")
+    _add_robot_files(parser, " and of arm_ekf")
     parser.add_argument("--result-file", type=Path, metavar="FILE", help="result.yaml of youbot identify")
     parser.add_argument(
         "--topic",
@@ -243,7 +257,7 @@ def _add_play(verbs) -> None:
         metavar="FILE",
         help="write an excitation to a file instead of playing it: a program, or a goal of FollowJointTrajectory",
     )
-    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot (limits)")
+    _add_robot_files(parser, " (limits)")
     _add_namespace(parser)
 
 
@@ -278,11 +292,11 @@ def _add_check_driver(verbs) -> None:
     )
     parser.add_argument("--duration", type=float, default=10.0, help="how long to listen [s] (default: 10)")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON instead of a table")
-    parser.add_argument("--params-file", type=Path, metavar="FILE", help="parameter file of the robot")
+    _add_robot_files(parser)
     _add_namespace(parser)
 
 
-def _add_twin(verbs, name: str, text: str) -> None:
+def _add_twin(verbs, name: str, text: str) -> argparse.ArgumentParser:
     out = f"{name}_output"
     parser = _verb(verbs, name, text, f"  youbot {name}\n  youbot {name} --out {out} --seed 7\n")
     parser.add_argument(
@@ -298,6 +312,7 @@ def _add_twin(verbs, name: str, text: str) -> None:
         default=1,
         help="random seed that selects the twin: its hidden values are random (default: 1)",
     )
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -372,7 +387,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "demo":
         from youbot_dynamics.commands._demo import demo
 
-        return demo(given.out, given.seed)
+        return demo(given.out, given.seed, robot_path(given.robot_file))
     if given.verb == "try":
         from youbot_dynamics.commands._try_twin import try_twin
 
@@ -407,9 +422,9 @@ def _run(given: argparse.Namespace) -> int:
 
 def _ros_arguments(given: argparse.Namespace) -> list[str]:
     tokens = list(namespace_arguments(given.namespace))
-    file = getattr(given, "params_file", None)
-    if file is not None:
-        tokens += ["--params-file", str(existing_file("params_file", str(file)))]
+    robot, file = robot_path(getattr(given, "robot_file", "")), getattr(given, "params_file", None)
+    own = existing_file("params_file", str(file)) if file is not None else None
+    tokens += [word for path in (robot, own) if path is not None for word in ("--params-file", str(path))]
     return ["--ros-args", *tokens] if tokens else []
 
 

@@ -1,16 +1,16 @@
-"""The way to the youBot driver: the three command interfaces, in its geometry and signs."""
+"""The way to the driver of the robot: its command interfaces, in its geometry, order and signs."""
 
 from __future__ import annotations
 
 import numpy as np
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Twist, TwistStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, Header
 
-from youbot_dynamics.nodes._messages import joint_message, twist_message
+from youbot_dynamics.nodes._messages import joint_message, to_time, twist_message
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, acknowledged
 from youbot_dynamics.robot import Robot
 
@@ -25,27 +25,34 @@ INTERFACES = tuple(_TYPES)
 class DriverOutput:
     """Sends wheel speeds to a driver, by one of INTERFACES.
 
-    `twist` folds the wheel speeds of our calibrated geometry back with the driver's own, so that calibration reaches a
-    driver that takes nothing but a Twist.
+    `twist` converts the wheel speeds of our calibrated geometry back by the driver's own, so that calibration reaches a
+    driver that takes nothing but a twist: a TwistStamped where `robot.driver.stamped_twist` is set.
+    `float64_multi_array` has the order of `robot.driver.array_joints`.
     """
 
     def __init__(self, node: Node, robot: Robot, interface: str) -> None:
         kind, topic = _TYPES[interface]
+        self._stamped = robot.driver.stamped_twist
+        if interface == "twist" and self._stamped:
+            kind = TwistStamped
         self.interface = interface
         self.publisher: Publisher = node.create_publisher(kind, topic, COMMAND_QOS)
         self._base = robot.driver.mecanum()
         self._names = robot.driver.wheel_joints
         self._signs = np.array(robot.driver.command_sign)
+        self._order = [robot.driver.wheel_joints.index(name) for name in robot.driver.array_joints]
 
     def send(self, wheel_speeds: NDArray[np.float64], stamp: float) -> None:
         """Send wheel speeds (4,) [rad/s] (ours: positive rolls forward) at `stamp` [s]."""
+        speeds = self._signs * wheel_speeds
         if self.interface == "twist":
-            self.publisher.publish(twist_message(self._base.twist(wheel_speeds)))
+            twist = twist_message(self._base.twist(wheel_speeds))
+            header = Header(stamp=to_time(stamp))
+            self.publisher.publish(TwistStamped(header=header, twist=twist) if self._stamped else twist)
         elif self.interface == "joint_state":
-            speeds = self._signs * wheel_speeds
             self.publisher.publish(joint_message(stamp, self._names, velocity=speeds))
         else:
-            self.publisher.publish(Float64MultiArray(data=[float(value) for value in wheel_speeds]))
+            self.publisher.publish(Float64MultiArray(data=speeds[self._order].tolist()))
 
     def stop(self, stamp: float) -> bool:
         """Send zero and wait until it has arrived; False where nobody confirms it."""

@@ -7,13 +7,14 @@ import math
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Empty, Trigger
 
 from youbot_dynamics.errors import ParameterError
@@ -25,6 +26,7 @@ from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, n
 from youbot_dynamics.nodes._topic_graph import LOOK, refuse_rivals
 from youbot_dynamics.nodes.local_socket import claim
 from youbot_dynamics.parameters import Parameter
+from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.driver_reports import JointReport, OdometryReport
 from youbot_dynamics.simulation.faults import ARM, BASE, KINDS, ODOMETRY, parse_faults
@@ -164,7 +166,20 @@ TABLE = (
         choices=("known", "drawn"),
         source="chosen: a robot that has to be calibrated",
     ),
-    Parameter("arm", True, "Whether the robot has its arm.", read_only=True, source="chosen: the youBot as sold"),
+    Parameter(
+        "robot_file",
+        "",
+        "Robot file whose facts the simulated robot has; empty for config/youbot.yaml.",
+        read_only=True,
+        source="chosen: the youBot",
+    ),
+    Parameter(
+        "arm",
+        True,
+        "Whether the robot has its arm, if it has one by robot.has_arm.",
+        read_only=True,
+        source="chosen: the youBot as sold",
+    ),
     Parameter(
         "gripper",
         True,
@@ -217,7 +232,6 @@ TABLE = (
     *FRAME_TABLE,
 )
 
-RATE = 50.0  # [Hz] of the driver's loop
 _QUIET = 5.0  # [s] without a refusal, after which the next one is said again
 
 
@@ -246,8 +260,8 @@ class MockYoubot(Node):
             raise ParameterError("parameter viewer", got="true", expected="plant mujoco", remedy=remedy)
         with first_use(self.get_logger().info):
             use_driver(self._make_driver(0.0))
-        own_time = self._config["publish_clock"]
-        self._time = _OwnTime(self, 1.0 / RATE, factor) if own_time else _MachineTime(self, 1.0 / RATE)
+        own_time, period = self._config["publish_clock"], 1.0 / self._robot.driver.rate
+        self._time = _OwnTime(self, period, factor) if own_time else _MachineTime(self, period)
         self._driver = self._make_driver(self._time.now())
         self._show()
         refuse_rivals(self, "driver/joint_states", ("driver/odom",), until=look_until)
@@ -258,24 +272,32 @@ class MockYoubot(Node):
         self._publishers_of[ARM] = self._publishers_of[BASE]
         self._ground_truth = self.create_publisher(Odometry, "ground_truth", STATE_QOS)
         self._arm = None
-        if self._config["arm"]:
+        if self._has_arm:
             sensors = self._config["motor_sensors"]
             joints = self._robot.driver.arm_joints
             self._arm = ArmTopics(self, joints, lambda: self._driver, self._time.now, sensors)
-        self.create_subscription(Twist, "driver/cmd_vel", self._on_twist, COMMAND_QOS)
+        kind = TwistStamped if self._robot.driver.stamped_twist else Twist
+        self.create_subscription(kind, "driver/cmd_vel", self._on_twist, COMMAND_QOS)
+        topic = "wheel_velocity_controller/commands"
+        self.create_subscription(Float64MultiArray, topic, self._on_array, COMMAND_QOS)
         self.create_subscription(JointState, "driver/wheel_velocity_command", self._on_wheels, COMMAND_QOS)
         self.create_service(Empty, "base/switchOffMotors", lambda q, a: self._switch(False, a))
         self.create_service(Empty, "base/switchOnMotors", lambda q, a: self._switch(True, a))
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._diagnostics = Diagnostics(self, self._report)
-        steady_timer(self, 1.0 / (RATE * factor), self._on_timer)
+        steady_timer(self, period / factor, self._on_timer)
         self.get_logger().info("ready")
+
+    @property
+    def _has_arm(self) -> bool:
+        return bool(self._config["arm"]) and self._robot.has_arm
 
     def _make_driver(self, start: float) -> RobotDriver:
         from youbot_dynamics.simulation.robot_driver import RobotDriver
 
-        options = {name: self._config[name] for name in ("arm", "gripper", "wheel_effort")}
-        driver = RobotDriver(self._make_plant(start), self._robot.driver, self._config["seed"], **options)
+        options = {name: self._config[name] for name in ("gripper", "wheel_effort")}
+        plant, seed = self._make_plant(start), self._config["seed"]
+        driver = RobotDriver(plant, self._robot.driver, seed, arm=self._has_arm, **options)
         driver.set_faults(self._faults)
         return driver
 
@@ -287,7 +309,7 @@ class MockYoubot(Node):
         seed = self._config["seed"]
         spreads = self._config.below(_TRUTH)
         # Of its sheets, not as identified: what is found out about a robot must not change it.
-        sheets = load_robot()
+        sheets = load_robot(robot_file=robot_path(self._config["robot_file"]))
         base, arm = draw_truth(spreads, seed), draw_arm_truth(spreads, seed)
         if self._config["geometry"] == "known":
             base = base.with_geometry(sheets.base.geometry)
@@ -317,9 +339,10 @@ class MockYoubot(Node):
                 self._faults = parse_faults(self._fault_text, self._robot.driver)
                 self._driver.set_faults(self._faults)
 
-    def _on_twist(self, message: Twist) -> None:
+    def _on_twist(self, message: Twist | TwistStamped) -> None:
         # No timeout: the real driver has none either; the motors cut it. A NaN would end the simulation: it is refused.
-        self._driver.command_twist(twist_vector(message), self._time.now())
+        twist = message.twist if isinstance(message, TwistStamped) else message
+        self._driver.command_twist(twist_vector(twist), self._time.now())
 
     def _on_wheels(self, message: JointState) -> None:
         speeds = values_of(message, message.velocity, self._robot.driver.wheel_joints)
@@ -327,6 +350,14 @@ class MockYoubot(Node):
             self._driver.skip("driver/wheel_velocity_command lacks joints or values")
         else:
             self._driver.command_wheels(speeds, self._time.now())
+
+    def _on_array(self, message: Float64MultiArray) -> None:
+        names = self._robot.driver.array_joints
+        if len(message.data) != len(names):
+            self._driver.skip(f"wheel_velocity_controller/commands has {len(message.data)} values, not {len(names)}")
+        else:
+            speeds = dict(zip(names, message.data, strict=True))
+            self._driver.command_wheels([speeds[name] for name in self._robot.driver.wheel_joints], self._time.now())
 
     def _switch(self, on: bool, response: Empty.Response) -> Empty.Response:
         self._driver.switch_base(on)
@@ -361,7 +392,7 @@ class MockYoubot(Node):
         values = {
             "plant": self._config["plant"],
             "seed": str(self._config["seed"]),
-            "rate_hz": f"{RATE:g}",
+            "rate_hz": f"{self._robot.driver.rate:g}",
             "fault": self._fault_text or "none",
             "refused_commands": str(driver.refused),
             "incomplete_commands": str(driver.incomplete),

@@ -1,9 +1,8 @@
-"""The driver of a simulated youBot: commands in, the messages of its 50 Hz loop out, faults on demand between."""
+"""The driver of a simulated youBot: commands in, the messages of its loop out, faults on demand between."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,17 +28,13 @@ if TYPE_CHECKING:
 
 Report = JointReport | OdometryReport
 
-# What a wheel is driven with at most: 0.8 m/s of the youBot's specification on wheels of 47.5 mm, 4156 motor rpm
-# (docs/robot_facts.md). The base.cfg of the maker's joint_configurator has 4000 rpm for ramps to positions; what
-# holds for speeds is published nowhere.
-FASTEST_WHEEL = 4156.0 * 2.0 * math.pi / 60.0 * 364.0 / 9405.0  # [rad/s]
-
 
 class RobotDriver:
     """What stands between a plant and the world, as the youBot driver does on the robot.
 
     Like that, it has no watchdog, and a command after motors-off switches them on again. Speeds of wheels are cut at
-    `FASTEST_WHEEL`, each for itself as its motor controller does: a base that is asked for too much leaves its path.
+    `driver.wheel_speed_limit`, each for itself as its motor controller does: a base that is asked for too much leaves
+    its path.
 
     Commands take the time of their reception [s], which must be finite (else InputError).
 
@@ -193,7 +188,7 @@ class RobotDriver:
             speeds = self._speeds(as_twist, asked)
         if not np.isfinite(speeds).all():
             raise InputError("base command", got=excerpt(asked.tolist()), expected="finite speeds of the wheels")
-        cut = np.clip(speeds, -FASTEST_WHEEL, FASTEST_WHEEL)
+        cut = np.clip(speeds, -self._driver.wheel_speed_limit, self._driver.wheel_speed_limit)
         reached = bool(np.all(cut == speeds))
         self._asked = (as_twist, asked) if reached else (False, cut)
         self._factors = self._active.driven(time, self._driver)

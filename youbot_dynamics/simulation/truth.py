@@ -85,12 +85,12 @@ class BaseTruth:
     half_length: float = _drawn("Wheel axis to centre, along x.", "m", (0.05, 1.0))
     half_width: float = _drawn("Wheel centre to centre line.", "m", (0.05, 1.0))
     lateral_factor: float = _drawn("True sideways speed divided by the kinematic one.", "1", (0.8, 1.1))
-    mass: float = _drawn("Mass of the whole robot.", "kg", (5.0, 100.0))
-    yaw_inertia: float = _drawn("Whole robot about the vertical.", "kg m2", (0.1, 10.0))
+    mass: float = _drawn("Mass of the whole robot.", "kg", (0.5, 2000.0))
+    yaw_inertia: float = _drawn("Whole robot about the vertical.", "kg m2", (1e-3, 1000.0))
     wheel_inertia: float = _drawn(
         "Wheel and reflected rotor about the axle: 0.0016 + 0.0090.",
         "kg m2",
-        (0.0, 0.1),
+        (0.0, 1.0),
         "chosen: as robot.base.wheel_inertia",
     )
     torque_noise: float = _drawn(
@@ -100,12 +100,12 @@ class BaseTruth:
         (0.0, 1.0),
         "chosen: about a third of the Coulomb torque; none published",
     )
-    wheel_coulomb: float = _drawn("Coulomb torque F1 of each wheel.", "N m", (0.0, 2.0))
+    wheel_coulomb: float = _drawn("Coulomb torque F1 of each wheel.", "N m", (0.0, 20.0))
     roller_coulomb: float = _drawn(
-        "Coulomb torque over radius of the rollers, F2 / r, of each wheel.", "N", (0.0, 10.0)
+        "Coulomb torque over radius of the rollers, F2 / r, of each wheel.", "N", (0.0, 100.0)
     )
-    viscous_x: float = _drawn("Viscous friction xi_L, forward.", "N s/m", (0.0, 200.0))
-    viscous_y: float = _drawn("Viscous friction xi_T, sideways.", "N s/m", (0.0, 200.0))
+    viscous_x: float = _drawn("Viscous friction xi_L, forward.", "N s/m", (0.0, 2000.0))
+    viscous_y: float = _drawn("Viscous friction xi_T, sideways.", "N s/m", (0.0, 2000.0))
     wheel_radius_error: Four = _drawn("Radius of each wheel over the common one, less 1.", "1", (-0.2, 0.2), length=4)
     speed_lag: float = _drawn("First-order lag of the speeds that the driver reads.", "s", (0.0, 0.1), _FILTER)
     effort_noise: float = _drawn(
@@ -348,21 +348,25 @@ _ARM_PREFIX = f"{_PREFIX}.arm"
 
 
 def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
-    """Parameters `truth.*` of the base, then `truth.arm.*`, each (nominal, lowest, highest), from config/mock.yaml.
+    """Parameters `truth.*` of the base, then `truth.arm.*`, each (nominal, lowest, highest): those of config/mock.yaml
+    where a robot file at `path` has none.
 
     Raises:
         ParameterError: a missing or unknown quantity, or values out of range.
     """
-    file = config_path("mock.yaml") if path is None else path
+    files = [config_path("mock.yaml"), *([path] if path is not None else [])]
     values = {
-        name: value for name, value in read_parameters(file, "mock_youbot").items() if name.split(".")[0] == _PREFIX
+        name: value
+        for file in files
+        for name, value in read_parameters(file, "mock_youbot").items()
+        if name.split(".")[0] == _PREFIX
     }
     leaves = (*facts_of(BaseTruth, _PREFIX), *facts_of(ArmTruth, _ARM_PREFIX))
     check_names(values, (name for name, _, _ in leaves))
     table = []
     for name, _, metadata in leaves:
         if name not in values:
-            raise ParameterError(f"parameter {name} in {file}", got="no value", expected="nominal, lowest, highest")
+            raise ParameterError(f"parameter {name} in {files[0]}", got="no value", expected="nominal, lowest, highest")
         parameter = Parameter(name, values[name], read_only=True, **{**metadata, "length": 3})
         parameter.check(values[name])
         table.append(parameter)
@@ -400,7 +404,7 @@ def generator(seed: int, *stream: int) -> np.random.Generator:
 
 
 def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
-    """Base of one seed from config/mock.yaml, or from a file of that form.
+    """Base of one seed from config/mock.yaml, and from a robot file where one is given.
 
     Example:
         >>> yd.load_truth(0).dead_time_x  # seed 0 is the nominal robot
@@ -410,7 +414,7 @@ def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
 
 
 def load_arm_truth(seed: int, path: Path | None = None) -> ArmTruth:
-    """Arm of one seed from config/mock.yaml, or from a file of that form.
+    """Arm of one seed from config/mock.yaml, and from a robot file where one is given.
 
     Example:
         >>> yd.load_arm_truth(0).coulomb  # factors on the facts of config/youbot.yaml
