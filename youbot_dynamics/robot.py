@@ -83,8 +83,8 @@ class Driver:
         "Wheel speed at which the motor controllers cut a command, each for its own wheel.",
         "rad/s",
         (0.1, 200.0),
-        source="KUKA youBot specification: 0.8 m/s on wheels of 47.5 mm, 4156 motor rpm; base.cfg of the maker has 4000 "
-        "rpm for ramps to positions",
+        source="KUKA youBot specification: 0.8 m/s on wheels of 47.5 mm, 4156 motor rpm; base.cfg of the maker has "
+        "4000 rpm for ramps to positions",
     )
     array_joints: tuple[str, ...] = fact(
         "Joint names of the wheels in the order in which the driver takes an array of speeds.",

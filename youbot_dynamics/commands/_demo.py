@@ -48,8 +48,8 @@ _LONGEST_DRIVE = 60.0  # [s]
 def demo(out: Path, seed: int, robot_file: Path | None = None) -> int:
     """Drive a digital twin, record, identify and drive again. The processes use DDS on this machine only.
 
-    The twin is that of the youBot, or of a robot file. Bags, result and report go into `out` and replace an earlier demo there. Returns 0, or 3 if a part of geometry,
-    delays or response is not identifiable.
+    The twin is that of the youBot, or of a robot file. Bags, result and report go into `out` and replace an earlier
+    demo there. Returns 0, or 3 if a part of geometry, delays or response is not identifiable.
 
     Raises:
         YoubotDynamicsError: a step failed; the message names the log to read.

@@ -348,7 +348,8 @@ def read_node(
 ) -> tuple[Robot, ArmSettings]:
     """Return the robot and settings that node arm_ekf would have without a namespace.
 
-    The parameter file overrides the result file, which overrides the robot file. Its sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
+    The parameter file overrides the result file, which overrides the robot file. Its
+    sections `/**`, `/**/arm_ekf` and `/arm_ekf` apply.
 
     Raises:
         ParameterError: as `load_robot`; a parameter that the node does not have (the message names the nearest), or a

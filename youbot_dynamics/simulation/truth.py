@@ -348,8 +348,9 @@ _ARM_PREFIX = f"{_PREFIX}.arm"
 
 
 def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
-    """Parameters `truth.*` of the base, then `truth.arm.*`, each (nominal, lowest, highest): those of config/mock.yaml
-    where a robot file at `path` has none.
+    """Parameters `truth.*` of the base, then `truth.arm.*`, each (nominal, lowest, highest).
+
+    They are those of config/mock.yaml, and of a robot file at `path` where it gives them.
 
     Raises:
         ParameterError: a missing or unknown quantity, or values out of range.
