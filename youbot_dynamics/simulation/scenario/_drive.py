@@ -33,6 +33,7 @@ from youbot_dynamics.simulation.robot_driver import Report, RobotDriver
 from youbot_dynamics.simulation.truth import BaseTruth, generator
 
 INTERFACES = ("twist", "wheels")
+_ROUNDING = 1e-9  # [s] of times that are multiples of two periods
 _REST = 0.5  # [s] of standstill after the end
 
 
@@ -185,6 +186,7 @@ class _LockStep:
         rate = setup.commander_settings.rate
         self._period = 1.0 / rate
         self._phase = reading_phase(seed, self._period)
+        self._reads = 0  # of the driver's loop so far
         self._has_arm = not isinstance(plant, BaseOnly)
         self._driver = RobotDriver(plant, robot.driver, seed, arm=self._has_arm)
         self._driver.set_faults(setup.faults)
@@ -211,14 +213,18 @@ class _LockStep:
     def drive(self) -> Drive:
         """Drive to the end of the trajectory and a moment of rest."""
         duration = self._start + self._trajectory.duration + self._setup.tracker_settings.settle + _REST
+        driver_period = 1.0 / self._robot.driver.rate
         for tick in range(int(np.ceil(duration / self._period))):
             now = tick * self._period
             self._advance(now)
             self._tell_arm(now)
             self._send(now)
             self._track(now)
-            self._advance(now + self._phase)
-            self._read()
+            # The driver's loop has a rate of its own: none, one or several readings in a period of ours.
+            while (due := self._reads * driver_period + self._phase) <= now + self._phase + _ROUNDING:
+                self._advance(due)
+                self._read()
+                self._reads += 1
         times, angles, poses, twists, estimates = map(np.array, zip(*self._trace, strict=True))
         return Drive(
             start=self._start,

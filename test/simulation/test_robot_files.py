@@ -1,0 +1,81 @@
+"""Robots other than the youBot: each file of config/robots describes one, and its twin is identified and tracked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import youbot_dynamics as yd
+from youbot_dynamics.control.trajectory import read_program
+from youbot_dynamics.errors import ParameterError, ResourceError
+from youbot_dynamics.identification.excitation import base_program
+from youbot_dynamics.resources import config_path, program_path, robot_path
+from youbot_dynamics.simulation.truth import truth_table
+
+ROBOTS = sorted(path.stem for path in config_path("robots/rosbot_xl.yaml").parent.glob("*.yaml"))
+LEVERS = {"rosbot_xl": 0.220, "dingo_o": 0.4704, "ridgeback": 0.59, "mirte_master": 0.225, "rosmaster_x3": 0.1645}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_robot_has_the_lever_that_its_maker_gives(name):
+    robot = yd.load_robot(robot_file=robot_path(name))
+    geometry = robot.base.geometry
+    assert robot.robot_id == name
+    assert geometry.half_length + geometry.half_width == pytest.approx(LEVERS[name], abs=1e-4)
+    assert robot.driver.mecanum() == robot.base.geometry.mecanum() or geometry.lateral_factor != 1.0
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_truth_of_a_robot_lies_about_its_own_facts(name):
+    robot = yd.load_robot(robot_file=robot_path(name))
+    table = {parameter.name: parameter.default for parameter in truth_table(robot_path(name))}
+    for fact in ("wheel_radius", "half_length", "half_width"):
+        nominal, low, high = table[f"truth.{fact}"]
+        assert low < nominal < high
+        assert nominal == getattr(robot.base.geometry, fact)
+    assert table["truth.mass"][0] == robot.base.mass
+
+
+def test_a_robot_is_found_by_name_or_path_and_a_wrong_name_lists_them_all(tmp_path):
+    own = tmp_path / "mine.yaml"
+    own.write_text("/**:\n  ros__parameters:\n    robot:\n      base:\n        mass: 6.5\n")
+    assert yd.load_robot(robot_file=robot_path(str(own))).base.mass == 6.5
+    assert robot_path("") is None
+    with pytest.raises(ResourceError, match=", ".join(f"{name}.yaml" for name in ROBOTS)):
+        robot_path("rosbot")
+
+
+def test_an_array_that_does_not_name_each_wheel_is_refused(tmp_path):
+    own = tmp_path / "mine.yaml"
+    names = "[wheel_joint_fl, wheel_joint_fr, wheel_joint_bl, wheel_joint_xx]"
+    own.write_text(f"/**:\n  ros__parameters:\n    robot:\n      driver:\n        array_joints: {names}\n")
+    with pytest.raises(ParameterError, match=r"array_joints: got .*wheel_joint_xx"):
+        yd.load_robot(robot_file=own)
+
+
+def error(run, path: yd.Trajectory) -> np.ndarray:
+    """Root mean square errors [m, rad] of the true pose."""
+    during = (run.reading_time >= run.start) & (run.reading_time <= run.start + path.duration)
+    off = run.true_pose[during] - path.path(run.reading_time[during] - run.start)
+    return np.sqrt([np.mean(np.sum(off[:, :2] ** 2, axis=1)), np.mean(off[:, 2] ** 2)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROBOTS)
+def test_its_twin_is_identified_and_follows_five_times_closer(name, tmp_path):
+    file = robot_path(name)
+    sheets = yd.load_robot(robot_file=file)
+
+    def drive(path: yd.Trajectory, robot: yd.Robot, **settings):
+        plant = yd.BaseOnly(yd.load_truth(3, file), sheets.driver, 3)
+        return yd.drive(path, robot, plant, 3, tracker_settings=yd.TrackerSettings(**settings))
+
+    path = read_program(program_path("combined"), dt=0.02).trajectory()
+    excitation = base_program(sheets, 60.0, 1.0, 0.02).trajectory()
+    yd.write_bag(drive(excitation, sheets, feedback=False), sheets, tmp_path / "drive", feedback=False)
+    found = yd.identify([tmp_path / "drive"], sheets, yd.Options()).result
+    before, after = error(drive(path, sheets, feedback=False), path), error(drive(path, found.applied_to(sheets)), path)
+    print(name, 1e3 * before, 1e3 * after, found.applied_to(sheets).base.delay.effective())
+    assert np.all(after <= np.maximum(before / 5.0, 2e-3))
