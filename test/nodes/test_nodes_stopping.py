@@ -211,7 +211,7 @@ def test_other_command_interfaces_speak_to_their_driver(interface):
         controller = processes.node("base_controller", "-p", f"command_interface:={interface}")
         operator.wait(lambda: operator.wish.get_subscription_count() > 0, "base_controller")
         whole = BASE.wheel_speeds([WISH.linear.x, WISH.linear.y, WISH.angular.z])
-        signs = [-1.0, 1.0, -1.0, 1.0] if interface == "joint_state" else [1.0] * 4
+        signs = [-1.0, 1.0, -1.0, 1.0]
 
         def driven() -> bool:
             sent, ours = operator.received[topic], operator.received["wheel_commands"]
