@@ -70,7 +70,8 @@ def test_its_twin_is_identified_and_follows_five_times_closer(name, tmp_path):
         plant = yd.BaseOnly(yd.load_truth(3, file), sheets.driver, 3)
         return yd.drive(path, robot, plant, 3, tracker_settings=yd.TrackerSettings(**settings))
 
-    path = read_program(program_path("combined"), dt=0.02).trajectory()
+    program = read_program(program_path("combined"), dt=0.02)
+    path = program.scaled(program.fitting_time_scale(sheets.base)).trajectory()
     excitation = base_program(sheets, 60.0, 1.0, 0.02).trajectory()
     yd.write_bag(drive(excitation, sheets, feedback=False), sheets, tmp_path / "drive", feedback=False)
     found = yd.identify([tmp_path / "drive"], sheets, yd.Options()).result

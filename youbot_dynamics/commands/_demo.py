@@ -20,6 +20,7 @@ from rich.table import Table
 from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
 from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
+from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.files import place_to_write, write_atomically
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison, RecordedPath, recorded_path
@@ -33,11 +34,12 @@ from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.report import reveal, write_outputs
-from youbot_dynamics.resources import PROGRAMS
+from youbot_dynamics.resources import PROGRAMS, program_path
 from youbot_dynamics.robot import Robot, load_robot, robot_from_values, values_of
 from youbot_dynamics.simulation.truth import load_truth
 
 IDENTIFICATION = "combined"
+_DT = 0.02  # [s] for which a line of a program is commanded
 OPEN_LOOP_SETTINGS = "open_loop.yaml"
 
 _CONNECT = 90.0  # timeout for the first messages [s]; a new installation compiles the twin first
@@ -180,7 +182,9 @@ def drive(
     `follow` starts the player once messages are recorded, and returns its exit code.
     """
     log = out / f"{name}.log"
-    words = [program, *(["--ros-args", "--params-file", str(robot_file)] if robot_file is not None else [])]
+    scale = read_program(program_path(program), _DT).fitting_time_scale(load_robot(robot_file=robot_file).base)
+    words = [program, "--dt", f"{_DT}", "--time-scale", f"{scale:g}"]
+    words = [*words, *(["--ros-args", "--params-file", str(robot_file)] if robot_file is not None else [])]
     with place_to_write(log).open("wb") as stream:
         recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
         players: list[subprocess.Popen[bytes]] = []

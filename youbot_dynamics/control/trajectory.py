@@ -333,17 +333,7 @@ class Program:
         Raises:
             ProgramError: names the line, the wheel speed or acceleration it needs, and the time scale that fits.
         """
-        limits = base.limits
-        wheel = np.abs(self.twists @ base.geometry.mecanum().inverse_matrix.T).max(axis=1)
-        steps = np.diff(np.vstack([np.zeros(3), self.twists, np.zeros(3)]), axis=0) / self.dt
-        linear = np.hypot(steps[:, 0], steps[:, 1])
-        angular = np.abs(steps[:, 2])
-        needs = (
-            ("a wheel speed", wheel, limits.wheel_speed, "rad/s", 1.0),
-            ("an acceleration", linear, limits.acceleration, "m/s2", 0.5),
-            ("an angular acceleration", angular, limits.angular_acceleration, "rad/s2", 0.5),
-        )
-        slower = max(float((values.max() / limit) ** power) for _, values, limit, _, power in needs)
+        needs = self._needs(base)
         for what, values, limit, unit, _ in needs:
             line = int(np.argmax(values))
             if values[line] > limit * (1.0 + 1e-9):
@@ -351,8 +341,26 @@ class Program:
                     f"program {self.name}, line {min(line + 1, len(self.twists))}",
                     got=f"{what} of {values[line]:.3g} {unit}",
                     expected=f"at most {limit:g} {unit}",
-                    remedy=f"drive it slower with --time-scale {np.ceil(self.time_scale * slower * 100.0) / 100.0:.4g}",
+                    remedy=f"drive it slower with --time-scale {self.fitting_time_scale(base):.4g}",
                 )
+
+    def fitting_time_scale(self, base: Base) -> float:
+        """Smallest time scale, in hundredths and at least the present one, at which the base can follow."""
+        slower = max(float((values.max() / limit) ** power) for _, values, limit, _, power in self._needs(base))
+        return float(np.ceil(self.time_scale * max(slower - 1e-9, 1.0) * 100.0) / 100.0)
+
+    def _needs(self, base: Base) -> tuple[tuple[str, Vector, float, str, float], ...]:
+        """What it needs of the base: name, values, limit, unit, power of the slowdown by which the values fall."""
+        limits = base.limits
+        wheel = np.abs(self.twists @ base.geometry.mecanum().inverse_matrix.T).max(axis=1)
+        steps = np.diff(np.vstack([np.zeros(3), self.twists, np.zeros(3)]), axis=0) / self.dt
+        linear = np.hypot(steps[:, 0], steps[:, 1])
+        angular = np.abs(steps[:, 2])
+        return (
+            ("a wheel speed", wheel, limits.wheel_speed, "rad/s", 1.0),
+            ("an acceleration", linear, limits.acceleration, "m/s2", 0.5),
+            ("an angular acceleration", angular, limits.angular_acceleration, "rad/s2", 0.5),
+        )
 
 
 def read_program(path: Path | str, dt: float, limit: int = LARGEST) -> Program:
