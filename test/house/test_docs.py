@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import re
@@ -105,6 +106,10 @@ def test_docstrings_and_messages_use_the_words_of_the_field(folder: str):
     """A seed is a random seed: source documents are `document 003`, cited in a last line `Source: ...`."""
     for path, text in package_sources(f"{folder}/**/*.py").items():
         assert not (found := PRIVATE.search(text)), f"{path}: {found.group()}"
+        tree = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        for node in (node for node in tree if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)):
+            after = re.split(r"\bSource: ", ast.get_docstring(node) or "")[1:]
+            assert not any("\n\n" in rest for rest in after), f"{path}: a source is not in the last line: {after}"
 
 
 def test_the_readme_is_short():

@@ -16,7 +16,7 @@ _ROUNDING = 1e-6
 
 
 def point_inertia(mass: float, offset: ArrayLike) -> Vector:
-    """Inertia (3, 3) of a point mass about a pole: m (|d|^2 E - d d') [kg m2]. Source: system 18.
+    """Inertia (3, 3) of a point mass about a pole: m (|d|^2 E - d d') [kg m2].
 
     Args:
         mass: [kg].
@@ -25,6 +25,8 @@ def point_inertia(mass: float, offset: ArrayLike) -> Vector:
     Raises:
         ModelError: a mass that is negative or not finite.
         InputError: a wrong shape or a number that is not finite.
+
+    Source: system 18.
     """
     m, d = number("mass", mass, "kg", low=0.0), array("offset", offset, (3,))
     inertia: Vector = m * (d @ d * np.eye(3) - np.outer(d, d))

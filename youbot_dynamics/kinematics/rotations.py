@@ -38,10 +38,12 @@ def skew(vector: ArrayLike) -> Vector:
 
 
 def unskew(matrix: ArrayLike) -> Vector:
-    """Vector (3,) whose `skew` is the matrix (3, 3). Source: system 14.
+    """Vector (3,) whose `skew` is the matrix (3, 3).
 
     Raises:
         InputError: not antisymmetric to 1e-9 of its largest element.
+
+    Source: system 14.
     """
     m = array("matrix", matrix, (3, 3))
     symmetric = float(np.max(np.abs(m + m.T)))
@@ -183,9 +185,10 @@ def zyz_to_matrix(phi: float, theta: float, psi: float) -> Vector:
 
 
 def matrix_to_zyz(rotation: ArrayLike) -> tuple[float, float, float]:
-    """Angles (phi, theta, psi) [rad] of a rotation (3, 3): the inverse of `zyz_to_matrix`. Source: system 39.
+    """Angles (phi, theta, psi) [rad] of a rotation (3, 3): the inverse of `zyz_to_matrix`.
 
     phi and psi lie in (-pi, pi], theta in [0, pi]. At theta = 0 or pi, psi is 0 and phi takes the whole turn.
+    Source: system 39.
     """
     r = check_rotation(rotation).tolist()
     middle = hypot(r[0][2], r[1][2])

@@ -58,9 +58,10 @@ def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
 
 
 def logarithm(rotation: ArrayLike) -> Vector:
-    """Rotation vector (3,) [rad] of a rotation (3, 3), length in [0, pi]: inverse of `exponential`. Source: system 16.
+    """Rotation vector (3,) [rad] of a rotation (3, 3), length in [0, pi]: inverse of `exponential`.
 
     It is computed from the quaternion and so stays accurate near 0 and near pi. At pi either sign of the axis is right.
+    Source: system 16.
     """
     x, y, z, w = matrix_to_quaternion(rotation).tolist()
     half_sine = hypot(x, y, z)
@@ -86,10 +87,12 @@ def left_jacobian(rotation_vector: ArrayLike) -> Vector:
 
 
 def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
-    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2. Source: system 16.
+    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2.
 
     Args:
         rotation_vector: (3,) [rad], of length at most pi as from `logarithm`, else InputError.
+
+    Source: system 16.
     """
     s, angle = _turn(rotation_vector)
     if angle > np.pi * (1.0 + 1e-9):
@@ -103,10 +106,12 @@ def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
 
 
 def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
-    """Rotation (3, 3) of a quaternion (4,) x, y, z, w of any length but zero. Source: system 15.
+    """Rotation (3, 3) of a quaternion (4,) x, y, z, w of any length but zero.
 
     Raises:
         InputError: a zero quaternion, as in a ROS message whose orientation was never set.
+
+    Source: system 15.
     """
     q = array("quaternion", quaternion, (4,))
     largest = float(np.max(np.abs(q)))
@@ -126,9 +131,10 @@ def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
 
 
 def matrix_to_quaternion(rotation: ArrayLike) -> Vector:
-    """Unit quaternion (4,) x, y, z, w of a rotation (3, 3); of the two, the one with w >= 0. Source: system 15.
+    """Unit quaternion (4,) x, y, z, w of a rotation (3, 3); of the two, the one with w >= 0.
 
     The largest component is computed first and divides the others, which avoids loss of digits.
+    Source: system 15.
     """
     r = check_rotation(rotation)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = r.tolist()

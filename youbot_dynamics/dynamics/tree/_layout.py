@@ -21,7 +21,7 @@ SPEEDS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 6}
 
 
 class Layout(NamedTuple):
-    """n bodies, each with the joint that carries it; nv speeds in all. In m, kg, rad. Source: systems 18, 22.
+    """n bodies, each with the joint that carries it; nv speeds in all. In m, kg, rad.
 
     Attributes:
         order: (n,) bodies with every parent before its children.
@@ -39,6 +39,8 @@ class Layout(NamedTuple):
         inertias: (n, 3, 3) about the origin of the body's frame.
         rotor_inertias: (nv,) inertia of the motor reflected to the joint, added to the diagonal of the mass matrix.
         gravity: (3,) in the world [m/s2].
+
+    Source: systems 18, 22.
     """
 
     order: Indices

@@ -74,9 +74,10 @@ def add_force_to_parent(rotations: Any, positions: Any, i: int, forces: Any, par
 
 @compiled
 def momentum_of(masses: Any, first_moments: Any, inertias: Any, i: int, motions: Any, row: int) -> Any:
-    """Product of inertia i and motions[row]: [m v + w x h; h x v + I w], as six scalars. Source: systems 18, 20.
+    """Product of inertia i and motions[row]: [m v + w x h; h x v + I w], as six scalars.
 
     masses (n,), first_moments (n, 3) h = m times centre, inertias (n, 3, 3) about the frame's origin, motions (n, 6).
+    Source: systems 18, 20.
     """
     vx, vy, vz = motions[row, 0], motions[row, 1], motions[row, 2]
     wx, wy, wz = motions[row, 3], motions[row, 4], motions[row, 5]

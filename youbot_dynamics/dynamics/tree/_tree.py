@@ -259,13 +259,15 @@ class Tree(MadeOfArguments):
     def articulation(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
     ) -> Articulation:
-        """Articulated inertias and biases of all bodies at one state. Source: document 002 (A.12), (A.21), (A.22).
+        """Articulated inertias and biases of all bodies at one state.
 
         Args:
             q: (nq,).
             v: (nv,).
             tau: (nv,).
             external: (n, 6) wrench on each body, in its frame, [force; moment].
+
+        Source: document 002 (A.12), (A.21), (A.22).
         """
         position, (speed, torque) = self._state(q, {"v": v, "tau": tau})
         wrenches = np.zeros((len(self.names), 6))
