@@ -1,6 +1,6 @@
 """The youBot's arm lifts half a kilogram by half a metre: optimal force on the load, carried down to the joints.
 
-The load is a free body led along a smooth path by an LQ law (`free_body`); its force becomes torques of the joints
+The load is a free body led along a smooth path by an LQ law (`FreeBody`); its force becomes torques of the joints
 (`load_lift`), and the friction that sliding joints have is made up for. The arm has LuGre friction in every joint.
 """
 
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import youbot_dynamics as yd
-from youbot_dynamics.control.free_body import FreeBody, LiftWeights, Load, optimal_lift, smooth_path
-from youbot_dynamics.control.load_lift import LiftLaw, with_load
+from youbot_dynamics.control.load_lift import FreeBody, LiftLaw, LiftWeights, Load, optimal_lift, smooth_path, with_load
 from youbot_dynamics.dynamics.arm import ArmModel
 
 LOW, HIGH = (2.95, 2.2, -1.4, 2.5, 2.9), (2.95, 1.3, -2.0, 2.2, 2.9)  # [rad] postures of the arm

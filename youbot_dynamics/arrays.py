@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from math import isfinite
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -157,3 +158,16 @@ def _rank(value: ArrayLike) -> int:
         return np.ndim(value)
     except ValueError:  # rows of different lengths
         return 1
+
+
+class MadeOfArguments:
+    """Base of a frozen dataclass that is copied by calling its class again.
+
+    Pickle and `copy.deepcopy` forget that an array is read-only, and cannot carry a module of compiled code at all.
+    The class locks, looks up and checks what a copy needs as it did for the first.
+    """
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        """Class and arguments, for pickle and `copy`."""
+        given = fields(self)  # type: ignore[arg-type]
+        return type(self), tuple(getattr(self, field.name) for field in given if field.init)

@@ -12,8 +12,7 @@ import pytest
 from repository import ROOT
 from scipy.integrate import trapezoid
 
-from youbot_dynamics.control.free_body import FreeBody, LiftWeights, Load, optimal_lift, smooth_path
-from youbot_dynamics.control.load_lift import LiftLaw, with_load
+from youbot_dynamics.control.load_lift import FreeBody, LiftLaw, LiftWeights, Load, optimal_lift, smooth_path, with_load
 from youbot_dynamics.control.lq_tracking import track
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import InputError, ModelError

@@ -7,7 +7,7 @@ import pytest
 from roller_drives import PERIOD, ROBOT, RollerDrive, twin_drive
 
 from youbot_dynamics.estimation.odometry import BaseEstimator
-from youbot_dynamics.estimation.odometry._phases import PhaseFinder
+from youbot_dynamics.estimation.odometry._estimator import PhaseFinder
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
 GYRO_NOISE = 1e-4  # [rad/s/sqrt(Hz)]

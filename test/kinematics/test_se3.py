@@ -12,7 +12,7 @@ from scipy.linalg import expm, logm
 from scipy.spatial.transform import Rotation
 
 from youbot_dynamics.errors import InputError, ModelError
-from youbot_dynamics.kinematics import rigid_motion, se3, so3
+from youbot_dynamics.kinematics import se3, so3
 from youbot_dynamics.kinematics.rotations import check_rotation, krylov_to_matrix, skew
 
 RNG = np.random.default_rng(8)
@@ -299,28 +299,28 @@ ARM = np.array([0.3, -0.8, 0.5])
 def test_both_forms_of_the_rate_of_a_rotation_are_its_derivative(t: float) -> None:
     rotation, omega = rotation_at(t), fixed_omega_at(t)
     derivative = difference(rotation_at, t)
-    np.testing.assert_allclose(rigid_motion.rotation_rate(rotation, omega), derivative, atol=1e-9)
-    of_body = rigid_motion.rotation_rate_from_body_omega(rotation, rotation.T @ omega)
+    np.testing.assert_allclose(se3.rotation_rate(rotation, omega), derivative, atol=1e-9)
+    of_body = se3.rotation_rate_from_body_omega(rotation, rotation.T @ omega)
     np.testing.assert_allclose(of_body, derivative, atol=1e-9)
 
 
 @pytest.mark.parametrize("t", INSTANTS)
 def test_the_frame_of_the_angular_velocity_matters(t: float) -> None:
     rotation, omega = rotation_at(t), fixed_omega_at(t)
-    mixed_up = rigid_motion.rotation_rate_from_body_omega(rotation, omega)
+    mixed_up = se3.rotation_rate_from_body_omega(rotation, omega)
     assert np.max(np.abs(mixed_up - difference(rotation_at, t))) > 0.1
 
 
 @pytest.mark.parametrize("t", INSTANTS)
 def test_a_point_moves_as_the_differences_of_its_path(t: float) -> None:
     def path(s: float) -> np.ndarray:
-        return rigid_motion.point_position(origin_at(s), rotation_at(s), ARM)
+        return se3.point_position(origin_at(s), rotation_at(s), ARM)
 
     def velocity(s: float) -> np.ndarray:
-        return rigid_motion.point_velocity(difference(origin_at, s), fixed_omega_at(s), rotation_at(s), ARM)
+        return se3.point_velocity(difference(origin_at, s), fixed_omega_at(s), rotation_at(s), ARM)
 
     alpha, origin_acceleration = difference(fixed_omega_at, t, 1e-2), difference(lambda s: difference(origin_at, s), t)
-    acceleration = rigid_motion.point_acceleration(origin_acceleration, fixed_omega_at(t), alpha, rotation_at(t), ARM)
+    acceleration = se3.point_acceleration(origin_acceleration, fixed_omega_at(t), alpha, rotation_at(t), ARM)
     np.testing.assert_allclose(velocity(t), difference(path, t), atol=1e-9)
     np.testing.assert_allclose(acceleration, difference(velocity, t, 1e-2), atol=1e-6)
 
@@ -334,9 +334,9 @@ def test_any_point_of_the_body_may_be_the_reference(t: float) -> None:
 
     def motion(position, velocity, acceleration, arm):
         return (
-            rigid_motion.point_position(position, rotation, arm),
-            rigid_motion.point_velocity(velocity, omega, rotation, arm),
-            rigid_motion.point_acceleration(acceleration, omega, alpha, rotation, arm),
+            se3.point_position(position, rotation, arm),
+            se3.point_velocity(velocity, omega, rotation, arm),
+            se3.point_acceleration(acceleration, omega, alpha, rotation, arm),
         )
 
     for direct, by_q in zip(motion(*state, ARM), motion(*motion(*state, to_q), ARM - to_q), strict=True):
@@ -347,22 +347,20 @@ def test_any_point_of_the_body_may_be_the_reference(t: float) -> None:
 @settings(max_examples=40, deadline=None)
 def test_points_of_a_rigid_body_keep_their_distance(omega: tuple, a: tuple, b: tuple) -> None:
     rotation, still = RANDOM[4], np.zeros(3)
-    apart = rigid_motion.point_position(still, rotation, a) - rigid_motion.point_position(still, rotation, b)
-    closing = rigid_motion.point_velocity(still, omega, rotation, a) - rigid_motion.point_velocity(
-        still, omega, rotation, b
-    )
+    apart = se3.point_position(still, rotation, a) - se3.point_position(still, rotation, b)
+    closing = se3.point_velocity(still, omega, rotation, a) - se3.point_velocity(still, omega, rotation, b)
     assert apart @ closing == pytest.approx(0.0, abs=1e-11)
 
 
 def test_a_uniform_turn_accelerates_towards_its_axis() -> None:
-    found = rigid_motion.point_acceleration(np.zeros(3), [0.0, 0.0, 2.0], np.zeros(3), np.eye(3), [0.5, 0.0, 3.0])
+    found = se3.point_acceleration(np.zeros(3), [0.0, 0.0, 2.0], np.zeros(3), np.eye(3), [0.5, 0.0, 3.0])
     np.testing.assert_allclose(found, [-2.0, 0.0, 0.0], atol=1e-15)
 
 
 def test_the_motion_of_a_point_refuses_what_it_cannot_take() -> None:
     with pytest.raises(InputError, match=r"arm: got shape \(2,\)"):
-        rigid_motion.point_position(np.zeros(3), np.eye(3), [1.0, 2.0])
+        se3.point_position(np.zeros(3), np.eye(3), [1.0, 2.0])
     with pytest.raises(InputError, match=r"reference_velocity\[2\]: got nan"):
-        rigid_motion.point_velocity([0.0, 0.0, np.nan], np.zeros(3), np.eye(3), np.zeros(3))
+        se3.point_velocity([0.0, 0.0, np.nan], np.zeros(3), np.eye(3), np.zeros(3))
     with pytest.raises(ModelError, match="left-handed"):
-        rigid_motion.point_acceleration(np.zeros(3), np.zeros(3), np.zeros(3), -np.eye(3), np.zeros(3))
+        se3.point_acceleration(np.zeros(3), np.zeros(3), np.zeros(3), -np.eye(3), np.zeros(3))

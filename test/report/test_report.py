@@ -19,7 +19,7 @@ from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, U
 from youbot_dynamics.identification.result import Result, Source
 from youbot_dynamics.report import _drawing as drawing
 from youbot_dynamics.report import _plots as plots
-from youbot_dynamics.report._opening import opening
+from youbot_dynamics.report._identification import opening
 from youbot_dynamics.report._page import _environment
 
 NAN = float("nan")

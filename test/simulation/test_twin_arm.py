@@ -170,7 +170,7 @@ def test_the_damping_of_soft_bristles_never_turns_negative() -> None:
 def test_the_arm_never_sees_what_is_tried_on_it() -> None:
     forbidden = ("estimation", "control", "identification", "nodes", "commands")
     found = reachable("youbot_dynamics.simulation.arm._plant")
-    assert "youbot_dynamics.simulation.arm._motion" in found
+    assert "youbot_dynamics.dynamics.arm._step" in found
     assert not [name for name in found if name.split(".")[1:2] and name.split(".")[1] in forbidden]
 
 

@@ -10,8 +10,14 @@ from youbot_dynamics.bringup_plan._arguments import (
     new_folder,
     truth,
 )
-from youbot_dynamics.bringup_plan._identify import IDENTIFY_ARGUMENTS, NO_BRINGUP, PASSED_ON, identify_command
-from youbot_dynamics.bringup_plan._plan import left_out, plan
+from youbot_dynamics.bringup_plan._plan import (
+    IDENTIFY_ARGUMENTS,
+    NO_BRINGUP,
+    PASSED_ON,
+    identify_command,
+    left_out,
+    plan,
+)
 from youbot_dynamics.bringup_plan._processes import (
     DRIVER,
     OUR_PACKAGE,

@@ -27,11 +27,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Indices, Vector, array, number, read_only
+from youbot_dynamics.arrays import Indices, MadeOfArguments, Vector, array, number, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics, accelerate, friction_forces
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.frozen import MadeOfArguments
 
 STEP = 2e-3  # [s] longest sensible step: shorter than the command period and the loops' time constants
 

@@ -8,9 +8,8 @@ from math import tanh
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number, read_only
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, number, read_only
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 # Coulomb friction rises from 0 to its full value over about these speeds. Explicit steps come to rest without a change

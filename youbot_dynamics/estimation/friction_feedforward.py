@@ -8,9 +8,8 @@ from math import tanh
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number, read_only
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, number, read_only
 from youbot_dynamics.dynamics.arm import ArmModel
-from youbot_dynamics.frozen import MadeOfArguments
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,8 @@ from math import pi
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, finite_vector, number, read_only
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, finite_vector, number, read_only
 from youbot_dynamics.errors import InputError, ModelError
-from youbot_dynamics.frozen import MadeOfArguments
 
 # Ratio of smallest to largest singular value of the rolling constraints below which their rank counts as deficient.
 _DETERMINED = 1e-9

@@ -28,10 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, finite_vector, number, read_only
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, finite_vector, number, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError, ModelError
-from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 

@@ -5,9 +5,8 @@ colours.
 """
 
 from youbot_dynamics.report._changes import changes_page, changes_shown
-from youbot_dynamics.report._identification import identification_page, write_outputs
+from youbot_dynamics.report._identification import identification_page, reveal, write_outputs
 from youbot_dynamics.report._replay import JOINT_COLUMNS, joint_cells, replay_page
-from youbot_dynamics.report._truth import reveal
 from youbot_dynamics.report._words import Rows, shown
 
 __all__ = [

@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, positive_time, read_only, scalar
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, positive_time, read_only, scalar
 from youbot_dynamics.dynamics.arm import _step as arm_step
 from youbot_dynamics.dynamics.arm._step import ArmBody, arm_body
 from youbot_dynamics.dynamics.lugre import LuGre
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor
 from youbot_dynamics.dynamics.tree import Tree, without_fixed_joints
 from youbot_dynamics.errors import InputError, ModelError
-from youbot_dynamics.frozen import MadeOfArguments
 from youbot_dynamics.resources import urdf_path
 
 ROOT_LINK = "arm_link_0"

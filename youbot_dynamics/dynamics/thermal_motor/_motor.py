@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number, read_only, scalar
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, number, read_only, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.thermal_motor import _network as heat_network
 from youbot_dynamics.errors import InputError, ModelError
-from youbot_dynamics.frozen import MadeOfArguments
 
 _ABSOLUTE_ZERO = -273.15  # degC
 

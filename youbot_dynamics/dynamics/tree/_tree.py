@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, scalar
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, scalar
 from youbot_dynamics.dynamics.rigid_body import point_inertia
 from youbot_dynamics.dynamics.tree import _rows as kernels
 from youbot_dynamics.dynamics.tree._bodies import (
@@ -32,7 +32,6 @@ from youbot_dynamics.dynamics.tree._rows import index_of, one_state, state_rows
 from youbot_dynamics.dynamics.tree._straight_line import StraightLine, find_straight_line
 from youbot_dynamics.dynamics.tree._urdf import Limits, read_urdf
 from youbot_dynamics.errors import InputError, ModelError
-from youbot_dynamics.frozen import MadeOfArguments
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Flags, Vector, array, excerpt, number, read_only
+from youbot_dynamics.arrays import Flags, MadeOfArguments, Vector, array, excerpt, number, read_only
 from youbot_dynamics.dynamics.normal_forces import plate_of
 from youbot_dynamics.dynamics.wheeled_base._contact import BaseState, Wheel, contacts, wheel_torques
 from youbot_dynamics.dynamics.wheeled_base._regimes import (
@@ -22,7 +22,6 @@ from youbot_dynamics.dynamics.wheeled_base._regimes import (
     solve_regimes,
 )
 from youbot_dynamics.errors import InputError, ModelError
-from youbot_dynamics.frozen import MadeOfArguments
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Indices, Vector, array, excerpt, number, read_only
+from youbot_dynamics.arrays import Indices, MadeOfArguments, Vector, array, excerpt, number, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError, ModelError
-from youbot_dynamics.frozen import MadeOfArguments
 
 KINDS = ("fixed", "steered", "caster", "mecanum")
 
