@@ -245,11 +245,20 @@ def test_at_rest_every_bristle_within_reach_is_an_equilibrium() -> None:
         STRIBECK.holding_bristle(-1.51)
 
 
+def after_step(friction: LuGre, z: float, v_start: float, v_end: float, dt: float) -> tuple[float, float, float]:
+    """Bristle [rad], torque [N m] at the end of a step, and the torque's derivative by v_end [N m s/rad]."""
+    coulomb, viscous, sigma0, sigma1, static, stribeck_speed = friction.constants
+    level = (coulomb, sigma0, static, stribeck_speed)
+    after, _, _, over_end = bristle_step.advance_with_slopes(z, v_start, v_end, dt, *level)
+    over_z, over_v = bristle_step.friction_torque_slopes(after, v_end, *friction.constants)
+    return after, bristle_step.friction_torque(after, v_end, *friction.constants), over_z * over_end + over_v
+
+
 def test_the_torque_after_a_step_has_the_slope_an_implicit_integrator_needs() -> None:
     for friction in (PLAIN, STRIBECK):
         # no change of speed by whole parts: differences across such a one see the scheme change
         for v_start, v_end in ((0.03, 0.051), (0.03, -0.021), (-0.2, -0.101)):
-            after, torque, slope = bristle_step.friction_after_step(4e-5, v_start, v_end, 1e-3, *friction.constants)
+            after, torque, slope = after_step(friction, 4e-5, v_start, v_end, 1e-3)
             assert after == pytest.approx(friction.advance(4e-5, v_start, v_end, 1e-3), rel=1e-12)
             assert torque == pytest.approx(friction.torque(after, v_end), rel=1e-12)
             ends = (v_end - 1e-8, v_end + 1e-8)
@@ -264,7 +273,7 @@ def push(friction: LuGre, torque: float, seconds: float) -> tuple[float, float, 
     for _ in range(round(seconds / dt)):
         v_end = v
         for _ in range(20):
-            after, friction_torque, slope = bristle_step.friction_after_step(z, v, v_end, dt, *friction.constants)
+            after, friction_torque, slope = after_step(friction, z, v, v_end, dt)
             change = (inertia * (v_end - v) - dt * (torque - friction_torque)) / (inertia + dt * slope)
             v_end -= change
             if abs(change) < 1e-15:

@@ -420,4 +420,4 @@ def test_the_first_start_of_an_installation_leaves_its_compiled_modules_whole(tm
     for _ in range(2):  # the second start reads what the first one wrote
         done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=120.0)
         assert done.returncode == 0, done.stderr
-    assert any(tmp_path.rglob("runtime.cpython-*.pyc"))
+    assert any(tmp_path.rglob("_runtime.cpython-*.pyc"))

@@ -194,7 +194,7 @@ def test_a_gyro_that_is_well_again_is_no_longer_complained_of():
 def test_a_refusal_is_warned_of_for_a_while_and_counted_for_ever():
     """With a memory of 3 s instead of 30."""
     shortened = (
-        "from youbot_dynamics.nodes import diagnostics; diagnostics.MEMORY = 3.0; "
+        "from youbot_dynamics.nodes import _diagnostics; _diagnostics.MEMORY = 3.0; "
         "from youbot_dynamics.nodes.base_controller import main; main()"
     )
     with Processes() as processes, Observer() as observer:

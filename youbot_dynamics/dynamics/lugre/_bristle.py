@@ -333,29 +333,6 @@ def advance_with_slopes(
 
 
 @compiled
-def friction_after_step(
-    z: float,
-    v_start: float,
-    v_end: float,
-    dt: float,
-    coulomb: float,
-    viscous: float,
-    sigma0: float,
-    sigma1: float,
-    static: float,
-    stribeck_speed: float,
-) -> tuple[float, float, float]:
-    """Bristle [rad], torque [N m] at the end of a step, and the torque's derivative by v_end [N m s/rad].
-
-    An implicit integrator of the joint needs the derivative, because the stiff bristle depends on the speed at the end.
-    """
-    after, _, _, over_end = advance_with_slopes(z, v_start, v_end, dt, coulomb, sigma0, static, stribeck_speed)
-    torque = friction_torque(after, v_end, coulomb, viscous, sigma0, sigma1, static, stribeck_speed)
-    over_z, over_v = friction_torque_slopes(after, v_end, coulomb, viscous, sigma0, sigma1, static, stribeck_speed)
-    return after, torque, over_z * over_end + over_v
-
-
-@compiled
 def follow_speeds(
     z: float,
     speeds: Vector,
