@@ -14,8 +14,9 @@ from youbot_dynamics.control.tracker import BasePredictor
 from youbot_dynamics.control.tracker._feed_forward import FeedForward
 from youbot_dynamics.control.trajectory import Trajectory, read_program
 from youbot_dynamics.dynamics.driven_base import DrivenBase, write_droop
-from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics, effective_inertia
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
@@ -217,3 +218,47 @@ def test_a_pose_to_come_is_reached_however_the_stamps_of_today_round() -> None:
         predictor.sent(begin - 0.2, [0.3, 0.0, 0.0])
         reached.append(predictor.poses([begin + 0.2 + 7 * k * 2.0**-22], [], np.empty((0, 3)))[0, 0])
     assert np.min(reached) > 0.05 and np.ptp(reached) < 0.01
+
+
+@pytest.mark.parametrize(
+    "feed, integral, rate, turn_factor", [(0, 0, 15, 1), (0, 1, 15, 1), (0, 0.3, 8, 1.4), (1, 1, 15, 1.4)]
+)
+@pytest.mark.parametrize("centre", [(0.035, 0.0), (0.08, 0.02)])
+def test_a_centre_of_mass_off_the_middle_couples_the_axes(centre, feed, integral, rate, turn_factor) -> None:
+    """Against the equations of all three axes at once, solved by scipy; steps of twist drive the coupling."""
+    mass, yaw_inertia, lag, dead = 29.9, 1.1, 0.03, np.array([0.1, 0.15, 0.05])
+    wheels = MecanumBase.rectangular(0.0475, 0.235, 0.15)
+    model = MecanumDynamics(wheels, mass, yaw_inertia, 0.0106, centre_of_mass=centre, viscous_x=15.0, viscous_y=20.0)
+    base = DrivenBase(model, dead, lag, float(rate), turn_factor, integral, float(feed))
+    sent = np.arange(0.0, 3.0, 0.02)
+    twists = np.stack([0.2 * np.sin(1.3 * sent), *(0.2 * np.sign(np.sin(w * sent)) for w in (1.7, 1.1))], axis=1)
+    moments = np.arange(0.0, 2.9, 0.1)
+    # The yaw inertia about the centre of mass is that of the model over turn_factor.
+    inertia = effective_inertia(wheels, mass, yaw_inertia / turn_factor, 0.0106, centre_of_mass=centre)
+    servo = np.sum(wheels.inverse_matrix**2, axis=0) / np.diag(inertia)
+    damping = 2.0 * rate * (np.ones(3) if feed else servo / servo[0])
+    stiffness = 0.5 * integral * rate * damping
+
+    def motion(time: float, state: np.ndarray, command: np.ndarray) -> np.ndarray:
+        (yaw, answer, held, rates) = state[2], state[3:6], state[6:9], state[9:]
+        twist, change = answer + rates, (command - answer) / lag
+        inner = np.array([twist[1] + twist[2] * centre[0], twist[2] * centre[1] - twist[0], -twist[:2] @ centre])
+        forces = mass * twist[2] * inner - model.friction(twist)
+        servos = damping * rates + stiffness * held
+        if feed:
+            second = np.linalg.solve(inertia, forces) - servos
+        else:
+            second = np.linalg.solve(inertia, forces - inertia @ change - np.diag(inertia) * servos)
+        turned = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]]) @ twist[:2]
+        return np.concatenate([turned, twist[2:], change, rates, second])
+
+    state, exact = np.zeros(12), {0.0: np.zeros(3)}
+    ends = np.unique(np.round(np.concatenate([moments, *(sent + delay for delay in dead)]), 9))
+    ends = ends[(ends > 0.0) & (ends <= moments[-1])]
+    for begin, end in zip([0.0, *ends[:-1]], ends, strict=True):
+        acting = np.searchsorted(sent, 0.5 * (begin + end) - dead, side="right") - 1
+        command = np.where(acting >= 0, twists[acting, range(3)], 0.0)
+        state = solve_ivp(motion, (begin, end), state, args=(command,), rtol=1e-8, atol=1e-11).y[:, -1]
+        exact[round(end, 9)] = state[:3]
+    wanted = np.array([exact[round(moment, 9)] for moment in moments])
+    assert np.abs(base.path(sent, twists, moments) - wanted).max() < 1e-5

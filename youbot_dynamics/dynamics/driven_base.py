@@ -12,7 +12,9 @@ e' is the deviation of the twist from r. This form covers three kinds of loops:
 - PI (s > 0): the speed recovers, and the base lags by a / s [m] at constant speed. This adds to the delay at every
   start, stop and reversal: 10 mm on a slow youBot. `integral` is 4 s / b^2; 1 is critically damped.
 - With `feed` 1 the loops know the inertia and add the torque for r'; b is the same for all axes. With `feed` 0 each
-  wheel has its own servo: b and s of an axis are the gains over its inertia, and P loops add 1 / b to the lag.
+  wheel has its own servo: b and s of an axis are the gains over its inertia, and P loops add 1 / b to the lag. With a
+  centre of mass off the middle M is not diagonal, D its diagonal: the equation of e is then D^-1 M (e'' + r') + b e' +
+  s e = D^-1 M (-a). As s is a multiple of b, it falls apart into three modes q, e = W q with W' D b W = L, W' M W = 1.
 
 Motion alone determines only the ratio of friction to inertia, so the friction refers to the inertia given here.
 Source: systems 33, 35.
@@ -26,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import eigh
 
 from youbot_dynamics.arrays import Indices, MadeOfArguments, Vector, array, number, read_only
 from youbot_dynamics.compiled import compiled
@@ -50,7 +53,11 @@ class DriveConstants(NamedTuple):
         lag: time constant of r after a command [s], 0 for none.
         damping: (3,) b of each axis [1/s], 0 for loops that friction does not disturb.
         stiffness: (3,) s of each axis [1/s2], 0 for loops without integral.
-        unfed: (3, 3) factor of r' in the equation for e; 0 for loops with feed-forward of the torque.
+        unfed: (3, 3) factor D^-1 M of r' in the equation for e; 0 for loops with feed-forward of the torque.
+        modes: (3, 3) W, columns are modes; the unit matrix for loops with feed-forward.
+        to_modes: (3, 3) its inverse.
+        force_to_modes: (3, 3) W' D, from the right side of the equation for e to that of the modes.
+        mode_damping: (3,) L [1/s]; the stiffness is the same multiple of it as s of b.
         inverse_inertia: (3, 3) of the effective inertia.
         mass: of the body [kg].
         centre: (2,) of mass [m].
@@ -67,6 +74,10 @@ class DriveConstants(NamedTuple):
     damping: Vector
     stiffness: Vector
     unfed: Vector
+    modes: Vector
+    to_modes: Vector
+    force_to_modes: Vector
+    mode_damping: Vector
     inverse_inertia: Vector
     mass: float
     centre: Vector
@@ -171,9 +182,26 @@ def follow(
         moments: (k,) increasing [s]; poses are written for those from `begin` to `end`.
         poses: (k, 3) output: pose at each of these times, linear within a step; other rows are unchanged.
     """
-    dead, lag, damping, stiffness, unfed, inverse, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = (
-        constants
-    )
+    (
+        dead,
+        lag,
+        damping,
+        stiffness,
+        unfed,
+        modes,
+        to_modes,
+        to_forces,
+        mode_damping,
+        inverse,
+        mass,
+        centre,
+        rows,
+        places,
+        gains,
+        of_wheels,
+        of_rollers,
+        viscous,
+    ) = constants
     steps = max(1, int(ceil((end - begin) / longest - 1e-9)))
     dt = (end - begin) / steps
     if dt <= 0.0:
@@ -181,12 +209,13 @@ def follow(
     droops, droop = damping[0] > 0.0, np.zeros((3, 2, 3))
     if droops:
         for axis in range(3):
-            write_droop(damping[axis], stiffness[axis], dt, droop[axis])
+            write_droop(mode_damping[axis], stiffness[0] / damping[0] * mode_damping[axis], dt, droop[axis])
     decay = exp(-dt / lag) if lag > 0.0 else 0.0
     fading = lag * (1.0 - decay) / dt
     none = np.zeros(max(3, len(places)))
     forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     command, last, between, change = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    mode, mode_rate, against, old = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     place = np.zeros(3, np.int64)
     _write_acting(sent, dead, begin, place)
     look = np.searchsorted(moments, begin)
@@ -222,14 +251,24 @@ def follow(
             change[axis] = away * (decay - 1.0) / dt
         if droops:
             for axis in range(3):
-                held, rate = state[6 + axis], state[9 + axis]
-                against = -pull[axis]
+                against[axis], old[axis] = -pull[axis], state[6 + axis]
                 for other in range(3):
-                    against += unfed[axis, other] * change[other]
+                    against[axis] += unfed[axis, other] * change[other]
+            for axis in range(3):
+                held, rate, push = 0.0, 0.0, 0.0
+                for other in range(3):
+                    held += to_modes[axis, other] * state[6 + other]
+                    rate += to_modes[axis, other] * state[9 + other]
+                    push += to_forces[axis, other] * against[other]
                 row = droop[axis]
-                state[6 + axis] = row[0, 0] * held + row[0, 1] * rate + row[0, 2] * against
-                state[9 + axis] = row[1, 0] * held + row[1, 1] * rate + row[1, 2] * against
-                twist[axis] += (state[6 + axis] - held) / dt
+                mode[axis] = row[0, 0] * held + row[0, 1] * rate + row[0, 2] * push
+                mode_rate[axis] = row[1, 0] * held + row[1, 1] * rate + row[1, 2] * push
+            for axis in range(3):
+                state[6 + axis], state[9 + axis] = 0.0, 0.0
+                for other in range(3):
+                    state[6 + axis] += modes[axis, other] * mode[other]
+                    state[9 + axis] += modes[axis, other] * mode_rate[other]
+                twist[axis] += (state[6 + axis] - old[axis]) / dt
         # Chord of the arc, exact on SE(2) for a constant twist; for a small turn sin(a)/a is 1 - a^2/6.
         half = 0.5 * dt * twist[2]
         yaw, chord = state[2] + half, dt * (1.0 - half * half / 6.0)
@@ -257,7 +296,8 @@ class DrivenBase(MadeOfArguments):
         dead_times: (3,) of x, y, yaw [s].
         lag: time constant of r after a command [s], 0 for none.
         rate: half of b of the x axis [1/s], 0 if friction is negligible or unknown.
-        turn_factor: factor on the effect of friction on turns, for a yaw inertia that differs from that of `dynamics`.
+        turn_factor: yaw inertia of `dynamics`, about its centre of mass, over the true one: friction has so much more
+            effect on turns.
         integral: 4 s / b^2 of the x axis [1], 0 for P loops, 1 for PI loops that are critically damped.
         feed: 1 for loops with feed-forward of the torque for an acceleration, 0 for a plain servo on each wheel.
 
@@ -290,21 +330,30 @@ class DrivenBase(MadeOfArguments):
         object.__setattr__(self, "turn_factor", factor)
         model = self.dynamics
         inertia, wheels = model.effective_inertia.copy(), model.base.inverse_matrix
+        inertia[2, 2] -= model.yaw_inertia * (1.0 - 1.0 / factor)
+        modes = to_modes = force_to_modes = np.eye(3)
         if self.feed == 1.0:
             inverse, unfed, speeds = np.linalg.inv(inertia), np.zeros((3, 3)), np.ones(3)
-            inverse[2] *= factor
         else:
             # Servos on the wheels give an axis J'J times their gain, for any inertia.
-            inertia[2, 2] /= factor
-            inverse = np.diag(1.0 / np.diag(inertia))
-            unfed, speeds = inverse @ inertia, np.diag(inverse) * np.sum(wheels**2, axis=0)
-        damping = 2.0 * self.rate * speeds / speeds[0]
+            diagonal = np.diag(inertia)
+            inverse = np.diag(1.0 / diagonal)
+            unfed, speeds = inverse @ inertia, np.sum(wheels**2, axis=0) / diagonal
+        damping = mode_damping = 2.0 * self.rate * speeds / speeds[0]
+        if self.feed == 0.0 and self.rate > 0.0:
+            gains = diagonal * damping
+            mode_damping, modes = eigh(np.diag(gains), inertia)
+            to_modes, force_to_modes = modes.T @ inertia, modes.T * diagonal
         constants = DriveConstants(
             self.dead_times,
             self.lag,
             damping,
             self.integral * self.rate * damping / 2.0,
             unfed,
+            np.ascontiguousarray(modes),
+            np.ascontiguousarray(to_modes),
+            np.ascontiguousarray(force_to_modes),
+            np.ascontiguousarray(mode_damping),
             np.asarray(inverse, dtype=np.float64),
             model.mass,
             np.array(model.centre_of_mass, dtype=float),

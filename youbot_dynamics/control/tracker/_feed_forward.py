@@ -166,9 +166,22 @@ def _reach(inverse: Inverse, first: int, last: int) -> None:
         begin = max(0, first - inverse.memory)
         reached[0], reached[1] = first if begin > 0 else 0, begin
         corrections[begin], held_back[:] = 0.0, 0.0
-    _, lag, damping, stiffness, unfed, inertia, mass, centre, rows, places, gains, of_wheels, of_rollers, viscous = (
-        inverse.drive
+    drive = inverse.drive
+    lag, damping, stiffness, unfed, inertia = (
+        drive.lag,
+        drive.damping,
+        drive.stiffness,
+        drive.unfed,
+        drive.inverse_inertia,
     )
+    mass, centre, rows, places, gains = (
+        drive.mass,
+        drive.centre,
+        drive.wheels_of_twist,
+        drive.positions,
+        drive.roller_gains,
+    )
+    of_wheels, of_rollers, viscous = drive.wheel_coulomb, drive.roller_coulomb, drive.viscous
     droops, fed = damping[0] > 0.0, unfed[0, 0] == 0.0
     none, forces, pull = np.zeros(max(3, len(places))), np.zeros(3), np.zeros(3)
     before, after, twist, earlier, later = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
