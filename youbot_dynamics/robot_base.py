@@ -169,7 +169,7 @@ class BaseResponse:
         "xi_T in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 2000.0), source=_IDENTIFIED
     )
     turn_factor: float = fact(
-        "Yaw inertia in this file over that in the model of the speed loops: friction has so much more effect on turns.",
+        "Yaw inertia in this file over that in the model of the speed loops: friction affects turns so much more.",
         "1",
         (0.1, 10.0),
         source=_IDENTIFIED,
