@@ -169,7 +169,7 @@ class BaseResponse:
         "xi_T in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 2000.0), source=_IDENTIFIED
     )
     turn_factor: float = fact(
-        "Yaw inertia in this file over that in the model of the speed loops: friction affects turns so much more.",
+        "Factor of friction in turns: effective inertia of turns by this file over that of the speed loops' model.",
         "1",
         (0.1, 10.0),
         source=_IDENTIFIED,

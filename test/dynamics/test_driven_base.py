@@ -233,8 +233,8 @@ def test_a_centre_of_mass_off_the_middle_couples_the_axes(centre, feed, integral
     sent = np.arange(0.0, 3.0, 0.02)
     twists = np.stack([0.2 * np.sin(1.3 * sent), *(0.2 * np.sign(np.sin(w * sent)) for w in (1.7, 1.1))], axis=1)
     moments = np.arange(0.0, 2.9, 0.1)
-    # The yaw inertia about the centre of mass is that of the model over turn_factor.
-    inertia = effective_inertia(wheels, mass, yaw_inertia / turn_factor, 0.0106, centre_of_mass=centre)
+    inertia = effective_inertia(wheels, mass, yaw_inertia, 0.0106, centre_of_mass=centre).copy()
+    inertia[2, 2] /= turn_factor
     servo = np.sum(wheels.inverse_matrix**2, axis=0) / np.diag(inertia)
     damping = 2.0 * rate * (np.ones(3) if feed else servo / servo[0])
     stiffness = 0.5 * integral * rate * damping

@@ -89,6 +89,7 @@ class DriveConstants(NamedTuple):
     viscous: Vector
 
 
+_CLOSEST = 0.9  # largest coupling of turns with translations: at 1 the inertia is no longer positive definite
 _NO_INTEGRAL = 1e-6  # 4 s / b^2 below which s counts as 0: its time constant is a million times that of b
 
 
@@ -296,8 +297,7 @@ class DrivenBase(MadeOfArguments):
         dead_times: (3,) of x, y, yaw [s].
         lag: time constant of r after a command [s], 0 for none.
         rate: half of b of the x axis [1/s], 0 if friction is negligible or unknown.
-        turn_factor: yaw inertia of `dynamics`, about its centre of mass, over the true one: friction has so much more
-            effect on turns.
+        turn_factor: effective inertia of turns of `dynamics` over the true one: the factor of friction in turns.
         integral: 4 s / b^2 of the x axis [1], 0 for P loops, 1 for PI loops that are critically damped.
         feed: 1 for loops with feed-forward of the torque for an acceleration, 0 for a plain servo on each wheel.
 
@@ -330,7 +330,10 @@ class DrivenBase(MadeOfArguments):
         object.__setattr__(self, "turn_factor", factor)
         model = self.dynamics
         inertia, wheels = model.effective_inertia.copy(), model.base.inverse_matrix
-        inertia[2, 2] -= model.yaw_inertia * (1.0 - 1.0 / factor)
+        inertia[2, 2] /= factor
+        coupling = float(np.sum(inertia[2, :2] ** 2 / np.diag(inertia)[:2])) / inertia[2, 2]
+        if coupling > _CLOSEST:  # a search may ask for what no body has
+            inertia[2, :2] = inertia[:2, 2] = inertia[2, :2] * sqrt(_CLOSEST / coupling)
         modes = to_modes = force_to_modes = np.eye(3)
         if self.feed == 1.0:
             inverse, unfed, speeds = np.linalg.inv(inertia), np.zeros((3, 3)), np.ones(3)
