@@ -155,7 +155,7 @@ def test_a_command_that_cannot_be_read_is_no_command_to_stop() -> None:
     signals = DriveSignals(np.array([0.0, 0.1, 0.2]), twists, np.array([0.0, 0.1]), np.zeros((2, 3)))
     np.testing.assert_array_equal(signals.sent, [0.0, 0.2])
     np.testing.assert_array_equal(signals.twists, np.full((2, 3), 0.2))
-    with pytest.raises(InputError, match="one a command"):
+    with pytest.raises(InputError, match="one per command"):
         DriveSignals(np.array([0.0, 0.1]), twists, np.array([0.0, 0.1]), np.zeros((2, 3)))
 
 
