@@ -1,8 +1,9 @@
 """Base simulators at 1 ms: our regularised one beside our dense solve and a contact model in MuJoCo.
 
-Ours is planar: 4 wheels of seed 004, two of them steered (25 unknowns), or the youBot's mecanum wheels. MuJoCo solves a
-richer problem: 29 bodies, each wheel with 6 free rollers of 11 spheres that touch the floor one by one. Its floor is
-stiff (time constant 4 ms); on the soft one of its defaults the base sinks in and loses a fifth of its acceleration.
+Ours is planar: 4 wheels of document 004, two of them steered (25 unknowns), or the youBot's mecanum wheels. MuJoCo
+solves a richer problem: 29 bodies, each wheel with 6 free rollers of 11 spheres that touch the floor one by one. Its
+floor is stiff (time constant 4 ms); on the soft one of its defaults the base sinks in and loses a fifth of its
+acceleration.
 
 Beside them what the driving nodes do in each period: a step of the tracker, and odometry's reading of the wheels.
 """
@@ -37,7 +38,7 @@ STEP, STEPS, PLAIN_STEPS, CONTACT_STEPS = 1e-3, 10000, 1000, 20
 PERIOD, TURNED = 0.02, np.array([0.1, 0.08, 0.1, 0.08])  # [s], [rad] a period
 SHEET, IDENTIFIED, WHEELS = "tracker step (sheet values)", "tracker step (identified robot)", "take_wheels"
 TORQUES = np.array([0.4, 0.2, 0.3, 0.4])  # [N m]
-OURS, OF_DOCUMENT = "mecanum wheels", "wheels of seed 004"
+OURS, OF_DOCUMENT = "mecanum wheels", "wheels of document 004"
 MUJOCO, ELLIPTIC = "MuJoCo, 4 x 6 rollers", "MuJoCo, elliptic cones"
 CAR, YOUBOT = ("steered", "fixed"), ("mecanum", "mecanum")
 
@@ -165,7 +166,7 @@ def simulators() -> Item:
             ),
         },
         accuracy={
-            "seed 004: yaw rate against all unknowns at once [rad/s]": dense_error(CAR),
+            "document 004: yaw rate against all unknowns at once [rad/s]": dense_error(CAR),
             "mecanum: yaw rate against all unknowns at once [rad/s]": dense_error(YOUBOT),
         },
         goals=(
@@ -173,7 +174,7 @@ def simulators() -> Item:
             Goal(OF_DOCUMENT, MUJOCO, 100.0),
             TimeGoal(OF_DOCUMENT, STEP / 1500.0, says=says),
             TimeGoal(OURS, STEP / 1500.0, says=says),
-            AccuracyGoal("seed 004: yaw rate against all unknowns at once [rad/s]", 1e-13),
+            AccuracyGoal("document 004: yaw rate against all unknowns at once [rad/s]", 1e-13),
             AccuracyGoal("mecanum: yaw rate against all unknowns at once [rad/s]", 1e-13),
         ),
         note="MuJoCo solves a richer problem; the comparison is planar model against contact engine.",

@@ -3,10 +3,10 @@
 `friction-bag` begins with the file: a million wheel states in a bag, read by the package, and by mcap-ros2-support
 where that can be imported (`pip install --target DIR mcap-ros2-support`, then PYTHONPATH=DIR); else there is no ratio.
 
-Peers do what a user would write after seed 003, put right (R/4, effective mass, signs by wheel): two rows a sample with
-four unknowns, accelerations by central differences, windows of rest left out. Ours sums windows instead of samples, has
-rows for the turn, three unknowns more, and gives intervals and verdicts; its rows are therefore not those of the peers,
-and the accuracy of each stands beside its time.
+Peers do what a user would write after document 003, put right (R/4, effective mass, signs by wheel): two rows a sample
+with four unknowns, accelerations by central differences, windows of rest left out. Ours sums windows instead of
+samples, has rows for the turn, three unknowns more, and gives intervals and verdicts; its rows are therefore not those
+of the peers, and the accuracy of each stands beside its time.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def columns(count: int, friction: FrictionModel) -> tuple[Vector, Vector, Vector
 
 
 def rows_of_samples(friction: FrictionModel, time: Vector, speeds: Vector, torques: Vector) -> tuple[Vector, Vector]:
-    """H (2 n, 4) and b (2 n,) of seed 003, put right."""
+    """H (2 n, 4) and b (2 n,) of document 003, put right."""
     base = friction.base
     twist = speeds @ base.forward_matrix.T
     rate = np.gradient(twist, STEP, axis=0)

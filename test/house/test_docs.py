@@ -98,7 +98,19 @@ def test_pages_and_help_texts_use_the_words_of_the_field():
 
 
 # Folders of the package whose docstrings, comments and messages are rewritten in plain English.
-PLAIN = ("dynamics", "estimation", "commands", "identification", "kinematics", "recording", "report")
+PLAIN = (
+    "bringup_plan",
+    "commands",
+    "control",
+    "dynamics",
+    "estimation",
+    "identification",
+    "kinematics",
+    "nodes",
+    "recording",
+    "report",
+    "simulation",
+)
 
 
 @pytest.mark.parametrize("folder", PLAIN)

@@ -1,18 +1,20 @@
-"""Optimal force on a load, carried down a chain to the torques of its joints (seed 002 A.4, A.5; D-002-10).
+"""Optimal force on a load, and the torques of a chain of joints that exert it.
 
-The force the load needs comes from its own LQ problem (`FreeBody`). tau = J' F holds it in rest; gravity and, in
-motion, the inertia of the chain itself come on top: tau = J' F + inverse dynamics of the chain without its load, at the
-joint accelerations that go with the load's.
+The force on the load solves an LQ problem of its own (`FreeBody`). At rest, tau = J' F holds it. Gravity and inertia
+of the chain itself are added: tau = J' F + inverse dynamics of the chain without its load, at the joint accelerations
+that correspond to those of the load.
 
-The load is a free rigid body, made linear so that its optimal motion is an LQ problem.
-Seed 002 writes p' = nu, M nu' = F, u = M^-1 F, y = x. That holds for the translation of a body without weight; for all
-of a body it lacks gravity, the gyroscopic moment and the kinematics of orientation (D-002-9). Here the coordinates are
-the centre of mass p and the rotation vector phi from a first orientation, both in fixed axes; u = (p'', phi'') and
+The load is a free rigid body, linearised exactly so that its optimal motion is an LQ problem.
+Document 002 writes p' = nu, M nu' = F, u = M^-1 F, y = x. That holds for the translation of a body without weight. It
+lacks gravity, the gyroscopic moment and the kinematics of orientation. Here the coordinates are the centre of mass p
+and the rotation vector phi from the initial orientation, both in fixed axes; u = (p'', phi'') and
 
     f = m (p'' - gravity),   mu = I alpha + omega x I omega,   omega = J phi',   alpha = J phi'' + J' phi'
 
 with J the left Jacobian of rotations. So x' = A x + B u is exact for any motion whose turn stays below pi. What R = 1
-makes small is the effort int |u|^2, not the work of the force.
+minimises is the effort int |u|^2, not the work of the force.
+
+Source: document 002 A.4, A.5; D-002-9, D-002-10.
 """
 
 from __future__ import annotations

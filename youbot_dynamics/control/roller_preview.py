@@ -272,7 +272,7 @@ class RollerPreview:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin anew, at rest: a driver that fell silent or a clock that jumped."""
+        """Restart at rest: the driver fell silent or a clock jumped."""
         self._predictor = BasePredictor(self.base, 1.0)
         self._reading: tuple[float, Vector] | None = None
         self._held = np.zeros((4, 3 + len(self.wheels.base.radii)))

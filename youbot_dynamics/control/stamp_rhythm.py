@@ -16,7 +16,7 @@ from youbot_dynamics.arrays import Vector, array
 
 _FIRST = 50  # steps from which period and phase are taken at first
 _LAGS = (5, 25)  # readings
-_GAP = 0.5  # [s] after which all begins anew
+_GAP = 0.5  # [s] after which the estimate restarts
 # Of a period: by how much a stamp may be before its time behind one that was lost, else it is a late one of the pass
 # before. From how late on it may be either, and is left as it is where messages get lost.
 _EARLY, _EITHER = 0.05, 0.8

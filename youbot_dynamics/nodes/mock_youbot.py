@@ -124,7 +124,7 @@ class Bursts:
         self._count, self._last = 0, -math.inf
 
     def begins(self, count: int, time: float) -> bool:
-        """Whether a burst begins with `count` at `time` [s]; a count that has become smaller begins anew."""
+        """Whether a burst begins with `count` at `time` [s]; a smaller count restarts."""
         grown, self._count = count > self._count, count
         if not grown:
             return False
@@ -334,7 +334,7 @@ class MockYoubot(Node):
 
     def _take_fault(self, parameters: list[Any]) -> None:
         for parameter in parameters:
-            if parameter.name == "fault":  # its text may be the old one: its time begins anew
+            if parameter.name == "fault":  # its text may be the old one: its time restarts
                 self._fault_text = parameter.value
                 self._faults = parse_faults(self._fault_text, self._robot.driver)
                 self._driver.set_faults(self._faults)

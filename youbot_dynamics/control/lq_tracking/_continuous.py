@@ -1,12 +1,14 @@
-"""Optimal tracking of a known reference by a linear system in continuous time (seed 002 A.4).
+"""Optimal tracking of a known reference by a linear system in continuous time.
 
-The minimum is sought of J = e(tf)' Sf e(tf) + int e'Q e + (u - w)'R (u - w) dt with e = z - C x and
+It minimises J = e(tf)' Sf e(tf) + int e'Q e + (u - w)'R (u - w) dt with e = z - C x and
 x' = A x + B u + d. Beside the document's problem a nominal input w and a known drift d are allowed, both 0 by default;
 whatever is affine in the state joins it as the constant 1, xx = [x; 1], so that one Riccati equation gives all:
 
     SS = [[S, -g], [-g', c]],   J* = xx' SS xx = x'S x - 2 g'x + c.
 
 `track_discrete` is the same in discrete time, `control.tracker.preview` over an infinite time.
+
+Source: document 002 A.4.
 """
 
 from __future__ import annotations
@@ -143,7 +145,7 @@ class OptimalMotion:
 class TrackingGains:
     """Optimal law u = K(t) x + p(t) over a finite time, as `track` finds it.
 
-    Seed 002 prints u = K(t) + p(t), a matrix added to a vector (D-002-8).
+    Document 002 prints u = K(t) + p(t), which adds a matrix to a vector: D-002-8.
 
     Args:
         times: (s + 1,) of the steps [s].
@@ -235,12 +237,12 @@ def track(
     nominal: Timed | None = None,
     steps: int = 200,
 ) -> TrackingGains:
-    """Optimal tracking of z(t) from t0 to tf: Riccati's equation back from tf (seed 002 A.4; D-002-8).
+    """Optimal tracking of z(t) from t0 to tf: Riccati's equation, solved backwards from tf.
 
     S' + S A + A'S - S B R^-1 B'S + C'Q C = 0 and g' + (A + B K)'g + C'Q z - S (d + B w) = 0 are solved together, step
     by step, by Hamilton's equations. Error of a step: fifth order in it for smooth matrices and
     references, none where all of them are constant. Steps should meet the kinks of the reference. The reference has to
-    be known to tf, and the weight of the end is on the outputs, C'Sf C on the states.
+    be known to tf, and the final weight is on the outputs: C'Sf C on the states.
 
     Args:
         A: (n, n), or a function of time [s] as all of the next four.
@@ -259,6 +261,8 @@ def track(
     Raises:
         InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, an end that is
             not after the start, or no step.
+
+    Source: document 002 A.4, D-002-8.
     """
     start, end = scalar("t0", t0), scalar("tf", tf)
     if not end > start:

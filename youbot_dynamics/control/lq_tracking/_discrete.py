@@ -1,8 +1,10 @@
 """Optimal tracking of a known reference by a linear system in discrete time, and the problem both solvers share.
 
 J = e_N' Sf e_N + sum_{k<N} e_k'Q e_k + (u_k - w_k)'R (u_k - w_k) with e = z - C x, x_{k+1} = A x_k + B u_k + d_k:
-seed 002 A.4 for commands that are held, where a transport delay is exact. As in continuous time the state is joined
-by the constant 1, and one Riccati recursion gives S, g and the cost.
+the problem of continuous time for held commands, where a transport delay is exact. As in continuous time the constant 1
+is appended to the state, and one Riccati recursion gives S, g and the cost.
+
+Source: document 002 A.4.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _ROUNDING = 1e-12
 def weight(thing: str, value: ArrayLike, size: int, *, definite: bool = False) -> Vector:
     """Weight matrix (n, n) of a cost, n = `size`, symmetric and positive semidefinite; a scalar is a 1 x 1 matrix.
 
-    Seed 002 A.4 asks for Q > 0; Q >= 0 is enough, R > 0, `definite`, is not to be spared.
+    Document 002 A.4 asks for Q > 0. Q >= 0 is enough; R > 0 (`definite`) is necessary.
 
     Raises:
         InputError: another shape, a number that is not finite, not symmetric, or a negative direction.
@@ -105,7 +107,7 @@ def track_discrete(
     drift: ArrayLike | None = None,
     nominal: ArrayLike | None = None,
 ) -> DiscreteGains:
-    """Optimal tracking of z_0 ... z_N, by Riccati's recursion back from the last one (seed 002 A.4; D-002-8).
+    """Optimal tracking of z_0 ... z_N, by Riccati's recursion backwards from the last one.
 
     H = R + B'S B, K = -H^-1 B'S A, p = w + H^-1 B'(g - S (d + B w)) with S and g of the next step; then
     S_k = C'Q C + (A + B K)'S (A + B K) + K'R K, the sum of squares that keeps S positive whatever the rounding.
@@ -123,6 +125,8 @@ def track_discrete(
 
     Raises:
         InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, or no step.
+
+    Source: document 002 A.4, D-002-8.
     """
     z = array("reference", reference, (None, None))
     steps, outputs = len(z) - 1, z.shape[1]

@@ -2,10 +2,12 @@
 
 The error of an axis obeys eps' = v - v_desired + b, lag v' = u(t - dead_time) - v with b an unknown steady speed.
 Sampled exactly with the commands on their way as states (`delayed_system`), the cost eps^2 + (response_time (u - w))^2,
-with w a nominal command, has constant gains over an infinite time and a preview of the reference (`preview`; seed 002
-A.4 without its end): that is `AxisLaw`. What is known of the future enters through kernels. Beyond the preview the last
-known values are taken to hold for ever, so that a reference that ends at rest needs no preview beyond its end.
-`LqFeedback` is the same law for a tracker that has a feed-forward and a predictor of its own.
+with w a nominal command, has constant gains over an infinite time and a preview of the reference (`preview`):
+that is `AxisLaw`. Known future values enter through kernels. Beyond the preview the last known values are held for
+ever, so a reference that ends at rest needs no preview beyond its end. `LqFeedback` is the same law for a tracker with
+its own feed-forward and predictor.
+
+Source: document 002 A.4 over an infinite time.
 """
 
 from __future__ import annotations

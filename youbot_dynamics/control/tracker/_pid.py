@@ -15,7 +15,7 @@ from youbot_dynamics.arrays import Vector
 class PidGains:
     """Gains of one law per axis x, y, yaw: u = -Kp e - Ki int e dt - Kd de/dt, with e = actual - desired.
 
-    Seed 003 calls the desired speed a residual and the speed a coordinate (D-003-13).
+    Document 003 calls the desired speed a residual and the speed a coordinate: D-003-13.
 
     Args:
         proportional: (3,) [1/s].

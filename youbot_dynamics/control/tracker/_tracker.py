@@ -272,9 +272,8 @@ class Tracker:
     one dead time later, so it corrects the error the robot will have then, predicted from the last pose and every
     command sent since (`BasePredictor`). What is left of the delay in the loop is only what the model has wrong. The
     correction is the PID law of system 38 or the LQ law of system 24, on e = actual - desired, rotated into the body
-    frame, with the yaw wrapped. (Seed 003 defines dX as ideal - real and then subtracts it: used together, that is
-    positive feedback; D-003-11. It also drops the feed-forward for a constant reference speed, which leaves a steady
-    lag; D-003-12.)
+    frame, with the yaw wrapped. Document 003 defines dX as ideal - real and then subtracts it, which is positive
+    feedback (D-003-11). It also drops the feed-forward for a constant reference speed: a steady lag stays (D-003-12).
 
     Args:
         trajectory: desired poses in the odometry frame.

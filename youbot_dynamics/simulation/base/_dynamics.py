@@ -44,11 +44,11 @@ _READ_RPM = 15.0  # of the motor: the velocity quantum of the driver
 def counted_wheel_speeds(driver: Driver, wheel_speeds: ArrayLike) -> Vector:
     """Wheel speeds (4,) rounded to 1 motor rpm, 0.19 mm/s of travel; exact for a driver whose speeds have no quantum.
 
-    Source: docs/robot_facts.md.
-
     Args:
-        driver: how it speaks; its velocity quantum is 15 motor rpm.
+        driver: its names and quanta; its velocity quantum is 15 motor rpm.
         wheel_speeds: (4,) [rad/s].
+
+    Source: docs/robot_facts.md.
     """
     speeds, rpm = np.asarray(wheel_speeds, dtype=float), driver.velocity_quantum / _READ_RPM
     return np.rint(speeds / rpm) * rpm if rpm > 0.0 else speeds.copy()
@@ -169,7 +169,7 @@ class BaseConstants(NamedTuple):
         mass: m, of everything [kg].
         yaw_inertia: I, of everything [kg m2].
         wheel_inertia: Jw of a wheel with its reflected rotor [kg m2].
-        loop: the motors. Their loops reckon with the effective inertia and know nothing of what the wheels do beside a
+        loop: the motors. Their loops use the effective inertia and do not know what the wheels do beside a
             motion of the base.
         grips: G (4,), largest torques the wheels pass to the floor [N m].
         rows: of the wheels with their rollers; a pitch of 0 where the contact does not wander.

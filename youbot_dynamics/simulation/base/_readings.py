@@ -32,7 +32,7 @@ CURRENT_LIMIT = 5.768  # [A] chosen, see above: 5 N m at the wheel
 class WheelLoop(NamedTuple):
     """The four speed loops and their motors in numbers."""
 
-    inertia: Vector  # (4, 4) torques of the motors over accelerations of the wheels the loops reckon with [kg m2]
+    inertia: Vector  # (4, 4) torques of the motors over accelerations of the wheels, as the loops assume [kg m2]
     lag: float  # time constant of the answer to a command [s]
     torque_constants: Vector  # (4,) of the true motors, at the wheels [N m/A]
     gain: float  # kv of a servo on each wheel alone [N m s/rad]; 0 for loops that know the inertia
@@ -111,8 +111,8 @@ class BaseReading:
     stamp: float  # when the driver says the reading was taken [s]
     position: Vector  # (4,) wheel angles FL, FR, RL, RR [rad], quantised
     velocity: Vector  # (4,) wheel speeds [rad/s], 10 ms late and quantised to 15 motor rpm
-    odometry: Vector  # (3,) pose the driver itself reckons, with the heading after each step [m, m, rad]
-    twist: Vector  # (3,) twist the driver itself reckons [m/s, m/s, rad/s]
+    odometry: Vector  # (3,) pose the driver itself computes, with the heading after each step [m, m, rad]
+    twist: Vector  # (3,) twist the driver itself computes [m/s, m/s, rad/s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class BaseSampler:
 
     Args:
         truth: the base as it is: jitter and noise.
-        driver: how its driver speaks: signs, quanta and the geometry it reckons with.
+        driver: how its driver speaks: signs, quanta and the geometry it uses.
         seed: of the noise; equal seeds and calls give equal bits.
 
     Attributes:
