@@ -231,18 +231,21 @@ def _path(bag: Path, robot: Robot) -> RecordedPath:
 
 
 def _print_tracking(comparisons: list[PathComparison]) -> None:
-    table = Table(title="tracking error over the whole program, against ground truth (root mean square)")
-    table.add_column("program")
-    for column in ("position open loop", "stabilised", "better", "heading open loop", "stabilised", "better"):
-        table.add_column(column, justify="right")
+    table = Table(
+        title="root mean square tracking error over the whole program, against ground truth", padding=(0, 1, 0, 0)
+    )
+    table.add_column("program", no_wrap=True)
+    for unit in ("mm", "mrad"):
+        for column in (f"open loop {unit}", f"stabilised {unit}", "better"):
+            table.add_column(column, justify="right")
 
-    def cells(before: float, after: float, unit: str) -> tuple[str, str, str]:
-        return f"{1e3 * before:.2f} {unit}", f"{1e3 * after:.2f} {unit}", f"{before / after:.1f} x"
+    def cells(before: float, after: float) -> tuple[str, str, str]:
+        return f"{1e3 * before:.2f}", f"{1e3 * after:.2f}", f"{before / after:.0f} x"
 
     for comparison in comparisons:
         before, after = comparison.statistics(OPEN_LOOP), comparison.statistics(FEEDBACK)
-        position = cells(before.position_rmse, after.position_rmse, "mm")
-        table.add_row(comparison.name, *position, *cells(before.heading_rmse, after.heading_rmse, "mrad"))
+        position = cells(before.position_rmse, after.position_rmse)
+        table.add_row(comparison.name, *position, *cells(before.heading_rmse, after.heading_rmse))
     Console(soft_wrap=True).print(table)
 
 
