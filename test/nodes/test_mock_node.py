@@ -303,7 +303,9 @@ def test_bringup_of_the_contact_simulation_drives_on_simulated_time(tmp_path):
             assert time.monotonic() < patience, "the robot does not obey"
             wish.publish(message)
             observer.spin(0.05)
-        odom, truth = observer.received["odom"][-1], observer.received["ground_truth"][-1]
+        truth = observer.received["ground_truth"][-1]
+        observer.wait(lambda: observer.stamps("odom")[-1] >= seconds(truth.header.stamp), "odometry of that moment")
+        odom = observer.received["odom"][-1]
         # Simulated time counts from 0: a stamp of the system's clock is far off.
         assert abs(seconds(odom.header.stamp) - seconds(observer.received["/clock"][-1].clock)) < 10.0
         moved = pose_vector(truth.pose.pose)

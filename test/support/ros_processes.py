@@ -23,6 +23,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from repository import ROOT
 
+from youbot_dynamics.nodes import _runtime
 from youbot_dynamics.nodes._messages import seconds
 from youbot_dynamics.nodes.processes import node_command
 from youbot_dynamics.resources import config_path
@@ -96,6 +97,7 @@ class Observer:
         if self._owns_context:
             rclpy.init(context=self.context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
         self.node = Node(name, context=self.context)
+        _runtime._enlarge_receive_buffers()  # a busy test lost messages, and waited up to 3 s for their repetition
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.received: dict[str, list] = {}
