@@ -16,7 +16,7 @@ from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot_arm import Arm
-from youbot_dynamics.robot_base import Base
+from youbot_dynamics.robot_base import WHEELS, Base
 
 PREFIX = "robot"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
@@ -86,8 +86,8 @@ class Driver:
         source="KUKA youBot specification: 0.8 m/s on wheels of 47.5 mm, 4156 motor rpm; base.cfg of the maker has "
         "4000 rpm for ramps to positions",
     )
-    array_joints: tuple[str, ...] = fact(
-        "Joint names of the wheels in the order in which the driver takes an array of speeds.",
+    array_order: tuple[str, ...] = fact(
+        "Order of the wheels in which the driver takes an array of speeds: fl, fr, rl, rr in any order.",
         length=4,
         source="chosen: as wheel_joints; in ros2_control the list `joints` of the controller",
     )
@@ -103,15 +103,19 @@ class Driver:
         for what, names in (
             ("wheel_joints", self.wheel_joints),
             ("arm_joints", self.arm_joints),
-            ("array_joints", self.array_joints),
+            ("array_order", self.array_order),
         ):
             if twice := doubled(names):
                 thing, remedy = f"parameter robot.driver.{what}", "give each joint its own name"
                 raise ParameterError(thing, got=f"{', '.join(twice)} twice", expected="each once", remedy=remedy)
 
-        if set(self.array_joints) != set(self.wheel_joints):
-            got, expected = ", ".join(self.array_joints), f"the names of wheel_joints: {', '.join(self.wheel_joints)}"
-            raise ParameterError("parameter robot.driver.array_joints", got=got, expected=expected)
+        if set(self.array_order) != set(WHEELS):
+            got, expected = ", ".join(self.array_order), f"{', '.join(WHEELS)} in any order"
+            raise ParameterError("parameter robot.driver.array_order", got=got, expected=expected)
+
+    def array_places(self) -> list[int]:
+        """Index, in `wheel_joints`, of each wheel of an array of speeds."""
+        return [WHEELS.index(wheel) for wheel in self.array_order]
 
     def mecanum(self) -> MecanumBase:
         """Kinematics the driver itself uses; it knows no lateral factor."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
     from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
-_WHEELS = ("fl", "fr", "rl", "rr")
+
+WHEELS = ("fl", "fr", "rl", "rr")  # order of all that there is one of for each wheel
 _LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _IDENTIFIED = "chosen: neutral until `youbot identify` has measured it"
@@ -84,14 +85,14 @@ class BaseGeometry:
     @property
     def wheel_radius_errors(self) -> NDArray[np.float64]:
         """Radii (4,) of FL, FR, RL, RR over the common one, less 1."""
-        return np.array([getattr(self, f"wheel_radius_error_{wheel}") for wheel in _WHEELS])
+        return np.array([getattr(self, f"wheel_radius_error_{wheel}") for wheel in WHEELS])
 
     @property
     def roller_phases(self) -> NDArray[np.float64] | None:
         """Phases (4,) of FL, FR, RL, RR [rad]; None where they are not known."""
         if self.roller_phase_error == 0.0:
             return None
-        return np.array([getattr(self, f"roller_phase_{wheel}") for wheel in _WHEELS])
+        return np.array([getattr(self, f"roller_phase_{wheel}") for wheel in WHEELS])
 
     def mecanum(self) -> MecanumBase:
         """Kinematics of this geometry, in the mean over the rollers."""

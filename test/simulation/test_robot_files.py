@@ -47,9 +47,9 @@ def test_a_robot_is_found_by_name_or_path_and_a_wrong_name_lists_them_all(tmp_pa
 
 def test_an_array_that_does_not_name_each_wheel_is_refused(tmp_path):
     own = tmp_path / "mine.yaml"
-    names = "[wheel_joint_fl, wheel_joint_fr, wheel_joint_bl, wheel_joint_xx]"
-    own.write_text(f"/**:\n  ros__parameters:\n    robot:\n      driver:\n        array_joints: {names}\n")
-    with pytest.raises(ParameterError, match=r"array_joints: got .*wheel_joint_xx"):
+    names = "[fl, fr, rl, bl]"
+    own.write_text(f"/**:\n  ros__parameters:\n    robot:\n      driver:\n        array_order: {names}\n")
+    with pytest.raises(ParameterError, match=r"array_order: got .*bl"):
         yd.load_robot(robot_file=own)
 
 

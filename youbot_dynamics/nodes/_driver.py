@@ -27,7 +27,7 @@ class DriverOutput:
 
     `twist` converts the wheel speeds of our calibrated geometry back by the driver's own, so that calibration reaches a
     driver that takes nothing but a twist: a TwistStamped where `robot.driver.stamped_twist` is set.
-    `float64_multi_array` has the order of `robot.driver.array_joints`.
+    `float64_multi_array` has the order of `robot.driver.array_order`.
     """
 
     def __init__(self, node: Node, robot: Robot, interface: str) -> None:
@@ -40,7 +40,7 @@ class DriverOutput:
         self._base = robot.driver.mecanum()
         self._names = robot.driver.wheel_joints
         self._signs = np.array(robot.driver.command_sign)
-        self._order = [robot.driver.wheel_joints.index(name) for name in robot.driver.array_joints]
+        self._order = robot.driver.array_places()
 
     def send(self, wheel_speeds: NDArray[np.float64], stamp: float) -> None:
         """Send wheel speeds (4,) [rad/s] (ours: positive rolls forward) at `stamp` [s]."""

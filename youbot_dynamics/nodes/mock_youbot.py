@@ -352,12 +352,11 @@ class MockYoubot(Node):
             self._driver.command_wheels(speeds, self._time.now())
 
     def _on_array(self, message: Float64MultiArray) -> None:
-        names = self._robot.driver.array_joints
-        if len(message.data) != len(names):
-            self._driver.skip(f"wheel_velocity_controller/commands has {len(message.data)} values, not {len(names)}")
+        places = self._robot.driver.array_places()
+        if len(message.data) != len(places):
+            self._driver.skip(f"wheel_velocity_controller/commands has {len(message.data)} values, not {len(places)}")
         else:
-            speeds = dict(zip(names, message.data, strict=True))
-            self._driver.command_wheels([speeds[name] for name in self._robot.driver.wheel_joints], self._time.now())
+            self._driver.command_wheels([message.data[places.index(k)] for k in range(len(places))], self._time.now())
 
     def _switch(self, on: bool, response: Empty.Response) -> Empty.Response:
         self._driver.switch_base(on)
