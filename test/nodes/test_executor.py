@@ -28,7 +28,7 @@ from std_msgs.msg import Int64  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from youbot_dynamics.errors import ParameterError  # noqa: E402
-from youbot_dynamics.nodes._runtime import EXECUTOR, make_executor, raise_priority  # noqa: E402
+from youbot_dynamics.nodes._runtime import EXECUTOR, _enlarge_receive_buffers, make_executor, raise_priority  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -411,6 +411,13 @@ def test_a_node_does_without_shared_memory_unless_the_user_chose_transports(chos
     count, names = segments.split(maxsplit=1)
     assert transports == (chosen or "UDPv4") and names == "['ours']"
     assert (int(count) > 0) == bool(chosen)
+
+
+def test_enlarging_receive_buffers_leaves_no_descriptor_open():
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        _enlarge_receive_buffers()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_the_first_start_of_an_installation_leaves_its_compiled_modules_whole(tmp_path):

@@ -9,6 +9,7 @@ import gc
 import os
 import resource
 import socket
+import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -134,11 +135,13 @@ def _enlarge_receive_buffers() -> None:
     descriptors = os.listdir("/proc/self/fd") if sys.platform == "linux" else []
     for entry in descriptors:
         try:
+            if not stat.S_ISSOCK(os.fstat(int(entry)).st_mode):
+                continue
             with socket.socket(fileno=os.dup(int(entry))) as opened:
                 if opened.type == socket.SOCK_DGRAM and opened.family != socket.AF_UNIX:
                     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         except OSError:
-            continue  # no socket
+            continue  # closed meanwhile, as the one of the listing itself
 
 
 @contextmanager
