@@ -159,6 +159,57 @@ def _write_acting(sent: Vector, dead_times: Vector, time: float, place: Indices)
 
 
 @compiled
+def _advance_droop(
+    unfed: Vector,
+    modes: Vector,
+    to_modes: Vector,
+    to_forces: Vector,
+    droop: Vector,
+    dt: float,
+    pull: Vector,
+    change: Vector,
+    work: Vector,
+    state: Vector,
+    twist: Vector,
+) -> None:
+    """Advance e and e' in `state` (12,) by a step in modes, and add the mean of e' over it to `twist` (3,).
+
+    Args:
+        unfed: (3, 3) of the base, as the next three.
+        modes: (3, 3).
+        to_modes: (3, 3).
+        to_forces: (3, 3) `force_to_modes`.
+        droop: (3, 2, 3) matrices of the modes (`write_droop`).
+        dt: step [s].
+        pull: (3,) a(V).
+        change: (3,) mean of r' over the step.
+        work: (3, 3) work array.
+        state: output.
+        twist: output.
+    """
+    for axis in range(3):
+        work[0, axis] = -pull[axis]
+        twist[axis] -= state[6 + axis] / dt
+        for other in range(3):
+            work[0, axis] += unfed[axis, other] * change[other]
+    for axis in range(3):
+        held, rate, push = 0.0, 0.0, 0.0
+        for other in range(3):
+            held += to_modes[axis, other] * state[6 + other]
+            rate += to_modes[axis, other] * state[9 + other]
+            push += to_forces[axis, other] * work[0, other]
+        row = droop[axis]
+        work[1, axis] = row[0, 0] * held + row[0, 1] * rate + row[0, 2] * push
+        work[2, axis] = row[1, 0] * held + row[1, 1] * rate + row[1, 2] * push
+    for axis in range(3):
+        state[6 + axis], state[9 + axis] = 0.0, 0.0
+        for other in range(3):
+            state[6 + axis] += modes[axis, other] * work[1, other]
+            state[9 + axis] += modes[axis, other] * work[2, other]
+        twist[axis] += state[6 + axis] / dt
+
+
+@compiled
 def follow(
     constants: DriveConstants,
     state: Vector,
@@ -183,26 +234,10 @@ def follow(
         moments: (k,) increasing [s]; poses are written for those from `begin` to `end`.
         poses: (k, 3) output: pose at each of these times, linear within a step; other rows are unchanged.
     """
-    (
-        dead,
-        lag,
-        damping,
-        stiffness,
-        unfed,
-        modes,
-        to_modes,
-        to_forces,
-        mode_damping,
-        inverse,
-        mass,
-        centre,
-        rows,
-        places,
-        gains,
-        of_wheels,
-        of_rollers,
-        viscous,
-    ) = constants
+    dead, lag, damping, inverse = constants.dead_times, constants.lag, constants.damping, constants.inverse_inertia
+    mass, centre, rows, places = constants.mass, constants.centre, constants.wheels_of_twist, constants.positions
+    gains, viscous = constants.roller_gains, constants.viscous
+    of_wheels, of_rollers = constants.wheel_coulomb, constants.roller_coulomb
     steps = max(1, int(ceil((end - begin) / longest - 1e-9)))
     dt = (end - begin) / steps
     if dt <= 0.0:
@@ -210,13 +245,15 @@ def follow(
     droops, droop = damping[0] > 0.0, np.zeros((3, 2, 3))
     if droops:
         for axis in range(3):
-            write_droop(mode_damping[axis], stiffness[0] / damping[0] * mode_damping[axis], dt, droop[axis])
+            mode_damping = constants.mode_damping[axis]
+            write_droop(mode_damping, constants.stiffness[0] / damping[0] * mode_damping, dt, droop[axis])
     decay = exp(-dt / lag) if lag > 0.0 else 0.0
     fading = lag * (1.0 - decay) / dt
     none = np.zeros(max(3, len(places)))
     forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     command, last, between, change = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
-    mode, mode_rate, against, old = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    unfed, modes, to_modes, to_forces = constants.unfed, constants.modes, constants.to_modes, constants.force_to_modes
+    work = np.zeros((3, 3))
     place = np.zeros(3, np.int64)
     _write_acting(sent, dead, begin, place)
     look = np.searchsorted(moments, begin)
@@ -251,25 +288,7 @@ def follow(
             state[3 + axis] = command[axis] + away * decay
             change[axis] = away * (decay - 1.0) / dt
         if droops:
-            for axis in range(3):
-                against[axis], old[axis] = -pull[axis], state[6 + axis]
-                for other in range(3):
-                    against[axis] += unfed[axis, other] * change[other]
-            for axis in range(3):
-                held, rate, push = 0.0, 0.0, 0.0
-                for other in range(3):
-                    held += to_modes[axis, other] * state[6 + other]
-                    rate += to_modes[axis, other] * state[9 + other]
-                    push += to_forces[axis, other] * against[other]
-                row = droop[axis]
-                mode[axis] = row[0, 0] * held + row[0, 1] * rate + row[0, 2] * push
-                mode_rate[axis] = row[1, 0] * held + row[1, 1] * rate + row[1, 2] * push
-            for axis in range(3):
-                state[6 + axis], state[9 + axis] = 0.0, 0.0
-                for other in range(3):
-                    state[6 + axis] += modes[axis, other] * mode[other]
-                    state[9 + axis] += modes[axis, other] * mode_rate[other]
-                twist[axis] += (state[6 + axis] - old[axis]) / dt
+            _advance_droop(unfed, modes, to_modes, to_forces, droop, dt, pull, change, work, state, twist)
         # Chord of the arc, exact on SE(2) for a constant twist; for a small turn sin(a)/a is 1 - a^2/6.
         half = 0.5 * dt * twist[2]
         yaw, chord = state[2] + half, dt * (1.0 - half * half / 6.0)
