@@ -68,7 +68,7 @@ __all__ = [*_MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the face when it is first used (PEP 562)."""
+    """Import a public name when it is first used (PEP 562)."""
     if name not in _MODULES:
         raise AttributeError(f"module 'youbot_dynamics' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"youbot_dynamics.{_MODULES[name]}"), name)

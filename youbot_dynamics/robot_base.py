@@ -44,7 +44,7 @@ def _delay(what: str) -> Any:
 class BaseGeometry:
     """Calibrated geometry of the base: what the wheels really do on the floor.
 
-    Wheels of different radii turn at different speeds even straight ahead. A driver that takes a Twist reckons with one
+    Wheels of different radii turn at different speeds even straight ahead. A driver that takes a Twist assumes one
     radius: of the four wheel speeds it drives what a motion of its equal wheels explains, and the rest is lost.
     """
 
@@ -112,7 +112,7 @@ class BaseDelay:
     """How late each axis follows its command.
 
     The effective delay is the shift that best maps the held command onto the motion of the wheels: dead time, lag and
-    a share of friction together. Dead time and lag apart stand beside it where they could be told apart.
+    a share of friction together. Dead time and lag are given where the data separate them.
     """
 
     effective_x: float = _delay("Effective delay, forward")

@@ -98,7 +98,8 @@ def _unbalanced(
 
     With f the friction of the wheels and g all else that holds the body back, its inertia included, motors balance both
     in the mean, T = P f + (J^+)' g with P the projection on what moves the base. Through the rows of the rollers there
-    remains J(phi)' (f(phi) - T) + g(phi). `acceleration` (3,) is the derivative of the twist, `torques` (n,) is room.
+    remains J(phi)' (f(phi) - T) + g(phi). `acceleration` (3,) is the derivative of the twist.
+    `torques` (n,) is a work array.
     """
     n = len(angles)
     row, mean, felt = np.zeros(3), np.zeros(3), np.zeros(3)

@@ -40,7 +40,7 @@ class StampWatch:
         self._least = 0.0  # age of the promptest message [s], on two clocks that need have no common zero
 
     def take(self, steady: float, stamp: float) -> str:
-        """Take a stamp; how it jumped, such as "jumped ahead by 2.00 s", "" where it did not. Then it starts anew.
+        """Take a stamp; how it jumped, such as "jumped ahead by 2.00 s", "" where it did not. A jump resets it.
 
         Args:
             steady: when it came, by a clock that never jumps [s].
@@ -63,7 +63,7 @@ class StampWatch:
 
 
 class WheelMonitor(Protocol):
-    """Compares what wheels do with what they are told, as `estimation.wheel_watch.WheelWatch` does."""
+    """Compares the motion of the wheels with their commands, as `estimation.wheel_watch.WheelWatch` does."""
 
     def sent(self, stamp: float, speeds: Sequence[float]) -> None:
         """Take wheel speeds (n,) [rad/s] sent at a stamp [s]."""
@@ -117,7 +117,7 @@ class TrackingRun:
 
     Args:
         robot: what is believed of it.
-        wheels: names wheels that do not do what they are told.
+        wheels: names wheels that do not follow their commands.
         tracker: feedback and its gains; may be replaced at any time as `tracker_settings`, for what comes then.
         settings: rate and time-out; may be replaced too, but for the rate.
         odom: name of odometry in what is said.

@@ -348,7 +348,7 @@ def axis_law(dead_time: float, lag: float, period: float, response_time: float) 
 
 
 class LqFeedback:
-    """LQ law of the three axes behind a predictor, with the same face as `Pid`.
+    """LQ law of the three axes behind a predictor, with the same methods as `Pid`.
 
     K [eps; v; u_past] of the delayed model is K_0 [eps; v] of the model without dead time at the moment the command
     acts (exactly for dead times of whole periods, else to 1e-3, since errors are summed at other moments of a period):

@@ -48,7 +48,7 @@ class BasePredictor:
         self.time = -np.inf
         self.state: Vector = np.zeros(STATE_SIZE)
         self._latest = float(np.max(base.dead_times))
-        # Those kept are from `_first` on, before `_next`: behind them is room.
+        # Those kept are from `_first` on, before `_next`: the rest is spare.
         self._times, self._twists = np.zeros(0), np.zeros((0, 3))
         self._first = self._next = 0
 
@@ -150,7 +150,7 @@ class Inverse(NamedTuple):
 
 @compiled
 def _write_twist(path: TimedPath, time: float, span: float, before: Vector, after: Vector, twist: Vector) -> None:
-    """Write the mean twist (3,) of a path over a span from `time` on [s]; poses (3,) are room."""
+    """Write the mean twist (3,) of a path over a span from `time` on [s]; poses (3,) are work arrays."""
     write_pose(path, time, before)
     write_pose(path, time + span, after)
     twist[0], twist[1], twist[2] = between(before[0], before[1], before[2], after[0], after[1], after[2])

@@ -336,7 +336,7 @@ class Tracker:
         """Take a live lateral deviation, such as a line follower's camera sees: it rules over odometry sideways.
 
         The path is moved so that at the stamp the robot was off it by what was seen: forward and turn stay those of the
-        trajectory. Delays are made up for as ever, since only the path moves; where the camera loses the line, the
+        trajectory. Delays are still compensated, since only the path moves; where the camera loses the line, the
         path stays where it was seen last. What is sent ahead stays that of the trajectory: in a bend of yaw rate w,
         beside which the path lies by d, it lacks -d w of forward speed, and the feedback makes up for it.
 

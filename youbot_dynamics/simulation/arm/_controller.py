@@ -339,7 +339,7 @@ def control_cycle(
 
 
 def told_share(lag: float) -> float:
-    """Share of the way to the true speed that the speed the driver is told goes in one cycle.
+    """Share of the difference to the true speed by which the reported speed changes in one cycle.
 
     Args:
         lag: time constant of the motor controllers' filter [s], 0 for none.

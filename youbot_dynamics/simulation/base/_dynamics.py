@@ -61,7 +61,7 @@ WHEEL_COUNT = 4
 class SlipEvent:
     """One wheel creeps over the floor, in proportion to the torque it passes on (linear creep).
 
-    While it carries its part of the base's load at steady speed, `share` of its turn moves nobody: it turns
+    While it carries its part of the base's load at steady speed, `share` of its turn is slip: it turns
     1 / (1 - share) times as far as it rolls. Wheels with grip relieve it, then it slips by less; speeding up by more;
     braked it turns less than it rolls; without torque it rolls. The motors know their wheels only: they keep these to
     the command, and the base comes short of it.
@@ -175,7 +175,7 @@ class BaseConstants(NamedTuple):
         rows: of the wheels with their rollers; a pitch of 0 where the contact does not wander.
         mean_rows: (4, 3) rows J of the mean kinematics [rad/m, rad/m, 1].
         twist_of_wheels: (3, 4) least-squares inverse of the mean rows.
-        speed_lag: time constant of the told speeds [s].
+        speed_lag: time constant of the reported speeds [s].
         torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1.
         wheel_coulomb: F1 [N m].
         roller_coulomb: F2 / r [N].
@@ -370,7 +370,8 @@ def advance(
 ) -> None:
     """Advance the base in place by len(commands) steps of `dt`.
 
-    The motion lags its command by more than dead time and `lag`, for friction is held weakly: `BaseTruth` has figures.
+    The motion lags its command by more than dead time and `lag`: the loop compensates friction slowly. Figures:
+    `BaseTruth`.
     Friction: `mecanum_dynamics.friction_forces` (D-003-9) with a torque that wanders as the wheels turn, by F1 at most
     so that friction never drives. The centre of mass is over the centre of the base; the real one lies 35 mm ahead,
     0.9 % of the yaw inertia.

@@ -40,7 +40,7 @@ class ArmJoints:
         data: its state.
         arm: the arm whose joints they are.
         cycle: moves the whole model on by `STEP`.
-        speed_lag: time constant of the speed the driver is told [s].
+        speed_lag: time constant of the speeds reported to the driver [s].
 
     Raises:
         ResourceError: a MuJoCo whose motor keeps its parameters elsewhere.
@@ -157,7 +157,7 @@ class MujocoPlant:
         arm: bodies, friction and motors of the arm.
         with_arm: whether the arm moves; else it is held as it lies, part of the base.
         position: (n,) of the arm at the start [rad], folded to the stops by default.
-        arm_speed_lag: time constant of the arm's speeds that the driver is told [s].
+        arm_speed_lag: time constant of the arm's speeds reported to the driver [s].
 
     Attributes:
         model: MuJoCo's `MjModel`.
