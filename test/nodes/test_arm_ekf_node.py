@@ -241,7 +241,7 @@ def test_bad_messages_are_each_counted_and_none_ends_the_node() -> None:
         driver.listen_on()
         assert raised(driver, before) == {
             "missing_efforts": 3 * 2 + 4 * 5,
-            "messages_with_an_effort_that_is_no_number": 3,
+            "messages_with_an_effort_that_is_not_a_number": 3,
             "messages_without_efforts": 4,
             "repeated_stamps": 5,
             "late_stamps": 1,
@@ -249,7 +249,7 @@ def test_bad_messages_are_each_counted_and_none_ends_the_node() -> None:
             "messages_that_lack_a_joint": 1,
             "messages_of_other_joints": 1,
             "missing_positions": 1 + 5,
-            "messages_with_a_position_that_is_missing_or_no_number": 2,
+            "messages_with_a_position_that_is_missing_or_not_a_number": 2,
             "readings_beyond_the_gate": 1,
             "messages_without_a_stamp": 1,
             "messages_that_name_a_joint_twice": 1,
