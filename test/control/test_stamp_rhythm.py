@@ -78,6 +78,33 @@ def test_lost_messages_make_no_stamp_worse_than_it_was(share: float, lost: float
     assert np.mean(np.abs(even) > 0.005) < 0.01 + np.mean(np.abs(raw) > 0.005)
 
 
+SCATTERS = {
+    "to either side": lambda random, share: random.uniform(-share, share),
+    "normal": lambda random, share: random.normal(0.0, share),
+    "late": lambda random, share: random.exponential(share),
+}
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.05])
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.45])
+@pytest.mark.parametrize("scatter", SCATTERS)
+def test_the_rhythm_never_runs_away_from_the_stamps(scatter: str, share: float, lost: float) -> None:
+    """Times ran up to 0.9 s ahead where the period was found wrong by some percent: the loop could not follow it."""
+    for seed in range(4):
+        random, rhythm, off = np.random.default_rng(seed), StampRhythm(), []
+        period, newest = PERIOD * (1.0 + random.normal(0.0, 2e-3)), -np.inf
+        for k in range(3000):
+            stamp = 100.0 + period * (k + SCATTERS[scatter](random, share))
+            if random.random() >= lost:
+                given = rhythm.take(stamp, wheels_at(period * k))
+                if stamp > newest:  # one that was overtaken keeps its stamp
+                    newest = stamp
+                    off.append(given - stamp)
+        seconds = [np.mean(off[begin : begin + 47]) for begin in range(0, len(off) - 47, 47)]
+        assert max(off) < 2.0 * PERIOD
+        assert np.max(np.abs(seconds)) < 0.6 * PERIOD
+
+
 def test_a_gap_another_clock_and_overtaken_messages_are_borne() -> None:
     random, rhythm, given = np.random.default_rng(1), StampRhythm(), []
     for k in range(3000):

@@ -14,8 +14,15 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array
 
-_FIRST = 50  # steps from which period and phase are taken at first
-_LAGS = (5, 25)  # readings
+_FIRST = 48  # steps from which period and phase are taken at first
+_LAGS = (
+    1,
+    2,
+    4,
+    8,
+    16,
+    32,
+)  # readings; with each one the period becomes known well enough to count the steps of the next
 _GAP = 0.5  # [s] after which the estimate restarts
 # Of a period: by how much a stamp may be before its time behind one that was lost, else it is a late one of the pass
 # before. From how late on it may be either, and is left as it is where messages get lost.
@@ -23,7 +30,13 @@ _EARLY, _EITHER = 0.05, 0.8
 _LOSSES = 0.005  # share of lost messages up to which it is taken for late
 _CLIP = 0.05  # of a period: what a stamp that is off by more counts for
 _PHASE, _PERIOD = 0.1, 0.002  # shares of that by which phase and period follow
-_OFF, _OFF_SHARE = 0.25, 0.5  # of a period, and share of the stamps off by that, at which the rhythm is another
+_FASTER = 3.0  # times that clip at first; it falls to one over the readings that it takes to settle
+_SETTLING = 30  # readings
+_RECENT = 0.98  # of what was seen, per reading: 1 s at 50 Hz
+_BALANCE = 0.5  # mean of the clipped differences, of the clip, up to which the rhythm follows the stamps
+_OFF, _OFF_SHARE = 0.5, 0.7  # of a period, and share of the recent stamps off by that, at which the rhythm is another
+_BEFORE, _BEFORE_SHARE = 0.25, 0.15  # of a period, and share of the stamps early by that, at which none is used
+_COUNTED_TWICE = 4  # readings in a row, early by half a period, after which a period was counted too many
 _SPAN = 5  # steps over which the speed of a wheel is taken
 _FADE = 0.998  # of what was seen, per reading: 10 s at 50 Hz
 _LEAST = 1e-3  # [rad2] of misfit by the stamps before anything is believed
@@ -40,15 +53,19 @@ class StampRhythm:
     are compared with a memory of 10 s. A driver without rhythm, or wheels that stand, leave the stamps as they are.
 
     Phase and period follow by a loop of second order on the clipped difference of stamp and rhythm: a late stamp counts
-    as a twentieth of a period, which moves the phase by less than that, and always alike.
+    as a twentieth of a period, which moves the phase by less than that, and always alike. This loop can follow a
+    period that is wrong by half a percent and no more. The rhythm is therefore used only while the clipped
+    differences balance, and never where many stamps are early: a stamp can be late, but not before its reading.
     """
 
     def __init__(self) -> None:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        # Period [s]; shares of the stamps that were far off, and behind which one was lost.
-        self._period, self._off, self._lost = 0.0, 0.0, 0.0
+        # Period [s]; shares of the stamps that were far off, that were early, and behind which one was lost.
+        self._period, self._off, self._early, self._lost = 0.0, 0.0, 0.0, 0.0
+        self._balance = 0.0  # mean of the clipped differences, of the clip
+        self._followed, self._ahead = 0, 0  # readings since the period was found, and in a row that were early
         self._left = [0.0, 0.0]  # squares that stamps and rhythm leave [rad2]
         # Stamp, time by the rhythm, wheel angles.
         self._readings: deque[tuple[float, float, Sequence[float]]] = deque(maxlen=_FIRST + 1)
@@ -58,7 +75,8 @@ class StampRhythm:
     def used(self) -> bool:
         """Whether stamps are moved to the rhythm."""
         by_stamps, by_rhythm = self._left
-        return by_stamps > _LEAST and by_rhythm < _BETTER * by_stamps
+        settled = self._followed > _SETTLING and abs(self._balance) < _BALANCE and self._early < _BEFORE_SHARE
+        return settled and by_stamps > _LEAST and by_rhythm < _BETTER * by_stamps
 
     def take(self, stamp: float, angles: Sequence[float]) -> float:
         """Time [s] of a reading of wheel angles (n,) [rad] at its stamp [s]: the stamp, or the rhythm's time."""
@@ -102,13 +120,20 @@ class StampRhythm:
             self._readings.append((before[0], last, before[2]))
         periods = max(1, int((stamp - last) / period + _EARLY))
         off = stamp - last - periods * period
-        clipped = min(max(off, -_CLIP * period), _CLIP * period)
+        self._followed += 1
+        clip = _CLIP * period * max(1.0, _FASTER * (1.0 - self._followed / _SETTLING))
+        clipped = min(max(off, -clip), clip)
         self._period += _PERIOD * clipped / periods
-        self._off = _FADE * self._off + (1.0 - _FADE) * (abs(off) > _OFF * period)
+        self._balance = _RECENT * self._balance + (1.0 - _RECENT) * clipped / clip
+        self._off = _RECENT * self._off + (1.0 - _RECENT) * (abs(off) > _OFF * period)
+        self._early = _FADE * self._early + (1.0 - _FADE) * (off < -_BEFORE * period)
         self._lost = _FADE * self._lost + (1.0 - _FADE) * (periods > 1)
         if self._off > _OFF_SHARE:
             self._begin_anew()
             return stamp
+        self._ahead = self._ahead + 1 if off < -_OFF * period else 0
+        if self._ahead == _COUNTED_TWICE:
+            self._ahead, periods = 0, periods - 1
         return last + periods * period + _PHASE * clipped
 
     def _compare(self) -> None:
