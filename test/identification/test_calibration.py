@@ -21,6 +21,7 @@ from youbot_dynamics.identification.calibration._poses import (
 )
 from youbot_dynamics.identification.calibration._start import NO_FORWARD, NO_SIDEWAYS, NO_TURN, ONLY_TURN, RESTING
 from youbot_dynamics.identification.calibration.stage import finish
+from youbot_dynamics.identification.finding import TWIST_ERROR
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -86,6 +87,14 @@ def test_odometry_of_the_calibrated_base_is_several_times_better():
     off = [np.sqrt(np.mean(odometry_errors(other, base, np.zeros(3), 0.0) ** 2, axis=0)) for base in (BASE, found.base)]
     print(f"two seconds [m, m, rad]: {off[0].round(5)} as configured, {off[1].round(5)} calibrated")
     assert np.all(off[1] < 0.3 * off[0])
+
+
+def test_the_stage_measures_the_twist_of_the_calibrated_odometry(run):
+    signals = run.signals()
+    stage = finish([Taken(0, "drive", signals)], ROBOT, lambda number: None)
+    found = calibrate([signals], BASE)
+    off = odometry_errors(signals, found.base, found.sensor, float(found.offsets[0]), 2.0)
+    np.testing.assert_allclose(stage.products[TWIST_ERROR], np.sqrt(np.mean(off**2, axis=0)) / 2.0, rtol=0.2)
 
 
 def test_the_result_names_what_a_relaunch_reads_and_what_stands_beside(run):

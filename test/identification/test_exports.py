@@ -18,7 +18,7 @@ from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.dynamics.tree import read_urdf
 from youbot_dynamics.identification.arm_friction import ConsistentInertia, inertial_parameters
 from youbot_dynamics.identification.export import _nav2_parameters, _one_node, export_all
-from youbot_dynamics.identification.finding import BODIES, Finding
+from youbot_dynamics.identification.finding import BODIES, TWIST_ERROR, Finding
 from youbot_dynamics.identification.least_squares import Estimate, refusal
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.identification.result import Result, Skipped, write_result
@@ -133,6 +133,86 @@ def test_a_dead_time_beside_a_refused_lag_is_not_for_nav2() -> None:
     known = finding("robot.base.response.dead_time_x", 0.08)
     lag = finding("robot.base.response.lag", 0.09, refusal("the interval is too wide"))
     assert _nav2_parameters(dataclasses.replace(result_of({}, ()), findings=(known, lag))) == {}
+
+
+GEOMETRY = {
+    "robot.base.geometry.wheel_radius": 0.0491,
+    "robot.base.geometry.half_length": 0.2413,
+    "robot.base.geometry.half_width": 0.1533,
+    "robot.base.geometry.lateral_factor": 0.9317,
+}
+CONTROLLER = "mecanum_drive_controller"
+
+
+def of_others(folder: Path, found: dict[str, float], robot: Robot = ROBOT, **products: Any) -> dict[str, Any]:
+    """Parameters of mecanum_drive_controller and of the velocity smoother, by name; a file that is missing has none."""
+    export_all(folder, result_of(found, ()), robot, products)
+    files = {CONTROLLER: f"{CONTROLLER}.yaml", "velocity_smoother": "nav2_velocity_smoother.yaml"}
+    paths = {node: folder / "exports" / name for node, name in files.items()}
+    return {node: read_parameters(path, node, "robot_7") if path.exists() else {} for node, path in paths.items()}
+
+
+def documented_wheel_speeds(parameters: dict[str, Any], twist: np.ndarray) -> np.ndarray:
+    """Wheel speeds (4,) of FL, FR, RL, RR as mecanum_drive_controller documents its kinematics."""
+    vx, vy, wz = twist
+    turn = parameters["kinematics.sum_of_robot_center_projection_on_X_Y_axis"] * wz
+    rim = np.array([vx - vy - turn, vx + vy + turn, vx + vy - turn, vx - vy + turn])
+    return rim / parameters["kinematics.wheels_radius"]
+
+
+def test_mecanum_drive_controller_turns_the_wheels_as_we_do(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    for factor in (1.0, 0.9317, 1.07):
+        found = {**GEOMETRY, "robot.base.geometry.lateral_factor": factor}
+        read = of_others(tmp_path, found)[CONTROLLER]
+        ours = result_of(found, ()).applied_to(ROBOT).base.geometry.mecanum()
+        text = (tmp_path / "exports" / f"{CONTROLLER}.yaml").read_text()
+        assert f"sideways at {factor:.4g} of the commanded" in text
+        for twist in random.uniform(-1.0, 1.0, (20, 3)):
+            theirs = documented_wheel_speeds(read, twist / [1.0, factor, 1.0])
+            np.testing.assert_allclose(theirs, ours.wheel_speeds(twist), rtol=1e-12, atol=1e-12)
+
+
+def test_radii_that_are_not_told_apart_keep_their_identified_mean(tmp_path: Path) -> None:
+    geometry = dataclasses.replace(ROBOT.base.geometry, wheel_radius_error_fl=0.02)
+    robot = dataclasses.replace(ROBOT, base=dataclasses.replace(ROBOT.base, geometry=geometry))
+    read = of_others(tmp_path, GEOMETRY, robot)[CONTROLLER]
+    radii = result_of(GEOMETRY, ()).applied_to(robot).base.geometry.mecanum().radii
+    assert read["kinematics.wheels_radius"] == pytest.approx(np.mean(radii), rel=1e-14)
+
+
+def test_at_the_exported_speeds_the_wheels_turn_at_their_limit(tmp_path: Path) -> None:
+    read = of_others(tmp_path, GEOMETRY)
+    controller, smoother = read[CONTROLLER], read["velocity_smoother"]
+    ours = result_of(GEOMETRY, ()).applied_to(ROBOT).base.geometry.mecanum()
+    for k, axis in enumerate(("linear.x", "linear.y", "angular.z")):
+        most = controller[f"{axis}.max_velocity"]
+        low, high = smoother["min_velocity"][k], smoother["max_velocity"][k]
+        assert controller[f"{axis}.min_velocity"] == low == -high == -most
+        speeds = np.abs(ours.wheel_speeds(most * np.eye(3)[k]))
+        np.testing.assert_allclose(speeds, ROBOT.base.limits.wheel_speed, rtol=1e-12)
+    assert not any("accel" in name for name in [*controller, *smoother])
+    for name in (f"{CONTROLLER}.yaml", "nav2_velocity_smoother.yaml"):
+        assert "Accelerations are left out" in (tmp_path / "exports" / name).read_text()
+
+
+def test_what_was_not_identified_stays_out_with_its_reason(tmp_path: Path) -> None:
+    read = of_others(tmp_path, {name: value for name, value in GEOMETRY.items() if name.endswith("radius")})
+    assert set(read[CONTROLLER]) == {"kinematics.wheels_radius", "linear.x.max_velocity", "linear.x.min_velocity"}
+    assert read["velocity_smoother"] == {}
+    text = (tmp_path / "exports" / f"{CONTROLLER}.yaml").read_text()
+    assert "half lengths is left out: the lever of turns was not identified" in text
+    assert "Covariance of the twist is left out: no recorded poses" in text
+    assert of_others(tmp_path, {name: value for name, value in GEOMETRY.items() if not name.endswith("radius")}) == {
+        CONTROLLER: {},
+        "velocity_smoother": {},
+    }
+
+
+def test_the_covariance_is_that_of_the_measured_twist(tmp_path: Path) -> None:
+    read = of_others(tmp_path, GEOMETRY, **{TWIST_ERROR: np.array([0.003, 0.004, 0.007])})[CONTROLLER]
+    assert read["twist_covariance_diagonal"] == pytest.approx((9e-6, 16e-6, 1e-6, 1e-6, 1e-6, 49e-6))
+    assert not any("pose" in name for name in read)
 
 
 def friction_in_urdf() -> dict[str, tuple[float, float]]:

@@ -1,4 +1,4 @@
-"""Export the result to other programs: dead times for Nav2, friction and bodies for a URDF, motors for MuJoCo."""
+"""Export the result: mecanum_drive_controller, Nav2, a URDF with friction and bodies, motors for MuJoCo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from youbot_dynamics.dynamics.thermal_motor import GearedMotor, ThermalMotor
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.arm_friction import OF_BODY, ConsistentInertia, inertial_parameters
-from youbot_dynamics.identification.finding import BODIES
+from youbot_dynamics.identification.finding import BODIES, TWIST_ERROR
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Value
@@ -26,7 +26,9 @@ from youbot_dynamics.robot import Robot
 
 
 def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str, object]) -> tuple[Path, ...]:
-    """Write exports/nav2.yaml, youbot.urdf and motors.xml into an existing folder, each completely or not at all.
+    """Write exports/ with the files below into an existing folder, each completely or not at all.
+
+    mecanum_drive_controller.yaml, nav2.yaml, nav2_velocity_smoother.yaml, youbot.urdf, motors.xml.
 
     The files hold only identified values. If there is nothing to export, the file of an earlier identification is
     deleted, since it would not match the result beside it.
@@ -35,7 +37,7 @@ def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str
         folder: that of result.yaml.
         result: the identification result.
         robot: the robot before the result was applied to it.
-        products: of the stages, by name; "arm_bodies" is a ConsistentInertia.
+        products: of the stages, by name; "arm_bodies" is a ConsistentInertia, "twist_error" an array (3,).
 
     Returns:
         Paths of the files written.
@@ -47,16 +49,13 @@ def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str
     place.mkdir(exist_ok=True)
     head = _provenance(result)
     written = []
-    nav2 = place / "nav2.yaml"
-    if delays := _nav2_parameters(result):
-        about = [
-            "Dead times [s] of the base for Nav2's MPPI controller, which rounds them to its model_dt.",
-            f"Load it after your own Nav2 parameters; replace {_PLUGIN} if your controller plugin has another name.",
-        ]
-        write_parameters(nav2, "/**/controller_server", delays, [*head, *about])
-        written.append(nav2)
-    else:
-        nav2.unlink(missing_ok=True)
+    for name, (section, values, about) in _parameter_files(result, robot, products.get(TWIST_ERROR)).items():
+        path = place / name
+        if values:
+            write_parameters(path, section, values, [*head, *about])
+            written.append(path)
+        else:
+            path.unlink(missing_ok=True)
     texts = {
         place / "youbot.urdf": _urdf_text(result, robot, products.get(BODIES), head),
         place / "motors.xml": _mujoco_text(result, robot, head),
@@ -91,7 +90,115 @@ def _numbers(*values: float) -> str:
     return " ".join(repr(float(value)) for value in values)
 
 
-# Nav2
+def _parameter_files(
+    result: Result, robot: Robot, twist_error: object
+) -> dict[str, tuple[str, dict[str, Value], list[str]]]:
+    """File name -> node pattern, parameters (empty if nothing was identified) and comments."""
+    limits = _velocity_limits(result, robot)
+    return {
+        "mecanum_drive_controller.yaml": (
+            "/**/mecanum_drive_controller",
+            *_mecanum_controller(result, robot, limits, twist_error),
+        ),
+        "nav2.yaml": (
+            "/**/controller_server",
+            _nav2_parameters(result),
+            [
+                "Dead times [s] of the base for Nav2's MPPI controller, which rounds them to its model_dt.",
+                f"Load it after your own Nav2 parameters; replace {_PLUGIN} if your plugin has another name.",
+            ],
+        ),
+        "nav2_velocity_smoother.yaml": ("/**/velocity_smoother", *_smoother(limits, robot)),
+    }
+
+
+# mecanum_drive_controller and the velocity smoother of Nav2
+
+_GEOMETRY = "robot.base.geometry"
+_AXES = ("linear.x", "linear.y", "angular.z")
+_FLAT = 1e-6  # variance of z, roll and pitch of a base on a floor, as the node odometry publishes it
+_NO_ACCELERATIONS = "Accelerations are left out: no recording of the base shows the largest usable ones."
+
+
+def _mean_radius(robot: Robot) -> float:
+    geometry = robot.base.geometry
+    return geometry.wheel_radius * (1.0 + float(np.mean(geometry.wheel_radius_errors)))
+
+
+def _lever(robot: Robot) -> float:
+    """Distance K [m] in R w = vx - vy / lateral_factor - K wz; half_length + half_width if the factor is 1."""
+    geometry = robot.base.geometry
+    return geometry.half_length / geometry.lateral_factor + geometry.half_width
+
+
+def _velocity_limits(result: Result, robot: Robot) -> dict[str, float]:
+    """Axis -> largest speed of that axis alone [m/s, m/s, rad/s]: wheel speed limit times identified geometry."""
+    found, better = result.parameters(), result.applied_to(robot)
+    if f"{_GEOMETRY}.wheel_radius" not in found:
+        return {}
+    rim = robot.base.limits.wheel_speed * _mean_radius(better)
+    limits = {"linear.x": rim}
+    if f"{_GEOMETRY}.lateral_factor" in found:
+        limits["linear.y"] = rim * better.base.geometry.lateral_factor
+    if f"{_GEOMETRY}.half_length" in found:  # with half_width the pair that has the identified lever
+        limits["angular.z"] = rim / _lever(better)
+    return limits
+
+
+def _mecanum_controller(
+    result: Result, robot: Robot, limits: Mapping[str, float], twist_error: object
+) -> tuple[dict[str, Value], list[str]]:
+    """Kinematics, speed limits and twist covariance for mecanum_drive_controller, and what to know about them.
+
+    Its kinematics are R w = vx -+ vy -+ K wz with one radius and no lateral factor.
+
+    Source: ros2_controllers 6.9.0, src/mecanum_drive_controller.yaml and .cpp; robot_localization issue 246.
+    """
+    if not limits:
+        return {}, []
+    found, better = result.parameters(), result.applied_to(robot)
+    values: dict[str, Value] = {"kinematics.wheels_radius": _mean_radius(better)}
+    told = ["Load it after your own parameters of the controller, which name the joints; rename the node if needed."]
+    if "angular.z" in limits:
+        values["kinematics.sum_of_robot_center_projection_on_X_Y_axis"] = _lever(better)
+    else:
+        told.append("The sum of the half lengths is left out: the lever of turns was not identified.")
+    if f"{_GEOMETRY}.lateral_factor" in found:
+        factor = better.base.geometry.lateral_factor
+        told.append(f"The controller has no lateral factor: the base moves sideways at {factor:.4g} of the commanded")
+        told.append("speed, and of the speed in its odometry. Divide sideways commands by it.")
+    for axis, limit in limits.items():
+        values |= {f"{axis}.max_velocity": limit, f"{axis}.min_velocity": -limit}
+    told.append("Speed limits need version 6.8, or one of Jazzy or Kilted of mid-2026; older ones ignore them.")
+    told.append(_NO_ACCELERATIONS)
+    if isinstance(twist_error, np.ndarray):
+        x, y, yaw = (float(error) ** 2 for error in twist_error)
+        values["twist_covariance_diagonal"] = (x, y, _FLAT, _FLAT, _FLAT, yaw)
+        told.append("Covariance of the twist: RMS errors of odometry over 2 s against the recorded poses, their noise")
+        told.append("included. robot_localization reads it from the odometry message: let it fuse the twist.")
+    else:
+        told.append("Covariance of the twist is left out: no recorded poses show the error of the odometry.")
+    told.append("Covariance of the pose is left out: the controller publishes a constant, the error grows on the way.")
+    return values, told
+
+
+def _smoother(limits: Mapping[str, float], robot: Robot) -> tuple[dict[str, Value], list[str]]:
+    """Speed limits for Nav2's velocity smoother, which needs all three axes.
+
+    Source: Nav2 documentation, velocity smoother: max_velocity and min_velocity of x, y and theta.
+    """
+    if set(limits) != set(_AXES):
+        return {}, []
+    most = tuple(limits[axis] for axis in _AXES)
+    told = [
+        f"Speed of each axis alone [m/s, m/s, rad/s] at {robot.base.limits.wheel_speed:g} rad/s of the wheels;"
+        " together they need more.",
+        f"{_NO_ACCELERATIONS} Set max_accel and max_decel: by default the smoother does not speed up sideways.",
+    ]
+    return {"max_velocity": most, "min_velocity": tuple(-limit for limit in most)}, told
+
+
+# Nav2 controllers
 
 _PLUGIN = "FollowPath"
 

@@ -9,7 +9,9 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares import Estimate, Fit, Whiteness
 from youbot_dynamics.robot import PREFIX
 
-BODIES = "arm_bodies"  # name of a product: the ConsistentInertia of the arm
+# Names of products: the ConsistentInertia of the arm; RMS error (3,) of the twist of calibrated odometry
+BODIES = "arm_bodies"
+TWIST_ERROR = "twist_error"
 
 
 @dataclass(frozen=True)

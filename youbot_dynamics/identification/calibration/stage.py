@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.calibration._fit import (
     LEVER,
     LEVER_IN_WORDS,
@@ -16,7 +17,7 @@ from youbot_dynamics.identification.calibration._fit import (
 from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
-from youbot_dynamics.identification.finding import Correlation, Finding, StageResult
+from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
 from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
@@ -25,6 +26,7 @@ from youbot_dynamics.robot import Robot
 
 STAGE = "calibration"
 _PREFIX = "base.geometry"
+_SPAN = 2.0  # [s] over which the error of odometry is measured
 _LONGEST = 3600.0  # total length of the recordings fitted together [s]
 _COUNTING = (
     "roller phases are those of the newest recording, and are valid until the driver restarts its count; "
@@ -57,9 +59,12 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             notes.append(f"{recording.name} left out: the limit of one hour of readings is reached")
     geometry = robot.base.geometry
     found = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
-    whole = ""
+    whole, products = "", {}
     if found.calibration[LEVER].identified:
-        notes.append(_worth(used, found.calibration, geometry.mecanum()))
+        bases = geometry.mecanum(), found.calibration.base
+        before, after = (_rms_errors(used, found.calibration, base) for base in bases)
+        notes.append(_worth(before, after))
+        products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
         whole = LEVER_IN_WORDS
     samples = sum(len(signals.poses) for signals in used)
     named = named_estimates(found.calibration, geometry)
@@ -78,19 +83,24 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         tuple(findings),
         correlations=Correlation.of_fit("Geometry of the base", found.calibration.fit),
         notes=tuple(notes),
+        products=products,
     )
 
 
-def _worth(recordings: Sequence[CalibrationSignals], found: Calibration, configured: MecanumBase) -> str:
-    """Errors of odometry over two seconds of these recordings, before and after the calibration."""
-    told = []
-    for base in (configured, found.base):
-        pairs = zip(recordings, found.offsets.tolist(), strict=True)
-        off = np.vstack([odometry_errors(one, base, found.sensor, offset) for one, offset in pairs])
-        x, y, yaw = 1e3 * np.sqrt(np.mean(off**2, axis=0)) if len(off) else np.full(3, np.nan)
-        told.append(f"{x:.1f} mm forward, {y:.1f} mm sideways, {yaw:.1f} mrad")
+def _rms_errors(recordings: Sequence[CalibrationSignals], found: Calibration, base: MecanumBase) -> Vector:
+    """RMS errors (3,) [m, m, rad] of odometry with a geometry over `_SPAN`; NaN if no pose has another one later."""
+    pairs = zip(recordings, found.offsets.tolist(), strict=True)
+    off = np.vstack([odometry_errors(one, base, found.sensor, offset, _SPAN) for one, offset in pairs])
+    return np.sqrt(np.mean(off**2, axis=0)) if len(off) else np.full(3, np.nan)
+
+
+def _worth(before: Vector, after: Vector) -> str:
+    """The RMS errors (3,) [m, m, rad] of odometry before and after the calibration, in words."""
+    told = [
+        f"{1e3 * x:.1f} mm forward, {1e3 * y:.1f} mm sideways, {1e3 * yaw:.1f} mrad" for x, y, yaw in (before, after)
+    ]
     return (
-        f"the RMS error of odometry over 2 s is {told[0]} with the configured geometry and {told[1]} with the"
+        f"the RMS error of odometry over {_SPAN:g} s is {told[0]} with the configured geometry and {told[1]} with the"
         " identified one; both include the noise of the poses"
     )
 
