@@ -28,6 +28,9 @@ from youbot_dynamics.robot import Robot
 STAGE = "base_friction"
 # Findings that are robot parameters; the other unknowns keep the friction unbiased and are reported separately.
 _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
+# Rollers act sideways, where the Coulomb torques of the wheels add with both signs: their differences, by motors or
+# loads, would be taken for rollers if all wheels had one torque. These two come from the fit with a torque for each.
+_OF_ROLLERS = ("viscous_y", "roller_coulomb")
 _MOST_POINTS = 3000  # of a curve
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
 _COASTED = (
@@ -134,9 +137,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     rows = list(friction_rows(model, driven(useful[0])))
     beside = [] if found.fit is None else [_of_recording(one) for one in found.fit.estimates[model.coefficients :]]
     own = [estimate for estimate in apart.estimates if estimate.name.startswith("wheel_")]
+    common = [apart[one.name] if one.name in _OF_ROLLERS else one for one in found.estimates]
     return StageResult(
         STAGE,
-        (*_findings(found, (*found.estimates, *beside), fastest), *_findings(apart, own, fastest), *coasted),
+        (*_findings(found, (*common, *beside), fastest), *_findings(apart, own, fastest), *coasted),
         fits=_curves(found, rows, useful[0].name),
         correlations=Correlation.of_fit("Friction of the base", found.fit),
         notes=tuple(notes),

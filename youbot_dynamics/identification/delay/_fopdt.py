@@ -1,4 +1,4 @@
-"""Joint fit of dead time and first-order lag, with a covariance for residuals that are correlated in time."""
+"""Joint fit of dead time and lag, with a covariance for residuals that are correlated in time."""
 
 from __future__ import annotations
 
@@ -106,6 +106,14 @@ class LaggedCommand:
         """Response of two such lags in series to the command at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag."""
         return self._over_window(self._doubled, query)
 
+    def position_twice(self, query: ArrayLike) -> Vector:
+        """Motion of two such lags in series at `query` (m,): the integral of u, minus lag (y + z).
+
+        z = y + lag dy/dlag is the response of both: 1 / (s (1 + lag s)^2) = 1 / s - lag / (1 + lag s) - lag / (1 + lag
+        s)^2.
+        """
+        return self._over_window(self._position_doubled, query)
+
     def _over_window(self, values_at: Callable[[Vector], Vector], query: ArrayLike) -> Vector:
         """Values (..., m) at times (m,); if the command has a window, their mean rate over it."""
         at, half = np.asarray(query, dtype=float), self.command.half_window
@@ -120,6 +128,10 @@ class LaggedCommand:
     def _doubled(self, query: Vector) -> Vector:
         answer, change = self._held_answer(query)
         return answer + self.lag * change
+
+    def _position_doubled(self, query: Vector) -> Vector:
+        answer, change = self._held_answer(query)
+        return self.command.integral(query) - self.lag * (2.0 * answer + self.lag * change)
 
     def _held_answer(self, query: Vector) -> tuple[Vector, Vector]:
         """Response y and dy/dlag at `query`, (m,) each."""
@@ -138,7 +150,11 @@ _ITERATIONS = 30
 _CONVERGED = 1e-7  # [s]
 _LEAST_EXPLAINED = 0.9  # of the motion
 # Shares of the residual and of the friction displacement that may look like dead time or lag after any averaging.
-_HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.0
+_HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.5
+# Order c of the loop: the response of one lag (0) or two equal lags (1), and in proportion between and beyond. A PI
+# loop whose response overshoots is below 0, three equal lags are at 1.8.
+_ORDERS = (-0.5, 1.8)
+_LONGER = sqrt(2.0) - 1.0  # two lags with the same q have a sum that is longer than the one lag by this share of it
 _ALIKE = -0.9  # correlation of dead time and lag below which it is given as the reason of a wide interval
 
 
@@ -163,9 +179,13 @@ def fit_fopdt(
     error. If `friction` is not given, the sign of the command replaces it.
 
     Interval: that of d and q by the jackknife over blocks, plus errors that no averaging removes: 2 % of the residual
-    and the whole friction displacement may each, as one standard error, look like a change of d or q. (On the simulated
-    base, roller friction, viscous friction and centripetal forces do; the response of the loop to friction determines
-    how much.) The limits of q are converted to lags, and combined with those of d for the dead time (recovery of
+    and 1.5 times the friction displacement may each, as one standard error, look like a change of d or q. (On the
+    simulated base, roller friction, viscous friction and centripetal forces do; the response of the loop to friction
+    determines how much.) Two equal lags can have the d and q of one, with a dead time that is shorter by 0.41 T; on
+    slow motion the two differ by some micrometres. The order of the loop is therefore fitted as well, and both
+    intervals cover all orders that the data allow, between a PI loop that overshoots and three equal lags.
+
+    The limits of q are converted to lags, and combined with those of d for the dead time (recovery of
     variances). Both intervals remain valid if that of the lag reaches zero. Either both are identified or neither.
 
     Args:
@@ -177,7 +197,7 @@ def fit_fopdt(
         longest: largest dead time and lag considered [s].
 
     Returns:
-        Dead time tau, lag T, and the residual (m,) of the model with friction.
+        Dead time tau, lag d - tau (T of one lag, the sum of several), and the residual (m,) of the model with friction.
 
     Source: Zou's recovery of variances.
     """
@@ -200,21 +220,47 @@ def fit_fopdt(
         reason = f"dead time and lag explain only {explained:.0%} of the motion"
         return *refused(reason, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
-    covariance = covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _own_sizes(slopes)])
+    covariance = covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _own_sizes(slopes, 2)])
     q = 0.5 * lag**2
     if lag <= _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
         q = min(q, 0.5 * longer**2 + float(np.linalg.lstsq(slopes, left, rcond=None)[0][-1]))
-    return *_judged(dead_time, lag, q, covariance, freedom, longest), residual
+    orders = _orders(search, dead_time, lag, time, hidden)
+    return *_judged(dead_time + lag, q, orders, covariance, freedom, longest), residual
+
+
+class _Order(NamedTuple):
+    """An order of the loop that the data allow, and the minimum of the misfit with it less that with order 0."""
+
+    order: float
+    delay: float  # [s]
+    q: float  # [s2]
+
+
+def _orders(search: _Search, dead_time: float, lag: float, time: Vector, hidden: float) -> tuple[_Order, ...]:
+    """Orders of the loop that the data allow: the one nearest to 0, the lowest and the highest."""
+    slope = search.order_slope(dead_time, lag)
+    slopes, residual, _ = search.linearised(dead_time, lag)
+    columns = np.column_stack([search.others, slopes, slope])
+    covariance, freedom = block_jackknife(columns, residual, time)
+    low, high = _ORDERS
+    if np.all(np.isfinite(covariance)):
+        found = float(np.linalg.lstsq(columns, residual, rcond=None)[0][-1])
+        error = hypot(sqrt(covariance[-1, -1]), hidden / _own_sizes(columns, 1)[0])
+        reach = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0)) * error
+        low, high = (min(max(end, _ORDERS[0]), _ORDERS[1]) for end in (found - reach, found + reach))
+    delay, q = np.linalg.lstsq(columns[:, :-1], slope, rcond=None)[0][-2:].tolist()
+    nearest = min(max(0.0, low), high)
+    return tuple(_Order(order, -order * delay, -order * q) for order in (nearest, low, high))
 
 
 def _rms(signal: Vector) -> float:
     return float(np.sqrt(np.mean(signal**2)))
 
 
-def _own_sizes(columns: Vector) -> list[float]:
-    """RMS of the parts of the last two columns of (m, p) that are orthogonal to all other columns."""
+def _own_sizes(columns: Vector, count: int) -> list[float]:
+    """RMS of the parts of the last columns of (m, p), `count` of them, that are orthogonal to all other columns."""
     sizes = []
-    for k in (-2, -1):
+    for k in range(-count, 0):
         others = np.delete(columns, k, axis=1)
         sizes.append(_rms(columns[:, k] - others @ np.linalg.lstsq(others, columns[:, k], rcond=None)[0]))
     return sizes
@@ -249,6 +295,13 @@ class _Search:
         gain = float(model @ self._motion) / power if power > 0.0 else 0.0
         slopes = [self._cleared(-gain * answer.rate), self._cleared(gain * answer.widening)]
         return np.column_stack([model, *slopes]), self._motion - gain * model, gain
+
+    def order_slope(self, dead_time: float, lag: float) -> Vector:
+        """Response (m,) of two equal lags, with the d and q of this dead time and lag, less that of the one lag."""
+        half = lag / sqrt(2.0)
+        doubled = LaggedCommand(self._command, half).position_twice(self._time - (dead_time + lag - 2.0 * half))
+        single = LaggedCommand(self._command, lag).at(self._time - dead_time).motion
+        return self._cleared(self.linearised(dead_time, lag)[2] * (doubled - single))
 
     def friction_at(self, dead_time: float, lag: float) -> Vector:
         """Displacement (m,) by friction, without the part of another gain, from the fit at this dead time and lag."""
@@ -301,14 +354,14 @@ def _correlation(covariance: Vector, lag: float) -> float:
 
 
 def _judged(
-    dead_time: float, lag: float, q: float, covariance: Vector, freedom: int, longest: float
+    delay: float, q: float, orders: tuple[_Order, ...], covariance: Vector, freedom: int, longest: float
 ) -> tuple[Estimate, Estimate]:
     """Dead time and lag with intervals and verdicts.
 
     Args:
-        dead_time: estimate [s].
-        lag: estimate [s].
-        q: lag^2 / 2 at the minimum of the misfit, possibly negative [s^2].
+        delay: estimate of d with order 0 [s].
+        q: lag^2 / 2 at the minimum of the misfit with order 0, possibly negative [s^2].
+        orders: of the loop; values are with the first, intervals cover them all.
         covariance: (2, 2) of d and q.
         freedom: its degrees of freedom.
         longest: upper bound of the search [s].
@@ -316,13 +369,23 @@ def _judged(
     multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
     reach_d, reach_q = multiple * np.sqrt(np.diag(covariance))
     shared = covariance[0, 1] / sqrt(covariance[0, 0] * covariance[1, 1])
-    low, high = sqrt(max(0.0, 2.0 * (q - reach_q))), sqrt(max(0.0, 2.0 * (q + reach_q)))
 
     def reach_of_difference(side: float) -> float:
         return sqrt(max(0.0, reach_d**2 + side**2 - 2.0 * shared * reach_d * side))
 
-    shortest = dead_time - reach_of_difference(max(high - lag, 0.0))
-    latest = dead_time + reach_of_difference(max(lag - low, 0.0))
+    def lag_of(squares: float, order: _Order) -> float:
+        return sqrt(max(0.0, 2.0 * squares)) * (1.0 + _LONGER * order.order)
+
+    ends = []
+    for order in orders:
+        lag = lag_of(q + order.q, order)
+        low, high = lag_of(q + order.q - reach_q, order), lag_of(q + order.q + reach_q, order)
+        dead_time = delay + order.delay - lag
+        shortest = dead_time - reach_of_difference(max(high - lag, 0.0))
+        latest = dead_time + reach_of_difference(max(lag - low, 0.0))
+        ends.append((low, high, shortest, latest, lag, dead_time))
+    low, high, shortest, latest = (pick(end[k] for end in ends) for k, pick in enumerate((min, max, min, max)))
+    lag, dead_time = ends[0][4:]
     reason = ""
     if lag >= longest:
         reason = f"the best lag is at the upper bound of the search, {longest:g} s"
@@ -331,12 +394,14 @@ def _judged(
     elif latest < 0.0:
         reason = "the fitted dead time is negative: the motion would lead the command"
     told = ""
-    correlation = _correlation(covariance, lag)
+    correlation = _correlation(covariance, lag) if lag > 0.0 else -1.0
     if correlation < _ALIKE:
         told = (
             f"; dead time and lag cannot be distinguished (correlation {correlation:.3f}): the command changes "
             "too slowly for the size of the residuals"
         )
+    elif orders[2].order - orders[1].order > 1.0:
+        told = "; the data do not show whether the speed loop has one lag or several"
     return identified_together(
         _estimate("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest)), multiple, reason, told),
         _estimate("lag", lag, (low, high), multiple, reason, told),
