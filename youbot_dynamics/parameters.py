@@ -148,7 +148,7 @@ def settings_from_values(cls: type[T], values: Mapping[str, Value]) -> T:
 
 
 def facts_of(cls: type, prefix: str) -> tuple[tuple[str, type, Mapping[str, Any]], ...]:
-    """Flatten a nested dataclass of facts: (dotted name, type, metadata) of each leaf, in order."""
+    """Flatten a nested dataclass of facts: (dotted name, type, metadata) of each fact, in order."""
     leaves: list[tuple[str, type, Mapping[str, Any]]] = []
     hints = get_type_hints(cls)
     for item in dataclasses.fields(cls):
@@ -156,7 +156,7 @@ def facts_of(cls: type, prefix: str) -> tuple[tuple[str, type, Mapping[str, Any]
         kind = hints[item.name]
         if dataclasses.is_dataclass(kind):
             leaves.extend(facts_of(kind, name))  # type: ignore[arg-type]
-        else:
+        elif item.metadata:
             leaves.append((name, kind, item.metadata))
     return tuple(leaves)
 

@@ -16,7 +16,7 @@ from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot_arm import Arm
-from youbot_dynamics.robot_base import WHEELS, Base
+from youbot_dynamics.robot_base import WHEELS, Base, check_drives, drive_angles_fact, wheel_distance_fact
 
 PREFIX = "robot"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
@@ -33,30 +33,29 @@ def doubled(names: Sequence[str]) -> tuple[str, ...]:
 class Driver:
     """How the youBot driver speaks: names, its own geometry and its signs (value x sign = ours)."""
 
-    wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", length=4, source=_WRAPPER)
+    wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", source=_WRAPPER)
     arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", length=5, source=_WRAPPER)
     wheel_radius: float = fact("Wheel radius in the driver's configuration.", "m", (0.02, 0.2), source=_DRIVER)
     half_length: float = fact("Half of the wheelbase in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
     half_width: float = fact("Half of the track in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
+    wheel_distance: float = wheel_distance_fact()
+    drive_angles: tuple[float, ...] = drive_angles_fact()
     position_sign: tuple[float, ...] = fact(
         "Sign of the wheel positions: the wrapper inverts FL and BL.",
         "1",
         (-1.0, 1.0),
-        length=4,
         source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     velocity_sign: tuple[float, ...] = fact(
         "Sign of the wheel velocities: the wrapper does not invert them.",
         "1",
         (-1.0, 1.0),
-        length=4,
         source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     command_sign: tuple[float, ...] = fact(
         "Sign of the wheel speed commands; the lab's controller has the negative of it (docs/deviations.md, D-003-1).",
         "1",
         (-1.0, 1.0),
-        length=4,
         source="youbot/youbot_driver@814989d FourSwedishWheelOmniBaseKinematic.cpp",
     )
     position_quantum: float = fact(
@@ -88,7 +87,6 @@ class Driver:
     )
     array_order: tuple[str, ...] = fact(
         "Order of the wheels in which the driver takes an array of speeds: fl, fr, rl, rr in any order.",
-        length=4,
         source="chosen: as wheel_joints; in ros2_control the list `joints` of the controller",
     )
     stamp_jitter: float = fact(
@@ -109,8 +107,14 @@ class Driver:
                 thing, remedy = f"parameter robot.driver.{what}", "give each joint its own name"
                 raise ParameterError(thing, got=f"{', '.join(twice)} twice", expected="each once", remedy=remedy)
 
-        if set(self.array_order) != set(WHEELS):
-            got, expected = ", ".join(self.array_order), f"{', '.join(WHEELS)} in any order"
+        check_drives("parameter robot.driver", self.wheel_distance, self.drive_angles)
+        wheels = WHEELS[: len(self.drive_angles)]
+        for what in ("wheel_joints", "position_sign", "velocity_sign", "command_sign", "array_order"):
+            if (count := len(getattr(self, what))) != len(wheels):
+                got, expected = f"{count} elements", f"{len(wheels)}, as robot.driver.drive_angles"
+                raise ParameterError(f"parameter robot.driver.{what}", got=got, expected=expected)
+        if set(self.array_order) != set(wheels):
+            got, expected = ", ".join(self.array_order), f"{', '.join(wheels)} in any order"
             raise ParameterError("parameter robot.driver.array_order", got=got, expected=expected)
 
     def array_places(self) -> list[int]:
@@ -119,6 +123,9 @@ class Driver:
 
     def mecanum(self) -> MecanumBase:
         """Kinematics the driver itself uses; it knows no lateral factor."""
+        if self.wheel_distance > 0.0:
+            equal = np.zeros(len(self.drive_angles))
+            return MecanumBase.omni_circle(self.wheel_radius, self.wheel_distance, self.drive_angles, equal)
         return MecanumBase.rectangular(self.wheel_radius, self.half_length, self.half_width)
 
 
@@ -136,6 +143,15 @@ class Robot:
     driver: Driver
     has_arm: bool = fact("Whether the robot has the arm described here.", source="KUKA youBot manual V6")
     robot_id: str = fact("Name of this robot; results of another robot are refused.", source="chosen: set your own")
+
+    def __post_init__(self) -> None:
+        """Refuse a driver of other wheels."""
+        if self.driver.drive_angles != self.base.geometry.drive_angles:
+            got, expected = (
+                str(self.driver.drive_angles),
+                f"those of robot.base.geometry, {self.base.geometry.drive_angles}",
+            )
+            raise ParameterError("parameter robot.driver.drive_angles", got=got, expected=expected)
 
     def arm_quanta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Steps of the arm's positions (5,) [rad] and velocities (5,) [rad/s], as the driver reports them."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameters import fact
 
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
 
-WHEELS = ("fl", "fr", "rl", "rr")  # order of all that there is one of for each wheel
+# Order of all that there is one of for each wheel; three omni wheels have the first three names.
+WHEELS = ("fl", "fr", "rl", "rr")
 _LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
+_MECANUM = "youbot/youbot_driver@814989d FourSwedishWheelOmniBaseKinematic.cpp: four mecanum wheels"
 _IDENTIFIED = "chosen: neutral until `youbot identify` has measured it"
 _CHOSEN = "chosen: no physical figure is published for this base; identify your own"
 
@@ -34,6 +38,34 @@ def _radius_error(wheel: str) -> Any:
 def _roller_phase(wheel: str) -> Any:
     what = f"Angle of a roller of the {wheel} wheel off the bottom at count 0, any multiple of 2 pi / rollers added."
     return fact(what, "rad", (-100.0, 100.0), source=_IDENTIFIED)
+
+
+def drive_angles_fact() -> Any:
+    """Fact of the directions in which the wheels drive."""
+    what = "Direction in which each omni wheel drives, from forward: three or four; zeros for mecanum wheels."
+    return fact(what, "rad", (-7.0, 7.0), source=_MECANUM)
+
+
+def wheel_distance_fact() -> Any:
+    """Fact of the circle on which omni wheels stand."""
+    what = (
+        "Distance from the middle of omni wheels on a circle, each driving along it; 0 for four mecanum wheels in a "
+        "rectangle of half_length and half_width."
+    )
+    return fact(what, "m", (0.0, 1.0), source=_MECANUM)
+
+
+def check_drives(where: str, wheel_distance: float, drive_angles: Sequence[float]) -> None:
+    """Refuse drive angles that fit no base.
+
+    Raises:
+        ParameterError: neither three nor four wheels, or omni wheels without their distance.
+    """
+    if len(drive_angles) not in (3, 4):
+        raise ParameterError(f"{where}.drive_angles", got=f"{len(drive_angles)} wheels", expected="three or four")
+    if wheel_distance == 0.0 and (any(drive_angles) or len(drive_angles) != len(WHEELS)):
+        remedy = "give the distance of the omni wheels from the middle"
+        raise ParameterError(f"{where}.wheel_distance", got="0 for omni wheels", expected="above 0", remedy=remedy)
 
 
 def _delay(what: str) -> Any:
@@ -81,21 +113,36 @@ class BaseGeometry:
         (0.0, 1.0),
         source=_IDENTIFIED,
     )
+    wheel_distance: float = wheel_distance_fact()
+    drive_angles: tuple[float, ...] = drive_angles_fact()
+
+    def __post_init__(self) -> None:
+        """Refuse wheels that make no base."""
+        check_drives("parameter robot.base.geometry", self.wheel_distance, self.drive_angles)
+
+    @property
+    def wheel_names(self) -> tuple[str, ...]:
+        """Names of the wheels in the parameters: fl, fr, rl, rr, or the first three."""
+        return WHEELS[: len(self.drive_angles)]
 
     @property
     def wheel_radius_errors(self) -> NDArray[np.float64]:
-        """Radii (4,) of FL, FR, RL, RR over the common one, less 1."""
-        return np.array([getattr(self, f"wheel_radius_error_{wheel}") for wheel in WHEELS])
+        """Radii (n,) of the wheels over the common one, less 1."""
+        return np.array([getattr(self, f"wheel_radius_error_{wheel}") for wheel in self.wheel_names])
 
     @property
     def roller_phases(self) -> NDArray[np.float64] | None:
-        """Phases (4,) of FL, FR, RL, RR [rad]; None where they are not known."""
+        """Phases (n,) of the wheels [rad]; None where they are not known."""
         if self.roller_phase_error == 0.0:
             return None
-        return np.array([getattr(self, f"roller_phase_{wheel}") for wheel in WHEELS])
+        return np.array([getattr(self, f"roller_phase_{wheel}") for wheel in self.wheel_names])
 
     def mecanum(self) -> MecanumBase:
         """Kinematics of this geometry, in the mean over the rollers."""
+        if self.wheel_distance > 0.0:
+            return MecanumBase.omni_circle(
+                self.wheel_radius, self.wheel_distance, self.drive_angles, self.wheel_radius_errors
+            )
         return MecanumBase.rectangular(
             self.wheel_radius, self.half_length, self.half_width, self.lateral_factor, self.wheel_radius_errors
         )
@@ -274,9 +321,9 @@ class Base:
     )
 
     def wheel_weights(self) -> NDArray[np.float64]:
-        """Weights (4,) of the wheels where they slip against each other: the squares of the loads they bear.
+        """Weights (n,) of the wheels where they slip against each other: the squares of the loads they bear.
 
-        Driven against each other, all four pass on the same force, and those that stand lightly slip first.
+        Driven against each other, all pass on the same force, and those that stand lightly slip first.
         """
         from youbot_dynamics.dynamics.normal_forces import normal_forces
 

@@ -89,7 +89,7 @@ def use_odometry(robot: Robot) -> None:
 
     estimator = BaseEstimator(robot)
     for k in range(2):
-        estimator.take_wheels(_STEP * k, np.zeros(4))
+        estimator.take_wheels(_STEP * k, np.zeros(len(robot.driver.wheel_joints)))
     robot.base.driven().path([0.0], np.zeros((1, 3)), [0.0])  # which the monitor of the response follows
 
 

@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wheeled_bases import wheel
 
-from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics, effective_inertia
+from youbot_dynamics.dynamics.mecanum_dynamics import (
+    ROLLER_SPEED_SCALE,
+    WHEEL_SPEED_SCALE,
+    MecanumDynamics,
+    effective_inertia,
+)
 from youbot_dynamics.dynamics.wheeled_base import WheeledBase
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -159,3 +164,32 @@ def test_what_does_not_fit_is_refused() -> None:
         YOUBOT.acceleration([0.0, 0.0, 0.0], [0.0, 0.0, 0.0, np.nan])
     with pytest.raises(ValueError, match="read-only"):
         YOUBOT.effective_inertia[0, 0] = 1.0
+
+
+def three_omni_wheels() -> MecanumDynamics:
+    base = MecanumBase.omni_circle(0.04, 0.13, np.radians([150.0, 270.0, 30.0]), (0.0, 0.0, 0.0))
+    friction = {"wheel_coulomb": 0.05, "roller_coulomb": 0.2, "viscous_x": 6.0, "viscous_y": 6.0}
+    return MecanumDynamics(base, 12.5, 0.2, 0.004, roller_mass=0.1, **friction)
+
+
+def test_a_symmetric_base_on_three_omni_wheels_feels_the_same_after_a_third_of_a_turn() -> None:
+    model, third = three_omni_wheels(), 2.0 * np.pi / 3.0
+    c, s = np.cos(third), np.sin(third)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    for twist in np.random.default_rng(1).uniform(-0.5, 0.5, (20, 3)):
+        np.testing.assert_allclose(model.friction(turn @ twist), turn @ model.friction(twist), atol=1e-12)
+    np.testing.assert_allclose(turn @ model.effective_inertia @ turn.T, model.effective_inertia, atol=1e-12)
+
+
+def test_friction_of_omni_wheels_dissipates_what_each_wheel_and_roller_does() -> None:
+    """Power of F1 at the wheels, of F2 / r at the rollers, which turn by the speed across the drive, and of xi."""
+    model = three_omni_wheels()
+    for vx, vy, wz in np.random.default_rng(2).uniform(-0.5, 0.5, (20, 3)):
+        power = 0.0
+        for (x, y), angle in zip(model.base.positions, model.base.drive_angles, strict=True):
+            at_wheel = np.array([vx - wz * y, vy + wz * x])
+            along = at_wheel @ [np.cos(angle), np.sin(angle)]
+            across = at_wheel @ [-np.sin(angle), np.cos(angle)]
+            power += 0.05 * np.tanh(along / 0.04 / WHEEL_SPEED_SCALE) * along / 0.04
+            power += 0.2 * np.tanh(across / ROLLER_SPEED_SCALE) * across + 6.0 / 3.0 * at_wheel @ at_wheel
+        assert model.dissipation([vx, vy, wz]) == pytest.approx(power, rel=1e-12)

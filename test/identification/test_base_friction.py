@@ -25,6 +25,7 @@ from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.base_friction import (
     BaseFriction,
+    FrictionModel,
     FrictionSignals,
     estimate_base_friction,
     estimate_coast_down,
@@ -37,12 +38,15 @@ from youbot_dynamics.identification.base_friction._signals import (
     NO_EFFORT,
     ZERO_EFFORT,
     recorded_wheel_signals,
+    wheel_signals,
 )
 from youbot_dynamics.identification.least_squares import merge
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST, joint_state_cdr, twist_cdr
-from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.resources import robot_path
+from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 
 BASE = ROBOT.base.geometry.mecanum()
 MODEL = friction_model()
@@ -459,3 +463,26 @@ def test_a_command_on_another_clock_is_told_and_not_left_out(tmp_path):
             bag.write("/cmd_vel", twist_cdr([0.1, 0.0, 0.0]), received)
     with pytest.raises(RecordingError, match="differ from their receive times by 5.0 s"):
         recorded_wheel_signals(open_bag(tmp_path / "late"), ROBOT, {}, np.zeros(3))
+
+
+# Omni wheels
+
+
+def test_a_symmetric_base_on_three_omni_wheels_has_one_viscosity_in_all_directions():
+    robot = load_robot(robot_file=robot_path("robotino_2"))
+    base, truth = robot.base, load_truth(0, robot_path("robotino_2")).with_geometry(robot.base.geometry)
+    truth = dataclasses.replace(truth, viscous_y=truth.viscous_x, wheel_torque_constant=(1.0,) * 4)
+    run = drive(np.vstack([stairs(60.0, STRAIGHT + TURNING), multi_sine(60.0)]), truth, 0, robot)
+    delays, kinematics = np.array(truth.dead_times()) + truth.lag, base.geometry.mecanum()
+    told = wheel_signals(run.stamps, run.positions, run.efforts, (run.command_time, run.twist), delays, kinematics, 0)
+    model = FrictionModel(kinematics, base.mass, base.yaw_inertia, base.wheel_inertia)
+    found = estimate_base_friction([told], model)
+    for name in COEFFICIENTS:
+        low, high = found[name].interval
+        assert found[name].identified or name == "roller_coulomb", found[name].verdict
+        assert low - 0.5 * (high - low) <= getattr(truth, name) <= high + 0.5 * (high - low), name
+    x, y = found["viscous_x"], found["viscous_y"]
+    assert abs(x.value - y.value) < 3.0 * np.hypot(x.standard_error, y.standard_error)
+    apart = estimate_base_friction([told], dataclasses.replace(model, each_wheel=True))
+    for wheel in ("fl", "fr", "rl"):
+        assert "omni wheels turn unequally" in apart[f"wheel_viscous_{wheel}"].verdict

@@ -19,12 +19,21 @@ from youbot_dynamics.identification.calibration._poses import (
     find_pose_topic,
     recorded_calibration_signals,
 )
-from youbot_dynamics.identification.calibration._start import NO_FORWARD, NO_SIDEWAYS, NO_TURN, ONLY_TURN, RESTING
+from youbot_dynamics.identification.calibration._rollers import calibrate_with_rollers
+from youbot_dynamics.identification.calibration._start import (
+    NO_FACTOR,
+    NO_FORWARD,
+    NO_SIDEWAYS,
+    NO_TURN,
+    ONLY_TURN,
+    RESTING,
+)
 from youbot_dynamics.identification.calibration.stage import finish
 from youbot_dynamics.identification.finding import TWIST_ERROR
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.roller_phase import NO_PHASES, RollingWheels
 from youbot_dynamics.recording.bag import Recording, open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import (
@@ -101,7 +110,8 @@ def test_the_result_names_what_a_relaunch_reads_and_what_stands_beside(run):
     geometry = ROBOT.base.geometry
     found = calibrate([run.signals()], BASE)
     named = named_estimates(found, geometry)
-    items = [item.name for item in dataclasses.fields(geometry) if not item.name.startswith("roller")]
+    of_omni = ("wheel_distance", "drive_angles")
+    items = [item.name for item in dataclasses.fields(geometry) if not item.name.startswith(("roller", *of_omni))]
     known = {f"robot.base.geometry.{name}" for name in items}
     assert {name for name in named if name.startswith("robot.")} == known
     length, width = (named[f"robot.base.geometry.half_{way}"] for way in ("length", "width"))
@@ -187,6 +197,29 @@ def test_any_base_is_found_again_to_the_last_digits_where_nothing_is_noisy(confi
     np.testing.assert_allclose(found.sensor, sensor, atol=1e-6)
     assert found.offsets[0] == pytest.approx(0.013, abs=1e-6)
     assert found.size_factor == pytest.approx(1.03, rel=1e-6)
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_a_base_on_omni_wheels_is_found_again_and_has_no_lateral_factor(count: int):
+    angles = 2.0 * np.pi * (np.arange(count) + 0.2) / count
+    configured = MecanumBase.omni_circle(0.04, 0.13, angles, np.zeros(count))
+    errors = 0.02 * np.random.default_rng(count).uniform(-1.0, 1.0, count)
+    true = MecanumBase.omni_circle(0.039, 1.03 * 0.13, angles, errors)
+    found = calibrate([rolled(true, multi_sine(60.0), np.array([0.1, -0.2, 2.5]))], configured)
+    assert [one.name for one in found.estimates if not one.identified] == ["lateral_factor"]
+    assert found["lateral_factor"].verdict.endswith(NO_FACTOR)
+    np.testing.assert_allclose(found.base.radii, true.radii, rtol=3e-5)
+    assert found["lever"].value == pytest.approx(1.03 * 0.13, rel=1e-6)
+    np.testing.assert_allclose(found.base.positions, true.positions, atol=1e-6)
+    found = calibrate_with_rollers([rolled(true, multi_sine(60.0), np.zeros(3))], RollingWheels(configured, 8.0, 0.03))
+    assert found.phases is None and found.reason == NO_PHASES
+
+
+def test_sideways_alone_cannot_tell_radii_of_omni_wheels_from_the_heading_of_the_sensor():
+    base = MecanumBase.omni_circle(0.04, 0.13, np.radians([150.0, 270.0, 30.0]), np.zeros(3))
+    found = calibrate([rolled(base, multi_sine(60.0, axes=(0, 1, 0)), np.zeros(3))], base)
+    assert found["wheel_radius"].verdict.endswith("the robot moved in one way only")
+    assert found["lever"].verdict.endswith(NO_TURN)
 
 
 # What the motion does not tell

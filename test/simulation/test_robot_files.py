@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import youbot_dynamics as yd
+from youbot_dynamics.commands._demo import true_values
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.errors import ParameterError, ResourceError
 from youbot_dynamics.identification.excitation import base_program
@@ -13,23 +14,31 @@ from youbot_dynamics.resources import config_path, program_path, robot_path
 from youbot_dynamics.simulation.truth import truth_table
 
 ROBOTS = sorted(path.stem for path in config_path("robots/rosbot_xl.yaml").parent.glob("*.yaml"))
-LEVERS = {"rosbot_xl": 0.220, "dingo_o": 0.4704, "ridgeback": 0.59, "mirte_master": 0.225, "rosmaster_x3": 0.1645}
+LEVERS = {
+    "rosbot_xl": 0.220,
+    "dingo_o": 0.4704,
+    "ridgeback": 0.59,
+    "mirte_master": 0.225,
+    "rosmaster_x3": 0.1645,
+    "robotino_2": 0.13,
+}
+OMNI = ["robotino_2"]
 
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_robot_has_the_lever_that_its_maker_gives(name):
     robot = yd.load_robot(robot_file=robot_path(name))
-    geometry = robot.base.geometry
+    geometry, driver = robot.base.geometry, robot.driver.mecanum()
     assert robot.robot_id == name
-    assert geometry.half_length + geometry.half_width == pytest.approx(LEVERS[name], abs=1e-4)
-    assert robot.driver.mecanum() == robot.base.geometry.mecanum() or geometry.lateral_factor != 1.0
+    np.testing.assert_allclose(np.abs(driver.inverse_matrix[:, 2]) * driver.radii, LEVERS[name], atol=1e-4)
+    np.testing.assert_array_equal(geometry.mecanum().positions, driver.positions)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_the_truth_of_a_robot_lies_about_its_own_facts(name):
     robot = yd.load_robot(robot_file=robot_path(name))
     table = {parameter.name: parameter.default for parameter in truth_table(robot_path(name))}
-    for fact in ("wheel_radius", "half_length", "half_width"):
+    for fact in ("wheel_radius", *(("wheel_distance",) if name in OMNI else ("half_length", "half_width"))):
         nominal, low, high = table[f"truth.{fact}"]
         assert low < nominal < high
         assert nominal == getattr(robot.base.geometry, fact)
@@ -75,6 +84,13 @@ def test_its_twin_is_identified_and_follows_five_times_closer(name, tmp_path):
     excitation = base_program(sheets, 60.0, 1.0, 0.02).trajectory()
     yd.write_bag(drive(excitation, sheets, feedback=False), sheets, tmp_path / "drive", feedback=False)
     found = yd.identify([tmp_path / "drive"], sheets, yd.Options()).result
+    found_of, true = found.parameters(), true_values(3, tmp_path / "drive", file)
+    for fact in ("wheel_radius", *(("wheel_distance",) if name in OMNI else ("lateral_factor",))):
+        key = f"robot.base.geometry.{fact}"
+        assert found_of[key] == pytest.approx(true[key], rel=5e-3)
+    for axis in ("x", "y", "yaw"):
+        key = f"robot.base.delay.effective_{axis}"
+        assert found_of[key] == pytest.approx(true[key], abs=5e-3)
     before, after = error(drive(path, sheets, feedback=False), path), error(drive(path, found.applied_to(sheets)), path)
     print(name, 1e3 * before, 1e3 * after, found.applied_to(sheets).base.delay.effective())
     assert np.all(after <= np.maximum(before / 5.0, 2e-3))

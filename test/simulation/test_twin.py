@@ -29,12 +29,12 @@ WHEEL_SCALE, ROLLER_SCALE = 0.05, 0.003  # [rad/s], [m/s] over which Coulomb fri
 def coast(truth: BaseTruth, state: np.ndarray, steps: int, dt: float, powered: bool = False) -> None:
     nothing = np.zeros((steps, 4))
     ledger = np.zeros(dynamics.LEDGER_SIZE)
-    state[dynamics.SPEEDS] = truth.mecanum().wheel_speeds(state[dynamics.TWIST])
+    state[dynamics.of_wheels(dynamics.SPEEDS, 4)] = truth.mecanum().wheel_speeds(state[dynamics.TWIST])
     dynamics.advance(dynamics.constants_of(truth), nothing, nothing, nothing, dt, powered, state, ledger)
 
 
 def at_twist(twist: np.ndarray) -> np.ndarray:
-    state = np.zeros(dynamics.STATE_SIZE)
+    state = np.zeros(dynamics.state_size(4))
     state[dynamics.TWIST] = twist
     return state
 
@@ -421,7 +421,7 @@ def test_the_effective_delay_of_a_base_without_friction_is_dead_time_and_lag(see
 
 
 def test_the_torque_wanders_as_the_wheels_roll_with_the_spread_it_is_said_to_have() -> None:
-    state = np.zeros(dynamics.STATE_SIZE)
+    state = np.zeros(dynamics.state_size(4))
     normals = np.random.default_rng(0).standard_normal((60000, 4))
     truth, ledger = dataclasses.replace(SMOOTH, torque_noise=0.05), np.zeros(dynamics.LEDGER_SIZE)
     straight = np.tile(truth.mecanum().wheel_speeds([0.3, 0.0, 0.0]), (100, 1))
@@ -430,7 +430,7 @@ def test_the_torque_wanders_as_the_wheels_roll_with_the_spread_it_is_said_to_hav
         dynamics.advance(
             dynamics.constants_of(truth), straight, part, np.zeros((100, 4)), dynamics.STEP, True, state, ledger
         )
-        samples.append(state[dynamics.NOISE].copy())
+        samples.append(state[dynamics.of_wheels(dynamics.NOISE, 4)].copy())
     assert np.std(samples[10:]) == pytest.approx(0.05, rel=0.1)
 
 

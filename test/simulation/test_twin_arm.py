@@ -90,6 +90,8 @@ def test_drawing_an_arm_leaves_the_base_of_a_seed_as_it_always_was() -> None:
         random = np.random.default_rng(seed)
         table = {item.name: item.default for item in truth_table()}
         for field in dataclasses.fields(BaseTruth):
+            if not field.metadata:
+                continue
             _, low, high = table[f"truth.{field.name}"]  # type: ignore[misc]
             drawn = low + random.random(field.metadata["length"] or 1) * (high - low)
             if not field.name.startswith("servo_"):  # drawn by their own law, last of all

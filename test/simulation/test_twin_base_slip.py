@@ -115,7 +115,7 @@ def test_slip_on_rollers_is_slip_beside_their_wandering() -> None:
 
 def test_the_share_of_a_step_is_what_of_it_the_event_covers() -> None:
     events = (SlipEvent(0, 0.4, 0.0105, 0.0125), SlipEvent(0, 0.2, 0.0, 1.0), SlipEvent(2, 0.3, 5.0, 6.0))
-    shares = lost_shares(events, 0.010, 1e-3, 4)
+    shares = lost_shares(events, 4, 0.010, 1e-3, 4)
     np.testing.assert_allclose(shares[:, 0], [0.2, 0.4, 0.2, 0.2], atol=1e-12)
     np.testing.assert_array_equal(shares[:, 1:], 0.0)
 

@@ -1,1 +1,1 @@
-"""Trajectories, PID stabilisation and the way from a twist to four wheel speeds."""
+"""Trajectories, PID stabilisation and the way from a twist to wheel speeds."""

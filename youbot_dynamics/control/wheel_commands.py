@@ -1,4 +1,4 @@
-"""From commanded twists to four wheel speeds: refusal, priority, timeout, limits (systems 29-31), rollers to come.
+"""From commanded twists to wheel speeds: refusal, priority, timeout, limits (systems 29-31), rollers to come.
 
 `BaseDriver` is what the node base_controller and `scenario.drive` run.
 """

@@ -63,6 +63,7 @@ class DriveConstants(NamedTuple):
         centre: (2,) of mass [m].
         wheels_of_twist: (n, 3) matrix from twist to wheel speeds.
         positions: (n, 2) wheel centres [m].
+        drives: (n, 2) unit vectors along which the wheels drive.
         roller_gains: (n,) |1/cos d|.
         wheel_coulomb: F1 [N m].
         roller_coulomb: F2 / r [N].
@@ -83,6 +84,7 @@ class DriveConstants(NamedTuple):
     centre: Vector
     wheels_of_twist: Vector
     positions: Vector
+    drives: Vector
     roller_gains: Vector
     wheel_coulomb: float
     roller_coulomb: float
@@ -236,7 +238,7 @@ def follow(
     """
     dead, lag, damping, inverse = constants.dead_times, constants.lag, constants.damping, constants.inverse_inertia
     mass, centre, rows, places = constants.mass, constants.centre, constants.wheels_of_twist, constants.positions
-    gains, viscous = constants.roller_gains, constants.viscous
+    drives, gains, viscous = constants.drives, constants.roller_gains, constants.viscous
     of_wheels, of_rollers = constants.wheel_coulomb, constants.roller_coulomb
     steps = max(1, int(ceil((end - begin) / longest - 1e-9)))
     dt = (end - begin) / steps
@@ -279,7 +281,7 @@ def follow(
                 between[axis] = twist[axis] + 0.5 * (twist[axis] - last[axis]) if step > 0 else twist[axis]
                 last[axis] = twist[axis]
             vx, vy, wz = between[0], between[1], between[2]
-            friction_forces(vx, vy, wz, rows, places, gains, of_wheels, of_rollers, viscous, none, forces)
+            friction_forces(vx, vy, wz, rows, places, drives, gains, of_wheels, of_rollers, viscous, none, forces)
             accelerate(vx, vy, wz, inverse, mass, centre[0], centre[1], none, forces, pull)
         for axis in range(3):
             # Means over the step of r and of e'.
@@ -381,7 +383,8 @@ class DrivenBase(MadeOfArguments):
             np.array(model.centre_of_mass, dtype=float),
             np.array(wheels),
             np.array(model.base.positions),
-            np.abs(1.0 / np.cos(model.base.roller_angles)),
+            model.base.drives,
+            model.base.roller_gains,
             model.wheel_coulomb,
             model.roller_coulomb,
             np.array([model.viscous_x, model.viscous_y]),

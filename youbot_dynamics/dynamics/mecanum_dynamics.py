@@ -49,8 +49,8 @@ def effective_inertia(
     body[2, 2] += yaw_inertia
     matrix: Vector = body + wheel_inertia * inverse.T @ inverse
     if roller_mass > 0.0:
-        sideways = np.column_stack([np.zeros(len(inverse)), np.ones(len(inverse)), base.positions[:, 0]])
-        spun = sideways / np.cos(base.roller_angles)[:, None]
+        (x, y), (c, s) = base.positions.T, base.drives.T
+        spun = np.column_stack([-s, c, x * c + y * s]) * base.roller_gains[:, None]
         matrix = matrix + roller_mass * spun.T @ spun
     return matrix
 
@@ -62,6 +62,7 @@ def friction_forces(
     yaw_rate: float,
     wheels_of_twist: Vector,
     positions: Vector,
+    drives: Vector,
     roller_gains: Vector,
     wheel_coulomb: float,
     roller_coulomb: float,
@@ -72,7 +73,8 @@ def friction_forces(
     """Write the generalised friction forces (3,) at a twist; they oppose it.
 
     F = J' F1 sign(w) + sum over the wheels of F2/r |1/cos d| sign(V_T + Omega h_i) sideways + xi (V at the wheel)/n.
-    The rollers turn at (V_T + Omega h_i)/(r cos d). sign is smoothed to tanh(speed / scale). Document 003 omits the sum
+    The rollers turn at (V_T + Omega h_i)/(r cos d); of a wheel that drives at an angle a, at the speed across its drive
+    over r cos(d - a). sign is smoothed to tanh(speed / scale). Document 003 omits the sum
     in its T row; here it has the signs of the pattern of J.
 
     Args:
@@ -81,6 +83,7 @@ def friction_forces(
         yaw_rate: see vx.
         wheels_of_twist: (n, 3) matrix J.
         positions: (n, 2) wheel centres [m].
+        drives: (n, 2) unit vectors along which the wheels drive.
         roller_gains: (n,) |1/cos d|, sqrt(2) at 45 degrees.
         wheel_coulomb: F1 [N m].
         roller_coulomb: F2 / r [N].
@@ -98,9 +101,10 @@ def friction_forces(
         torque = wheel_coulomb * rolling + rough[i] * abs(rolling)
         sideways = vy + yaw_rate * positions[i, 0]
         along = vx - yaw_rate * positions[i, 1]
-        lateral = roller_gains[i] * roller_coulomb * tanh(sideways / ROLLER_SPEED_SCALE)
-        lateral += share * viscous[1] * sideways
-        longitudinal = share * viscous[0] * along
+        across = drives[i, 0] * sideways - drives[i, 1] * along
+        rub = roller_gains[i] * roller_coulomb * tanh(across / ROLLER_SPEED_SCALE)
+        lateral = drives[i, 0] * rub + share * viscous[1] * sideways
+        longitudinal = share * viscous[0] * along - drives[i, 1] * rub
         forces[0] += wheels_of_twist[i, 0] * torque + longitudinal
         forces[1] += wheels_of_twist[i, 1] * torque + lateral
         forces[2] += wheels_of_twist[i, 2] * torque + positions[i, 0] * lateral - positions[i, 1] * longitudinal
@@ -189,7 +193,6 @@ class MecanumDynamics(MadeOfArguments):
     centre_of_mass: tuple[float, float] = (0.0, 0.0)
     _inertia: Vector = field(init=False, repr=False)
     _inverse: Vector = field(init=False, repr=False)
-    _roller_gains: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the constants and store the matrices, read-only."""
@@ -207,7 +210,6 @@ class MecanumDynamics(MadeOfArguments):
         )
         set_(self, "_inertia", read_only(inertia))
         set_(self, "_inverse", read_only(np.asarray(np.linalg.inv(inertia), dtype=np.float64)))
-        set_(self, "_roller_gains", read_only(np.abs(1.0 / np.cos(self.base.roller_angles))))
 
     @property
     def effective_inertia(self) -> Vector:
@@ -254,7 +256,8 @@ class MecanumDynamics(MadeOfArguments):
             twist[2],
             self.base.inverse_matrix,
             self.base.positions,
-            self._roller_gains,
+            self.base.drives,
+            self.base.roller_gains,
             self.wheel_coulomb,
             self.roller_coulomb,
             np.array([self.viscous_x, self.viscous_y]),

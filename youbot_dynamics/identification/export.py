@@ -136,6 +136,10 @@ def _velocity_limits(result: Result, robot: Robot) -> dict[str, float]:
     found, better = result.parameters(), result.applied_to(robot)
     if f"{_GEOMETRY}.wheel_radius" not in found:
         return {}
+    if better.base.geometry.wheel_distance > 0.0:
+        rows = better.base.geometry.mecanum().inverse_matrix
+        fastest = (robot.base.limits.wheel_speed / np.max(np.abs(rows), axis=0)).tolist()
+        return dict(zip(_AXES if f"{_GEOMETRY}.wheel_distance" in found else _AXES[:2], fastest, strict=True))
     rim = robot.base.limits.wheel_speed * _mean_radius(better)
     limits = {"linear.x": rim}
     if f"{_GEOMETRY}.lateral_factor" in found:
@@ -150,11 +154,11 @@ def _mecanum_controller(
 ) -> tuple[dict[str, Value], list[str]]:
     """Kinematics, speed limits and twist covariance for mecanum_drive_controller, and what to know about them.
 
-    Its kinematics are R w = vx -+ vy -+ K wz with one radius and no lateral factor.
+    Its kinematics are R w = vx -+ vy -+ K wz with one radius and no lateral factor. A base on omni wheels gets none.
 
     Source: ros2_controllers 6.9.0, src/mecanum_drive_controller.yaml and .cpp; robot_localization issue 246.
     """
-    if not limits:
+    if not limits or robot.base.geometry.wheel_distance > 0.0:
         return {}, []
     found, better = result.parameters(), result.applied_to(robot)
     values: dict[str, Value] = {"kinematics.wheels_radius": _mean_radius(better)}
@@ -232,7 +236,6 @@ def _nav2_parameters(result: Result) -> dict[str, Value]:
 # URDF
 
 _SOURCE = "youbot.urdf"
-_CORNERS = ("fl", "fr", "rl", "rr")  # suffixes of the wheel friction names, in the order of the driver's joints
 
 
 def _urdf_text(result: Result, robot: Robot, bodies: object, head: list[str]) -> str:
@@ -272,13 +275,13 @@ def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]
     found = result.parameters()
     alone = {finding.name: finding.estimate.value for finding in result.findings if finding.identified}
     base, better = "base.friction.wheel", result.applied_to(robot).base
-    straight = better.friction.viscous_x * better.geometry.wheel_radius**2 / len(_CORNERS)
+    straight = better.friction.viscous_x * better.geometry.wheel_radius**2 / len(better.geometry.wheel_names)
     dynamics: dict[str, dict[str, float]] = {}
     for k, name in enumerate(robot.driver.arm_joints):
         prefix = f"robot.arm.joint_{k + 1}.friction"
         pairs = (("damping", f"{prefix}.viscous"), ("friction", f"{prefix}.coulomb"))
         dynamics[name] = {key: float(found[of]) for key, of in pairs if of in found}  # type: ignore[arg-type]
-    for name, corner in zip(robot.driver.wheel_joints, _CORNERS, strict=True):
+    for name, corner in zip(robot.driver.wheel_joints, better.geometry.wheel_names, strict=True):
         wheel = dynamics[name] = {}
         if f"{base}_viscous_{corner}" in alone:
             wheel["damping"] = max(0.0, alone[f"{base}_viscous_{corner}"])

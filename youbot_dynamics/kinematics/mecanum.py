@@ -1,4 +1,4 @@
-"""Mecanum base with any number of wheels: body twist to wheel speeds and back. Source: systems 29-31, 56."""
+"""Base on any number of mecanum or omni wheels: body twist to wheel speeds and back. Source: systems 29-31, 56."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _YOUBOT_ROLLER_ANGLES = (-pi / 4, pi / 4, pi / 4, -pi / 4)
 
 @dataclass(frozen=True, eq=False)
 class MecanumBase(MadeOfArguments):
-    """Rolling constraints of n mecanum wheels; wheel speeds are positive when they roll the robot forward.
+    """Rolling constraints of n wheels with rollers; wheel speeds are positive when they roll the robot forward.
 
     A wheel at (x, y) with radius R and its roller axis at an angle d from the x axis cannot slide along that axis:
     R w = vx + t vy + (x t - y) wz with t = tan(d) / lateral_factor.
+    A wheel that drives at an angle a from the x axis has R w = (cos(d) vx + sin(d) vy + (x sin(d) - y cos(d)) wz) /
+    cos(d - a); an omni wheel has its roller axis in that direction, d = a.
     The contact moves along the roller as the wheel turns. The lateral factor accounts for this in the mean:
     sin(pi/n)/(pi/n) for n rollers per wheel. A factor of 1 gives the formulas of document 003.
     The methods take one vector or a batch of vectors, and raise InputError for a wrong shape, NaN or infinity.
@@ -31,12 +33,15 @@ class MecanumBase(MadeOfArguments):
     Args:
         positions: (n, 2) wheel centres in the body frame [m].
         radii: (n,) [m], positive.
-        roller_angles: (n,) angle of the roller axis from the x axis [rad], at most 2 pi, cosine not zero.
-        lateral_factor: ratio of true to kinematic sideways speed [1], positive.
+        roller_angles: (n,) angle of the roller axis from the x axis [rad], at most 2 pi, not across the drive.
+        lateral_factor: ratio of true to kinematic sideways speed [1], positive; 1 unless all wheels drive forward.
+        drive_angles: (n,) angle from the x axis of the direction in which each wheel drives [rad], at most 2 pi; zeros
+            if not given.
 
     Raises:
         ModelError: wrong shapes, constants that are not finite or not positive, fewer than three wheels, a roller axis
-            along y or an angle above 2 pi (probably degrees), or wheels that do not determine the twist.
+            across the drive (along y) or an angle above 2 pi (probably degrees), wheels that do not determine the
+            twist, or a lateral factor for wheels that do not all drive forward.
 
     Example:
         >>> base = yd.MecanumBase.rectangular(wheel_radius=0.05, half_length=0.2, half_width=0.15)
@@ -51,9 +56,12 @@ class MecanumBase(MadeOfArguments):
     radii: Vector
     roller_angles: Vector
     lateral_factor: float = 1.0
+    drive_angles: Vector | None = None
     _inverse: Vector = field(init=False, repr=False)
     _forward: Vector = field(init=False, repr=False)
     _slip_basis: Vector = field(init=False, repr=False)
+    _along: Vector = field(init=False, repr=False)
+    _slants: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the shapes and store the matrices, read-only."""
@@ -62,36 +70,40 @@ class MecanumBase(MadeOfArguments):
             n = len(radii)
             positions = np.array(array("positions", self.positions, (n, 2)))
             angles = np.array(array("roller_angles", self.roller_angles, (n,)))
+            drives = (
+                np.zeros(n) if self.drive_angles is None else np.array(array("drive_angles", self.drive_angles, (n,)))
+            )
         except InputError as wrong:
             raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
         if n < 3:
             raise ModelError("radii", got=f"{n} wheels", expected="at least 3: a twist has three components")
-        for wheel, (radius, angle) in enumerate(zip(radii, angles, strict=True)):
+        for wheel, (radius, angle, drive) in enumerate(zip(radii, angles, drives, strict=True)):
             number(f"radii[{wheel}]", radius, "m", above=0.0)
-            if abs(angle) > 2.0 * pi:
-                raise ModelError(
-                    f"roller_angles[{wheel}]",
-                    got=f"{angle:g}",
-                    expected="at most a full turn, 2 pi",
-                    remedy="is it in rad?",
-                )
-            if abs(np.cos(angle)) < 1e-9:
-                raise ModelError(
-                    f"roller_angles[{wheel}]",
-                    got=f"{angle:g} rad: along y, where the wheel speed is undetermined",
-                    expected="a roller axis with a part along x",
-                )
+            _check_angles(wheel, angle, drive)
         factor = number("lateral_factor", self.lateral_factor, above=0.0)
-        inverse = _rolling_constraints(positions, np.tan(angles) / factor) / radii[:, None]
+        if factor != 1.0 and np.any(drives):
+            raise ModelError(
+                "lateral_factor",
+                got=f"{factor:g} for wheels that do not all drive forward",
+                expected="1",
+                remedy="the factor is of mecanum wheels, whose contact moves along slanted rollers",
+            )
+        pull = np.cos(angles - drives)
+        along = np.cos(angles) / pull
+        slants = np.where(drives == 0.0, np.tan(angles), np.sin(angles) / pull)
+        inverse = _rolling_constraints(positions, along, slants / factor) / radii[:, None]
         basis = np.linalg.svd(inverse)[0][:, 3:].T
         leading = basis[np.arange(n - 3), np.argmax(np.abs(basis) > 1e-9, axis=1)]
         arrays = {
             "positions": positions,
             "radii": radii,
             "roller_angles": angles,
+            "drive_angles": drives,
             "_inverse": inverse,
             "_forward": np.linalg.pinv(inverse),
             "_slip_basis": basis * np.sign(leading)[:, None],
+            "_along": along,
+            "_slants": slants,
         }
         for name, value in arrays.items():
             object.__setattr__(self, name, read_only(value))
@@ -126,6 +138,77 @@ class MecanumBase(MadeOfArguments):
         positions = np.array([[h, w], [h, -w], [-h, w], [-h, -w]])
         radii = wheel_radius * (1.0 + array("radius_errors", radius_errors, (4,)))
         return cls(positions, radii, np.array(_YOUBOT_ROLLER_ANGLES), lateral_factor)
+
+    @classmethod
+    def omni(cls, positions: ArrayLike, drive_angles: ArrayLike, radii: ArrayLike) -> MecanumBase:
+        """Base on omni wheels, whose rollers roll across the drive; forward along the drive is positive.
+
+        Args:
+            positions: (n, 2) wheel centres in the body frame [m].
+            drive_angles: (n,) direction in which each wheel drives, from the x axis [rad].
+            radii: (n,) [m].
+
+        Raises:
+            ModelError: as for the class.
+
+        Example:
+            >>> angles = np.radians([150.0, 270.0, 30.0])
+            >>> base = yd.MecanumBase.omni(0.2 * np.column_stack([np.sin(angles), -np.cos(angles)]), angles, [0.04] * 3)
+            >>> base.wheel_speeds([[0.4, 0.0, 0.0], [0.0, 0.0, 1.0]]).round(3) + 0.0
+            array([[-8.66,  0.  ,  8.66],
+                   [ 5.  ,  5.  ,  5.  ]])
+
+        Source: Campion, Bastin and d'Andrea-Novel 1996, Swedish wheels with rollers at 90 degrees; system 29.
+        """
+        return cls(positions, radii, drive_angles, 1.0, drive_angles)  # type: ignore[arg-type]
+
+    @classmethod
+    def omni_circle(
+        cls, wheel_radius: float, distance: float, drive_angles: ArrayLike, radius_errors: ArrayLike
+    ) -> MecanumBase:
+        """Omni wheels on a circle about the middle that drive along it, so that a positive turn has positive speeds.
+
+        Args:
+            wheel_radius: nominal radius of all wheels [m].
+            distance: of the wheels from the middle [m].
+            drive_angles: (n,) direction in which each wheel drives, from the x axis [rad].
+            radius_errors: (n,) relative radius error of each wheel.
+
+        Raises:
+            InputError: angles that are not finite, or another number of errors.
+            ModelError: as for the class.
+        """
+        angles = array("drive_angles", drive_angles, (None,))
+        places = distance * np.column_stack([np.sin(angles), -np.cos(angles)])
+        return cls.omni(places, angles, wheel_radius * (1.0 + array("radius_errors", radius_errors, (len(angles),))))
+
+    @property
+    def all_forward(self) -> bool:
+        """Whether all wheels drive along x, as mecanum wheels do: only they have a lateral factor and roller phases."""
+        return not np.any(self.drives[:, 1])
+
+    @property
+    def drives(self) -> Vector:
+        """Unit vectors (n, 2) along which the wheels drive [1]."""
+        assert self.drive_angles is not None  # __post_init__ fills it
+        return np.column_stack([np.cos(self.drive_angles), np.sin(self.drive_angles)])
+
+    @property
+    def along(self) -> Vector:
+        """Parts (n,) of vx in R w [1]: 1 for wheels that drive forward; read-only."""
+        return self._along
+
+    @property
+    def slants(self) -> Vector:
+        """Parts (n,) of vy in R w without the lateral factor [1]: tan(d) for wheels that drive forward; read-only."""
+        return self._slants
+
+    @property
+    def roller_gains(self) -> Vector:
+        """Speeds (n,) of the rollers' rims over that of the wheel centre across the drive [1]: |1 / cos(d - a)|."""
+        assert self.drive_angles is not None  # __post_init__ fills it
+        gains: Vector = np.abs(1.0 / np.cos(self.roller_angles - self.drive_angles))
+        return gains
 
     @property
     def inverse_matrix(self) -> Vector:
@@ -171,13 +254,31 @@ def _mapped(matrix: Vector, vectors: Vector) -> Vector:
     return mapped
 
 
-def _rolling_constraints(positions: Vector, tangents: Vector) -> Vector:
-    """Rows (n, 3) of R w = vx + t vy + (x t - y) wz for wheels at positions (n, 2) with tangents t (n,).
+def _check_angles(wheel: int, angle: float, drive: float) -> None:
+    """Refuse angles [rad] of the roller axis and the drive of a wheel that no wheel can have."""
+    for name, value in (("roller_angles", angle), ("drive_angles", drive)):
+        if abs(value) > 2.0 * pi:
+            raise ModelError(
+                f"{name}[{wheel}]", got=f"{value:g}", expected="at most a full turn, 2 pi", remedy="is it in rad?"
+            )
+    if abs(np.cos(angle - drive)) < 1e-9:
+        where = "along y" if drive == 0.0 else "across the drive"
+        raise ModelError(
+            f"roller_angles[{wheel}]",
+            got=f"{angle:g} rad: {where}, where the wheel speed is undetermined",
+            expected="a roller axis with a part along x"
+            if drive == 0.0
+            else "a roller axis with a part along the drive",
+        )
+
+
+def _rolling_constraints(positions: Vector, along: Vector, slants: Vector) -> Vector:
+    """Rows (n, 3) of R w = c vx + t vy + (x t - y c) wz for wheels at positions (n, 2), c and t (n,).
 
     Raises:
         ModelError: the rank of the rows is below 3.
     """
-    rows = np.column_stack([np.ones(len(tangents)), tangents, positions[:, 0] * tangents - positions[:, 1]])
+    rows = np.column_stack([along, slants, positions[:, 0] * slants - positions[:, 1] * along])
     # Lengths are scaled by the distance of the farthest wheel, so that the rank does not depend on the unit of length.
     reach = float(np.max(np.hypot(positions[:, 0], positions[:, 1])))
     strength = np.linalg.svd(rows / [1.0, 1.0, reach or 1.0], compute_uv=False)

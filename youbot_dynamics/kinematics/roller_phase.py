@@ -35,6 +35,7 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 YOUBOT_ROLLERS = 6.0  # per wheel, counted on pictures
+NO_PHASES = "only the contact of mecanum wheels moves along slanted rollers; these are omni wheels"
 _FEWEST_ROLLERS = 4  # fewer rollers would have pointed ends
 _LONGEST_PIECE = 0.3  # [rad] of the fastest wheel per integration piece: two Gauss points have a relative error of 1e-6
 
@@ -67,6 +68,7 @@ class RowConstants(NamedTuple):
     Args:
         positions: (n, 2) wheel centres [m].
         radii: (n,) [m].
+        along: (n,) part of vx in R w [1]: 1 for wheels that drive forward.
         slants: (n,) t for the roller in its middle position [1].
         depths: (n,) b tan(d) [m].
         pitch: angle from roller to roller [rad]; 0 for constant rows.
@@ -75,6 +77,7 @@ class RowConstants(NamedTuple):
 
     positions: Vector
     radii: Vector
+    along: Vector
     slants: Vector
     depths: Vector
     pitch: float
@@ -93,19 +96,20 @@ def contact_angle(angle: float, phase: float, pitch: float) -> float:
 
 @compiled
 def contact_row(
-    x: float, y: float, radius: float, slant: float, depth: float, phi: float
+    x: float, y: float, radius: float, along: float, slant: float, depth: float, phi: float
 ) -> tuple[float, float, float]:
     """Row [rad/m, rad/m, 1] of a wheel at (x, y) whose roller is at phi; for the equation see the module."""
     t = slant / cos(phi)
-    return 1.0 / radius, t / radius, (x * t - y - depth * tan(phi)) / radius
+    return along / radius, t / radius, (x * t - y * along - depth * tan(phi)) / radius
 
 
 @compiled
 def write_row(wheels: RowConstants, i: int, angle: float, row: Vector) -> None:
     """Write the row (3,) of wheel i at its `angle` [rad]."""
-    positions, radii, slants, depths, pitch, phases = wheels
+    positions, radii, along, slants, depths, pitch, phases = wheels
     phi = contact_angle(angle, phases[i], pitch)
-    row[0], row[1], row[2] = contact_row(positions[i, 0], positions[i, 1], radii[i], slants[i], depths[i], phi)
+    x, y = positions[i, 0], positions[i, 1]
+    row[0], row[1], row[2] = contact_row(x, y, radii[i], along[i], slants[i], depths[i], phi)
 
 
 @compiled
@@ -243,7 +247,8 @@ class RollingWheels(MadeOfArguments):
             unknown.
 
     Raises:
-        ModelError: fewer than four rollers, a depth below 0 or above the smallest radius, or phases of a wrong shape.
+        ModelError: fewer than four rollers, a depth below 0 or above the smallest radius, phases of a wrong shape, or
+            phases of wheels that do not drive forward.
     """
 
     base: MecanumBase
@@ -261,6 +266,8 @@ class RollingWheels(MadeOfArguments):
             )
         depth = number("depth of the roller axes", self.depth, "m", low=0.0, high=float(base.radii.min()))
         if self.phases is not None:
+            if not base.all_forward:
+                raise ModelError("roller phases", got="wheels that do not drive forward", remedy=NO_PHASES)
             try:
                 object.__setattr__(self, "phases", read_only(array("roller phases", self.phases, (n,)).copy()))
             except InputError as wrong:
@@ -270,10 +277,11 @@ class RollingWheels(MadeOfArguments):
 
     def _laid_out(self, phases: Vector | None) -> RowConstants:
         base, n = self.base, len(self.base.radii)
-        tangents, known = np.tan(base.roller_angles), phases is not None
+        tangents, known = base.slants, phases is not None
         return RowConstants(
             positions=base.positions,
             radii=base.radii,
+            along=base.along,
             slants=tangents * ((mean_factor(self.rollers) if known else 1.0) / base.lateral_factor),
             depths=self.depth * tangents,
             pitch=self.pitch if known else 0.0,

@@ -43,7 +43,7 @@ class DriverOutput:
         self._order = robot.driver.array_places()
 
     def send(self, wheel_speeds: NDArray[np.float64], stamp: float) -> None:
-        """Send wheel speeds (4,) [rad/s] (ours: positive rolls forward) at `stamp` [s]."""
+        """Send wheel speeds (n,) [rad/s] (ours: positive rolls forward) at `stamp` [s]."""
         speeds = self._signs * wheel_speeds
         if self.interface == "twist":
             twist = twist_message(self._base.twist(wheel_speeds))
@@ -56,5 +56,5 @@ class DriverOutput:
 
     def stop(self, stamp: float) -> bool:
         """Send zero and wait until it has arrived; False where nobody confirms it."""
-        self.send(np.zeros(4), stamp)
+        self.send(np.zeros(len(self._names)), stamp)
         return acknowledged(self.publisher)

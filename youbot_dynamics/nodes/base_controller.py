@@ -1,4 +1,4 @@
-"""Node base_controller: cmd_vel to four wheel velocities, within the limits of the robot."""
+"""Node base_controller: cmd_vel to wheel velocities, within the limits of the robot."""
 
 from __future__ import annotations
 

@@ -310,7 +310,8 @@ class MockYoubot(Node):
         spreads = self._config.below(_TRUTH)
         # Of its sheets, not as identified: what is found out about a robot must not change it.
         sheets = load_robot(robot_file=robot_path(self._config["robot_file"]))
-        base, arm = draw_truth(spreads, seed), draw_arm_truth(spreads, seed)
+        angles = sheets.base.geometry.drive_angles
+        base, arm = draw_truth(spreads, seed, angles), draw_arm_truth(spreads, seed)
         if self._config["geometry"] == "known":
             base = base.with_geometry(sheets.base.geometry)
         make = MujocoYoubot if self._config["plant"] == "mujoco" else Youbot

@@ -284,14 +284,19 @@ def _times(poses: Vector, times: Vector, ahead: float, size: float) -> list[tupl
 
 
 def _footprint(base: Footprint) -> str:
-    """Path data of body, four wheels and an arrow to the front, seen from above, around the centre in ticks."""
+    """Path data of body, wheels and an arrow to the front, seen from above, around the centre in ticks."""
     length, width, radius = base.half_length / _TICK, base.half_width / _TICK, base.wheel_radius / _TICK
     half_wheel = 0.5 * _WHEEL_WIDTH / _TICK
     front, side = length + _BODY_BEYOND_AXES / _TICK, width - half_wheel
     shape = _rectangle(-front, -side, 2.0 * front, 2.0 * side)
-    for x in (-length, length):
-        for y in (-width, width):
-            shape += _rectangle(x - radius, y - half_wheel, 2.0 * radius, 2.0 * half_wheel)
+    corners = [(x, y) for x in (-length, length) for y in (-width, width)] if not base.omni_wheels else []
+    for x, y in corners:
+        shape += _rectangle(x - radius, y - half_wheel, 2.0 * radius, 2.0 * half_wheel)
+    for x, y, drive in base.omni_wheels:
+        ahead, aside = radius * np.exp(1j * drive), half_wheel * np.exp(1j * (drive + 0.5 * math.pi))
+        middle = complex(x, y) / _TICK
+        ends = [middle + a * ahead + b * aside for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+        shape += "M" + "L".join(f"{end.real:.0f} {end.imag:.0f}" for end in ends) + "z"
     return shape + f"M{0.55 * front:.0f} {-0.4 * side:.0f}L{0.9 * front:.0f} 0L{0.55 * front:.0f} {0.4 * side:.0f}"
 
 

@@ -47,12 +47,12 @@ class OdometryReport:
 
 
 def base_report(reading: BaseReading, driver: Driver, effort: Vector | None) -> JointReport:
-    """Message of the base: four wheels, then four casters that stand.
+    """Message of the base: its wheels, then four casters that stand.
 
     Args:
         reading: of the plant.
         driver: names of the wheels.
-        effort: (4,) of the wheels [N m] in the driver's signs, for a robot that reports them; the youBot does not.
+        effort: (n,) of the wheels [N m] in the driver's signs, for a robot that reports them; the youBot does not.
     """
     still = np.zeros(len(CASTERS))
     return JointReport(

@@ -220,7 +220,7 @@ class ActiveFaults:
         return [f for f in self.faults if f.kind in kinds and f.after <= since < f.after + f.lasting]
 
     def driven(self, time: float, driver: Driver) -> Vector:
-        """Given over asked speed of each wheel (4,), at `time` [s]."""
+        """Given over asked speed of each wheel (n,), at `time` [s]."""
         factors = np.ones(len(driver.wheel_joints))
         for fault in self.at(time, *_DRIVEN):
             factors[driver.wheel_joints.index(fault.joint)] *= _DRIVEN[fault.kind]

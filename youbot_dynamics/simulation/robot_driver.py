@@ -79,10 +79,10 @@ class RobotDriver:
             name: faults.Mail(name, seed) for name in (*faults.CHANNELS, faults.COMMANDS)
         }
         self._asked: tuple[bool, Vector] = (True, np.zeros(3))
-        self._factors = np.ones(4)
+        self._factors = np.ones(len(driver.wheel_joints))
         self._deaf = False
         self._motors_off = False
-        self._angles = np.zeros(4)
+        self._angles = np.zeros(len(driver.wheel_joints))
         self._odometry = np.zeros(3)
 
     def set_faults(self, asked: tuple[Fault, ...]) -> None:
@@ -95,7 +95,7 @@ class RobotDriver:
         self._take(time, lambda now: self._ask(True, twist, now))
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float) -> None:
-        """Wheel speeds (4,) [rad/s] in the driver's signs; as command_twist."""
+        """Wheel speeds (n,) [rad/s] in the driver's signs; as command_twist."""
         self._take(time, lambda now: self._ask(False, wheel_speeds, now))
 
     def command_arm(self, command: Callable[[Any, float], None], time: float) -> None:
@@ -136,7 +136,7 @@ class RobotDriver:
             self._ask(True, np.zeros(3), self.plant.time)
         if self._deaf and not deaf:
             self._encoders.restart(self._driver.wheel_joints)
-            self._angles, self._odometry = np.zeros(4), np.zeros(3)
+            self._angles, self._odometry = np.zeros(len(self._angles)), np.zeros(3)
         self._deaf = deaf
         factors = self._active.driven(until, self._driver)
         if np.any(factors != self._factors):
@@ -183,7 +183,7 @@ class RobotDriver:
                 self.last_refusal = str(problem)
 
     def _ask(self, as_twist: bool, value: ArrayLike, time: float) -> None:
-        asked = array("base command", value, (3 if as_twist else 4,))
+        asked = array("base command", value, (3 if as_twist else len(self._angles),))
         with np.errstate(over="ignore", invalid="ignore"):
             speeds = self._speeds(as_twist, asked)
         if not np.isfinite(speeds).all():
@@ -206,7 +206,7 @@ class RobotDriver:
             base.command_wheels(self._speeds(as_twist, value) * self._factors, time)
 
     def _speeds(self, as_twist: bool, value: Vector) -> Vector:
-        """Wheel speeds (4,) [rad/s] in the driver's signs."""
+        """Wheel speeds (n,) [rad/s] in the driver's signs."""
         return np.array(self._driver.command_sign) * self._base.wheel_speeds(value) if as_twist else value
 
     def _reckon(self, reading: BaseReading, base: JointReport) -> OdometryReport:

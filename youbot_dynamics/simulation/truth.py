@@ -19,9 +19,9 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
 from youbot_dynamics.resources import config_path
-from youbot_dynamics.robot import Robot
+from youbot_dynamics.robot import PREFIX, Robot
 from youbot_dynamics.robot_arm import Arm, ArmJoint
-from youbot_dynamics.robot_base import BaseGeometry
+from youbot_dynamics.robot_base import WHEELS, BaseGeometry
 
 Four: TypeAlias = tuple[float, ...]
 Five: TypeAlias = tuple[float, ...]
@@ -160,24 +160,36 @@ class BaseTruth:
         (0.0, 10.0),
         "chosen: from the time a servo takes to answer to that of a slow correction",
     )
+    wheel_distance: float = _drawn(
+        "Distance of omni wheels from the middle; 0 for mecanum wheels in a rectangle.",
+        "m",
+        (0.0, 1.0),
+        "chosen: the youBot has mecanum wheels",
+    )
+    drive_angles: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)  # of the wheels [rad], as the facts of the robot say
 
     def __post_init__(self) -> None:
-        """Refuse parts of rollers, and wheels of too few."""
+        """Refuse parts of rollers, wheels of too few, and rollers along which the contact of omni wheels would move."""
         if self.rollers != 0.0 and (self.rollers < _FEWEST_ROLLERS or self.rollers != round(self.rollers)):
             raise ModelError(
                 "rollers a wheel", got=f"{self.rollers:g}", expected=f"0, or a whole number from {_FEWEST_ROLLERS} on"
             )
+        if self.rollers != 0.0 and self.wheel_distance > 0.0:
+            raise ModelError("rollers a wheel", got=f"{self.rollers:g} of omni wheels", expected="0: smooth wheels")
 
     def dead_times(self) -> tuple[float, float, float]:
         """Transport delays of x, y, yaw [s]."""
         return self.dead_time_x, self.dead_time_y, self.dead_time_yaw
 
     def wheel_radii(self) -> Vector:
-        """Rolling radii (4,) of FL, FR, RL, RR [m]."""
-        return self.wheel_radius * (1.0 + np.array(self.wheel_radius_error))
+        """Rolling radii (n,) of the wheels [m]."""
+        return self.wheel_radius * (1.0 + np.array(self.wheel_radius_error[: len(self.drive_angles)]))
 
     def mecanum(self) -> MecanumBase:
         """True kinematics; where the contact wanders, their mean."""
+        if self.wheel_distance > 0.0:
+            errors = self.wheel_radius_error[: len(self.drive_angles)]
+            return MecanumBase.omni_circle(self.wheel_radius, self.wheel_distance, self.drive_angles, errors)
         return MecanumBase.rectangular(
             self.wheel_radius, self.half_length, self.half_width, self.lateral_factor, self.wheel_radius_error
         )
@@ -197,19 +209,25 @@ class BaseTruth:
         A servo on each wheel has no `lag`. Effective delays are of a drive, not of a robot: `true_delays`.
         """
         radii = self.wheel_radii()
-        wheels = dict(zip(("fl", "fr", "rl", "rr"), radii.tolist(), strict=True))
+        wheels = dict(zip(WHEELS, radii.tolist(), strict=False))
+        omni = self.wheel_distance > 0.0
         mean, response, geometry = float(np.mean(radii)), "robot.base.response", "robot.base.geometry"
         axes = zip(("x", "y", "yaw"), self.dead_times(), strict=True)
         return {
             f"{geometry}.wheel_radius": mean,
             **{f"{geometry}.wheel_radius_error_{wheel}": radius / mean - 1.0 for wheel, radius in wheels.items()},
             **{f"base.geometry.wheel_radius_{wheel}": radius for wheel, radius in wheels.items()},
+            **({f"{geometry}.wheel_distance": self.wheel_distance} if omni else self._rectangle(geometry)),
+            **{f"{response}.dead_time_{axis}": dead_time for axis, dead_time in axes},
+            **({} if self.servo_gain else {f"{response}.lag": self.lag}),
+        }
+
+    def _rectangle(self, geometry: str) -> dict[str, float]:
+        return {
             "base.geometry.lever": self.half_length / self.lateral_factor + self.half_width,
             f"{geometry}.half_length": self.half_length,
             f"{geometry}.half_width": self.half_width,
             f"{geometry}.lateral_factor": self.lateral_factor,
-            **{f"{response}.dead_time_{axis}": dead_time for axis, dead_time in axes},
-            **({} if self.servo_gain else {f"{response}.lag": self.lag}),
         }
 
     def with_geometry(self, geometry: BaseGeometry) -> BaseTruth:
@@ -221,6 +239,8 @@ class BaseTruth:
             half_width=geometry.half_width,
             lateral_factor=geometry.lateral_factor,
             wheel_radius_error=tuple(geometry.wheel_radius_errors.tolist()),
+            wheel_distance=geometry.wheel_distance,
+            drive_angles=geometry.drive_angles,
         )
 
     def without_friction(self) -> BaseTruth:
@@ -374,18 +394,19 @@ def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
     return tuple(table)
 
 
-def draw_truth(values: dict[str, Value], seed: int) -> BaseTruth:
+def draw_truth(values: dict[str, Value], seed: int, drive_angles: tuple[float, ...] = (0.0,) * 4) -> BaseTruth:
     """Base of one seed: 0 is the nominal robot; else each quantity of each wheel is even between its bounds.
 
     Args:
         values: complete `truth.*` table, each (nominal, lowest, highest).
         seed: equal seeds give equal robots.
+        drive_angles: of the wheels [rad], which are no secret.
 
     Raises:
         ParameterError: a lowest value above its highest.
         ModelError: a robot that cannot be.
     """
-    return BaseTruth(**_draw(BaseTruth, _PREFIX, values, seed, generator(seed)))
+    return BaseTruth(**_draw(BaseTruth, _PREFIX, values, seed, generator(seed)), drive_angles=drive_angles)
 
 
 def draw_arm_truth(values: dict[str, Value], seed: int) -> ArmTruth:
@@ -411,7 +432,9 @@ def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
         >>> yd.load_truth(0).dead_time_x  # seed 0 is the nominal robot
         0.15
     """
-    return draw_truth(_defaults(path), seed)
+    given = {} if path is None else read_parameters(path, "")
+    angles = given.get(f"{PREFIX}.base.geometry.drive_angles", (0.0,) * len(WHEELS))
+    return draw_truth(_defaults(path), seed, angles)  # type: ignore[arg-type]
 
 
 def load_arm_truth(seed: int, path: Path | None = None) -> ArmTruth:
@@ -434,6 +457,8 @@ def _draw(
     """Quantities of a truth in the order of its fields; lists are drawn for each of their elements."""
     drawn: dict[str, Any] = {}
     for item in dataclasses.fields(cls):
+        if not item.metadata:
+            continue
         name = f"{prefix}.{item.name}"
         nominal, low, high = (float(number) for number in values[name])  # type: ignore[union-attr]
         if low > high:

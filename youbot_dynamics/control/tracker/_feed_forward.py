@@ -174,11 +174,12 @@ def _reach(inverse: Inverse, first: int, last: int) -> None:
         drive.unfed,
         drive.inverse_inertia,
     )
-    mass, centre, rows, places, gains = (
+    mass, centre, rows, places, drives, gains = (
         drive.mass,
         drive.centre,
         drive.wheels_of_twist,
         drive.positions,
+        drive.drives,
         drive.roller_gains,
     )
     of_wheels, of_rollers, viscous = drive.wheel_coulomb, drive.roller_coulomb, drive.viscous
@@ -200,7 +201,7 @@ def _reach(inverse: Inverse, first: int, last: int) -> None:
             _write_twist(inverse.path, middle, inverse.hold, before, after, later)
         if droops:
             vx, vy, wz = twist[0], twist[1], twist[2]
-            friction_forces(vx, vy, wz, rows, places, gains, of_wheels, of_rollers, viscous, none, forces)
+            friction_forces(vx, vy, wz, rows, places, drives, gains, of_wheels, of_rollers, viscous, none, forces)
             accelerate(vx, vy, wz, inertia, mass, centre[0], centre[1], none, forces, pull)
         for axis in range(3):
             held, rate = held_back[0, axis], held_back[1, axis]

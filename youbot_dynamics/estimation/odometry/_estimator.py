@@ -193,7 +193,9 @@ class BaseEstimator:
         self._speeds = SpeedChannelCheck(self._joints)
         self.found_phases: Vector | None = None
         self._given = robot.base.geometry.roller_phases is not None
-        self._finder = PhaseFinder(wheels, robot.base.wheel_weights()) if find_phases else None
+        self._finder = (
+            PhaseFinder(wheels, robot.base.wheel_weights()) if find_phases and wheels.base.all_forward else None
+        )
         self._breaks = (0, "")  # number of jumps, and reason for lost phases, when the finder started
 
     def take_wheels(self, stamp: float, position: ArrayLike, velocity: ArrayLike | None = None) -> OdometryState | None:
@@ -355,7 +357,7 @@ class PhaseFinder:
     def __init__(self, wheels: RollingWheels, weights: Vector) -> None:
         base, mean = wheels.base, wheels.base.inverse_matrix
         self._pitch = wheels.pitch
-        roots, tangents = np.sqrt(weights), np.tan(base.roller_angles)
+        roots, tangents = np.sqrt(weights), base.slants
         phi = wheels.pitch * ((np.arange(256) + 0.5) / 256 - 0.5)
         secant = 2.0 * float(np.mean((mean_factor(wheels.rollers) / np.cos(phi) - 1.0) * np.cos(wheels.rollers * phi)))
         tangent = 2.0 * float(np.mean(np.tan(phi) * np.sin(wheels.rollers * phi)))

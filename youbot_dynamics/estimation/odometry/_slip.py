@@ -1,10 +1,10 @@
 """Slip test: detects wheels whose turn does not fit the others, and bounds the effect on the pose.
 
-Four wheels and three speeds leave one residual, n.w with n = (1, 1, -1, -1) / 2. It shows that a wheel slips or has a
-wrong count or radius, but not which wheel: each of the four gives the same number. A gyro adds a second residual, the
-turn. Two wheels on one diagonal then differ only in its sign. If slipping wheels always turn further than they roll,
-the sign identifies the wheel as soon as the two turn in the same direction, that is, not while the base turns on the
-spot.
+Four wheels and three speeds leave one residual, n.w with n = (1, 1, -1, -1) / 2; three wheels leave none. It shows that
+a wheel slips or has a wrong count or radius, but not which wheel: each of the four gives the same number. A gyro adds a
+second residual, the turn. Two wheels on one diagonal then differ only in its sign. If slipping wheels always turn
+further than they roll, the sign identifies the wheel as soon as the two turn in the same direction, that is, not while
+the base turns on the spot.
 
 If all wheels fit each other but creep over the floor, there is no residual. Without a gyro or a pose that slip is
 unobservable.
@@ -151,8 +151,8 @@ def _sum_up(
     The residual sums along them [rad] are written into `total` (m,). Returns the largest ratio of a sum to its bound.
     """
     dt, before, step, move, residual, variance, bias = told
-    places, radii, slants, depths, pitch, phases = supposed
-    _, _, used_slants, used_depths, used_pitch, used_phases = used
+    places, radii, along, slants, depths, pitch, phases = supposed
+    _, _, _, used_slants, used_depths, used_pitch, used_phases = used
     tolerance, delay, quantum, jitter, lever = limits
     n, count = len(step), len(offsets)
     row[_TIME] = last[_TIME] + dt
@@ -169,11 +169,11 @@ def _sum_up(
         row[at + 3 * n] = step[i] / dt
         x, y, angle = places[i, 0], places[i, 1], before[i] + 0.5 * step[i]
         phi = contact_angle(angle, used_phases[i], used_pitch)
-        a, b, c = contact_row(x, y, radii[i], used_slants[i], used_depths[i], phi)
+        a, b, c = contact_row(x, y, radii[i], along[i], used_slants[i], used_depths[i], phi)
         expected = a * move[0] + b * move[1] + c * move[2]
         for h in range(count):
             phi = contact_angle(angle + offsets[h], phases[i], pitch)
-            a, b, c = contact_row(x, y, radii[i], slants[i], depths[i], phi)
+            a, b, c = contact_row(x, y, radii[i], along[i], slants[i], depths[i], phi)
             row[ripple + h] = last[ripple + h] + (a * move[0] + b * move[1] + c * move[2] - expected)
             widest = max(widest, abs(row[ripple + h] - oldest[ripple + h]))
         swing = delay * abs(row[at + 3 * n] - oldest[at + 3 * n])
@@ -225,7 +225,7 @@ class SlipTest:
         self._turning = across / lever
         self._with_turn = np.vstack([self._null, self._turning])
         self._used = wheels.constants
-        known = wheels.phases is not None
+        known = wheels.phases is not None or not base.all_forward  # the contact of omni wheels stays where it is
         self._supposed = wheels.constants if known else wheels.at_phases(np.zeros(n)).constants
         reach = settings.phase_tolerance
         self._offsets = np.array([-reach, reach]) if known else np.arange(_GRID) * wheels.pitch / _GRID

@@ -33,6 +33,8 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
 )
 
+_NO_SHARE = "the viscous friction of one wheel is its share when driving forward, and omni wheels turn unequally then"
+
 
 @dataclass(frozen=True, eq=False)
 class BaseFriction:
@@ -81,11 +83,13 @@ def no_friction(model: FrictionModel, reason: str) -> BaseFriction:
 
 def _wheel_viscous(found: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
     """Viscous torque of each wheel when driving forward: its share of xi_L plus its deviation from the others."""
+    wheels = [Unknown(f"wheel_viscous_{name}", "N m s", low=0.0, resolution=5e-4) for name in model.wheel_names]
+    if not model.base.all_forward:
+        return tuple(undetermined(wheel, _NO_SHARE) for wheel in wheels)
     patterns, names = model.patterns(), [unknown.name for unknown in found.unknowns]
     matrix = np.zeros((len(patterns), len(names)))
     matrix[:, names.index("viscous_x")] = model.base.radii**2 / len(patterns)
     matrix[:, names.index("viscous_pattern_1") :] = patterns
-    wheels = [Unknown(f"wheel_viscous_{name}", "N m s", low=0.0, resolution=5e-4) for name in model.wheel_names]
     return found.combination(matrix, wheels)
 
 

@@ -23,6 +23,7 @@ from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 from youbot_dynamics.identification.least_squares import Rows, Unknown
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.robot_base import WHEELS
 
 _SAMPLES_AT_ONCE = 8192  # samples processed at a time without numba, so that they stay in the cache
 
@@ -255,9 +256,15 @@ class FrictionModel:
 
     @property
     def wheel_names(self) -> tuple[str, ...]:
-        """Wheels by name: FL, FR, RL, RR for four, else numbers."""
+        """Wheels by name: FL, FR, RL, RR or the first of them; numbers for more."""
         count = len(self.base.radii)
-        return ("fl", "fr", "rl", "rr") if count == 4 else tuple(str(k + 1) for k in range(count))
+        return WHEELS[:count] if count <= len(WHEELS) else tuple(str(k + 1) for k in range(count))
+
+    @property
+    def across(self) -> Vector:
+        """Rows (n, 3) from the twist to the speed of each wheel's centre across its drive: its rollers turn by it."""
+        (x, y), (c, s) = self.base.positions.T, self.base.drives.T
+        return np.column_stack([-s, c, x * c + y * s])
 
     @property
     def coefficients(self) -> int:
@@ -302,17 +309,16 @@ class FrictionModel:
             twist: (k, 3) mean body twist [m/s, m/s, rad/s].
             pushes: (k, 3) the commanded acceleration, and (k, 3) its rate; zeros if no command is known.
             wheel_signs: (k, n).
-            roller_signs: (k, n) of V_T + Omega x at each wheel.
+            roller_signs: (k, n) of the speed of each wheel's centre across its drive, V_T + Omega x for the youBot's.
         """
         base = self.base
         x, y = base.positions[:, 0], base.positions[:, 1]
         jacobian = base.inverse_matrix
         zero = np.zeros(len(twist))
         vx, vy, wz = twist.T
-        gains = np.abs(1.0 / np.cos(base.roller_angles))
         along = np.stack([vx - y.mean() * wz, zero, np.mean(y * y) * wz - y.mean() * vx], axis=1)
         across = np.stack([zero, vy + x.mean() * wz, x.mean() * vy + np.mean(x * x) * wz], axis=1)
-        rollers = np.stack([zero, roller_signs @ gains, roller_signs @ (gains * x)], axis=1)
+        rollers = roller_signs @ (base.roller_gains[:, None] * self.across)
         parts = [along[:, :, None], across[:, :, None], rollers[:, :, None]]
         coulomb = wheel_signs[:, None, :] * jacobian.T
         parts.append(coulomb if self.each_wheel else coulomb.sum(axis=2, keepdims=True))
@@ -354,12 +360,11 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
         sound = np.all([np.isfinite(column).all(axis=1) for column in (speeds, torques, commanded)], axis=0)
         time, speeds, torques, commanded = time[sound], speeds[sound], torques[sound], commanded[sound]
     base = model.base
-    places = np.unique(base.positions[:, 0])
-    sideways = base.forward_matrix[1] + places[:, None] * base.forward_matrix[2]
+    places, which = np.unique(model.across, axis=0, return_inverse=True)
+    sideways = places @ base.forward_matrix
     usual = float(np.median(np.diff(time[:_LOOKED_AT]))) if len(time) > 1 else 0.0
     span = max(HALF_WINDOW, _FEWEST_IN_HALF * usual)
     deadband = np.concatenate([np.full(len(base.radii), WHEEL_DEADBAND), np.full(len(places), ROLLER_DEADBAND)])
-    which = np.searchsorted(places, base.positions[:, 0])
     first, last = np.floor(time[[0, -1]] / span) if len(time) else (0.0, -1.0)
     duration = float(time[-1] - time[0]) if len(time) else 0.0
     block = max(BLOCK, duration / _MOST_BLOCKS)
@@ -370,7 +375,7 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
         measured = half_windows(time[piece], speeds[piece], torques[piece], sideways, span)
         asked = None if commanded is None else commanded[piece]
         wished = None if asked is None else half_windows(time[piece], asked, asked, sideways, span)
-        yield _rows_of_windows(model, measured, wished, deadband, which, signals.recording, block)
+        yield _rows_of_windows(model, measured, wished, deadband, which.ravel(), signals.recording, block)
 
 
 def _rows_of_windows(
@@ -390,7 +395,9 @@ def _rows_of_windows(
     rolling = inner & np.all(signs[:, :count] != 0.0, axis=1)
     sliding = np.all(signs[:, count:] != 0.0, axis=1)
     keep = np.flatnonzero(rolling)
-    usable = np.stack([rolling, rolling & sliding, rolling & sliding], axis=1)[keep]
+    # Of wheels that drive forward, the row of x is free of the rollers.
+    straight = rolling if base.all_forward else rolling & sliding
+    usable = np.stack([straight, rolling & sliding, rolling & sliding], axis=1)[keep]
     twist = measured.averaged(measured.speed)[keep] @ base.forward_matrix.T
     rate = measured.rate()[keep] @ base.forward_matrix.T
     force = measured.averaged(measured.torque)[keep] @ base.inverse_matrix
@@ -404,7 +411,7 @@ def _rows_of_windows(
     rates = wished.rate() @ base.forward_matrix.T
     pushes = rates[keep], (rates[keep + 1] - rates[keep - 1]) / (2.0 * wished.span)
     turning = np.sign(asked @ base.inverse_matrix.T)
-    sliding_asked = np.sign(asked[:, 1:2] + asked[:, 2:3] * base.positions[:, 0])
+    sliding_asked = np.sign(asked @ model.across.T)
     regressors = model.columns(twist, pushes, wheels, rollers)[usable]
     instruments = model.columns(asked, pushes, turning, sliding_asked)[usable]
     return Rows(time, regressors, target[usable], instruments, recording, block)

@@ -42,9 +42,7 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
 )
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.robot_base import BaseGeometry
-
-WHEELS = ("fl", "fr", "rl", "rr")
+from youbot_dynamics.robot_base import WHEELS, BaseGeometry
 
 RADIUS = "wheel_radius"
 RADIUS_ERROR = "wheel_radius_error"
@@ -95,7 +93,7 @@ class Calibration:
 
 
 def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, span: float = 2.0) -> Calibration:
-    """Calibrate the geometry of a base with n mecanum wheels at any positions and roller angles.
+    """Calibrate the geometry of a base with n mecanum or omni wheels at any positions and roller angles.
 
     Args:
         recordings: of one robot with the tracked body in one place, each with its own number.
@@ -134,7 +132,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, sp
 
 def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
     """Unknowns of the linear model: changes of the current guess, without a lower bound on a useful size."""
-    names = [f"{RADIUS}_{name}" for name in (WHEELS if wheels == len(WHEELS) else range(wheels))]
+    names = [f"{RADIUS}_{name}" for name in (WHEELS[:wheels] if wheels <= len(WHEELS) else range(wheels))]
     names += [LEVER, LATERAL_FACTOR, "sensor_x", "sensor_y", "sensor_yaw"]
     names += ["time_offset"] if len(numbers) == 1 else [f"time_offset_{number}" for number in numbers]
     units = ["1"] * (wheels + 2) + ["m", "m", "rad"] + ["s"] * len(numbers)
@@ -277,7 +275,7 @@ def _judged(
     positions = scaled_to(base, known[LEVER], lateral) if LEVER in known else base.positions
     return Calibration(
         estimates,
-        MecanumBase(positions, mean / np.mean(pattern) * pattern, base.roller_angles, lateral),
+        replace(base, positions=positions, radii=mean / np.mean(pattern) * pattern, lateral_factor=lateral),
         read_only(guess.sensor.copy()),
         read_only(guess.offsets.copy()),
         float(np.sum(np.abs(positions)) / np.sum(np.abs(base.positions))),
@@ -390,8 +388,8 @@ def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Est
     mean; they are parameters if all are identified (`wheels_told_apart`). Otherwise the robot keeps its errors, and the
     written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the motion
     shows only the lever: each is refused on its own, with the value of the configured ratio that gives the identified
-    lever. Lever, radius of each wheel, pose of the tracked body and clock offset are listed under `base.geometry`,
-    because the robot has no parameter for them.
+    lever. Of omni wheels the lever is `wheel_distance`. Lever, radius of each wheel, pose of the tracked body and clock
+    offset are listed under `base.geometry`, because the robot has no parameter for them.
 
     Args:
         found: the calibration of a base made from `geometry`.
@@ -402,14 +400,16 @@ def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Est
     parameters = "robot.base.geometry"
     named = {f"{parameters}.{RADIUS}": _share(found[RADIUS], RADIUS, common)}
     whole = found[LEVER]
-    for name in ("half_length", "half_width"):
+    if geometry.wheel_distance > 0.0:
+        named[f"{parameters}.wheel_distance"] = replace(whole, name="wheel_distance")
+    for name in ("half_length", "half_width") if geometry.wheel_distance == 0.0 else ():
         half = undetermined(Unknown(name, "m"), whole.verdict.removeprefix(refusal("")))
         if whole.identified:
             text = f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
             half = replace(half, value=found.size_factor * getattr(geometry, name), verdict=refusal(text))
         named[f"{parameters}.{name}"] = half
     for estimate in found.estimates:
-        if estimate.name != RADIUS:
+        if estimate.name != RADIUS and not (estimate.name == LEVER and geometry.wheel_distance > 0.0):
             known = estimate.name == LATERAL_FACTOR or (apart and estimate.name.startswith(RADIUS_ERROR))
             named[f"{parameters if known else 'base.geometry'}.{estimate.name}"] = estimate
     return named

@@ -11,7 +11,7 @@ Source: systems 29-31, 34.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,11 +38,11 @@ class Guess:
         """
         n = len(self.base.radii)
         factor = self.base.lateral_factor * float(np.exp(change[n + 1]))
-        base = MecanumBase(
-            scaled_to(self.base, lever(self.base) * float(np.exp(change[n])), factor),
-            self.base.radii * np.exp(change[:n]),
-            self.base.roller_angles,
-            factor,
+        base = replace(
+            self.base,
+            positions=scaled_to(self.base, lever(self.base) * float(np.exp(change[n])), factor),
+            radii=self.base.radii * np.exp(change[:n]),
+            lateral_factor=factor,
         )
         return Guess(base, self.sensor + change[n + 2 : n + 5], self.offsets + change[n + 5 :])
 
@@ -50,12 +50,13 @@ class Guess:
 def lever(base: MecanumBase, lateral_factor: float | None = None) -> float:
     """Mean over the wheels of |x tan(d) / lateral_factor - y| [m], the rolling distance per angle of a turn.
 
-    For the youBot it is half_length / lateral_factor + half_width; the motion determines only this combination.
+    For the youBot it is half_length / lateral_factor + half_width; the motion determines only this combination. Omni
+    wheels that drive along a circle have their distance from its middle.
 
     Source: systems 29, 56.
     """
-    tangents = np.tan(base.roller_angles) / (lateral_factor or base.lateral_factor)
-    return float(np.mean(np.abs(base.positions[:, 0] * tangents - base.positions[:, 1])))
+    slants = base.slants / (lateral_factor or base.lateral_factor)
+    return float(np.mean(np.abs(base.positions[:, 0] * slants - base.positions[:, 1] * base.along)))
 
 
 def scaled_to(base: MecanumBase, wanted: float, lateral_factor: float) -> Vector:

@@ -43,7 +43,7 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.roller_phase import RollingWheels
+from youbot_dynamics.kinematics.roller_phase import NO_PHASES, RollingWheels
 
 _PIECE = 0.3  # length of a piece [s], about half the contact time of a roller
 _TRIED = 96  # phases tried over the pitch: 0.6 degrees apart for 6 rollers
@@ -298,6 +298,8 @@ def calibrate_with_rollers(
         InputError: as `calibrate`.
     """
     found = calibrate(recordings, wheels.base)
+    if not wheels.base.all_forward:
+        return RollerCalibration(found, None, NO_PHASES)
     fits, reason = _phases(recordings, found, wheels)
     if not any(fit is not None and fit.identified for fit in fits):
         return RollerCalibration(found, fits[-1], reason)

@@ -19,6 +19,9 @@ NO_SIDEWAYS = "the robot never moved sideways in these data"
 NO_FORWARD = (
     "the robot never drove forward in these data, and sideways motion does not distinguish it from the lateral factor"
 )
+NO_FACTOR = (
+    "omni wheels have none: the factor is of mecanum wheels, whose contact moves along slanted rollers as they turn"
+)
 ONLY_TURN = "the robot only turned in these data, which determines only size divided by radius"
 
 TURNING_RADIUS = 0.3  # [m] converts turns to distances
@@ -161,6 +164,7 @@ class Excitation:
 
     span: float  # length of each [s]
     counts: tuple[int, int, int]  # windows with enough of forward, sideways, turning
+    omni: bool = False  # whether the wheels have no lateral factor
 
     @property
     def _enough(self) -> list[bool]:
@@ -174,7 +178,13 @@ class Excitation:
         """
         forward, sideways, turning = self._enough
         straight = forward or sideways
-        return [True] * wheels + [turning and straight, forward and sideways, turning, turning, straight]
+        return [True] * wheels + [
+            turning and straight,
+            forward and sideways and not self.omni,
+            turning,
+            turning,
+            straight,
+        ]
 
     def reasons(self, wheels: int, offsets: int) -> list[str]:
         """Why each of these unknowns and offsets cannot be identified, "" if it may be.
@@ -186,9 +196,9 @@ class Excitation:
             return [self._lacking(RESTING, 0)] * (wheels + 5 + offsets)
         if not (forward or sideways):
             return [self._lacking(ONLY_TURN, 0)] * (wheels + 5 + offsets)
-        scale = "" if forward else self._lacking(NO_FORWARD, 0)
+        scale = "" if forward or self.omni else self._lacking(NO_FORWARD, 0)
         lever = scale if turning else self._lacking(NO_TURN, 2)
-        factor = scale if sideways else self._lacking(NO_SIDEWAYS, 1)
+        factor = NO_FACTOR if self.omni else scale if sideways else self._lacking(NO_SIDEWAYS, 1)
         return [scale] * wheels + [lever, factor, lever, lever] + [scale] * (1 + offsets)
 
     def _lacking(self, reason: str, axis: int) -> str:
@@ -204,7 +214,7 @@ def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
     """Motion of the wheels in the windows of all recordings."""
     table = np.abs(_motions(windows, guess))
     forward, sideways, turning = np.sum(table > _EXCITED, axis=0).tolist()
-    return Excitation(windows[0].span, (forward, sideways, turning))
+    return Excitation(windows[0].span, (forward, sideways, turning), not guess.base.all_forward)
 
 
 def tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:

@@ -10,7 +10,6 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.calibration._fit import (
     LEVER,
     LEVER_IN_WORDS,
-    WHEELS,
     Calibration,
     named_estimates,
 )
@@ -23,6 +22,7 @@ from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot import Robot
+from youbot_dynamics.robot_base import WHEELS
 
 STAGE = "calibration"
 _PREFIX = "base.geometry"

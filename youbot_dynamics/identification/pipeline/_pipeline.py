@@ -256,5 +256,5 @@ def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComp
     ordered = {label: actual[label] for label in comparison.ROWS if label in actual}
     estimated = {path.label: path.estimated[: len(time)] for path in drives if path.estimated is not None}
     base = robot.base.geometry
-    footprint = comparison.Footprint(base.half_length, base.half_width, base.wheel_radius)
+    footprint = comparison.footprint_of(base)
     return PathComparison(name, time, desired, ordered, shortest.truth, estimated, footprint)

@@ -1,4 +1,4 @@
-"""The mecanum base of the twin in motion (system 35): motors, friction, wandering rollers, slip, in one compiled loop.
+"""The base of the twin in motion (system 35): motors, friction, wandering rollers, slip, in one compiled loop.
 
 A wheel's row J_i says how fast it rolls at a body twist V. Where rollers are drawn, it wanders with the angle phi of
 the roller on the floor off the bottom: R w = vx + t vy + (x t - y) wz with t = tan(d) / cos(phi) and
@@ -9,9 +9,9 @@ where it has grip,
     Jw w_i' = M_i - f_i - T_i,    w_i = J_i V + e_i T_i where |T_i| < G_i,    T_i = +-G_i where the wheel slides
     diag(m, m, I) V' = sum J_i' T_i - friction on the floor + m Omega (V_T, -V_L, 0)
 
-A free roller takes force along its axis only, forward T / R, in all mu m g / 4 at most: G_i = mu m g / 4 R / sqrt(1 +
-t^2). A base on mecanum wheels speeds up and brakes by mu g cos 45 deg = 5.5 m/s2. Loads do not shift between wheels,
-and what a roller's friction takes of its grip is left out.
+A free roller takes force along its axis only, forward T / R, in all mu m g / n at most on n wheels: G_i = mu m g / n R
+/ sqrt(1 + t^2). A base on mecanum wheels speeds up and brakes by mu g cos 45 deg = 5.5 m/s2. Loads do not shift between
+wheels, and what a roller's friction takes of its grip is left out.
 
 A step takes the rows and the centripetal term of its middle and the contacts of its end, and displaces everything by
 its mean speed: the ledger of forces x displacements closes. Where the next roller comes to the floor, the row jumps
@@ -54,7 +54,7 @@ def counted_wheel_speeds(driver: Driver, wheel_speeds: ArrayLike) -> Vector:
     return np.rint(speeds / rpm) * rpm if rpm > 0.0 else speeds.copy()
 
 
-WHEEL_COUNT = 4
+WHEEL_COUNT = 4  # of the youBot
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class SlipEvent:
             raise InputError("end of a slip event", got=f"{self.end:g} s", expected=f"not before {self.start:g} s")
 
 
-def lost_shares(events: Iterable[SlipEvent], start: float, dt: float, steps: int) -> Vector:
-    """Mean share (steps, 4) lost by each wheel over each of `steps` intervals of `dt` [s] from `start` [s] on.
+def lost_shares(events: Iterable[SlipEvent], wheels: int, start: float, dt: float, steps: int) -> Vector:
+    """Mean share (steps, wheels) lost by each wheel over each of `steps` intervals of `dt` [s] from `start` [s] on.
 
     Of events at one time the largest counts.
     """
-    shares = np.zeros((steps, WHEEL_COUNT))
+    shares = np.zeros((steps, wheels))
     for event in events:
         if event.start < start + steps * dt and event.end > start:
             edges = start + dt * np.arange(steps + 1)
@@ -137,20 +137,32 @@ STEP = 1e-3  # [s] of simulated time
 # Layout of the state vector.
 POSE = slice(0, 3)  # x, y, yaw in the world [m, m, rad]
 TWIST = slice(3, 6)  # body twist [m/s, m/s, rad/s]
-REFERENCE = slice(6, 10)  # first-order answer of the motor loops to the delayed command [rad/s]
-LAGGING = slice(10, 14)  # integral of reference - speeds of the wheels [rad]
-WHEELS = slice(14, 18)  # wheel angles [rad], positive forward
-NOISE = slice(18, 22)  # wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
-TOLD = slice(22, 26)  # wheel speeds as the motor controllers filter them [rad/s]
-MOTORS = slice(26, 30)  # torques of the motors at the wheels, held over the last step [N m]
-SPEEDS = slice(30, 34)  # wheel speeds [rad/s]
-STATE_SIZE = 34
+# Then, each of n wheels:
+# REFERENCE: first-order answer of the motor loops to the delayed command [rad/s]
+# LAGGING: integral of reference - speeds of the wheels [rad]
+# WHEELS: wheel angles [rad], positive forward
+# NOISE: wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
+# TOLD: wheel speeds as the motor controllers filter them [rad/s]
+# MOTORS: torques of the motors at the wheels, held over the last step [N m]
+# SPEEDS: wheel speeds [rad/s]
+REFERENCE, LAGGING, WHEELS, NOISE, TOLD, MOTORS, SPEEDS = range(7)
+
+
+def state_size(wheels: int) -> int:
+    """Length of the state of a base on this many wheels."""
+    return 6 + 7 * wheels
+
+
+def of_wheels(part: int, wheels: int) -> slice:
+    """Place of a part of the state that each of the wheels has, such as SPEEDS."""
+    return slice(6 + part * wheels, 6 + (part + 1) * wheels)
+
 
 # Layout of the ledger [J].
 MOTOR_WORK, WHEEL_HEAT, FLOOR_HEAT, SLIP_HEAT = range(4)
 LEDGER_SIZE = 4
 
-# Rows of what a step finds at the wheels, (7, 4): torque of friction f [N m], creep per torque e [rad/(s N m)], torque
+# Rows of what a step finds at the wheels, (7, n): torque of friction f [N m], creep per torque e [rad/(s N m)], torque
 # on the floor per torque of a wheel that does not creep, torque without the floor M - f and what holds the speed [N m],
 # angle turned [rad], torque of a wheel that slides, 0 where it has grip, and the largest G [N m].
 RUB, CREEP, GRIP, FREE, TURNED, SLIDES, LIMIT = range(7)
@@ -171,10 +183,12 @@ class BaseConstants(NamedTuple):
         wheel_inertia: Jw of a wheel with its reflected rotor [kg m2].
         loop: the motors. Their loops use the effective inertia and do not know what the wheels do beside a
             motion of the base.
-        grips: G (4,), largest torques the wheels pass to the floor [N m].
+        grips: G (n,), largest torques the wheels pass to the floor [N m].
         rows: of the wheels with their rollers; a pitch of 0 where the contact does not wander.
-        mean_rows: (4, 3) rows J of the mean kinematics [rad/m, rad/m, 1].
-        twist_of_wheels: (3, 4) least-squares inverse of the mean rows.
+        drives: (n, 2) unit vectors along which the wheels drive.
+        roller_gains: (n,) speed of a roller's rim over that of its wheel's centre across the drive [1].
+        mean_rows: (n, 3) rows J of the mean kinematics [rad/m, rad/m, 1].
+        twist_of_wheels: (3, n) least-squares inverse of the mean rows.
         speed_lag: time constant of the reported speeds [s].
         torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1.
         wheel_coulomb: F1 [N m].
@@ -188,6 +202,8 @@ class BaseConstants(NamedTuple):
     loop: WheelLoop
     grips: Vector
     rows: RowConstants
+    drives: Vector
+    roller_gains: Vector
     mean_rows: Vector
     twist_of_wheels: Vector
     speed_lag: float
@@ -205,26 +221,29 @@ def effective_inertia(truth: BaseTruth) -> Vector:
 def constants_of(truth: BaseTruth) -> BaseConstants:
     """Numbers of one robot as the loop takes them."""
     base = truth.mecanum()
-    tangents = np.tan(base.roller_angles)
+    tangents, count = base.slants, len(base.radii)
     pitch = 2.0 * pi / truth.rollers if truth.rollers > 0.0 else 0.0
     spread = base.forward_matrix
     # A wheel without inertia has no speed of its own to slide at.
     rows = base.inverse_matrix
-    grips = truth.floor_friction * truth.mass * _GRAVITY / 4.0 / np.hypot(rows[:, 0], rows[:, 1])
+    grips = truth.floor_friction * truth.mass * _GRAVITY / count / np.hypot(rows[:, 0], rows[:, 1])
     return BaseConstants(
         mass=float(truth.mass),
         yaw_inertia=float(truth.yaw_inertia),
         wheel_inertia=float(truth.wheel_inertia),
         loop=loop_of(spread.T @ effective_inertia(truth) @ spread, truth),
-        grips=grips if truth.wheel_inertia > 0.0 else np.full(4, np.inf),
+        grips=grips if truth.wheel_inertia > 0.0 else np.full(count, np.inf),
         rows=RowConstants(
             positions=base.positions.copy(),
             radii=base.radii.copy(),
+            along=base.along.copy(),
             slants=tangents * truth.wander_scale(),
             depths=truth.roller_depth * tangents,
             pitch=pitch,
-            phases=pitch * np.array(truth.roller_phase),
+            phases=pitch * np.array(truth.roller_phase[:count]),
         ),
+        drives=base.drives,
+        roller_gains=np.full(count, sqrt(2.0)) if base.all_forward else base.roller_gains,
         mean_rows=base.inverse_matrix.copy(),
         twist_of_wheels=base.forward_matrix.copy(),
         speed_lag=float(truth.speed_lag),
@@ -236,10 +255,10 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
 
 
 def roller_angles(base: BaseConstants, wheel_angles: Vector) -> Vector:
-    """Angles (4,) off the bottom of the rollers on the floor [rad] at wheel angles (4,) [rad]; 0 where none wander."""
+    """Angles (n,) off the bottom of the rollers on the floor [rad] at wheel angles (n,) [rad]; 0 where none wander."""
     pitch = base.rows.pitch
     if pitch == 0.0:
-        return np.zeros(4)
+        return np.zeros(len(wheel_angles))
     angles = wheel_angles + base.rows.phases
     off: Vector = angles - pitch * np.floor(angles / pitch + 0.5)
     return off
@@ -247,8 +266,8 @@ def roller_angles(base: BaseConstants, wheel_angles: Vector) -> Vector:
 
 @compiled
 def write_rows(base: BaseConstants, wheel_angles: Vector, rows: Vector, rollers: Vector) -> None:
-    """Write the rows (4, 3) [rad/m, rad/m, 1] and the rollers (4,) on the floor, counted, at angles (4,) [rad]."""
-    for i in range(4):
+    """Write the rows (n, 3) [rad/m, rad/m, 1] and the rollers (n,) on the floor, counted, at angles (n,) [rad]."""
+    for i in range(len(wheel_angles)):
         rollers[i] = floor((wheel_angles[i] + base.rows.phases[i]) / base.rows.pitch + 0.5)
         write_row(base.rows, i, wheel_angles[i], rows[i])
 
@@ -293,16 +312,17 @@ def change_twist(
         yaw_inertia: I [kg m2].
         stiffness: Jw / dt [N m s].
         dt: step [s].
-        state: (34,).
+        state: as laid out above.
         ground: (3,) friction on the floor [N, N, N m].
-        middle: (4, 3) rows of the middle of the step [rad/m, rad/m, 1].
-        after: (4, 3) rows of its end.
-        wheels: (7, 4) rows as above: turned and slides are written.
+        middle: (n, 3) rows of the middle of the step [rad/m, rad/m, 1].
+        after: (n, 3) rows of its end.
+        wheels: (7, n) rows as above: turned and slides are written.
         matrix: (3, 3) work space.
         right: (3,) work space.
         gain: (3,) written: change of the twist [m/s, m/s, rad/s].
     """
     vx, vy, wz = state[3], state[4], state[5]
+    count, speeds = len(middle), state[6 + SPEEDS * len(middle) :]
     # m Omega (V_T, -V_L) of the middle does no work over the step.
     spin = mass * dt * wz
     for _ in range(_TRIES):
@@ -313,7 +333,7 @@ def change_twist(
         right[0] = spin * vy - dt * ground[0]
         right[1] = -spin * vx - dt * ground[1]
         right[2] = -dt * ground[2]
-        for i in range(4):
+        for i in range(count):
             if wheels[SLIDES, i] != 0.0:
                 for axis in range(3):
                     right[axis] += middle[i, axis] * dt * wheels[SLIDES, i]
@@ -327,7 +347,7 @@ def change_twist(
                     matrix[axis, column] += dt * grip * stiffness * middle[i, axis] * after[i, column]
         solve3(matrix, right, gain)
         settled = True
-        for i in range(4):
+        for i in range(count):
             rolling = after[i, 0] * (vx + gain[0]) + after[i, 1] * (vy + gain[1]) + after[i, 2] * (wz + gain[2])
             slides, creep = wheels[SLIDES, i], wheels[CREEP, i]
             if slides != 0.0:
@@ -339,7 +359,7 @@ def change_twist(
                 end = rolling + creep * traction
                 if abs(traction) > wheels[LIMIT, i]:
                     wheels[SLIDES, i], settled = copysign(wheels[LIMIT, i], traction), False
-            wheels[TURNED, i] = 0.5 * dt * (state[30 + i] + end)
+            wheels[TURNED, i] = 0.5 * dt * (speeds[i] + end)
         if settled:
             break
 
@@ -378,27 +398,29 @@ def advance(
 
     Args:
         base: its numbers.
-        commands: (k, 4) delayed wheel speeds, mean over each step [rad/s].
-        normals: (k, 4) standard normal numbers that drive the wandering torque.
-        slips: (k, 4) share of its turn that a wheel loses to slip while it carries its part L of the friction on the
+        commands: (k, n) delayed wheel speeds, mean over each step [rad/s].
+        normals: (k, n) standard normal numbers that drive the wandering torque.
+        slips: (k, n) share of its turn that a wheel loses to slip while it carries its part L of the friction on the
             floor: e = share |w| / L, so that slip only ever costs energy.
         dt: step [s].
         powered: False lets the base coast.
-        state: (34,) as laid out above; changed in place.
+        state: (6 + 7 n,) as laid out above; changed in place.
         ledger: (4,) work of the motors, heat in the wheels, on the floor and of slip and blows [J]; added to.
     """
     told = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
     mass, inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
     wanders = base.rows.pitch > 0.0
     before, after, middle = base.mean_rows.copy(), base.mean_rows.copy(), base.mean_rows.copy()
-    rollers, others = np.zeros(4), np.zeros(4)
-    reference, lagging, angles, bumps = state[6:10], state[10:14], state[14:18], state[18:22]
-    filtered, motors, speeds = state[22:26], state[26:30], state[30:34]
-    wheels, reached = np.zeros((7, 4)), angles.copy()
+    count = commands.shape[1]
+    rollers, others = np.zeros(count), np.zeros(count)
+    parts = state[6:].reshape((7, count))
+    reference, lagging, angles, bumps = parts[REFERENCE], parts[LAGGING], parts[WHEELS], parts[NOISE]
+    filtered, motors, speeds = parts[TOLD], parts[MOTORS], parts[SPEEDS]
+    wheels, reached = np.zeros((7, count)), angles.copy()
     wheels[LIMIT] = base.grips
     ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
-    no_wheels, smooth, roller_gains = np.zeros((4, 3)), np.zeros(4), np.full(4, sqrt(2.0))
-    places, rollers_rub, viscous = base.rows.positions, base.roller_coulomb, base.viscous
+    no_wheels, smooth, roller_gains = np.zeros((count, 3)), np.zeros(count), base.roller_gains
+    drives, places, rollers_rub, viscous = base.drives, base.rows.positions, base.roller_coulomb, base.viscous
     if wanders:
         write_rows(base, reached, before, rollers)
     for k in range(commands.shape[0]):
@@ -407,8 +429,8 @@ def advance(
             drive_wheels(base.loop, commands[k], speeds, dt, reference, lagging, motors)
         else:
             motors[:] = 0.0
-        friction_forces(vx, vy, wz, no_wheels, places, roller_gains, 0.0, rollers_rub, viscous, smooth, ground)
-        for i in range(4):
+        friction_forces(vx, vy, wz, no_wheels, places, drives, roller_gains, 0.0, rollers_rub, viscous, smooth, ground)
+        for i in range(count):
             memory = exp(-abs(speeds[i]) * dt / _BUMP_ANGLE)
             bumps[i] = memory * bumps[i] + base.torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
             rolling = tanh(speeds[i] / WHEEL_SPEED_SCALE)
@@ -427,17 +449,17 @@ def advance(
             wheels[TURNED, i] = dt * speeds[i]
         for _ in range(_PASSES if wanders else 1):
             if wanders:
-                for i in range(4):
+                for i in range(count):
                     reached[i] = angles[i] + wheels[TURNED, i]
                 write_rows(base, reached, after, others)
-                for i in range(4):
+                for i in range(count):
                     share = 0.5 if rollers[i] == others[i] else 1.0
                     for axis in range(3):
                         middle[i, axis] = (1.0 - share) * before[i, axis] + share * after[i, axis]
             change_twist(mass, inertia, stiffness, dt, state, ground, middle, after, wheels, matrix, right, gain)
         mx, my, mw = vx + 0.5 * gain[0], vy + 0.5 * gain[1], wz + 0.5 * gain[2]
         ledger[FLOOR_HEAT] += dt * (ground[0] * mx + ground[1] * my + ground[2] * mw)
-        for i in range(4):
+        for i in range(count):
             rolled = dt * (middle[i, 0] * mx + middle[i, 1] * my + middle[i, 2] * mw)
             turned = wheels[TURNED, i]
             end = 2.0 * turned / dt - speeds[i]

@@ -22,10 +22,8 @@ from youbot_dynamics.simulation.truth import BaseTruth
 
 _MEMORY = 4096  # commands there is room for at first; at 50 Hz far more than the longest dead time
 
-# Places in the state of the compiled loop.
-_PLACES = {
-    "pose": dynamics.POSE,
-    "twist": dynamics.TWIST,
+# Parts of the state of the compiled loop that each wheel has.
+_OF_WHEELS = {
     "wheel_angles": dynamics.WHEELS,
     "wheel_speeds": dynamics.SPEEDS,
     "told_wheel_speeds": dynamics.TOLD,
@@ -172,17 +170,17 @@ class SimulatedBase(ABC):
 
     @property
     def wheel_angles(self) -> Vector:
-        """True wheel angles (4,) [rad], positive forward."""
+        """True wheel angles (n,) [rad], positive forward."""
         return self._true("wheel_angles")
 
     @property
     def wheel_speeds(self) -> Vector:
-        """True wheel speeds (4,) [rad/s], positive forward."""
+        """True wheel speeds (n,) [rad/s], positive forward."""
         return self._true("wheel_speeds")
 
     @property
     def wheel_torques(self) -> Vector:
-        """True torques (4,) of the motors at the wheels over the last step [N m], positive forward."""
+        """True torques (n,) of the motors at the wheels over the last step [N m], positive forward."""
         return self._true("wheel_torques")
 
     def command_twist(self, twist: ArrayLike, time: float | None = None) -> None:
@@ -190,8 +188,10 @@ class SimulatedBase(ABC):
         self._push(self._driver_base.wheel_speeds(array("twist", twist, (3,))), self.time if time is None else time)
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
-        """Wheel speeds (4,) [rad/s] in the driver's signs; those that no motion explains make the wheels slip."""
-        speeds = array("wheel_speeds", wheel_speeds, (4,)) * np.array(self.driver.command_sign)
+        """Wheel speeds (n,) [rad/s] in the driver's signs; those that no motion explains make the wheels slip."""
+        speeds = array("wheel_speeds", wheel_speeds, (len(self._driver_base.radii),)) * np.array(
+            self.driver.command_sign
+        )
         self._push(speeds, self.time if time is None else time)
 
     @abstractmethod
@@ -212,7 +212,7 @@ class SimulatedBase(ABC):
 
     @abstractmethod
     def _push(self, wheel_speeds: Vector, time: float) -> None:
-        """Take a command (4,) [rad/s], positive forward, received at `time` [s]."""
+        """Take a command (n,) [rad/s], positive forward, received at `time` [s]."""
 
     @abstractmethod
     def _true(self, quantity: str) -> Vector:
@@ -238,7 +238,10 @@ class BasePlant(SimulatedBase):
         self._true_base = truth.mecanum()
         self._constants = dynamics.constants_of(truth)
         self._line = DelayLine(truth.dead_times())
-        self._state = np.zeros(dynamics.STATE_SIZE)
+        self._count = len(self._true_base.radii)
+        self._places = {"pose": dynamics.POSE, "twist": dynamics.TWIST}
+        self._places |= {name: dynamics.of_wheels(part, self._count) for name, part in _OF_WHEELS.items()}
+        self._state = np.zeros(dynamics.state_size(self._count))
         self._ledger = np.zeros(dynamics.LEDGER_SIZE)
         self._powered = True
         self._slips = list(slips)
@@ -250,7 +253,7 @@ class BasePlant(SimulatedBase):
 
     @property
     def roller_angles(self) -> Vector:
-        """True angles (4,) off the bottom of the rollers on the floor [rad], growing as wheels roll forward.
+        """True angles (n,) off the bottom of the rollers on the floor [rad], growing as wheels roll forward.
 
         Zeros where the contact does not wander.
         """
@@ -280,8 +283,8 @@ class BasePlant(SimulatedBase):
         dynamics.advance(
             self._constants,
             self._line.means(self.time, dt, steps) @ self._true_base.inverse_matrix.T,
-            self._sampler.random.standard_normal((steps, 4)),
-            lost_shares(self._slips, self.time, dt, steps),
+            self._sampler.random.standard_normal((steps, self._count)),
+            lost_shares(self._slips, self._count, self.time, dt, steps),
             dt,
             self._powered,
             self._state,
@@ -302,4 +305,4 @@ class BasePlant(SimulatedBase):
         self._line.push(time, self._true_base.twist(counted_wheel_speeds(self.driver, wheel_speeds)))
 
     def _true(self, quantity: str) -> Vector:
-        return self._state[_PLACES[quantity]].copy()
+        return self._state[self._places[quantity]].copy()

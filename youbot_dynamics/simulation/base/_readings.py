@@ -30,21 +30,22 @@ CURRENT_LIMIT = 5.768  # [A] chosen, see above: 5 N m at the wheel
 
 
 class WheelLoop(NamedTuple):
-    """The four speed loops and their motors in numbers."""
+    """The speed loops of n wheels and their motors in numbers."""
 
-    inertia: Vector  # (4, 4) torques of the motors over accelerations of the wheels, as the loops assume [kg m2]
+    inertia: Vector  # (n, n) torques of the motors over accelerations of the wheels, as the loops assume [kg m2]
     lag: float  # time constant of the answer to a command [s]
-    torque_constants: Vector  # (4,) of the true motors, at the wheels [N m/A]
+    torque_constants: Vector  # (n,) of the true motors, at the wheels [N m/A]
     gain: float  # kv of a servo on each wheel alone [N m s/rad]; 0 for loops that know the inertia
     integral: float  # ki of such a servo [N m/rad]
 
 
 def loop_of(inertia: ArrayLike, truth: BaseTruth) -> WheelLoop:
-    """Loops of one robot; inertia (4, 4) as in `WheelLoop`."""
+    """Loops of one robot; inertia (n, n) as in `WheelLoop`."""
+    matrix = np.ascontiguousarray(inertia, dtype=float)
     return WheelLoop(
-        np.ascontiguousarray(inertia, dtype=float),
+        matrix,
         float(truth.lag),
-        TORQUE_CONSTANT * np.asarray(truth.wheel_torque_constant, dtype=float),
+        TORQUE_CONSTANT * np.asarray(truth.wheel_torque_constant[: len(matrix)], dtype=float),
         float(truth.servo_gain),
         float(truth.servo_gain / truth.servo_reset) if truth.servo_reset > 0.0 else 0.0,
     )
@@ -73,24 +74,24 @@ def drive_wheels(
 
     Args:
         loop: the loops.
-        command: (4,) mean over the step [rad/s].
-        speeds: (4,) of the wheels now [rad/s].
+        command: (n,) mean over the step [rad/s].
+        speeds: (n,) of the wheels now [rad/s].
         dt: step [s].
-        reference: (4,) answer wr [rad/s]; changed.
-        lagging: (4,) integral of wr - w [rad]; changed.
-        torques: (4,) written, held over the step [N m].
+        reference: (n,) answer wr [rad/s]; changed.
+        lagging: (n,) integral of wr - w [rad]; changed.
+        torques: (n,) written, held over the step [N m].
     """
     decay, lag = exp(-dt / loop.lag), loop.lag
     torques[:] = 0.0
-    for k in range(4):
+    for k in range(len(command)):
         if loop.gain > 0.0:
             torques[k] = loop.gain * (reference[k] - speeds[k]) + loop.integral * lagging[k]
             continue
         answer = command[k] + (reference[k] - command[k]) * decay
         pull = (answer - reference[k]) / dt + (reference[k] - speeds[k]) / lag + lagging[k] / (4.0 * lag * lag)
-        for i in range(4):
+        for i in range(len(command)):
             torques[i] += loop.inertia[i, k] * pull
-    for i in range(4):
+    for i in range(len(command)):
         constant = loop.torque_constants[i]
         wanted = torques[i] / constant
         current = limited(wanted, CURRENT_LIMIT, constant * speeds[i], RESISTANCE)
@@ -109,8 +110,8 @@ class BaseReading:
     """One base message of the driver, in the driver's signs."""
 
     stamp: float  # when the driver says the reading was taken [s]
-    position: Vector  # (4,) wheel angles FL, FR, RL, RR [rad], quantised
-    velocity: Vector  # (4,) wheel speeds [rad/s], 10 ms late and quantised to 15 motor rpm
+    position: Vector  # (n,) wheel angles [rad], quantised
+    velocity: Vector  # (n,) wheel speeds [rad/s], 10 ms late and quantised to 15 motor rpm
     odometry: Vector  # (3,) pose the driver itself computes, with the heading after each step [m, m, rad]
     twist: Vector  # (3,) twist the driver itself computes [m/s, m/s, rad/s]
 
@@ -120,13 +121,13 @@ class EffortReading:
     """Torques of the wheels' motors, of a robot whose driver reports them; the youBot's does not."""
 
     stamp: float  # [s]
-    # (4,) Kt N i at the wheels with the Kt of the sheets [N m], noisy and quantised to 1 mA, in the driver's signs of
+    # (n,) Kt N i at the wheels with the Kt of the sheets [N m], noisy and quantised to 1 mA, in the driver's signs of
     # the velocity.
     effort: Vector
 
 
 class BaseSampler:
-    """The driver's view of a base of four wheels, whatever plant it is.
+    """The driver's view of the wheels of a base, whatever plant it is.
 
     Args:
         truth: the base as it is: jitter and noise.
@@ -143,11 +144,11 @@ class BaseSampler:
         self.random = generator(seed, 1)
         # Apart, so that a robot that reads efforts is the same as one that does not.
         self._extra = generator(seed, 6)
-        self._last_angles = np.zeros(4)
+        self._last_angles = np.zeros(len(self._base.radii))
         self._odometry = np.zeros(3)
 
     def wheels(self, time: float, angles: Vector, reported_speeds: Vector) -> BaseReading:
-        """One message of angles (4,) [rad] and speeds (4,) [rad/s] as the controllers filter them, at `time` [s].
+        """One message of angles (n,) [rad] and speeds (n,) [rad/s] as the controllers filter them, at `time` [s].
 
         Both positive forward; the speeds are behind the true ones by the truth's `speed_lag`, to first order.
         """
@@ -166,13 +167,14 @@ class BaseSampler:
         )
 
     def efforts(self, time: float, torques: Vector) -> EffortReading:
-        """Efforts of motors that give torques (4,) at the wheels [N m], positive forward, with noise, at `time` [s].
+        """Efforts of motors that give torques (n,) at the wheels [N m], positive forward, with noise, at `time` [s].
 
         A driver knows currents, and of the torque constants the nominal one.
         """
         stamp = stamped(time, self._extra.normal(), self._truth.stamp_jitter)
-        noisy = torques / np.array(self._truth.wheel_torque_constant)
-        noisy += self._truth.effort_noise * self._extra.standard_normal(4)
+        count = len(torques)
+        noisy = torques / np.array(self._truth.wheel_torque_constant[:count])
+        noisy += self._truth.effort_noise * self._extra.standard_normal(count)
         return EffortReading(stamp, _quantised(noisy, EFFORT_QUANTUM) * np.array(self._driver.velocity_sign))
 
 

@@ -343,8 +343,9 @@ def identified_model(robot: Robot) -> BaseTruth:
     dead = felt.dead_times() if felt.known else np.maximum(0.0, robot.base.delay.effective() - lag)
     gain = reset = 0.0
     if felt.known and felt.feed == 0.0 and felt.rate > 0.0:
-        # Servos move an axis against its inertia in units of the wheel, forward m R^2 / 4.
-        inertia = robot.base.dynamics().effective_inertia[0, 0] * geometry.wheel_radius**2 / 4.0
+        # Servos move an axis against its inertia in units of the wheel, forward m R^2 / 4 of four mecanum wheels.
+        wheels = float(np.sum(geometry.mecanum().along ** 2))
+        inertia = robot.base.dynamics().effective_inertia[0, 0] * geometry.wheel_radius**2 / wheels
         gain = 2.0 * felt.rate * inertia
         reset = 2.0 / (felt.rate * felt.integral) if felt.integral > 0.0 else 0.0
     return BaseTruth(
@@ -372,4 +373,6 @@ def identified_model(robot: Robot) -> BaseTruth:
         floor_friction=_MODEL_FLOOR_FRICTION,
         servo_gain=gain,
         servo_reset=reset,
+        wheel_distance=geometry.wheel_distance,
+        drive_angles=geometry.drive_angles,
     )
