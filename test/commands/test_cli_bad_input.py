@@ -293,11 +293,13 @@ def test_a_result_is_replaced_only_where_that_is_asked_for(bag, tmp_path):
 def test_a_recording_of_nothing_ends_and_says_why(tmp_path):
     pytest.importorskip("rclpy")
     for topics in ((), ("/odom",)):
-        line = refusal("record", "--out", tmp_path / "drive", *topics)
+        line = refusal("record", "--out", tmp_path / "drive", *topics, "--wait", "2")
         assert "nothing to record" in line and "youbot bringup" in line
         assert f"ROS_DOMAIN_ID {os.environ['ROS_DOMAIN_ID']}" in line
         assert not (tmp_path / "drive").exists()
     assert "/odom" in line
+    for wait in ("0", "-1", "nan"):
+        assert "--wait" in refusal("record", "--out", tmp_path / "drive", "--wait", wait)
 
 
 def test_the_shell_completes_verbs_and_options(tmp_path):

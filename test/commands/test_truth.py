@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,14 @@ import pytest
 from acceptance_bags import bag_of_twin, base_run, drawn_base, truths_of_delay, truths_of_geometry
 from delay_runs import ramps
 
-from youbot_dynamics.commands._demo import print_truth, true_values
+from youbot_dynamics.commands._demo import folder_of_demo, print_truth, same_twin, true_values
+from youbot_dynamics.commands._terminal import _row
+from youbot_dynamics.commands.main import parser
+from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, undetermined
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.report import write_outputs
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
@@ -52,6 +58,21 @@ def test_terminal_and_page_show_the_truth_beside_what_was_found(
     assert "robot.base.delay.effective_x" in said and " hit" in said
     write_outputs(tmp_path, found, (), "a robot")
     assert 'id="truth"' not in (tmp_path / "report.html").read_text()
+
+
+def test_the_page_of_a_demo_offers_the_bringup_of_the_same_twin(tmp_path: Path) -> None:
+    words = shlex.split(same_twin(tmp_path / "a demo", Path("x3.yaml")))
+    given = vars(parser().parse_args(["bringup", *words]))
+    assert (given["robot"], given["robot_file"]) == ("mock", "x3.yaml")
+    with folder_of_demo(tmp_path / "a demo", 7):
+        assert read_parameters(Path(given["params_file"]), "mock_youbot")["seed"] == 7
+
+
+def test_a_number_without_a_unit_has_none_in_the_table() -> None:
+    estimate = Estimate("factor", "1", 0.95, 0.01, (0.93, 0.97), IDENTIFIED)
+    assert _row(Finding("robot.base.geometry.lateral_factor", estimate))[3] == ""
+    unknown = undetermined(Unknown("factor", "1"), "the base did not move sideways")
+    assert _row(Finding("factor", unknown))[1:4] == ("-", "-", "")
 
 
 def test_the_pose_of_what_reports_the_poses_is_judged_too(drive: tuple[Path, np.ndarray]) -> None:

@@ -15,14 +15,15 @@ from nav_msgs.msg import Odometry
 from ros_processes import Observer, environment
 
 from youbot_dynamics.commands import _try_twin as command
-from youbot_dynamics.nodes.watch import Watch, watch
+from youbot_dynamics.nodes.watch import Heard, Watch, live_delays, watch
 
 
 def test_a_live_delay_has_its_interval_and_one_that_is_not_shown_is_left_out() -> None:
     values = {"x_delay": "264.1 +- 2.0 ms, none identified", "y_delay": "not shown by this drive"}
-    delays = command.live_delays({"/odometry: response": values, "/odometry: wheels": {"x_delay": "1.0 +- 1.0 ms"}})
+    statuses = {"odometry: response": values, "odometry: wheels": {"x_delay": "1.0 +- 1.0 ms"}}
+    delays = live_delays({name: Heard(0, "", values, 0.0) for name, values in statuses.items()})
     assert delays == {"x": "264 ms (95 % interval 259 to 269 ms)"}
-    assert command.live_delays({}) == {}
+    assert live_delays({}) == {}
 
 
 @pytest.mark.parametrize("display", [True, False])
@@ -52,10 +53,10 @@ def test_the_view_keeps_the_newest_pose_and_values() -> None:
         def show(node: Watch) -> None:
             odometry.publish(pose)
             diagnostics.publish(statuses)
-            seen.append((float(node.pose[0]), dict(node.values)))
+            seen.append((float(node.pose[0]), dict(node.statuses)))
 
-        watch(lambda: bool(seen) and seen[-1][0] == 1.5 and "/odometry: response" in seen[-1][1], show)
-        assert seen[-1][1]["/odometry: response"] == {"x_delay": "264.1 +- 2.0 ms"}
+        watch(lambda: bool(seen) and seen[-1][0] == 1.5 and "odometry: response" in seen[-1][1], show)
+        assert seen[-1][1]["odometry: response"].values == {"x_delay": "264.1 +- 2.0 ms"}
 
 
 @pytest.mark.ros

@@ -10,10 +10,13 @@ import pytest
 pytest.importorskip("rclpy")
 
 
-@pytest.mark.parametrize("node", ["base_controller", "check_driver", "identification", "recorder", "stop_base"])
-def test_a_node_that_computes_little_imports_neither_compiler_nor_scipy(node: str) -> None:
+LIGHT = ("base_controller", "check_driver", "identification", "recorder", "stop_base", "watch")
+
+
+@pytest.mark.parametrize("module", [*(f"nodes.{node}" for node in LIGHT), "commands.main", "commands._watch"])
+def test_what_computes_little_imports_neither_compiler_nor_scipy(module: str) -> None:
     code = (
-        f"import sys, youbot_dynamics.nodes.{node}\n"
+        f"import sys, youbot_dynamics.{module}\n"
         "heavy = [name for name in ('numba', 'scipy', 'matplotlib') if name in sys.modules]\n"
         "sys.exit(f'imports {heavy}' if heavy else 0)"
     )

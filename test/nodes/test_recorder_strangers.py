@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -143,11 +144,27 @@ def test_the_bag_of_identification_ends_at_its_size_and_its_folder_stays(tmp_pat
     assert not open_bag(bag).lost
 
 
-def test_a_recorder_that_has_something_to_record_outlasts_its_patience(tmp_path: Path) -> None:
+def test_a_recorder_warns_after_five_seconds_and_still_takes_what_comes_later(tmp_path: Path) -> None:
+    with Processes() as processes, Observer() as observer:
+        recorder = processes.youbot("record", "--out", str(tmp_path / "bag"), "/late")
+        assert recorder.stdout is not None
+        line = recorder.stdout.readline()
+        assert "no publisher of /late within 5 s: wrong domain? no bringup?" in line
+        assert f"ROS_DOMAIN_ID {os.environ['ROS_DOMAIN_ID']}" in line and "25 s (--wait)" in line
+        twists = observer.node.create_publisher(Twist, "late", 10)
+        observer.wait(lambda: twists.get_subscription_count(), "the recorder")
+        for _ in range(30):
+            twists.publish(Twist())
+            observer.spin(0.05)
+        assert "recorded" in end(recorder) and recorder.returncode == 0
+    assert open_bag(tmp_path / "bag").topics["/late"].count > 0
+
+
+def test_a_recorder_that_has_something_to_record_outlasts_its_wait(tmp_path: Path) -> None:
     with Processes() as processes, Observer() as observer:
         twists = observer.node.create_publisher(Twist, "cmd_vel", 10)
-        # Its patience is longer than DDS needs on a busy machine, and ends while it records.
-        words = ["-m", "youbot_dynamics.nodes.recorder", "--out", str(tmp_path / "bag"), "--patience", "20"]
+        # Its wait is longer than DDS needs on a busy machine, and ends while it records.
+        words = ["-m", "youbot_dynamics.nodes.recorder", "--out", str(tmp_path / "bag"), "--wait", "20"]
         recorder = processes.run([sys.executable, *words])
         observer.wait(lambda: twists.get_subscription_count(), "the recorder")
         for _ in range(250):

@@ -330,6 +330,13 @@ def test_where_nothing_was_identified_the_next_step_is_a_drive_that_moves_every_
     assert not told["trusted"] and not told["found"] and told["command"] == "youbot play excitation"
 
 
+def test_the_next_step_with_a_simulated_robot_starts_the_same_one_again() -> None:
+    known, mock = result((StageResult("delay", DELAYS),)), "--robot mock --params-file demo/stabilised.yaml"
+    told = opening(known, (), "demo/result.yaml", mock)
+    assert told["command"] == f"youbot bringup {mock} --result-file demo/result.yaml"
+    assert told["words"] == "Drive with these values:"
+
+
 def test_a_prediction_of_what_the_fit_did_not_see_has_a_section_of_its_own() -> None:
     seen, unseen = curve("Seen"), replace(curve("Unseen"), held_out=True)
     page = render(replace(full_report(), stages=stages(seen, unseen), paths=()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fcntl
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,7 @@ from youbot_dynamics.simulation.truth import load_truth
 IDENTIFICATION = "combined"
 _DT = 0.02  # [s] for which a line of a program is commanded
 OPEN_LOOP_SETTINGS = "open_loop.yaml"
+STABILISED_SETTINGS = "stabilised.yaml"  # the same twin, driven with feedback
 
 _CONNECT = 90.0  # timeout for the first messages [s]; a new installation compiles the twin first
 _FLOWING = ("/driver/joint_states", "/ground_truth", "/odom")
@@ -101,7 +103,7 @@ def _story(out: Path, seed: int, robot_file: Path | None) -> int:
         step("identifying geometry, delays and response from the recording")
         identification = identify([out / "identification"], robot, Options())
         write_outputs(out, identification, (), title)
-        with twin(out, environment, "stabilised.yaml", out / "result.yaml", robot_file):
+        with twin(out, environment, STABILISED_SETTINGS, out / "result.yaml", robot_file):
             for program in PROGRAMS:
                 step(f"driving {program}, calibrated, compensated and stabilised")
                 drive(out, environment, program, f"{program}_feedback", robot_file)
@@ -109,7 +111,7 @@ def _story(out: Path, seed: int, robot_file: Path | None) -> int:
         better = identification.result.applied_to(robot)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
         truth = true_values(seed, out / "identification", robot_file)
-        write_outputs(out, identification, comparisons, title, truth)
+        write_outputs(out, identification, comparisons, title, truth, same_twin(out, robot_file))
     print_findings(identification.result)
     _print_tracking(comparisons)
     print_truth(identification.result, truth, seed)
@@ -143,7 +145,13 @@ def _write_settings(out: Path, seed: int) -> None:
     twin = f"/**/mock_youbot:\n  ros__parameters:\n    seed: {seed}\n"
     tracker = "/**/trajectory_tracker:\n  ros__parameters:\n    feedback: false\n"
     write_atomically(out / OPEN_LOOP_SETTINGS, twin + tracker)
-    write_parameters(out / "stabilised.yaml", "/**/mock_youbot", {"seed": seed})
+    write_parameters(out / STABILISED_SETTINGS, "/**/mock_youbot", {"seed": seed})
+
+
+def same_twin(out: Path, robot_file: Path | None = None) -> str:
+    """Options of `youbot bringup` that start the twin of this demo again."""
+    words = ["--robot", "mock", "--params-file", str(out / STABILISED_SETTINGS)]
+    return shlex.join([*words, *(["--robot-file", str(robot_file)] if robot_file is not None else [])])
 
 
 @contextmanager

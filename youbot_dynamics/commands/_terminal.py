@@ -102,4 +102,4 @@ def _row(finding: Finding) -> tuple[str, str, str, str, str]:
     verdict = finding.estimate.verdict
     if finding.part_of and not finding.identified:
         verdict = f"used as part of {finding.part_of}; on its own {verdict}"
-    return said.name, said.value or "-", interval, said.unit or "1", verdict
+    return said.name, said.value or "-", interval, said.unit, verdict

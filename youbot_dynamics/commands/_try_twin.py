@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 import webbrowser
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +18,7 @@ from youbot_dynamics.commands._demo import (
     folder_of_demo,
     print_truth,
     private_network,
+    same_twin,
     true_values,
     twin,
 )
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from youbot_dynamics.nodes.watch import Watch
 
 _COUNT = 3  # countdown [s]
-_STUDENT = 2.57  # 97.5 % quantile of Student's t, 5 degrees of freedom: the response monitor averages six blocks
-_FIGURE = re.compile(r"([\d.]+) \+- ([\d.]+) ms")
 
 
 def try_twin(out: Path, seed: int) -> int:
@@ -58,7 +55,7 @@ def try_twin(out: Path, seed: int) -> int:
             step("identifying delays and geometry from the recording")
             found = identify([out / "identification"], load_robot(), Options(), only=("calibration", "delay"))
             truth = true_values(seed, out / "identification")
-            write_outputs(out, found, (), title, truth)
+            write_outputs(out, found, (), title, truth, same_twin(out))
     for axis, text in live.items():
         true = 1e3 * truth[f"robot.base.delay.effective_{axis}"]
         announce(f"live estimate at the end: delay of {axis} {text}; truth over the whole drive: {true:.0f} ms")
@@ -70,7 +67,7 @@ def try_twin(out: Path, seed: int) -> int:
 
 def _follow(begin: Begin, live: dict[str, str]) -> int:
     """Count down, start the player, and show the delay while it drives; `live` receives the last values."""
-    from youbot_dynamics.nodes.watch import watch
+    from youbot_dynamics.nodes.watch import AXES, live_delays, watch
 
     with Live(console=CONSOLE, transient=True) as view:
         for left in range(_COUNT, 0, -1):
@@ -79,24 +76,13 @@ def _follow(begin: Begin, live: dict[str, str]) -> int:
         player = begin()
 
         def show(node: Watch) -> None:
-            live.update(live_delays(node.values))
+            live.update(live_delays(node.statuses))
             x, y, yaw = node.pose
-            known = [f"delay of {axis} {live.get(axis, 'not known yet')}" for axis in ("x", "y", "yaw")]
+            known = [f"delay of {axis} {live.get(axis, 'not known yet')}" for axis in AXES]
             view.update("\n".join([f"driving; pose {x:.2f} m, {y:.2f} m, {yaw:.2f} rad", *known]))
 
         watch(lambda: player.poll() is not None, show)
     return player.wait()
-
-
-def live_delays(statuses: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return axis -> delay with its 95 % interval as text, for the axes that the response monitor reports so far."""
-    delays = {}
-    for axis in ("x", "y", "yaw"):
-        figure = _FIGURE.match(statuses.get("/odometry: response", {}).get(f"{axis}_delay", ""))
-        if figure is not None:
-            value, half = float(figure[1]), _STUDENT * float(figure[2])
-            delays[axis] = f"{value:.0f} ms (95 % interval {value - half:.0f} to {value + half:.0f} ms)"
-    return delays
 
 
 def _open(page: Path) -> None:

@@ -12,14 +12,13 @@ from pathlib import Path
 from youbot_dynamics import __version__
 from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, existing_file, namespace_arguments
 from youbot_dynamics.commands._words import need_ros
-from youbot_dynamics.errors import YoubotDynamicsError, did_you_mean, missing_package
+from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.resources import robot_path
 
 _ROBOT_FILE = (
     "robot, by the name of a file in config/robots, such as rosbot_xl, or the path of one (default: the youBot)"
 )
-_PATIENCE = 5.0  # time that `youbot record` waits for a topic [s]
 _EPILOG = """\
 examples:
   youbot warm-up                                  compile beforehand (one minute), so that the first start is fast
@@ -27,6 +26,7 @@ examples:
   youbot demo                                     drive, record, identify and drive better, on the digital twin
   youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
   youbot record --out drive_1                     record every topic until Ctrl-C
+  youbot watch                                    see the robot live in a browser
   youbot play combined                            drive one of the three test paths
   youbot identify drive_1 --out found             delays, friction, ...: report.html, result.yaml
   youbot compare found found_2                    what changed between two results
@@ -54,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     _add_record(verbs)
     _add_play(verbs)
     _add_bringup(verbs)
+    _add_watch(verbs)
     _add_check_driver(verbs)
     _add_twin(
         verbs,
@@ -207,7 +208,7 @@ def _add_record(verbs) -> None:
     parser = _verb(
         verbs,
         "record",
-        "record topics into an mcap bag that survives a killed recorder; ends if no topic appears within 5 s",
+        "record topics into an mcap bag that survives a killed recorder; ends if no topic appears",
         "  youbot record --out drive_1\n  youbot record --out drive_2 /wheel_commands /driver/joint_states\n",
     )
     parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
@@ -216,6 +217,13 @@ def _add_record(verbs) -> None:
         nargs="*",
         metavar="TOPIC",
         help="topics to record (default: all; with --namespace, all topics of this robot)",
+    )
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="how long to wait for a first topic before giving up; a warning comes after 5 s (default: 30)",
     )
     _add_namespace(parser)
 
@@ -279,6 +287,18 @@ def _add_bringup(verbs) -> None:
             const="true" if truth else None,
             help=f"{argument.description.replace('%', '%%')} (default: {argument.default or 'none'})",
         )
+
+
+def _add_watch(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "watch",
+        "show the robot live in a browser: pose, path, tracking error, delay, motor temperatures, check of the driver",
+        "  youbot watch                          then open http://127.0.0.1:8642; Ctrl-C ends\n"
+        "  youbot watch --namespace robot_1 --port 8643\n",
+    )
+    parser.add_argument("--port", type=int, default=8642, help="port on 127.0.0.1 (default: 8642)")
+    _add_namespace(parser)
 
 
 def _add_check_driver(verbs) -> None:
@@ -404,10 +424,16 @@ def _run(given: argparse.Namespace) -> int:
         from youbot_dynamics.commands._check_driver import check_driver_command
 
         return check_driver_command(given.duration, given.json, ros)
+    if given.verb == "watch":
+        from youbot_dynamics.commands._watch import watch_command
+
+        return watch_command(given.port, ros)
     if given.verb == "record":
+        if not given.wait > 0.0:
+            raise ParameterError("--wait", got=f"{given.wait:g} s", expected="more than 0 s")
         from youbot_dynamics.nodes.recorder import main as record
 
-        record([*given.topics, "--out", given.out, "--patience", str(_PATIENCE), *ros])
+        record([*given.topics, "--out", given.out, "--wait", str(given.wait), *ros])
     elif given.program == "arm_excitation":
         from youbot_dynamics.nodes.arm_player import main as move
 

@@ -26,6 +26,7 @@ from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
 
 _LOOK = 0.25  # [s] between looks for the nodes
+_WARN = 5.0  # [s] without a topic after which it warns; on a busy machine DDS needs longer than that to find publishers
 
 
 class _RemoteParameters:
@@ -77,14 +78,14 @@ _OF_ALL_ROBOTS = ("/diagnostics", "/clock", "/tf", "/tf_static")
 class Recorder(Node):
     """Subscribes to serialised messages as their topics appear and hands them to a `BagWriter`.
 
-    Topics are named as the user writes them; no names are for all, in a namespace for all of this robot. With a
-    `patience` [s] it ends where nobody publishes any of them by then.
+    Topics are named as the user writes them; no names are for all, in a namespace for all of this robot. With a finite
+    `wait` [s] it warns after 5 s if nobody publishes any of them, and ends after the wait.
     """
 
-    def __init__(self, folder: Path, topics: Sequence[str], patience: float = math.inf) -> None:
+    def __init__(self, folder: Path, topics: Sequence[str], wait: float = math.inf) -> None:
         super().__init__("recorder")
         self._wanted = {self.resolve_topic_name(name) for name in topics}
-        self._folder, self._patience, self._gave_up = folder, patience, False
+        self._folder, self._longest_wait, self._gave_up = folder, wait, False
         self._writer = BagWriter(folder, {"youbot_dynamics": __version__})
         self._problem: RecordingError | None = None
         self.counts: dict[str, int] = {}
@@ -92,8 +93,10 @@ class Recorder(Node):
         _RemoteParameters(self, ("base_controller", "odometry"), PREFIX, self._describe_robot)
         _RemoteParameters(self, ("trajectory_tracker",), "feedback", self._describe_tracker)
         steady_timer(self, 1.0, lambda: self._write(self._writer.flush))
-        if patience < math.inf:
-            self._waiting = steady_timer(self, patience, self._end_wait)
+        if wait < math.inf:
+            self._waiting = steady_timer(self, wait, self._end_wait)
+        if _WARN < wait < math.inf:
+            self._warning = steady_timer(self, _WARN, self._warn)
 
     def _is_wanted(self, topic: str) -> bool:
         if self._wanted:
@@ -125,6 +128,18 @@ class Recorder(Node):
             self._problem = problem
             signal.raise_signal(signal.SIGTERM)
 
+    def _warn(self) -> None:
+        self._warning.cancel()
+        if not self._recorder.topics:
+            text = f"{self._nobody(_WARN)}: wrong domain? no bringup? {self._domain()}; it goes on for"
+            self.get_logger().warning(f"{text} {self._longest_wait - _WARN:g} s (--wait)")
+
+    def _nobody(self, seconds: float) -> str:
+        return f"no publisher of {', '.join(sorted(self._wanted)) or 'any topic'} within {seconds:g} s"
+
+    def _domain(self) -> str:
+        return f"this is ROS_DOMAIN_ID {os.environ.get('ROS_DOMAIN_ID') or '0'}"
+
     def _end_wait(self) -> None:
         self._waiting.cancel()
         if not self._recorder.topics:
@@ -134,9 +149,8 @@ class Recorder(Node):
     def _found_nothing(self) -> RecordingError:
         """Remove the empty bag, so that the same command works once the robot runs; the error that says why."""
         shutil.rmtree(self._folder, ignore_errors=True)
-        domain = os.environ.get("ROS_DOMAIN_ID") or "0"
-        got = f"no publisher of {', '.join(sorted(self._wanted)) or 'any topic'} within {self._patience:g} s"
-        remedy = f"start the robot first (youbot bringup); this is ROS_DOMAIN_ID {domain}: the robot must have the same"
+        remedy = f"start the robot first (youbot bringup); {self._domain()}: the robot must have the same"
+        got = self._nobody(self._longest_wait)
         return RecordingError("nothing to record", got=got, expected="a running robot", remedy=remedy)
 
     def stop(self) -> None:
@@ -165,14 +179,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="recorder", description=__doc__)
     parser.add_argument("--out", required=True, help="folder of the bag, new or empty")
     parser.add_argument("topics", nargs="*", help="topics; default: all, in a namespace all of this robot")
-    parser.add_argument("--patience", type=float, default=math.inf, help="how long to wait for a publisher [s]")
+    parser.add_argument("--wait", type=float, default=math.inf, help="how long to wait for a publisher [s]")
     given = parse(parser, arguments)
     folder = Path(given.out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         problem = RecordingError(str(folder), got="an existing file or folder", remedy="choose another --out")
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(1)
-    run(lambda: [Recorder(folder, given.topics, given.patience)])
+    run(lambda: [Recorder(folder, given.topics, given.wait)])
 
 
 if __name__ == "__main__":

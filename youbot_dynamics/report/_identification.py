@@ -58,6 +58,7 @@ def identification_page(
     provenance: Mapping[str, str],
     truth: Mapping[str, float] | None = None,
     result_file: str = "result.yaml",
+    robot: str = "--robot real",
 ) -> str:
     """Return the report as an HTML document; identical bytes for identical identifications.
 
@@ -68,6 +69,7 @@ def identification_page(
         provenance: origin of the data: bag, hash, clock, versions, ...
         truth: name of a finding -> true value of a simulated robot; shown beside the finding.
         result_file: path of the result, for the command that uses it.
+        robot: options of that command which name the robot.
 
     Raises:
         ResourceError: jinja2 is not installed, or matplotlib is needed and not installed.
@@ -91,7 +93,7 @@ def identification_page(
         title=title,
         robot_id=result.robot_id,
         summary=summary(result, paths),
-        opening=opening(result, found.warnings, result_file),
+        opening=opening(result, found.warnings, result_file, robot),
         folded=_FOLDED,
         predicted=predicted([curve for stage in stages for curve in stage.fits if curve.held_out]),
         interval_is=result.interval_is,
@@ -107,10 +109,12 @@ def write_outputs(
     comparisons: Sequence[PathComparison],
     title: str,
     truth: Mapping[str, float] | None = None,
+    robot: str = "--robot real",
 ) -> None:
     """Write result.yaml, result.json, exports/ and report.html into a folder, which is created if needed.
 
-    Each file is written completely or not at all. `truth` is that of `identification_page`.
+    Each file is written completely or not at all. `truth` and `robot` are those of
+    `identification_page`.
 
     Raises:
         RecordingError: the folder cannot be written.
@@ -132,7 +136,7 @@ def write_outputs(
         export_all(folder, result, identification.robot, identification.products)
         from_where = {**provenance, **versions()}
         used = str(folder / "result.yaml")
-        text = identification_page(title, identification, comparisons, from_where, truth, used)
+        text = identification_page(title, identification, comparisons, from_where, truth, used, robot)
         write_atomically(folder / "report.html", text)
     except OSError as problem:
         raise RecordingError(
@@ -358,16 +362,17 @@ _TILES = 5  # numbers shown
 _DIFFERENCE = "_error_"  # in the name of a wheel's deviation from the mean
 
 
-def opening(result: Result, warnings: Sequence[str], result_file: str) -> dict[str, Any]:
+def opening(result: Result, warnings: Sequence[str], result_file: str, robot: str = "--robot real") -> dict[str, Any]:
     """Return the three tiles: `found`, a list of findings; `trusted` and `why`; `words` and `command` of the next step.
 
     Args:
         result: of the identification.
         warnings: about the data.
         result_file: path of result.yaml, for the command.
+        robot: options of the command which name the robot.
     """
     trusted, why = _trust(result, warnings)
-    words, command = _next(result, result_file)
+    words, command = _next(result, result_file, robot)
     return {"found": _found(result), "trusted": trusted, "why": why, "words": words, "command": command}
 
 
@@ -407,11 +412,12 @@ def _number(warnings: Sequence[str]) -> str:
     return f"{len(warnings)} warnings" if len(warnings) > 1 else "warning"
 
 
-def _next(result: Result, result_file: str) -> tuple[str, str]:
+def _next(result: Result, result_file: str, robot: str) -> tuple[str, str]:
     """Return the next step in words, and its command."""
     if any(one.usable and one.is_parameter for one in result.findings):
-        command = f"youbot bringup --robot real --result-file {shlex.quote(result_file)}"
-        return "Drive with these values (--robot mock for the simulated robot):", command
+        command = f"youbot bringup {robot} --result-file {shlex.quote(result_file)}"
+        other = " (--robot mock for the simulated robot)" if robot == "--robot real" else ""
+        return f"Drive with these values{other}:", command
     return "Drive every axis with this command, with youbot record in a second terminal:", "youbot play excitation"
 
 

@@ -1,0 +1,237 @@
+"""`youbot watch`: a live page for a browser on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import youbot_dynamics
+from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.nodes.processes import StopFlag
+
+if TYPE_CHECKING:
+    from youbot_dynamics.nodes.watch import Heard, Watch
+
+_ASSETS = Path(youbot_dynamics.__file__).parent / "report" / "assets"  # importing the folder would load matplotlib
+_FILES = {
+    "/": ("watch.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/watch.css": ("watch.css", "text/css"),
+    "/watch.js": ("watch.js", "text/javascript"),
+}
+_POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:"
+_OLD = 3.0  # [s] after which a topic counts as silent; /diagnostics comes once a second
+_AT_LEAST = 2.0  # [s] between two events if nothing changes, so that the server notices a closed page
+_WINDING = ".winding_degC"  # end of a key of the status of arm_ekf
+
+
+def watch_command(port: int, ros_arguments: Sequence[str]) -> int:
+    """Serve the page on this machine only, until Ctrl-C.
+
+    Raises:
+        ParameterError: the port is out of range or in use.
+    """
+    flag = StopFlag()
+    server = Server(port)
+    from youbot_dynamics.nodes.watch import watch
+
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(f"open http://127.0.0.1:{server.server_port} in a browser on this machine; Ctrl-C ends", file=sys.stderr)
+    try:
+        watch(lambda: flag.set, server.show, ros_arguments)
+    finally:
+        server.end()
+    return 0
+
+
+def view(node: Watch, now: float) -> dict[str, Any]:
+    """What the page shows, as plain data for JSON.
+
+    Args:
+        node: what was heard.
+        now: by the steady clock [s].
+    """
+    from youbot_dynamics.nodes.watch import live_delays
+
+    fresh = {name: heard for name, heard in node.statuses.items() if now - heard.at < _OLD}
+    posed, follows = now - node.pose_at < _OLD, now - node.error_at < _OLD
+    return {
+        "robot": f"ROS domain {_domain()}, namespace {node.get_namespace()}",
+        "missing": _missing(node, posed, fresh),
+        "pose": [round(float(value), 4) for value in node.pose] if np.isfinite(node.pose_at) else None,
+        "pose_is_old": not posed,
+        "path": [[round(x, 3), round(y, 3)] for x, y in node.path],
+        "error": [round(1e3 * float(value), 2) for value in node.error] if follows else None,
+        "errors": [
+            [round(at - now, 1), round(1e3 * distance, 2), round(1e3 * heading, 2)]
+            for at, distance, heading in node.errors
+            if now - at < 60.0
+        ],
+        "tracker": _message(fresh.get("trajectory_tracker: trajectory")),
+        "delays": live_delays(fresh),
+        "response": _message(fresh.get("odometry: response")),
+        "temperatures": _temperatures(fresh.get("arm_ekf: temperatures")),
+        "driver": _verdicts(fresh),
+        "warnings": [
+            f"{name}: {heard.message}"
+            for name, heard in sorted(fresh.items())
+            if heard.level > 0 and not name.startswith("check_driver:")
+        ],
+    }
+
+
+def _domain() -> str:
+    return os.environ.get("ROS_DOMAIN_ID") or "0"
+
+
+def _missing(node: Watch, posed: bool, fresh: dict[str, Heard]) -> str:
+    """What does not arrive and what to do, in one sentence; "" if poses and statuses arrive."""
+    if not posed and not fresh:
+        return (
+            f"Nothing is heard: no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start one "
+            "(youbot bringup), or end this command and set ROS_DOMAIN_ID or --namespace as the robot has them."
+        )
+    if not posed:
+        return "No pose arrives on odom: does the driver publish joint states, and does the node odometry run?"
+    return ""
+
+
+def _message(heard: Heard | None) -> str:
+    return "" if heard is None else heard.message
+
+
+def _temperatures(heard: Heard | None) -> list[list[str]]:
+    """Joint, winding and housing temperature [degC] with their standard deviations, and seconds to the limit."""
+    values = {} if heard is None else heard.values
+    joints = [key.removesuffix(_WINDING) for key in values if key.endswith(_WINDING)]
+    rows = []
+    for joint in joints:
+        left = values.get(f"{joint}.seconds_to_limit", "")
+        left = "not reached at this load" if left == "inf" else left
+        rows.append([joint, values[f"{joint}{_WINDING}"], values.get(f"{joint}.housing_degC", ""), left])
+    return rows
+
+
+def _verdicts(fresh: dict[str, Heard]) -> list[list[str]]:
+    """Item, verdict and text of each finding of the driver check."""
+    rows = []
+    for name, heard in fresh.items():
+        node, _, item = name.partition(": ")
+        verdict, _, text = heard.message.partition(": ")
+        if node == "check_driver" and text:
+            rows.append([item, verdict, text])
+    return rows
+
+
+class Server(ThreadingHTTPServer):
+    """Serves the page and its live data on the loopback address.
+
+    Raises:
+        ParameterError: the port is out of range or in use.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        if port != 0 and not 1024 <= port <= 65535:
+            raise ParameterError("--port", got=str(port), expected="1024 to 65535, or 0 for any free one")
+        try:
+            super().__init__(("127.0.0.1", port), _Handler)
+        except OSError as problem:
+            raise ParameterError(
+                f"port {port}",
+                got=(problem.strerror or "no access").lower(),
+                expected="a free port",
+                remedy="end the other program (another youbot watch?), or choose another port with --port",
+            ) from None
+        self._changed = threading.Condition()
+        self._text, self._count, self._ended, self._sent = "", 0, False, 0.0
+        self.readers = 0  # open pages
+
+    def show(self, node: Watch) -> None:
+        """Send what was heard to the open pages."""
+        if not self.readers:
+            return
+        now = time.monotonic()
+        text = json.dumps(view(node, now), allow_nan=False)
+        with self._changed:
+            if text != self._text or now - self._sent > _AT_LEAST:
+                self._text, self._count, self._sent = text, self._count + 1, now
+                self._changed.notify_all()
+
+    def join(self) -> int:
+        """Count one more open page; the number of the last event."""
+        with self._changed:
+            self.readers, self._text = self.readers + 1, ""
+            return self._count
+
+    def leave(self) -> None:
+        """Count one open page less."""
+        with self._changed:
+            self.readers -= 1
+
+    def next(self, count: int) -> tuple[str, int]:
+        """Wait for an event after the one with this number; its text and number, "" at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or self._count > count)
+            return "" if self._ended else self._text, self._count
+
+    def end(self) -> None:
+        """Close the pages and the port."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET for the files of the page and for /live, a stream of server-sent events."""
+
+    server: Server
+
+    def do_GET(self) -> None:
+        # A page of another name that resolves to this address (DNS rebinding) must not read the data.
+        if self.headers.get("Host", "").rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+            self.send_error(403)
+        elif self.path == "/live":
+            self._stream()
+        elif self.path in _FILES:
+            name, kind = _FILES[self.path]
+            self._head(f"{kind}; charset=utf-8")
+            self.wfile.write((_ASSETS / name).read_bytes())
+        else:
+            self.send_error(404)
+
+    def _head(self, kind: str) -> None:
+        self.send_response(200)
+        headers = {"Content-Type": kind, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+        for name, value in {**headers, "Content-Security-Policy": _POLICY}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _stream(self) -> None:
+        self._head("text/event-stream")
+        count = self.server.join()
+        try:
+            while True:
+                text, count = self.server.next(count)
+                if not text:
+                    return
+                self.wfile.write(f"data: {text}\n\n".encode())
+        except OSError:
+            return  # the page was closed
+        finally:
+            self.server.leave()
+
+    def log_message(self, *words: object) -> None:
+        """Print nothing: each request would be a line."""
