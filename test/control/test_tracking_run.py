@@ -14,7 +14,7 @@ from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
-from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.errors import InputError, TrajectoryError
 from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.estimation.wheel_watch import WheelWatch
 
@@ -150,6 +150,23 @@ def test_rollers_are_reckoned_with_as_long_as_their_phases_hold() -> None:
     command = base.step(0.12, 0.12)
     assert command is not None
     np.testing.assert_array_equal(command.rolling_speeds, command.wheel_speeds)
+
+
+def test_phases_found_while_driving_are_previewed_and_refused_where_nobody_looks_for_them() -> None:
+    robot = ROBOT
+    base = BaseDriver(robot, CommanderSettings(), PhaseGuard(robot), find_phases=True)
+    base.commander.offer("operator", [0.3, 0.0, 0.0], 0.0)
+    asked = []
+    for k in range(10):
+        base.take_wheels(PERIOD * k, np.zeros(4))
+        command = base.step(PERIOD * k, PERIOD * k)
+        assert command is not None
+        asked.append(float(np.max(np.abs(command.rolling_speeds - command.wheel_speeds))))
+        if k == 4:
+            base.take_phases(np.array([0.1, -0.4, 0.3, 0.05]))
+    assert max(asked[:5]) == 0.0 and asked[-1] > 1e-4
+    with pytest.raises(InputError, match="find_phases"):
+        BaseDriver(robot, CommanderSettings(), PhaseGuard(robot)).take_phases(np.zeros(4))
 
 
 def test_without_roller_phases_the_base_driver_does_without_the_compiler() -> None:

@@ -246,7 +246,11 @@ class Stack:
     def set_tracking(self) -> None:
         """Let the tracker follow a straight line of a minute, and wait until the base does."""
         self.trajectory.publish(straight(60.0))
-        self.wait(lambda: self._fast(0.85 * TRACKED), "a base that follows a trajectory", 20.0)
+        self.wait(
+            lambda: self._fast(0.85 * TRACKED) and self.heard(_ERROR, time.time() - 0.2),
+            "a base that follows a trajectory",
+            20.0,
+        )
 
     def _fast(self, speed: float) -> bool:
         speeds = self.speeds(time.time() - 0.3)

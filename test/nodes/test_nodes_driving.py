@@ -158,6 +158,7 @@ def test_trajectory_is_refused_cancelled_by_the_operator_and_by_service():
 
         player = processes.youbot("play", "combined")
         observer.wait(tracking, "a tracked trajectory")
+        observer.hear("trajectory_tracker/error", 10)  # odometry may hear of it later than this test
         refused = observer.call(Trigger, "odometry/reset_odometry", Trigger.Request())
         assert not refused.success and "cancel it first" in refused.message
         nonsense = Twist()

@@ -19,10 +19,12 @@ from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
+from roller_drives import twin_drive  # noqa: E402
 from ros_processes import Observer, Processes  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 
 from youbot_dynamics.nodes._messages import joint_message, pose_vector, seconds, to_time  # noqa: E402
+from youbot_dynamics.nodes._runtime import LATCHED_QOS  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -222,6 +224,44 @@ def test_a_refusal_is_warned_of_for_a_while_and_counted_for_ever():
         request = SetParameters.Request(parameters=[simulated])
         (answer,) = observer.call(SetParameters, "base_controller/set_parameters", request).results
         assert not answer.successful and "relaunch with it" in answer.reason
+
+
+def test_phases_that_odometry_finds_with_a_gyro_reach_the_base_controller_until_the_counts_jump():
+    drive = twin_drive("combined", 1, standing=4.0)
+    pitch = drive.wheels.pitch
+    finds = ("-p", "find_roller_phases:=true")
+    with Processes() as processes, Observer() as observer:
+        processes.node("odometry", "-p", "stabilize:=false", *finds)
+        processes.node("base_controller", *finds)
+        observer.listen(Odometry, "odom")
+        observer.listen(DiagnosticArray, "/diagnostics")
+        wheels = Wheels(observer)
+        observer.wait(lambda: wheels.states.get_subscription_count() > 1, "odometry and base_controller")
+        observer.wait(lambda: wheels.imu.get_subscription_count() > 0, "the subscription of the gyro")
+        begin = wheels.stamp
+        heard = observer.received["odom"]
+        for k, moment in enumerate(drive.time.tolist()):
+            for part, rate in enumerate(drive.rate[k].tolist()):
+                message = Imu()
+                message.header.stamp = to_time(begin + moment + 0.5 * PERIOD * (part - 1))
+                message.angular_velocity.z = rate + BIAS
+                wheels.imu.publish(message)
+            wheels.angles, wheels.stamp = drive.position[k], begin + moment
+            count = len(heard)
+            wheels.tell(drive.velocity[k], None)
+            if k > 0:
+                observer.wait(lambda count=count: len(heard) > count, "odom of this reading")
+        observer.wait(lambda: values(observer, COMMANDS).get("roller_phases") == "used", "phases in base_controller")
+        observer.wait(lambda: values(observer, PATTERN).get("roller_phases") == "used", "phases in odometry")
+        observer.listen(JointState, "roller_phases", LATCHED_QOS)
+        observer.hear("roller_phases", 1)
+        found = np.array(observer.received["roller_phases"][-1].position)
+        off = (found - drive.wheels.phases + 0.5 * pitch) % pitch - 0.5 * pitch
+        assert np.max(np.abs(off)) < pitch / 15.0
+        wheels.angles, wheels.stamp = drive.position[-1] + 5.0, begin + moment + PERIOD
+        wheels.tell(np.zeros(4), None)
+        observer.wait(lambda: values(observer, COMMANDS).get("roller_phases") != "used", "the jump in base_controller")
+        observer.wait(lambda: not observer.received["roller_phases"][-1].position, "word that none are known")
 
 
 def test_the_base_controller_sends_the_rows_of_the_rollers_as_long_as_they_are_known():

@@ -58,12 +58,14 @@ class Processes:
     def __enter__(self) -> Processes:
         return self
 
-    def __exit__(self, *reason: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *more: object) -> None:
         for child in self.children:
             if child.poll() is None:
                 child.kill()
             child.wait()
-            if child.stdout is not None:
+            if child.stdout is not None and not child.stdout.closed:
+                if failure is not None:
+                    print(f"--- {' '.join(map(str, child.args))[-200:]}: {child.returncode}\n{child.stdout.read()}")
                 child.stdout.close()
 
     def run(self, command: list[str]) -> subprocess.Popen:

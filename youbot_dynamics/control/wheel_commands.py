@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
@@ -198,7 +199,8 @@ class BaseDriver:
     Args:
         robot: what is believed of it.
         settings: rate and timeout.
-        phases: watches the roller phases. The preview, and the compiler with it, is loaded where these are known alone.
+        phases: watches the roller phases. The preview, and the compiler with it, is loaded where these are known, or
+        find_phases: whether `take_phases` may be called.
 
     Attributes:
         commander: which takes and limits commands.
@@ -206,27 +208,31 @@ class BaseDriver:
         phases: as given.
     """
 
-    def __init__(self, robot: Robot, settings: CommanderSettings, phases: PhaseMonitor) -> None:
+    def __init__(
+        self, robot: Robot, settings: CommanderSettings, phases: PhaseMonitor, find_phases: bool = False
+    ) -> None:
         self.period = 1.0 / settings.rate
         self.commander = WheelCommander(robot.base.geometry.mecanum(), robot.base.limits, settings.command_timeout)
         self.phases = phases
         self._robot = robot
         self._rhythm = StampRhythm()
-        self._rollers: RollerPreview | None = None
-        if not phases.lost:
+        self._preview: RollerPreview | None = None
+        self._rollers: RollerPreview | None = None  # the preview while phases are known
+        if find_phases or not phases.lost:
             from youbot_dynamics.control.roller_preview import RollerPreview  # with the compiler: 60 MB
 
-            self._rollers = RollerPreview(robot.base.geometry.wheels(), robot.base.driven(), self.period)
+            self._preview = RollerPreview(robot.base.geometry.wheels(), robot.base.driven(), self.period)
+            self._rollers = None if phases.lost else self._preview
 
     def take_phases(self, phases: Vector) -> None:
         """Preview the rollers from now on, at phases (n,) [rad] that were found while driving."""
-        from youbot_dynamics.control.roller_preview import RollerPreview
-
+        if self._preview is None:
+            raise InputError(
+                "BaseDriver.take_phases", got="a driver with find_phases=False", expected="find_phases=True"
+            )
         self.phases.take_phases(phases)
-        wheels = self._robot.base.geometry.wheels().at_phases(phases)
-        if self._rollers is None:
-            self._rollers = RollerPreview(wheels, self._robot.base.driven(), self.period)
-        self._rollers.wheels = wheels
+        self._preview.wheels = self._robot.base.geometry.wheels().at_phases(phases)
+        self._rollers = self._preview
 
     def take_wheels(self, stamp: float, angles: Vector) -> str:
         """Take wheel angles (n,) [rad], positive forward, at a stamp [s]; why they lose the phases, "" if not."""

@@ -34,6 +34,14 @@ STAMPED_CMD_VEL = Parameter(
     source="Nav2 documentation, parameter of the same name",
 )
 
+FIND_ROLLER_PHASES = Parameter(
+    "find_roller_phases",
+    False,
+    "Whether odometry estimates roller phases that are not known with a gyro, and base_controller uses them.",
+    read_only=True,
+    source="chosen: needs a gyro and robot.base.geometry.rollers and roller_depth of the real wheels",
+)
+
 
 class NodeParameters:
     """Parameters of one node, its own `table` and the robot's facts: always valid and at hand as plain values.

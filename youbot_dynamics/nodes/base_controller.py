@@ -17,10 +17,11 @@ from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnost
 from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes._listening import listen
 from youbot_dynamics.nodes._messages import answer, joint_message, joint_positions, seconds, twist_vector
-from youbot_dynamics.nodes._parameters import STAMPED_CMD_VEL, NodeParameters
+from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes._runtime import (
     COMMAND_QOS,
     DRIVER_QOS,
+    LATCHED_QOS,
     STATE_QOS,
     acknowledged,
     node_time,
@@ -43,6 +44,7 @@ from youbot_dynamics.warm_up import first_use
 TABLE = (
     *settings_table(CommanderSettings),
     STAMPED_CMD_VEL,
+    FIND_ROLLER_PHASES,
     Parameter(
         "command_interface",
         "twist",
@@ -71,12 +73,16 @@ class BaseController(Node):
         self._guard = PhaseGuard(self._robot)
         self._phases_lost = np.inf  # when they were [s]
         # Without phases there is nothing to compile, and the compiler with its 60 MB is not loaded.
-        with nullcontext() if self._guard.lost else first_use(self.get_logger().info):
-            self._base = BaseDriver(self._robot, settings, self._guard)
+        finds: bool = self._config["find_roller_phases"]
+        rolls = finds or not self._guard.lost
+        with first_use(self.get_logger().info) if rolls else nullcontext():
+            self._base = BaseDriver(self._robot, settings, self._guard, finds)
         self._commander = self._base.commander
         self._config.on_change(self._retune)
-        if not self._guard.lost:
+        if rolls:
             listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
+        if finds:
+            self.create_subscription(JointState, "roller_phases", self._on_phases, LATCHED_QOS)
         refuse_rivals(self, "wheel_commands", COMMANDS, until=self._born + LOOK)
         self._output = DriverOutput(self, self._robot, self._config["command_interface"])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
@@ -165,6 +171,13 @@ class BaseController(Node):
         if lost:
             self.get_logger().warning(f"roller phases are no longer valid: {lost}; mean kinematics from now on")
             self._phases_lost = time.monotonic()
+
+    def _on_phases(self, message: JointState) -> None:
+        """Take roller phases that odometry found; whether they still hold is seen from the wheels here, too."""
+        picked = joint_positions(message, self._robot.driver.wheel_joints)
+        if picked is not None and np.all(np.isfinite(picked[0])):
+            self._base.take_phases(picked[0])
+            self.get_logger().info("roller phases found by odometry are used from now on")
 
     def _send(self, stamp: float, wheel_speeds: np.ndarray, rolling_speeds: np.ndarray) -> None:
         """Send wheel speeds (n,): to the driver for the rollers to come; wheel_commands are the mean ones."""

@@ -18,9 +18,9 @@ from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
 from youbot_dynamics.nodes._listening import listen
-from youbot_dynamics.nodes._messages import answer, joint_positions, odometry_message, seconds, twice
-from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes._runtime import DRIVER_QOS, STATE_QOS, TF_QOS, run
+from youbot_dynamics.nodes._messages import answer, joint_message, joint_positions, odometry_message, seconds, twice
+from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, FRAME_TABLE, NodeParameters
+from youbot_dynamics.nodes._runtime import DRIVER_QOS, LATCHED_QOS, STATE_QOS, TF_QOS, run
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.warm_up import first_use, use_odometry
@@ -44,6 +44,7 @@ TABLE = (
         source="chosen: the driver's own transform is remapped away",
     ),
     STABILIZE,
+    FIND_ROLLER_PHASES,
 )
 
 # Best effort, as drivers of IMUs publish: such a subscription also hears a reliable one. A second of 200 Hz is kept.
@@ -66,7 +67,10 @@ class OdometryNode(Node):
         self._position_sign = np.array(driver.position_sign)
         self._velocity_sign = np.array(driver.velocity_sign)
         self._base = self._robot.base.geometry.mecanum()
-        self._estimator = core.BaseEstimator(self._robot, *self._settings())
+        finds: bool = self.config["find_roller_phases"]
+        odometry, slip, gyro = self._settings()
+        self._estimator = core.BaseEstimator(self._robot, odometry, slip, gyro, finds)
+        self._found = self._estimator.found_phases
         self._monitor = ResponseMonitor(self._robot)
         with first_use(self.get_logger().info):
             use_odometry(self._robot)
@@ -79,6 +83,7 @@ class OdometryNode(Node):
         self._last_tracking = -np.inf
         self._odom = self.create_publisher(OdometryMessage, "odom", STATE_QOS)
         self._joint_states = self.create_publisher(JointState, "joint_states", STATE_QOS)
+        self._phases = self.create_publisher(JointState, "roller_phases", LATCHED_QOS) if finds else None
         self._tf = self._make_tf()
         self.create_service(Trigger, "~/reset_odometry", self._on_reset)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
@@ -117,8 +122,16 @@ class OdometryNode(Node):
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
         self._monitor.read(stamp, position)
         state = self._estimator.take_wheels(stamp, position, velocity)
+        self._tell_phases(stamp)
         if state is not None:
             self._publish(state)
+
+    def _tell_phases(self, stamp: float) -> None:
+        """Publish roller phases that were found or that no longer hold: these have no positions."""
+        found = None if self._estimator.odometry.phases_lost else self._estimator.found_phases
+        if self._phases is not None and found is not self._found:
+            self._found = found
+            self._phases.publish(joint_message(stamp, self._names, () if found is None else found))
 
     def _on_imu(self, message: Imu) -> None:
         """Take the yaw rate: angular_velocity.z, of an IMU that is mounted upright."""

@@ -193,7 +193,7 @@ class _LockStep:
         self._driver_base = robot.driver.mecanum()
         settings = setup.odometry_settings, setup.slip_settings, setup.gyro_settings
         self._estimator = BaseEstimator(robot, *settings, find_phases=setup.find_phases)
-        self._base = BaseDriver(robot, setup.commander_settings, PhaseGuard(robot))
+        self._base = BaseDriver(robot, setup.commander_settings, PhaseGuard(robot), setup.find_phases)
         self._base.commander.offer("tracker", np.zeros(3), 0.0)
         self._run = TrackingRun(robot, WheelWatch(robot), setup.tracker_settings, RunSettings(rate=rate))
         self._run.take_odometry(0.0, 0.0, np.zeros(3))
