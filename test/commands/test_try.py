@@ -47,7 +47,8 @@ def test_the_view_keeps_the_newest_pose_and_values() -> None:
         pose, statuses = Odometry(), DiagnosticArray()
         pose.pose.pose.position.x, pose.pose.pose.orientation.w = 1.5, 1.0
         value = KeyValue(key="x_delay", value="264.1 +- 2.0 ms")
-        statuses.status = [DiagnosticStatus(name="/odometry: response", values=[value])]
+        names = ("/odometry: response", "/robot_1/odometry: response")
+        statuses.status = [DiagnosticStatus(name=name, values=[value]) for name in names]
         seen: list[tuple[float, dict]] = []
 
         def show(node: Watch) -> None:
@@ -56,6 +57,7 @@ def test_the_view_keeps_the_newest_pose_and_values() -> None:
             seen.append((float(node.pose[0]), dict(node.statuses)))
 
         watch(lambda: bool(seen) and seen[-1][0] == 1.5 and "odometry: response" in seen[-1][1], show)
+        assert set(seen[-1][1]) == {"odometry: response"}
         assert seen[-1][1]["odometry: response"].values == {"x_delay": "264.1 +- 2.0 ms"}
 
 

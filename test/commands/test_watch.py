@@ -186,7 +186,7 @@ def test_what_is_published_is_on_the_page_and_ctrl_c_ends_it() -> None:
         pose.pose.pose.orientation.z = pose.pose.pose.orientation.w = float(np.sqrt(0.5))
         values = [KeyValue(key="yaw_delay", value="187.0 +- 3.0 ms, identified 180.0")]
         own = DiagnosticStatus(name="/robot_1/odometry: response", values=values)
-        others = DiagnosticStatus(name="/odometry: response", values=[KeyValue(key="x_delay", value="1.0 +- 1.0 ms")])
+        others = DiagnosticStatus(name="/odometry: response", level=DiagnosticStatus.WARN, message="theirs")
         seen: dict[str, Any] = {}
         for seen in events(port):
             odometry.publish(pose)
@@ -199,7 +199,7 @@ def test_what_is_published_is_on_the_page_and_ctrl_c_ends_it() -> None:
         assert seen["error"] == [10.0, -20.0, 30.0]
         assert seen["errors"][-1][1:] == [pytest.approx(22.36, abs=0.005), 30.0]
         assert seen["delays"] == {"yaw": "187 ms (95 % interval 179 to 195 ms)"}
-        assert "namespace /robot_1" in seen["robot"]
+        assert "namespace /robot_1" in seen["robot"] and seen["warnings"] == []
         assert end(shown) == "" and shown.returncode == 0
 
 
