@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from youbot_dynamics.identification.reading import (
     times_of,
 )
 from youbot_dynamics.recording.bag import Recording
-from youbot_dynamics.recording.series import JointSeries
+from youbot_dynamics.recording.series import JointSeries, TwistSeries
 from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
@@ -197,9 +198,60 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     )
 
 
-def _motion_time_for_receive_clock(recording: Recording, states: JointSeries, topic: str) -> Vector:
+def body_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotionSignals:
+    """Commanded twist and measured speed of the body on the axes x, y, yaw, in a bag without wheel states.
+
+    The command is a Twist or TwistStamped. The speed is that of odometry, or the yaw rate of a gyro, with NaN for x and
+    y. `chosen` is role -> topic, given by the user.
+
+    Raises:
+        RecordingError: a required topic is missing, or command and motion share no clock.
+        IdentificationError: the recording has wheel states, which the stage `delay` uses.
+    """
+    with suppress(RecordingError):
+        wheels = find_wheel_states(recording, robot.driver.wheel_joints, chosen)
+        raise IdentificationError(
+            f"body of {recording.path}", got=f"wheel states on {wheels}", expected="a recording without: see delay"
+        )
+    commands = recording.twists(_topic_of(recording, ("cmd_vel", "driver_cmd_vel"), "command", chosen))
+    states = recording.twists(_topic_of(recording, ("odom", "imu"), "odometry or gyro", chosen))
+    if commands.stamp is not None and states.stamp is not None:
+        command_time, motion_time, own = commands.stamp, states.stamp, "stamps"
+    else:
+        command_time, own = commands.received, "receive times"
+        motion_time = _motion_time_for_receive_clock(recording, states, commands.topic)
+    return MotionSignals(
+        channels=("x", "y", "yaw"),
+        units=("m", "m", "rad"),
+        command_time=command_time,
+        command=commands.twist,
+        measured_time=motion_time,
+        measured=states.twist,
+        measured_is="velocity",
+        friction=None,
+        clock=f"{own} of {commands.topic}, "
+        f"{'stamps' if motion_time is states.stamp else 'receive times'} of {states.topic}",
+        source=f"{commands.topic} to {states.topic}",
+    )
+
+
+def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str]) -> str:
+    """Topic of the first of some roles that the recording has; a RecordingError if it has none."""
+    for role in roles:
+        topic = find_topic(recording, role, chosen)
+        if topic is not None:
+            return topic
+    raise RecordingError(
+        f"{recording.path}",
+        got=f"no {what} (topics: {', '.join(recording.topics) or 'none'})",
+        expected=" or ".join(roles),
+        remedy=f"record it, or name it with --topic {roles[0]}=NAME",
+    )
+
+
+def _motion_time_for_receive_clock(recording: Recording, states: JointSeries | TwistSeries, topic: str) -> Vector:
     """Stamps of the motion if they share a clock with receive times; its receive times if it has no stamps."""
-    if times_of(states) is states.received:
+    if states.stamp is None or not np.all(np.isfinite(states.stamp)):
         return states.received
     offset = float(np.median(np.abs(states.received - states.stamp)))
     if offset > _WORST_CLOCK_OFFSET:

@@ -25,11 +25,16 @@ _DELAY = (
     "an effective delay contains dead time, lag and a share of friction, and refers to the motion of the wheels; the "
     "body may follow some ms later, more in yaw, because of inertia and rollers; the share of friction depends on speed"
 )
+_BODY = (
+    "all as odometry or gyro reports it: their own delay and scale are part of it; the gain is motion over command at "
+    "the driven speeds"
+)
 _SCALED = "all values scale with the torque constant of the efforts; the intervals do not include its error"
 # Each phase uses the results of the phases before it; the stages of one phase read a recording together.
 PHASES = (
     {"calibration": About("geometry of the base")},
     {"delay": About("delays of the base", _DELAY)},
+    {"body": About("response of the base without wheel states", _BODY)},
     {"response": About("response of the base")},
     {
         "base_friction": About("friction of the base", _SCALED),

@@ -1,8 +1,20 @@
 """Delay of each axis: the time shift for which the held command best explains the motion."""
 
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay
+from youbot_dynamics.identification.delay._fopdt import (
+    BLOCK,
+    LaggedCommand,
+    block_jackknife,
+    fit_fopdt,
+    identified_together,
+)
 
 __all__ = [
+    "BLOCK",
     "DelayEstimate",
+    "LaggedCommand",
+    "block_jackknife",
     "estimate_delay",
+    "fit_fopdt",
+    "identified_together",
 ]

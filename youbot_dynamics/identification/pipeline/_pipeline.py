@@ -103,7 +103,8 @@ def identify(
     if not files:
         raise RecordingError("recordings", got="none", expected="one or more")
     work = worker or HereWorker()
-    known, stages = robot, []
+    known = robot
+    stages: list[StageResult] = []
     lacking: dict[str, YoubotDynamicsError] = {}
     extracted: list[Extracted] = []
     sound = list(range(len(files)))
@@ -125,7 +126,10 @@ def identify(
             if isinstance(one, YoubotDynamicsError):
                 lacking[name] = one
                 continue
-            stages.append(one)
+            # Recordings with wheel states and without may give the same number; the earlier stage knows it better.
+            taken = {finding.name for stage in stages for finding in stage.findings}
+            left = tuple(finding for finding in one.findings if finding.name not in taken)
+            stages.append(dataclasses.replace(one, findings=left))
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     for name in only:
         if name in lacking:
@@ -210,7 +214,7 @@ def _result(
         if one.broken is not None:
             skipped[one.number] = Skipped(one.path, str(one.broken))
             continue
-        part = one.parts.get("delay")
+        part = one.parts.get("delay") or one.parts.get("body")
         before = sources.get(one.number)
         clock, signals = (part.clock, part.signals) if part else (before.clock, before.signals) if before else ("", "")
         sources[one.number] = Source(one.path, one.sha256, clock, signals, one.robot_id, one.lost)

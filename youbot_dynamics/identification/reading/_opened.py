@@ -13,7 +13,14 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.recording.bag import Recording, open_bag
-from youbot_dynamics.recording.message_types import JOINT_STATE, MULTI_DOF_TRAJECTORY, ODOMETRY, TWIST, TWIST_STAMPED
+from youbot_dynamics.recording.message_types import (
+    IMU,
+    JOINT_STATE,
+    MULTI_DOF_TRAJECTORY,
+    ODOMETRY,
+    TWIST,
+    TWIST_STAMPED,
+)
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.recording.text_log import TextLog, read_text_log
 from youbot_dynamics.robot import Robot
@@ -87,6 +94,7 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cmd_vel": (("cmd_vel",), (TWIST, TWIST_STAMPED)),
     "wheel_states": (("driver/joint_states", "joint_states"), (JOINT_STATE,)),
     "odom": (("odom",), (ODOMETRY,)),
+    "imu": (("imu/data", "imu"), (IMU,)),
     "ground_truth": (("ground_truth",), (ODOMETRY,)),
     "trajectory": (("trajectory",), (MULTI_DOF_TRAJECTORY,)),
     "arm_states": (("driver/joint_states", "joint_states"), (JOINT_STATE,)),

@@ -159,12 +159,12 @@ class Recording:
         )
 
     def twists(self, topic: str) -> series.TwistSeries:
-        """Return the body velocities of a Twist or TwistStamped topic.
+        """Return the body velocities of a Twist, TwistStamped, Odometry or Imu topic; a gyro has no vx and vy: NaN.
 
         Raises:
             RecordingError: no such topic, another type, or no messages.
         """
-        types = (message_types.TWIST, message_types.TWIST_STAMPED)
+        types = (message_types.TWIST, message_types.TWIST_STAMPED, message_types.ODOMETRY, message_types.IMU)
         received, stamp, twist = self._columns(topic, types, _decode.twist_columns)
         rows = _decode.rows_in_order(received, stamp)
         return series.TwistSeries(

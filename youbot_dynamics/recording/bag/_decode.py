@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Flags, Vector
-from youbot_dynamics.recording.message_types import POSE_STAMPED, TRANSFORM_STAMPED, TWIST_STAMPED
+from youbot_dynamics.recording.message_types import IMU, ODOMETRY, POSE_STAMPED, TRANSFORM_STAMPED, TWIST
 from youbot_dynamics.recording.series import JointSample
 
 IntArray = NDArray[np.int64]
@@ -129,13 +130,18 @@ def _columns(
 
 
 def twist_columns(messages: Messages, type_name: str) -> tuple[IntArray, IntArray, Vector]:
-    """Return receive times (n,) [ns], stamps (n,) [ns] (0 for a Twist) and twists (n, 3) [m/s, m/s, rad/s]."""
-    stamped = type_name == TWIST_STAMPED
+    """Return receive times (n,) [ns], stamps (n,) [ns] (0 for a Twist) and twists (n, 3) [m/s, m/s, rad/s].
+
+    `type_name` is Twist, TwistStamped, Odometry, or Imu, which has no linear velocity: NaN.
+    """
 
     def row_of(message: Any) -> tuple[float, ...]:
-        twist = message.twist if stamped else message
+        if type_name == IMU:
+            return nan, nan, message.angular_velocity.z
+        twist = message.twist.twist if type_name == ODOMETRY else message.twist if stamped else message
         return twist.linear.x, twist.linear.y, twist.angular.z
 
+    stamped = type_name != TWIST
     return _columns(messages, stamped, row_of, 3)
 
 

@@ -1,0 +1,227 @@
+"""Response of a body without wheel states: on the twin, on plants of other kinds, in bags, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from body_runs import KINDS, PERIOD, Drive, Plant, body_bag, drawn_plant, ramps, twin_drive
+from command_line import exit_code
+from repository import DATA
+from stage_bags import ROBOT, nanoseconds, write_rows
+
+from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
+from youbot_dynamics.identification.body import BodyAxis, identify_axis
+from youbot_dynamics.identification.excitation import base_program
+from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.recording.message_types import IMU, TWIST, TWIST_STAMPED, jazzy_types, twist_cdr, twist_stamped_cdr
+
+AXES = ("x", "y", "yaw")
+
+
+def judge_twins(seeds: range, excited: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors of delays [s] and gains [1], (runs, 3), and whether both lie in their intervals (runs, 3, 2)."""
+    program = np.array(base_program(ROBOT, 60.0, 1.0, PERIOD).twists)
+    late, scaled, inside = [], [], []
+    for seed in seeds:
+        drive = twin_drive(seed, program if excited else ramps(seed))
+        found = [axis_of(drive, k) for k in range(3)]
+        assert all(one["effective"].identified and one["gain"].identified for one in found)
+        late.append([one["effective"].value - true for one, true in zip(found, drive.delays, strict=True)])
+        scaled.append([one["gain"].value - true for one, true in zip(found, drive.gains, strict=True)])
+        truths = zip(found, drive.delays, drive.gains, strict=True)
+        inside.append([[holds(one["effective"], delay), holds(one["gain"], gain)] for one, delay, gain in truths])
+    late, scaled, inside = np.array(late), np.array(scaled), np.array(inside)
+    print(f"\nworst delay {1e3 * np.abs(late).max():.1f} ms, gain {100.0 * np.abs(scaled).max():.2f} %")
+    print(f"inside their intervals: {inside.mean(axis=(0, 1))}")
+    return late, scaled, inside
+
+
+def axis_of(drive: Drive, k: int) -> BodyAxis:
+    return identify_axis(AXES[k], "m/s", drive.sent, drive.twists[:, k], drive.stamps, drive.speeds[:, k])
+
+
+def holds(estimate, truth: float) -> bool:
+    return estimate.interval[0] <= truth <= estimate.interval[1]
+
+
+@pytest.mark.parametrize("excited", [False, True])
+def test_delay_and_gain_of_twins_are_found_from_coarse_odometry(excited):
+    late, scaled, inside = judge_twins(range(1, 4), excited)
+    assert np.abs(late).max() <= 0.010
+    assert np.abs(scaled).max() <= 0.010
+    assert inside[:, :, 0].mean() >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("excited", [False, True])
+def test_delay_and_gain_of_twenty_twins_are_found_from_coarse_odometry(excited):
+    late, scaled, inside = judge_twins(range(20), excited)
+    assert np.abs(late).max() <= 0.011
+    assert np.abs(scaled).max() <= 0.010
+    assert np.all(inside.mean(axis=(0, 1)) >= 0.9)
+
+
+def judge_plants(kind: str, seeds: range) -> tuple[float, float, float]:
+    """Worst error of delay [s] and gain [1] and share of delays inside their intervals."""
+    late, scaled, inside = [], [], []
+    for seed in seeds:
+        plant, command = drawn_plant(kind, seed), ramps(seed)[:, 0]
+        found = identify_axis(
+            "x",
+            "m/s",
+            command=command,
+            **dict(zip(("sent", "stamps", "speed"), plant.drive(command, seed), strict=True)),
+        )
+        assert found["effective"].identified and found["gain"].identified
+        moving = np.abs(command) > max(plant.band, plant.loss)
+        gain = float(plant.settled(command) @ command / np.sum(command[moving] ** 2))
+        late.append(found["effective"].value - plant.delay)
+        scaled.append(found["gain"].value - gain)
+        inside.append(holds(found["effective"], plant.delay))
+    worst = float(np.abs(late).max()), float(np.abs(scaled).max())
+    print(f"\n{kind}: worst delay {1e3 * worst[0]:.1f} ms, gain {100.0 * worst[1]:.2f} %, inside {np.mean(inside):.2f}")
+    return *worst, float(np.mean(inside))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_delay_and_gain_of_plants_of_other_kinds_are_found(kind):
+    late, scaled, _ = judge_plants(kind, range(3))
+    assert late <= 0.012 and scaled <= 0.012
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_hold_the_delays_of_plants_of_other_kinds(kind):
+    late, scaled, inside = judge_plants(kind, range(20))
+    assert late <= 0.015 and scaled <= 0.015 and inside >= 0.85
+
+
+@pytest.fixture(scope="module")
+def drive() -> Drive:
+    return twin_drive(1, ramps(1))
+
+
+def axis_with(drive: Drive, command: np.ndarray | None = None, speed: np.ndarray | None = None) -> BodyAxis:
+    """The x axis with another command or another speed."""
+    command = drive.twists[:, 0] if command is None else command
+    speed = drive.speeds[:, 0] if speed is None else speed
+    return identify_axis("x", "m/s", drive.sent, command, drive.stamps, speed)
+
+
+def of_stamps(drive: Drive, seed: int) -> np.ndarray:
+    """Motion that has nothing to do with the command."""
+    return np.cumsum(np.random.default_rng(seed).normal(0.0, 0.02, len(drive.stamps)))
+
+
+REFUSED = {
+    "never commanded": (lambda d: axis_with(d, command=0.0 * d.twists[:, 0]), "this axis was never commanded"),
+    "constant": (lambda d: axis_with(d, command=np.full(len(d.sent), 0.2)), "the command never changed"),
+    "not measured": (lambda d: axis_with(d, speed=np.full(len(d.stamps), np.nan)), "this axis was not measured"),
+    "at rest": (lambda d: axis_with(d, speed=0.0 * d.stamps), "the axis never moved under commands of up to"),
+    "opposite": (lambda d: axis_with(d, speed=-d.speeds[:, 0]), "the motion is opposite to the command"),
+    "pushed": (lambda d: axis_with(d, speed=of_stamps(d, 1)), "of the motion; 90% is needed"),
+    "early": (lambda d: identify_axis("x", "m/s", d.sent, d.twists[:, 0], d.stamps - 0.35, d.speeds[:, 0]), "leads"),
+    "periodic": (
+        lambda d: axis_with(d, 0.2 * np.sin(10.0 * d.sent), 0.2 * np.sin(10.0 * (d.stamps - 0.2))),
+        "the motion is periodic",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_the_data_do_not_show_is_refused_with_its_reason(drive, case):
+    make, words = REFUSED[case]
+    for estimate in make(drive).estimates:
+        assert not estimate.identified and words in estimate.verdict, estimate
+
+
+def test_too_short_a_recording_and_shapes_that_do_not_fit_are_errors(drive):
+    with pytest.raises(IdentificationError, match="100 or more over 10 s"):
+        identify_axis("x", "m/s", drive.sent[:150], drive.twists[:150, 0], drive.stamps[:150], drive.speeds[:150, 0])
+    with pytest.raises(InputError, match="speed: got shape"):
+        identify_axis("x", "m/s", drive.sent, drive.twists[:, 0], drive.stamps, drive.speeds)
+
+
+@pytest.mark.parametrize("band", [0.0, 0.04])
+def test_the_dead_band_lies_in_its_interval(band):
+    command = ramps(3)[:, 0]
+    sent, stamps, speeds = Plant(band=band).drive(command, 3)
+    found = identify_axis("x", "m/s", sent, command, stamps, speeds)["dead_band"]
+    assert found.identified and holds(found, band)
+    assert abs(found.value - band) < 0.01
+
+
+def test_a_step_between_readings_of_the_same_rhythm_widens_the_interval():
+    """A lag far below the period of commands and readings: nothing shows when within a period the step happened."""
+    command = ramps(4)[:, 0]
+    plant = Plant(lag=0.002)
+    sent, stamps, speeds = plant.drive(command, 4)
+    same = identify_axis("x", "m/s", sent, command, stamps, speeds)["effective"]
+    time = np.sort(np.random.default_rng(1).uniform(1.0, stamps[-1], len(stamps)))
+    before = np.searchsorted(sent, time - plant.dead_time, side="right") - 1
+    spread = identify_axis("x", "m/s", sent, command, time, np.round(command[before], 2))["effective"]
+    assert same.interval[1] - same.interval[0] > 0.04 > 0.02 > spread.interval[1] - spread.interval[0]
+    assert holds(same, plant.delay) and holds(spread, plant.dead_time)
+
+
+def test_a_bag_with_twist_and_odometry_gives_delays_for_a_relaunch(drive, tmp_path):
+    bag = body_bag(tmp_path / "bag", drive)
+    assert exit_code("identify", bag, "--out", tmp_path / "found") == 0
+    told = json.loads((tmp_path / "found" / "result.json").read_text())
+    values = {one["name"]: one for one in told["parameters"]}
+    for name, true in zip(AXES, drive.delays, strict=True):
+        assert values[f"robot.base.delay.effective_{name}"]["value"] == pytest.approx(true, abs=0.01)
+        assert values[f"base.body.gain_{name}"]["verdict"] == "identified"
+        assert values[f"base.body.dead_band_{name}"]["stage"] == "body"
+    assert "receive times of /cmd_vel, stamps of /odom" in told["sources"][0]["clock"]
+    assert "effective_yaw" in (tmp_path / "found" / "result.yaml").read_text()
+    assert "Body yaw" in (tmp_path / "found" / "report.html").read_text()
+
+
+def test_several_recordings_are_combined(drive, tmp_path):
+    other = twin_drive(1, ramps(2))
+    bags = [body_bag(tmp_path / str(k), one) for k, one in enumerate((drive, other))]
+    found = identify(bags, ROBOT, Options(), only=("body",)).result
+    alone = [identify([bag], ROBOT, Options(), only=("body",)).result for bag in bags]
+    name = "robot.base.delay.effective_x"
+    values = sorted(one[name].estimate.value for one in alone)
+    assert values[0] <= found[name].estimate.value <= values[1]
+    assert found[name].samples == sum(one[name].samples for one in alone)
+
+
+def test_a_gyro_and_a_stamped_twist_give_the_yaw_axis(drive, tmp_path):
+    rows = []
+    for time, twist in zip(drive.sent.tolist(), drive.twists, strict=True):
+        cdr = twist_stamped_cdr(nanoseconds(time), "base_link", twist)
+        rows.append((time + 0.3, "/cmd_vel", TWIST_STAMPED, cdr))  # received late: the stamps count
+    kinds = jazzy_types().types
+    vector, still = kinds["geometry_msgs/msg/Vector3"], np.zeros(9)
+    for stamp, speed in zip(drive.stamps.tolist(), drive.speeds, strict=True):
+        time = kinds["builtin_interfaces/msg/Time"](*divmod(nanoseconds(stamp), 1_000_000_000))
+        head, rate = kinds["std_msgs/msg/Header"](time, "imu"), vector(0.0, 0.0, speed[2] + 0.02)  # an offset
+        pose = kinds["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
+        message = kinds[IMU](head, pose, still, rate, still, vector(0.0, 0.0, 9.81), still)
+        rows.append((stamp + 0.002, "/imu/data", IMU, bytes(jazzy_types().serialize_cdr(message, IMU))))
+    found = identify([write_rows(tmp_path / "bag", rows)], ROBOT, Options(), only=("body",)).result
+    yaw = found["robot.base.delay.effective_yaw"].estimate
+    assert yaw.identified and yaw.value == pytest.approx(drive.delays[2], abs=0.01)
+    assert "not measured" in found["robot.base.delay.effective_x"].estimate.verdict
+    assert found.sources[0].clock == "stamps of /cmd_vel, stamps of /imu/data"
+
+
+def test_a_recording_without_odometry_is_refused(drive, tmp_path):
+    rows = [(time, "/cmd_vel", TWIST, twist_cdr(np.zeros(3))) for time in drive.sent.tolist()]
+    with pytest.raises(RecordingError, match="no odometry or gyro .topics: /cmd_vel.*--topic odom=NAME"):
+        identify([write_rows(tmp_path / "bag", rows)], ROBOT, Options(), only=("body",))
+
+
+@pytest.mark.parametrize("bag", ["husky_robot_localization/test1.bag", "mecanum_polimi/bag3.bag"])
+def test_real_recordings_without_a_command_are_refused(bag: str):
+    if not (DATA / bag).exists():
+        pytest.skip("data folder absent")
+    with pytest.raises(RecordingError, match="no command .topics: /"):
+        identify([Path(DATA / bag)], ROBOT, Options(), only=("body",))
