@@ -155,7 +155,7 @@ def test_rollers_are_reckoned_with_as_long_as_their_phases_hold() -> None:
 def test_phases_found_while_driving_are_previewed_and_refused_where_nobody_looks_for_them() -> None:
     robot = ROBOT
     base = BaseDriver(robot, CommanderSettings(), PhaseGuard(robot), find_phases=True)
-    base.commander.offer("operator", [0.3, 0.0, 0.0], 0.0)
+    base.commander.offer("operator", [0.0, 0.3, 0.0], 0.0)
     asked = []
     for k in range(10):
         base.take_wheels(PERIOD * k, np.zeros(4))
