@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, get_type_hints
+from typing import Any, TypeAlias, TypeVar, get_args, get_type_hints
 
 from youbot_dynamics.errors import ParameterError, did_you_mean
 
@@ -147,27 +147,45 @@ def settings_from_values(cls: type[T], values: Mapping[str, Value]) -> T:
     return cls(**arguments)
 
 
-def facts_of(cls: type, prefix: str) -> tuple[tuple[str, type, Mapping[str, Any]], ...]:
-    """Flatten a nested dataclass of facts: (dotted name, type, metadata) of each fact, in order."""
+def facts_of(cls: type, prefix: str, elements: int = 0) -> tuple[tuple[str, type, Mapping[str, Any]], ...]:
+    """Flatten a nested dataclass of facts: (dotted name, type, metadata) of each fact, in order.
+
+    A field `joints` that is a tuple of dataclasses has that number of `elements`, named joint_1, joint_2, ...
+    """
     leaves: list[tuple[str, type, Mapping[str, Any]]] = []
     hints = get_type_hints(cls)
     for item in dataclasses.fields(cls):
         name = f"{prefix}.{item.name}"
         kind = hints[item.name]
-        if dataclasses.is_dataclass(kind):
-            leaves.extend(facts_of(kind, name))  # type: ignore[arg-type]
+        if (element := _element_of(kind)) is not None:
+            for k in range(elements):
+                leaves.extend(facts_of(element, _element_name(name, k)))
+        elif dataclasses.is_dataclass(kind):
+            leaves.extend(facts_of(kind, name, elements))  # type: ignore[arg-type]
         elif item.metadata:
             leaves.append((name, kind, item.metadata))
     return tuple(leaves)
 
 
-def fact_table(cls: type, prefix: str, values: Mapping[str, Value]) -> tuple[Parameter, ...]:
+def _element_of(kind: Any) -> type | None:
+    """Dataclass of which `kind` is a tuple; None for all other types."""
+    arguments = get_args(kind)
+    return arguments[0] if arguments and dataclasses.is_dataclass(arguments[0]) else None  # type: ignore[return-value]
+
+
+def _element_name(name: str, k: int) -> str:
+    return f"{name.removesuffix('s')}_{k + 1}"
+
+
+def fact_table(cls: type, prefix: str, values: Mapping[str, Value], elements: int = 0) -> tuple[Parameter, ...]:
     """Read-only parameter table of a dataclass of facts, with `values` (dotted names) as its defaults.
+
+    `elements` is as in `facts_of`.
 
     Raises:
         ParameterError: when a value is missing, unknown, or breaks its own range.
     """
-    leaves = facts_of(cls, prefix)
+    leaves = facts_of(cls, prefix, elements)
     check_names(values, (name for name, _, _ in leaves))
     table = []
     for name, _, metadata in leaves:
@@ -180,15 +198,36 @@ def fact_table(cls: type, prefix: str, values: Mapping[str, Value]) -> tuple[Par
 
 
 def build(cls: type[T], prefix: str, values: Mapping[str, Value]) -> T:
-    """Fill a nested dataclass of facts from dotted names; every leaf must be present."""
+    """Fill a nested dataclass of facts from dotted names; every leaf must be present. The inverse of `values_in`."""
     arguments: dict[str, Any] = {}
     hints = get_type_hints(cls)
     for item in dataclasses.fields(cls):  # type: ignore[arg-type]
         name = f"{prefix}.{item.name}"
         kind = hints[item.name]
+        if (element := _element_of(kind)) is not None:
+            built: list[Any] = []
+            while any(full.startswith(f"{_element_name(name, len(built))}.") for full in values):
+                built.append(build(element, _element_name(name, len(built)), values))
+            arguments[item.name] = tuple(built)
+            continue
         nested = isinstance(kind, type) and dataclasses.is_dataclass(kind)
         arguments[item.name] = build(kind, name, values) if nested else values[name]
     return cls(**arguments)
+
+
+def values_in(facts: object, prefix: str) -> dict[str, Value]:
+    """Dotted names and values of a nested dataclass of facts."""
+    found: dict[str, Value] = {}
+    for item in dataclasses.fields(facts):  # type: ignore[arg-type]
+        name, value = f"{prefix}.{item.name}", getattr(facts, item.name)
+        if dataclasses.is_dataclass(value):
+            found |= values_in(value, name)
+        elif isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
+            for k, one in enumerate(value):
+                found |= values_in(one, _element_name(name, k))
+        elif item.metadata:
+            found[name] = value
+    return found
 
 
 def check_names(names: Iterable[str], known: Iterable[str]) -> None:

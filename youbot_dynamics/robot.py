@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameter_file import read_checked, read_parameters
-from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of
+from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, values_in
 from youbot_dynamics.resources import config_path
-from youbot_dynamics.robot_arm import Arm
+from youbot_dynamics.robot_arm import Arm, ArmJoint
 from youbot_dynamics.robot_base import WHEELS, Base, check_drives, drive_angles_fact, wheel_distance_fact
 
 PREFIX = "robot"
+_ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint", f"{PREFIX}.arm.urdf"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
 _RPM = "Rajagopal 2018 (MSc thesis, H-BRS), logs of arm joints 4 and 5: 15 rpm, one encoder tick per ms"
@@ -34,7 +35,7 @@ class Driver:
     """How the youBot driver speaks: names, its own geometry and its signs (value x sign = ours)."""
 
     wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", source=_WRAPPER)
-    arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", length=5, source=_WRAPPER)
+    arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", source=_WRAPPER)
     wheel_radius: float = fact("Wheel radius in the driver's configuration.", "m", (0.02, 0.2), source=_DRIVER)
     half_length: float = fact("Half of the wheelbase in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
     half_width: float = fact("Half of the track in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
@@ -145,23 +146,56 @@ class Robot:
     robot_id: str = fact("Name of this robot; results of another robot are refused.", source="chosen: set your own")
 
     def __post_init__(self) -> None:
-        """Refuse a driver of other wheels."""
+        """Refuse a driver of other wheels, and lists of the arm that have not one element for each of its joints."""
         if self.driver.drive_angles != self.base.geometry.drive_angles:
             got, expected = (
                 str(self.driver.drive_angles),
                 f"those of robot.base.geometry, {self.base.geometry.drive_angles}",
             )
             raise ParameterError("parameter robot.driver.drive_angles", got=got, expected=expected)
+        n, arm = len(self.arm.joints), ("rest_position", "excitation_centre", "excitation_reach")
+        lists = {
+            "driver.arm_joints": self.driver.arm_joints,
+            **{f"arm.{name}": getattr(self.arm, name) for name in arm},
+        }
+        for name, given in lists.items():
+            if len(given) != n:
+                got, expected = f"{len(given)} elements", f"one for each of the {n} joints of the arm"
+                raise ParameterError(f"parameter {PREFIX}.{name}", got=got, expected=expected)
 
     def arm_quanta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Steps of the arm's positions (5,) [rad] and velocities (5,) [rad/s], as the driver reports them."""
+        """Steps of the arm's positions (n,) [rad] and velocities (n,) [rad/s], as the driver reports them."""
         ratios = np.array([joint.motor.gear_ratio for joint in self.arm.joints])
         return self.driver.motor_position_quantum / ratios, self.driver.motor_velocity_quantum / ratios
 
 
-def robot_table() -> tuple[Parameter, ...]:
-    """Parameter table of all robot facts, with the values of config/youbot.yaml as defaults."""
-    return fact_table(Robot, PREFIX, read_parameters(config_path("youbot.yaml"), ""))
+def robot_table(given: Mapping[str, Any] | None = None) -> tuple[Parameter, ...]:
+    """Parameter table of all robot facts, with the values of config/youbot.yaml as defaults.
+
+    Args:
+        given: dotted names and values of files. They say how many joints the arm has; the joints of an arm with another
+            URDF have no defaults but these values.
+
+    Raises:
+        ParameterError: a joint of such an arm lacks a value, or has one that its parameter refuses.
+    """
+    values, given = read_parameters(config_path("youbot.yaml"), ""), given or {}
+    names = given.get(_ARM_JOINTS, values[_ARM_JOINTS])
+    same_arm = given.get(_URDF, values[_URDF]) == values[_URDF]
+    defaults = {name: value for name, value in values.items() if not name.startswith(_JOINT)}
+    for k in range(len(names)):
+        for leaf, _, metadata in facts_of(ArmJoint, ""):
+            name = f"{_JOINT}_{k + 1}{leaf}"
+            if same_arm and name in values:
+                defaults[name] = values[name]
+            elif name in given:
+                defaults[name] = Parameter(name, values[f"{_JOINT}_1{leaf}"], **metadata).check(given[name])
+            else:
+                got, expected = "no value", f"one for each of the {len(names)} joints of robot.driver.arm_joints"
+                raise ParameterError(
+                    f"parameter {name}", got=got, expected=expected, remedy="give it in the robot file"
+                )
+    return fact_table(Robot, PREFIX, defaults, len(names))
 
 
 def robot_from_values(values: dict[str, Value]) -> Robot:
@@ -171,7 +205,7 @@ def robot_from_values(values: dict[str, Value]) -> Robot:
 
 def values_of(robot: Robot) -> dict[str, Value]:
     """Dotted names and values of a robot, the inverse of `robot_from_values`."""
-    return {name: attrgetter(name.removeprefix(f"{PREFIX}."))(robot) for name, _, _ in facts_of(Robot, PREFIX)}
+    return values_in(robot, PREFIX)
 
 
 def load_robot(
@@ -179,17 +213,23 @@ def load_robot(
 ) -> Robot:
     """Robot of config/youbot.yaml < robot_file < result_file < params_file, each a ROS parameter file.
 
+    A relative `robot.arm.urdf` becomes an absolute path where such a file is beside the file that names it.
+
     Raises:
-        ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, or a
-            result that belongs to another robot; names the file, and the line of a parameter.
+        ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a joint without
+            values, or a result that belongs to another robot; names the file, and the line of a parameter.
 
     Example:
         >>> yd.load_robot().base.limits.deceleration
         1.5
     """
-    table = {parameter.name: parameter for parameter in robot_table()}
     files = (robot_file, result_file, params_file)
+    raw = [{} if path is None else read_parameters(path, "") for path in files]
+    table = {parameter.name: parameter for parameter in robot_table(raw[0] | raw[1] | raw[2])}
     facts, result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in files)
+    for path, values in zip(files, (facts, result, params), strict=True):
+        if path is not None and _URDF in values and (beside := path.absolute().parent / str(values[_URDF])).is_file():
+            values[_URDF] = str(beside)
     name = f"{PREFIX}.robot_id"
     own_id = params.get(name, facts.get(name, table[name].default))
     result_id = result.get(name, own_id)

@@ -1,20 +1,23 @@
-"""Facts of the arm's joints: friction and motors. Links, inertias and limits stand in urdf/youbot.urdf."""
+"""Facts of the arm's joints: friction and motors. Links, inertias and limits stand in its URDF."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.parameters import fact
+from youbot_dynamics.resources import urdf_path
 
 # Every node reads the facts, few need the models: these bring in the compiler, 0.2 s of every start.
 if TYPE_CHECKING:
     from youbot_dynamics.dynamics.arm import ArmModel
     from youbot_dynamics.dynamics.lugre import LuGre
     from youbot_dynamics.dynamics.thermal_motor import GearedMotor
+    from youbot_dynamics.dynamics.tree import Tree
 
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-manipulator.cfg"
 _SHEET = "maxon sheets as quoted by Meka M3 configurations: EC 45 flat 50 W (1-3), 339281 (4), 267121 (5)"
@@ -117,13 +120,45 @@ class ArmJoint:
 
 @dataclass(frozen=True)
 class Arm:
-    """The joints of the arm, from the base to the gripper, and what their motors share."""
+    """The joints of the arm, from the base to the gripper, and what their motors share.
 
-    joint_1: ArmJoint
-    joint_2: ArmJoint
-    joint_3: ArmJoint
-    joint_4: ArmJoint
-    joint_5: ArmJoint
+    The parameters of `joints` are joint_1, joint_2, ..., as many as `robot.driver.arm_joints` has names.
+    """
+
+    joints: tuple[ArmJoint, ...]
+    urdf: str = fact(
+        "URDF with the links of the arm: a file beside the robot file, one of the package, or an absolute path.",
+        source="a2s-institute/youbot_description@71f51fc",
+    )
+    root_link: str = fact(
+        "Link of the URDF that carries the first joint; the axis z of its frame is upright.",
+        source="a2s-institute/youbot_description@71f51fc",
+    )
+    tip_link: str = fact(
+        "Last link of the arm. Movable joints that are not between both links, such as a gripper's, are locked.",
+        source="a2s-institute/youbot_description@71f51fc",
+    )
+    rest_position: tuple[float, ...] = fact(
+        "Positions of the joints in which the arm rests: it starts there in simulation.",
+        "rad",
+        (-10.0, 10.0),
+        source="youbot/youbot_driver@814989d config/youbot-manipulator.cfg: where the limits let the arm fold itself",
+    )
+    excitation_centre: tuple[float, ...] = fact(
+        "Positions of the joints about which the arm swings for its identification.",
+        "rad",
+        (-10.0, 10.0),
+        source="chosen: the upright pose of urdf/youbot.urdf",
+    )
+    excitation_reach: tuple[float, ...] = fact(
+        "Largest deviation from there; clear the space that the arm reaches.",
+        "rad",
+        (0.01, 10.0),
+        source="chosen: free of the base in the upright pose",
+    )
+    supply_voltage: float = fact(
+        "Voltage of the supply of the motors.", "V", (1.0, 1000.0), source="KUKA youBot manual V6: batteries of 24 V"
+    )
     temperature_coefficient: float = fact(
         "Growth of the winding's resistance with its temperature.",
         "1/K",
@@ -139,11 +174,6 @@ class Arm:
     ambient_temperature: float = fact(
         "Temperature of the air around the motors.", "degC", (-20.0, 60.0), source="chosen: a warm room"
     )
-
-    @property
-    def joints(self) -> tuple[ArmJoint, ...]:
-        """The five joints in order."""
-        return self.joint_1, self.joint_2, self.joint_3, self.joint_4, self.joint_5
 
     def friction(self) -> tuple[LuGre, ...]:
         """Friction model of each joint.
@@ -162,22 +192,42 @@ class Arm:
         return tuple(self._geared_motor(joint.motor) for joint in self.joints)
 
     def reflected_rotor_inertia(self) -> NDArray[np.float64]:
-        """Inertia N^2 J (5,) of the rotors at the joints [kg m2]: 0.33 to 0.018, more than the links' own.
+        """Inertia N^2 J (n,) of the rotors at the joints [kg m2]; the youBot's 0.33 to 0.018 exceed its links' own.
 
         Raises:
             ModelError: constants no motor has.
         """
         return np.array([motor.reflected_inertia for motor in self.motors()])
 
-    def model(self) -> ArmModel:
-        """The arm in motion: bodies of urdf/youbot.urdf, these frictions and motors.
+    def urdf_file(self) -> Path:
+        """Path of the URDF.
 
         Raises:
-            ModelError: constants that make energy, or that no motor has.
+            ResourceError: a relative path that is none of the package's files.
         """
-        from youbot_dynamics.dynamics.arm import ArmModel, arm_tree
+        return Path(self.urdf) if Path(self.urdf).is_absolute() else urdf_path(self.urdf)
 
-        return ArmModel(arm_tree(self.reflected_rotor_inertia()), self.friction(), self.motors())
+    def tree(self) -> Tree:
+        """Bodies and joints of the URDF, with these rotors.
+
+        Raises:
+            ModelError: a file that is not a URDF of an arm of this number of joints.
+            ResourceError: there is no such file.
+        """
+        from youbot_dynamics.dynamics.arm import arm_tree
+
+        return arm_tree(self.reflected_rotor_inertia(), urdf=self.urdf_file(), root=self.root_link, tip=self.tip_link)
+
+    def model(self) -> ArmModel:
+        """The arm in motion: bodies of its URDF, these frictions and motors.
+
+        Raises:
+            ModelError: as for `tree`, or constants that make energy, or that no motor has.
+            ResourceError: there is no such URDF.
+        """
+        from youbot_dynamics.dynamics.arm import ArmModel
+
+        return ArmModel(self.tree(), self.friction(), self.motors())
 
     def _geared_motor(self, motor: JointMotor) -> GearedMotor:
         from youbot_dynamics.dynamics.thermal_motor import GearedMotor, ThermalMotor

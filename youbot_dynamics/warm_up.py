@@ -100,7 +100,7 @@ def use_tracker(base: DrivenBase, period: float) -> None:
     compile_tracker(base, period)
 
 
-def use_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures, support: SupportEstimator) -> None:
+def use_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures, support: SupportEstimator | None) -> None:
     """What arm_ekf runs on; the filters are of no use afterwards."""
     tree = ekf.arm.tree
     position = np.array([0.5 * (limit.lower + limit.upper) for limit in tree.limits])
@@ -115,9 +115,10 @@ def use_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures, su
     temperatures.add_temperature(np.full(len(effort), 25.0))
     temperatures.add(1.0, effort)
     temperatures.limits(1.0, 1.0)
-    support.take_wheels(1.0, np.zeros(4), np.zeros(4))
-    support.take_arm(1.0, np.zeros(len(effort)))
-    support.support(1.0, position, np.zeros(len(effort)))
+    if support is not None:
+        support.take_wheels(1.0, np.zeros(4), np.zeros(4))
+        support.take_arm(1.0, np.zeros(len(effort)))
+        support.support(1.0, position, np.zeros(len(effort)))
 
 
 def use_driver(driver: RobotDriver) -> None:
@@ -130,11 +131,12 @@ def _filters_of_sheets(robot: Robot) -> None:
     from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
     from youbot_dynamics.estimation.motor_heat import ArmTemperatures
     from youbot_dynamics.estimation.payload import Payload
-    from youbot_dynamics.estimation.support import SupportEstimator
+    from youbot_dynamics.estimation.support import SupportEstimator, supports
 
     arm, tuning = robot.arm.model(), ArmEkfTuning()
     ekf = ArmEkf(arm, ArmSensors.of_robot(robot), tuning)
-    use_filters(ekf, Payload(arm, tuning), ArmTemperatures(robot.arm), SupportEstimator(robot))
+    support = SupportEstimator(robot) if supports(robot) else None
+    use_filters(ekf, Payload(arm, tuning), ArmTemperatures(robot.arm), support)
 
 
 def _twin(robot: Robot) -> None:

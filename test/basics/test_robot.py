@@ -120,7 +120,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_robot(tmp_path / "absent.yaml")
 
 
-SI = re.compile(r"1|s|m|rad|kg|N|Hz|(m|rad)/s2?|kg m2|N m|N s/m|N m(/rad| s/rad|/A)|A|Ohm|degC|1/K|1/s|K/W")
+SI = re.compile(r"1|s|m|rad|kg|N|Hz|(m|rad)/s2?|kg m2|N m|N s/m|N m(/rad| s/rad|/A)|A|V|Ohm|degC|1/K|1/s|K/W")
 
 
 @pytest.mark.parametrize("path", [[], {}, 0.0, "", False])
@@ -133,7 +133,7 @@ def test_what_is_no_path_is_refused(path: Any) -> None:
 
 @pytest.mark.parametrize(("cls", "prefix"), [(Robot, "robot"), (BaseTruth, "truth")])
 def test_every_fact_has_description_and_source_and_every_number_unit_and_range(cls: type, prefix: str) -> None:
-    leaves = facts_of(cls, prefix)
+    leaves = facts_of(cls, prefix, 5)
     assert len(leaves) >= 17
     for name, kind, metadata in leaves:
         assert metadata["description"].endswith("."), name

@@ -28,6 +28,7 @@ from youbot_dynamics.estimation.arm_ekf._loop import forget
 KNOWN = ArmEkfTuning(friction_error=0.0, load_error=0.0)
 REACH = np.array([friction.reach for friction in SHEETS.friction])
 WARM = np.full(5, 25.0)
+EACH = ((),) * 5  # as in `Rules`
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +53,14 @@ def stepped(
     """Mean (4, 5) after a step, its accelerations (5,), what was worked out for it, and its slopes (4, 5, 5)."""
     body = arm.body
     work, moved, a, slopes = step_work(body), mean.copy(), np.zeros(5), np.zeros((4, 5, 5))
-    process.begin_step(mean, a, torque, work.table)
+    process.begin_step(EACH, mean, a, torque, work.table)
     if body.written_out:
         constants = process.ITERATIONS, process.CONVERGED
         assert plain_step(body.joints, body.halfway, *constants, dt, True, *work) == DONE
     else:
         assert implicit_step(body, dt, True, work) == DONE
-    assert process.total_slopes(work.derivatives, work.table, dt, slopes)
-    process.move(moved, a, work.table, dt)
+    assert process.total_slopes(EACH, work.derivatives, work.table, dt, slopes)
+    process.move(EACH, moved, a, work.table, dt)
     return moved, a, work, slopes
 
 
@@ -79,7 +80,7 @@ def test_the_loads_part_of_a_torque_error_goes_to_its_own_variance_in_two_steps_
     one, two, settled = np.full(5, 0.7), np.full(5, 0.7), np.full(5, 0.7)
     for left, parts in ((0.6 * 0.9, [one]), (0.6, [two]), (0.9, [two]), (1e-9, [settled])):
         for part in parts:
-            forget(left, joints, torque, table, np.zeros((4, 5)), part)
+            forget(EACH, left, joints, torque, table, np.zeros((4, 5)), part)
     np.testing.assert_allclose(two, one, rtol=1e-12)
     np.testing.assert_allclose(settled, (0.2 * torque) ** 2, rtol=1e-12)
 

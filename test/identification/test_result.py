@@ -93,7 +93,7 @@ def test_a_value_the_robot_does_not_take_is_told_and_not_written(tmp_path: Path)
 def test_a_result_replaces_the_values_of_a_robot() -> None:
     robot = load_robot()
     better = result(found_as("robot.arm.joint_3.motor.resistance", 1.25, "Ohm")).applied_to(robot)
-    assert better.arm.joint_3.motor.resistance == 1.25
+    assert better.arm.joints[2].motor.resistance == 1.25
     assert dataclasses.replace(better, arm=robot.arm) == robot
 
 

@@ -17,7 +17,6 @@ from youbot_dynamics.identification.pipeline._pipeline import Options
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot, robot_from_values, robot_table, values_of
-from youbot_dynamics.simulation.arm import FOLDED
 from youbot_dynamics.simulation.faults import parse_faults
 from youbot_dynamics.simulation.gyro import Gyro
 from youbot_dynamics.simulation.plant import BaseOnly
@@ -29,7 +28,7 @@ from youbot_dynamics.simulation.youbot import Youbot
 
 ROBOT = load_robot()
 TRUTH = load_truth(1).with_geometry(ROBOT.base.geometry)
-RAISED = np.array(FOLDED) + [0.5, 0.6, -0.4, 0.5, 0.3]
+RAISED = np.array(ROBOT.arm.rest_position) + [0.5, 0.6, -0.4, 0.5, 0.3]
 
 
 def whole_robot(seed: int = 1) -> Youbot:

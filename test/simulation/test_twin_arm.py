@@ -13,7 +13,7 @@ from youbot_dynamics.dynamics.rigid_body import check_inertia, inertia_about
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import InputError, ParameterError
 from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.arm import FOLDED, STEP, ArmPlant
+from youbot_dynamics.simulation.arm import STEP, ArmPlant
 from youbot_dynamics.simulation.arm import _controller as controller
 from youbot_dynamics.simulation.arm._readings import CURRENT_QUANTUM
 from youbot_dynamics.simulation.truth import (
@@ -180,7 +180,7 @@ def test_the_arm_never_sees_what_is_tried_on_it() -> None:
 
 
 def test_it_holds_its_position_from_the_start_until_told_otherwise() -> None:
-    for seed, position in ((0, UPRIGHT), (1, FOLDED), (2, [2.9, 2.0, -1.0, 2.5, 1.0])):
+    for seed, position in ((0, UPRIGHT), (1, ROBOT.arm.rest_position), (2, [2.9, 2.0, -1.0, 2.5, 1.0])):
         plant = plant_at(position, seed)
         plant.advance(5.0)
         np.testing.assert_allclose(plant.position, position, atol=2e-4)
@@ -189,7 +189,7 @@ def test_it_holds_its_position_from_the_start_until_told_otherwise() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_it_reaches_a_commanded_position_and_stays_without_hunting(seed: int) -> None:
-    plant = plant_at(FOLDED, seed)
+    plant = plant_at(ROBOT.arm.rest_position, seed)
     plant.command_positions(UPRIGHT)
     plant.advance(8.0)
     tolerance = 50.0 * 2.0 * np.pi / 4000.0 / np.array([motor.ratio for motor in MODEL.motors])
@@ -201,7 +201,7 @@ def test_it_reaches_a_commanded_position_and_stays_without_hunting(seed: int) ->
 
 
 def test_a_position_is_approached_within_the_limits_of_the_ramps() -> None:
-    plant = plant_at(FOLDED, 1)
+    plant = plant_at(ROBOT.arm.rest_position, 1)
     plant.command_positions([5.5, 1.1, -2.5, 1.8, 5.5])
     run = followed(plant, 6.0)
     assert np.max(np.abs(np.diff(run["reference"], axis=0))) <= 1.5708 * STEP * (1 + 1e-6)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors, ArmTrack
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.arm import ArmPlant
 from youbot_dynamics.simulation.truth import ArmTruth, load_arm_truth
 
@@ -64,27 +64,35 @@ def drawn_truth(seed: int, share: float = 0.2, travel: float = 1e-3, jitter: flo
     )
 
 
-def swing(seed: int, truth: ArmTruth, seconds: float = 6.0, period: int = 2) -> Run:
+def swing(
+    seed: int,
+    truth: ArmTruth,
+    seconds: float = 6.0,
+    period: int = 2,
+    robot: Robot = ROBOT,
+    middle: Array = MIDDLE,
+    amplitude: Array = AMPLITUDE,
+) -> Run:
     """The arm swings all joints, each to its own rhythm; a message every `period` cycles of 1 ms."""
-    random = np.random.default_rng([seed, 7])
-    rate = 2.0 * np.pi / random.uniform(3.0, 6.0, 5)
-    phase = random.uniform(0.0, 2.0 * np.pi, 5)
-    second = random.uniform(0.1, 0.3, 5)
+    random, n = np.random.default_rng([seed, 7]), len(middle)
+    rate = 2.0 * np.pi / random.uniform(3.0, 6.0, n)
+    phase = random.uniform(0.0, 2.0 * np.pi, n)
+    second = random.uniform(0.1, 0.3, n)
 
     def path(time: Array) -> tuple[Array, Array, Array]:
         turn = rate * time[:, None] + phase
-        q = MIDDLE + AMPLITUDE * (np.sin(turn) + second * np.sin(2.3 * turn)) / 1.3
-        v = AMPLITUDE * rate * (np.cos(turn) + 2.3 * second * np.cos(2.3 * turn)) / 1.3
-        a = -AMPLITUDE * rate**2 * (np.sin(turn) + 2.3**2 * second * np.sin(2.3 * turn)) / 1.3
+        q = middle + amplitude * (np.sin(turn) + second * np.sin(2.3 * turn)) / 1.3
+        v = amplitude * rate * (np.cos(turn) + 2.3 * second * np.cos(2.3 * turn)) / 1.3
+        a = -amplitude * rate**2 * (np.sin(turn) + 2.3**2 * second * np.sin(2.3 * turn)) / 1.3
         return q, v, a
 
     times = np.arange(0.0, seconds + 0.5, 0.1)
     q, v, a = path(times)
-    plant = ArmPlant(truth, ROBOT, seed, position=q[0])
+    plant = ArmPlant(truth, robot, seed, position=q[0])
     plant.command_trajectory(times[1:], q[1:], v[1:], a[1:])
     model = plant.model
     cycles = int(round(seconds / 1e-3))
-    truth_rows, readings = np.empty((cycles + 1, 3, 5)), []
+    truth_rows, readings = np.empty((cycles + 1, 3, n)), []
     state = plant._state
     truth_rows[0] = state[:, :3].T
     for k in range(1, cycles + 1):
@@ -106,20 +114,22 @@ def swing(seed: int, truth: ArmTruth, seconds: float = 6.0, period: int = 2) -> 
     )
 
     def column(name: str) -> Array:
-        return np.array([getattr(reading, name)[:5] for reading in readings])[keep]
+        return np.array([getattr(reading, name)[:n] for reading in readings])[keep]
 
     return Run(stamp, column("position"), column("velocity"), column("effort"), position, speed, friction, model)
 
 
-def sensors(jitter: float = JITTER) -> ArmSensors:
-    return ArmSensors.of_robot(ROBOT, effort_noise=NOMINAL.effort_noise, stamp_jitter=jitter)
+def sensors(jitter: float = JITTER, robot: Robot = ROBOT) -> ArmSensors:
+    return ArmSensors.of_robot(robot, effort_noise=NOMINAL.effort_noise, stamp_jitter=jitter)
 
 
-def filtered(run: Run, arm: ArmModel, tuning: ArmEkfTuning, jitter: float = JITTER) -> tuple[ArmTrack, Array]:
+def filtered(
+    run: Run, arm: ArmModel, tuning: ArmEkfTuning, jitter: float = JITTER, robot: Robot = ROBOT
+) -> tuple[ArmTrack, Array]:
     """Filter a run message by message; the track, and NEES (t,) of positions and speeds."""
-    ekf = ArmEkf(arm, sensors(jitter), tuning)
-    t = len(run.stamp)
-    covariances = np.empty((t, 10, 10))
+    ekf = ArmEkf(arm, sensors(jitter, robot), tuning)
+    t, n = len(run.stamp), arm.tree.nv
+    covariances = np.empty((t, 2 * n, 2 * n))
     track = ekf.replay(run.stamp, run.position, run.effort, covariances=covariances)
     error = np.hstack([track.position - run.true_position, track.speed - run.true_speed])
     nees = np.einsum("ti,ti->t", error, np.linalg.solve(covariances, error[:, :, None])[:, :, 0])

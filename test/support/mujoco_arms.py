@@ -10,7 +10,7 @@ import pytest
 
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.arm import FOLDED, STEP, ArmDriver, torque_of_current
+from youbot_dynamics.simulation.arm import STEP, ArmDriver, torque_of_current
 from youbot_dynamics.simulation.mujoco_youbot._bodies import arm_bodies, arm_motors, text
 from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoArm
@@ -40,7 +40,7 @@ def with_rollers(truth: BaseTruth, rollers: int) -> BaseTruth:
     return dataclasses.replace(truth, rollers=float(rollers))
 
 
-def mujoco_arm(truth: ArmTruth, position=FOLDED, *, steps: int = 1, seed: int = 0) -> ArmDriver:
+def mujoco_arm(truth: ArmTruth, position=ROBOT.arm.rest_position, *, steps: int = 1, seed: int = 0) -> ArmDriver:
     """MuJoCo takes `steps` steps in each cycle of 1 ms."""
     mujoco = pytest.importorskip("mujoco")
     arm = truth.model(ROBOT)

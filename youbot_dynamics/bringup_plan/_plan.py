@@ -37,7 +37,7 @@ from youbot_dynamics.bringup_plan._processes import (
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.stages import STAGES, chosen_stages
 from youbot_dynamics.resources import config_path, robot_path
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import PREFIX, load_robot
 
 _PLANTS = {"mock": "twin", "mujoco": "mujoco"}  # the robots that mock_youbot simulates, and by which plant
 _OF_MOCK = ("cmd_vel", "odom", "joint_states")  # what a driver that nobody has remapped calls its topics
@@ -81,7 +81,10 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     common += ("--log-level", given.log_level)
     robot = robot_path(given.robot_file)
     nodes = _Nodes(common, (config_path("youbot.yaml"), robot, gazebo, result, own), own, given.frame_prefix, robot)
-    given = replace(given, estimate_arm=given.estimate_arm and load_robot(result, own, robot).has_arm)
+    facts = load_robot(result, own, robot)
+    if facts.arm.urdf != load_robot().arm.urdf:  # else each node would look for a relative path on its own
+        nodes = replace(nodes, common=common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
+    given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm)
 
     processes = []
     if given.robot in _PLANTS:

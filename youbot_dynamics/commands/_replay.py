@@ -287,11 +287,12 @@ def _support(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
     limiter = RateLimiter(_PAYLOAD_RATE)
     for row, time in enumerate(support.time.tolist()):
         ns, forces = _ns(time, origin), support.normal_forces[row]
-        cdr = joint_state_cdr(ns, robot.driver.wheel_joints, effort=forces)
-        yield time, "/wheel_normal_forces", JOINT_STATE, cdr
-        yield time, "/tip_over_margin", FLOAT, _cdr(FLOAT, float(forces.min()))
-        point = _made(POINT_OF, *support.centre_of_mass[row].tolist())
-        yield time, "/centre_of_mass", POINT, _cdr(POINT, _header(ns, _BASE_FRAME), point)
+        if np.isfinite(forces).all():
+            cdr = joint_state_cdr(ns, robot.driver.wheel_joints, effort=forces)
+            yield time, "/wheel_normal_forces", JOINT_STATE, cdr
+            yield time, "/tip_over_margin", FLOAT, _cdr(FLOAT, float(forces.min()))
+            point = _made(POINT_OF, *support.centre_of_mass[row].tolist())
+            yield time, "/centre_of_mass", POINT, _cdr(POINT, _header(ns, _BASE_FRAME), point)
         mass = float(support.payload[row])
         if not np.isnan(mass) and limiter.due(time):
             centre = _made(VECTOR, *support.payload_centre[row].tolist())
@@ -356,7 +357,7 @@ def read_node(
             value that it rejects.
     """
     robot = load_robot(result_file, params_file, robot_file)
-    table = {parameter.name: parameter for parameter in (*robot_table(), *settings_table(ArmSettings))}
+    table = {parameter.name: parameter for parameter in (*robot_table(values_of(robot)), *settings_table(ArmSettings))}
     told: dict[str, Value] = {}
     for path in (robot_file, result_file, params_file):
         if path is None:
@@ -370,7 +371,8 @@ def read_node(
             except ParameterError as refused:
                 place = f"parameter file {path}, node {_NODE}: {refused.thing}"
                 raise ParameterError(place, got=refused.got, expected=refused.expected, remedy=refused.remedy) from None
-    own = {name: value for name, value in told.items() if name.split(".")[0] == PREFIX}
+    # Its path is resolved: a relative one begins at the file that gives it.
+    own = {name: value for name, value in told.items() if name.split(".")[0] == PREFIX and name != f"{PREFIX}.arm.urdf"}
     return robot_from_values({**values_of(robot), **own}), settings_from_values(ArmSettings, told)
 
 

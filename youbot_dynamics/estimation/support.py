@@ -25,15 +25,15 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, number, read_only
 from youbot_dynamics.dynamics.normal_forces import support_matrix
 from youbot_dynamics.dynamics.rigid_body import point_inertia
-from youbot_dynamics.dynamics.tree import Tree, without_fixed_joints
+from youbot_dynamics.dynamics.tree import Tree, read_urdf, without_fixed_joints
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.estimation.arm_health import ERROR, WARNING, Finding
 from youbot_dynamics.estimation.payload import PayloadBelief, SpeedRate
-from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.robot import Robot
+from youbot_dynamics.robot_base import WHEELS
 
 SIDES = ("front", "rear", "left", "right")
-_FINGERS = ("gripper_finger_joint_l", "gripper_finger_joint_r")
+_WHEEL = "wheel_joint_"  # with which the names of the wheels in a URDF begin
 _PAIRS = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
 
 
@@ -85,14 +85,14 @@ class Support:
 class SupportModel:
     """The whole robot as one tree on its four wheels.
 
-    Links are those of urdf/youbot.urdf. The body of the base gets the rest of `robot.base.mass` and, with the arm
-    folded, of `robot.base.centre_of_mass`.
+    Links are those of the arm's URDF, which must have the base and its wheels, too. The body of the base gets the rest
+    of `robot.base.mass` and, with the arm folded, of `robot.base.centre_of_mass`.
 
     Args:
         robot: robot with its masses and wheels.
 
     Raises:
-        ModelError: a robot lighter than its arm and wheels.
+        ModelError: a URDF without the base, or a robot lighter than its arm and wheels.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -102,16 +102,17 @@ class SupportModel:
         self._shares = support_matrix(wheels.base.positions, np.ones(4))
         self._empty = _whole_tree(robot)
         self._tree = self._empty
-        slots = [self._empty.slots(name) for name in robot.driver.arm_joints]
+        self._tip = robot.arm.tip_link
+        slots = [self._empty.slots(name) for name in robot.arm.tree().joint_names]
         self._q = np.array([q.start for q, _ in slots])
         self._v = np.array([v.start for _, v in slots])
         # The URDF's wheels in the order FL, FR, RL, RR, independent of the driver's names.
-        names = [name for name in self._empty.joint_names if name.startswith("wheel_joint_")]
+        names = [name for name in self._empty.joint_names if name.startswith(_WHEEL)]
         self._wheel_v = np.array([self._empty.slots(name)[1].start for name in names])
 
     def carry(self, payload: Carried) -> None:
         """Set the payload; a mass of 0 removes it."""
-        self._tree = self._empty if payload.mass == 0.0 else _with_payload(self._empty, payload)
+        self._tree = self._empty if payload.mass == 0.0 else _with_payload(self._empty, self._tip, payload)
 
     def support(
         self,
@@ -125,9 +126,9 @@ class SupportModel:
         """Wheel loads; arguments that are not given are at rest.
 
         Args:
-            position: (5,) of the arm [rad].
-            speed: (5,) [rad/s].
-            acceleration: (5,) [rad/s2].
+            position: (n,) of the arm [rad].
+            speed: (n,) [rad/s].
+            acceleration: (n,) [rad/s2].
             twist: (3,) of the base [m/s, m/s, rad/s].
             twist_rate: (3,) its derivative in the turning frame of the base [m/s2, m/s2, rad/s2].
             wheel_angles: (4,) [rad]: with known roller phases they determine the contact points.
@@ -137,10 +138,10 @@ class SupportModel:
         """
         tree = self._tree
         q, v, a = tree.neutral(), np.zeros(tree.nv), np.zeros(tree.nv)
-        q[self._q] = array("position", position, (5,))
+        q[self._q] = array("position", position, self._q.shape)
         for motion, arm, base in ((v, speed, twist), (a, acceleration, twist_rate)):
             if arm is not None:
-                motion[self._v] = array("motion of the arm", arm, (5,))
+                motion[self._v] = array("motion of the arm", arm, self._v.shape)
             if base is not None:
                 moved = array("motion of the base", base, (3,))
                 motion[[0, 1, 5]] = moved
@@ -173,8 +174,10 @@ class SupportModel:
 
 def _whole_tree(robot: Robot) -> Tree:
     """Floating robot in the frame base_footprint, fingers closed, with the mass and centre of its parameters."""
-    file = urdf_path("youbot.urdf")
-    tree = without_fixed_joints(Tree.from_urdf(file, floating_base=True, locked=_FINGERS))
+    file, moving = robot.arm.urdf_file(), robot.arm.tree().joint_names
+    joints = [link.joint for link in read_urdf(file)[1:] if link.joint_type != "fixed"]
+    locked = [name for name in joints if name not in moving and not name.startswith(_WHEEL)]
+    tree = without_fixed_joints(Tree.from_urdf(file, floating_base=True, locked=locked))
     layout, whole = tree.layout, tree.bodies(tree.neutral())
     mass = float(layout.masses[0]) + robot.base.mass - whole.mass
     if mass <= 0.0:
@@ -188,9 +191,9 @@ def _whole_tree(robot: Robot) -> Tree:
     return _with_body(tree, 0, mass, first, inertia)
 
 
-def _with_payload(tree: Tree, payload: Carried) -> Tree:
-    """Tree whose last link also carries a payload."""
-    last, layout, first = tree.body("arm_link_5"), tree.layout, payload.mass * payload.centre
+def _with_payload(tree: Tree, tip: str, payload: Carried) -> Tree:
+    """Tree whose link `tip` also carries a payload."""
+    last, layout, first = tree.body(tip), tree.layout, payload.mass * payload.centre
     return _with_body(
         tree,
         last,
@@ -214,6 +217,11 @@ _SAME_MASS = 1e-3  # [kg] change of a payload below which the tree is not rebuil
 _SAME_PLACE = 1e-3  # [m]
 
 
+def supports(robot: Robot) -> bool:
+    """Whether the URDF of the arm has the four wheels of a base, whose loads can be estimated."""
+    return sum(link.joint.startswith(_WHEEL) for link in read_urdf(robot.arm.urdf_file())) == len(WHEELS)
+
+
 class SupportEstimator:
     """Wheel loads from the speeds of base and arm, by numerical accelerations.
 
@@ -234,7 +242,7 @@ class SupportEstimator:
         self._carried = Carried()
         self._angles: Vector | None = None
         self._twist, self._twist_rate, self._heard = np.zeros(3), np.zeros(3), -math.inf
-        self._acceleration: Vector = np.zeros(5)
+        self._acceleration: Vector = np.zeros(len(robot.arm.joints))
         self._of_base, self._of_arm = SpeedRate(lag), SpeedRate(lag)
 
     def take_wheels(self, stamp: float, angles: ArrayLike, speeds: ArrayLike) -> None:
@@ -249,7 +257,7 @@ class SupportEstimator:
         self._twist_rate = self._of_base.take(stamp, self._twist)
 
     def take_arm(self, stamp: float, speed: ArrayLike) -> None:
-        """Process speeds (5,) [rad/s] of the arm at a stamp [s]."""
+        """Process speeds (n,) [rad/s] of the arm at a stamp [s]."""
         self._acceleration = self._of_arm.take(stamp, speed)
 
     def carry(self, payload: PayloadBelief) -> None:
@@ -261,7 +269,7 @@ class SupportEstimator:
             self._model.carry(self._carried)
 
     def support(self, stamp: float, position: ArrayLike, speed: ArrayLike) -> Support:
-        """Wheel loads at a stamp [s], with the arm at positions (5,) [rad] and speeds (5,) [rad/s]."""
+        """Wheel loads at a stamp [s], with the arm at positions (n,) [rad] and speeds (n,) [rad/s]."""
         drives = abs(stamp - self._heard) < _SILENT
         twist, rate = (self._twist, self._twist_rate) if drives else (np.zeros(3), np.zeros(3))
         return self._model.support(position, speed, self._acceleration, twist, rate, self._angles)

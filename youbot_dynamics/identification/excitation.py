@@ -297,7 +297,8 @@ def arm_motion(robot: Robot, duration: float) -> ArmExcitation:
     friction = [[joint.friction.coulomb, joint.friction.viscous] for joint in joints]
     motors = [joint.motor for joint in joints]
     torques = [motor.current_limit * motor.torque_constant * motor.gear_ratio for motor in motors]
-    return arm_excitation(robot.arm.model().tree, friction, torques, duration=duration)
+    centre, reach = robot.arm.excitation_centre, robot.arm.excitation_reach
+    return arm_excitation(robot.arm.tree(), friction, torques, duration=duration, centre=centre, reach=reach)
 
 
 def _check(what: str, value: float, low: float, high: float, unit: str) -> None:

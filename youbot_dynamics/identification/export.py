@@ -10,7 +10,6 @@ import numpy as np
 
 from youbot_dynamics import __version__
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.dynamics.lugre import LuGre
 from youbot_dynamics.dynamics.rigid_body import point_inertia
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, ThermalMotor
@@ -21,14 +20,13 @@ from youbot_dynamics.identification.finding import BODIES, TWIST_ERROR
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Value
-from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.robot import Robot
 
 
 def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str, object]) -> tuple[Path, ...]:
     """Write exports/ with the files below into an existing folder, each completely or not at all.
 
-    mecanum_drive_controller.yaml, nav2.yaml, nav2_velocity_smoother.yaml, youbot.urdf, motors.xml.
+    mecanum_drive_controller.yaml, nav2.yaml, nav2_velocity_smoother.yaml, the URDF of the arm, motors.xml.
 
     The files hold only identified values. If there is nothing to export, the file of an earlier identification is
     deleted, since it would not match the result beside it.
@@ -57,7 +55,7 @@ def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str
         else:
             path.unlink(missing_ok=True)
     texts = {
-        place / "youbot.urdf": _urdf_text(result, robot, products.get(BODIES), head),
+        place / Path(robot.arm.urdf).name: _urdf_text(result, robot, products.get(BODIES), head),
         place / "motors.xml": _mujoco_text(result, robot, head),
     }
     for path, text in texts.items():
@@ -235,17 +233,15 @@ def _nav2_parameters(result: Result) -> dict[str, Value]:
 
 # URDF
 
-_SOURCE = "youbot.urdf"
-
 
 def _urdf_text(result: Result, robot: Robot, bodies: object, head: list[str]) -> str:
-    """A copy of urdf/youbot.urdf with the identified friction and bodies; "" if there are none."""
+    """A copy of the URDF of the arm with the identified friction and bodies; "" if there are none."""
     dynamics = _joint_dynamics(result, robot)
-    inertias = _link_inertias(bodies) if isinstance(bodies, ConsistentInertia) else {}
+    inertias = _link_inertias(bodies, robot) if isinstance(bodies, ConsistentInertia) else {}
     if not dynamics and not inertias:
         return ""
     parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-    root = ElementTree.parse(urdf_path(_SOURCE), parser).getroot()
+    root = ElementTree.parse(robot.arm.urdf_file(), parser).getroot()
     for joint in root.findall("joint"):
         if values := dynamics.get(joint.get("name", "")):
             element = ElementTree.SubElement(joint, "dynamics", {key: repr(value) for key, value in values.items()})
@@ -256,7 +252,7 @@ def _urdf_text(result: Result, robot: Robot, bodies: object, head: list[str]) ->
             _put_inertia(link, parameters)
     about = [
         f"Friction of: {', '.join(dynamics) or 'no joint'}. Bodies of: {', '.join(inertias) or 'no link'}.",
-        "All other values are those of urdf/youbot.urdf of the package, which names their sources.",
+        f"All other values are those of {Path(robot.arm.urdf).name}, which names their sources.",
     ]
     comment = ElementTree.Comment(_comment([*head, *about]))
     comment.tail = "\n  "
@@ -294,7 +290,7 @@ def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]
     return {name: values for name, values in dynamics.items() if values}
 
 
-def _link_inertias(bodies: ConsistentInertia) -> dict[str, Vector]:
+def _link_inertias(bodies: ConsistentInertia, robot: Robot) -> dict[str, Vector]:
     """Inertial parameters (10,) of each moving link of the arm: m, m c, inertia about the origin of the link.
 
     The identified bodies include the parts fixed to them, the fingers of the gripper; these are subtracted.
@@ -303,7 +299,7 @@ def _link_inertias(bodies: ConsistentInertia) -> dict[str, Vector]:
     def of_links(parameters: Vector, tree: Tree) -> dict[str, Vector]:
         return dict(zip(tree.names, parameters[: OF_BODY * len(tree.names)].reshape(-1, OF_BODY), strict=True))
 
-    whole, alone = arm_tree(), Tree.from_urdf(urdf_path(_SOURCE), root="arm_link_0")
+    whole, alone = robot.arm.tree(), Tree.from_urdf(robot.arm.urdf_file(), root=robot.arm.root_link)
     drawn, own = of_links(inertial_parameters(whole), whole), of_links(inertial_parameters(alone), alone)
     return {name: own[name] + found - drawn[name] for name, found in of_links(bodies.parameters, whole).items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,9 +87,11 @@ class Result:
         table = {parameter.name: parameter for parameter in robot_table()}
         values: dict[str, Value] = {"robot.robot_id": self.robot_id}
         for finding in self.findings:
-            if finding.usable and finding.name in table:
+            # The joints of every arm have the same parameters, however many there are.
+            of_table = re.sub(r"\.joint_\d+\.", ".joint_1.", finding.name)
+            if finding.usable and of_table in table:
                 try:
-                    values[finding.name] = table[finding.name].check(float(finding.estimate.value))
+                    values[finding.name] = table[of_table].check(float(finding.estimate.value))
                 except ParameterError:
                     continue  # reported by `out_of_range`
         return values

@@ -51,9 +51,10 @@ class NodeParameters:
     """
 
     def __init__(self, node: Node, table: Sequence[Parameter]) -> None:
-        self._table = {parameter.name: parameter for parameter in (*robot_table(), *table)}
         self.values: dict[str, Value] = {}
         overrides = node._parameter_overrides
+        given = {name: override.value for name, override in overrides.items()}
+        self._table = {parameter.name: parameter for parameter in (*robot_table(given), *table)}
         own = [n for n in overrides if n not in _FROM_ROS and not n.startswith("qos_overrides.")]
         check_names(own, self._table)
         for name, parameter in self._table.items():

@@ -26,7 +26,7 @@ from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures, HeatBelief, MotorLimits
 from youbot_dynamics.estimation.payload import Payload, PayloadBelief
-from youbot_dynamics.estimation.support import SIDES, Support, SupportEstimator, support_findings
+from youbot_dynamics.estimation.support import SIDES, Support, SupportEstimator, support_findings, supports
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._listening import listen_joints
 from youbot_dynamics.nodes._messages import answer, to_time
@@ -164,10 +164,10 @@ class _ArmReport:
             return Status(OK, f"not identifiable: {belief.reason}", values)
         return Status(OK, f"{belief.mass:.2f} +- {belief.mass_deviation:.2f} kg", values)
 
-    def support(self, lowest: Support | None, low_share: float) -> Status:
-        """Status of what the wheels carry: of the moment since the last report when one carried least."""
+    def support(self, lowest: Support | None, low_share: float, reason: str) -> Status:
+        """Status of what the wheels carry: of the moment when one carried least since the last report; else why not."""
         if lowest is None:
-            return self._status("support", (), "not known: no states of the arm", {})
+            return self._status("support", (), f"not known: {reason}", {})
         loads = zip((*self._wheels, *SIDES), (*lowest.normal_forces, *lowest.side_loads), strict=True)
         values = {f"{name}_N": f"{load:.1f}" for name, load in loads}
         values["centre_of_mass_m"] = ", ".join(f"{value:.3f}" for value in lowest.centre_of_mass)
@@ -251,8 +251,8 @@ class ArmEkfNode(Node):
     def _make_payload(self) -> Payload:
         return Payload(self._arm, self._settings.filter, self._settings.payload)
 
-    def _make_support(self) -> SupportEstimator:
-        return SupportEstimator(self._robot, self._settings.support_lag)
+    def _make_support(self) -> SupportEstimator | None:
+        return SupportEstimator(self._robot, self._settings.support_lag) if supports(self._robot) else None
 
     def _make_feedforward(self) -> FrictionFeedforward:
         return FrictionFeedforward(self._arm, self._settings.smoothing_speed, self._settings.feedforward_share)
@@ -300,7 +300,7 @@ class ArmEkfNode(Node):
         now = time.monotonic()
         position, velocity, effort = fields
         wheels = self._of_wheels.take(stamp, names, position, velocity, ())
-        if wheels is not None:
+        if wheels is not None and self._support is not None:
             angles, speeds = self._wheel_signs[0] * wheels.position, self._wheel_signs[1] * wheels.velocity
             self._support.take_wheels(stamp, angles, speeds)
         reading = self._intake.take(stamp, names, position, velocity, effort)
@@ -366,6 +366,8 @@ class ArmEkfNode(Node):
             self._out.feedforward.publish(stamp, effort=self._feedforward.torque(belief.speed))
         if self._payload.add(belief) and self._payload.state.identifiable and self._payload_limiter.due(stamp):
             self._out.publish_payload(stamp, self._payload.state)
+        if self._support is None:
+            return
         self._support.take_arm(stamp, belief.speed)
         if self._support_limiter.due(stamp):
             self._support.carry(self._payload.state)
@@ -390,11 +392,12 @@ class ArmEkfNode(Node):
         findings = self._health.findings(now, load, self._intake.names)
         lowest, self._lowest = self._lowest, None
         report, temperatures = self._reporter, self._temperatures.state
+        reason = "no states of the arm" if self._support is not None else "the URDF of the arm has no wheels"
         return {
             "joints": report.joints(findings, counts, belief, self._nis),
             "temperatures": report.temperatures(temperatures, self._limits, self._settings.hot_margin),
             "payload": report.payload(self._payload.state),
-            "support": report.support(lowest, self._settings.low_support),
+            "support": report.support(lowest, self._settings.low_support, reason),
         }
 
 

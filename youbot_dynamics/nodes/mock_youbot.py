@@ -311,7 +311,7 @@ class MockYoubot(Node):
         # Of its sheets, not as identified: what is found out about a robot must not change it.
         sheets = load_robot(robot_file=robot_path(self._config["robot_file"]))
         angles = sheets.base.geometry.drive_angles
-        base, arm = draw_truth(spreads, seed, angles), draw_arm_truth(spreads, seed)
+        base, arm = draw_truth(spreads, seed, angles), draw_arm_truth(spreads, seed, len(sheets.arm.joints))
         if self._config["geometry"] == "known":
             base = base.with_geometry(sheets.base.geometry)
         make = MujocoYoubot if self._config["plant"] == "mujoco" else Youbot

@@ -82,7 +82,7 @@ def dead_reckoned(pose: Vector, step: Vector) -> Vector:
 
 
 def arm_report(reading: ArmReading, driver: Driver, stamp: float, gripper: bool) -> JointReport:
-    """Message of the arm: five joints, then the fingers where there is a gripper.
+    """Message of the arm: its joints, then the fingers where there is a gripper.
 
     Args:
         reading: of the plant.

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from youbot_dynamics.arrays import Vector, excerpt, read_only
-from youbot_dynamics.dynamics.arm import ArmModel, arm_tree
+from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.dynamics.rigid_body import inertia_about
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import InputError, ModelError, ParameterError
@@ -19,12 +19,13 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
 from youbot_dynamics.resources import config_path
-from youbot_dynamics.robot import PREFIX, Robot
+from youbot_dynamics.robot import PREFIX, Robot, load_robot
 from youbot_dynamics.robot_arm import Arm, ArmJoint
 from youbot_dynamics.robot_base import WHEELS, BaseGeometry
 
 Four: TypeAlias = tuple[float, ...]
-Five: TypeAlias = tuple[float, ...]
+Each: TypeAlias = tuple[float, ...]
+_OF_JOINTS = -1  # length of a list of one number for each joint of the arm
 
 _FACTS = "chosen: spread about the values of docs/robot_facts.md"
 _FILTER = "chosen: filter of a speed counted in ticks per ms"
@@ -52,12 +53,12 @@ def _drawn(
 
 
 def _factor(description: str) -> Any:
-    return _drawn(description, "1", (0.0, 2.0), length=5)
+    return _drawn(description, "1", (0.0, 2.0), length=_OF_JOINTS)
 
 
 def _offset(axis: str) -> Any:
     what = f"Centre of mass of each link beside the nominal one, along {axis} of its joint's frame."
-    return _drawn(what, "m", (-0.05, 0.05), length=5)
+    return _drawn(what, "m", (-0.05, 0.05), length=_OF_JOINTS)
 
 
 @dataclass(frozen=True)
@@ -254,25 +255,25 @@ class BaseTruth:
 
 @dataclass(frozen=True)
 class ArmTruth:
-    """One arm as it really is; what is said of five joints, links or motors is drawn for each of them."""
+    """One arm as it really is; what is said of its n joints, links or motors is drawn for each of them."""
 
-    coulomb: Five = _factor("Coulomb torque of each joint over the nominal one.")
-    viscous: Five = _factor("Viscous friction of each joint over the nominal one.")
-    sliding_travel: Five = _drawn(
-        "Coulomb torque over sigma0 of each joint: travel of its bristles.", "rad", (1e-5, 0.1), length=5
+    coulomb: Each = _factor("Coulomb torque of each joint over the nominal one.")
+    viscous: Each = _factor("Viscous friction of each joint over the nominal one.")
+    sliding_travel: Each = _drawn(
+        "Coulomb torque over sigma0 of each joint: travel of its bristles.", "rad", (1e-5, 0.1), length=_OF_JOINTS
     )
-    damping_ratio: Five = _factor("Damping ratio of the bristles on each joint's inertia, which gives sigma1.")
-    link_mass: Five = _factor("Mass and inertia of each link over the nominal ones.")
-    centre_x: Five = _offset("x")
-    centre_y: Five = _offset("y")
-    centre_z: Five = _offset("z")
-    rotor_inertia: Five = _factor("Inertia of each rotor over the nominal one.")
-    torque_constant: Five = _factor("Torque constant of each motor over the nominal one.")
-    resistance: Five = _factor("Resistance of each winding over the nominal one.")
-    winding_housing_resistance: Five = _factor("Thermal resistance, winding to housing, over the nominal one.")
-    housing_ambient_resistance: Five = _factor("Thermal resistance, housing to ambient, over the nominal one.")
-    winding_capacity: Five = _factor("Heat capacity of each winding over the nominal one.")
-    housing_capacity: Five = _factor("Heat capacity of each housing over the nominal one.")
+    damping_ratio: Each = _factor("Damping ratio of the bristles on each joint's inertia, which gives sigma1.")
+    link_mass: Each = _factor("Mass and inertia of each link over the nominal ones.")
+    centre_x: Each = _offset("x")
+    centre_y: Each = _offset("y")
+    centre_z: Each = _offset("z")
+    rotor_inertia: Each = _factor("Inertia of each rotor over the nominal one.")
+    torque_constant: Each = _factor("Torque constant of each motor over the nominal one.")
+    resistance: Each = _factor("Resistance of each winding over the nominal one.")
+    winding_housing_resistance: Each = _factor("Thermal resistance, winding to housing, over the nominal one.")
+    housing_ambient_resistance: Each = _factor("Thermal resistance, housing to ambient, over the nominal one.")
+    winding_capacity: Each = _factor("Heat capacity of each winding over the nominal one.")
+    housing_capacity: Each = _factor("Heat capacity of each housing over the nominal one.")
     ambient_temperature: float = _drawn("Temperature of the air around the motors.", "degC", (-20.0, 60.0))
     command_delay: float = _drawn(
         "Time from a command's arrival in the driver's 1 kHz loop to the current that it causes; the encoder "
@@ -308,15 +309,14 @@ class ArmTruth:
             ModelError: a truth no arm can have.
         """
         arm = self._arm(robot.arm)
-        return ArmModel(self._tree(arm.reflected_rotor_inertia()), arm.friction(), arm.motors())
+        return ArmModel(self._moved(arm.tree()), arm.friction(), arm.motors())
 
     def without_noise(self) -> ArmTruth:
         """Same arm, read with exact stamps, efforts, voltages and temperatures; quanta and lag stay."""
         return dataclasses.replace(self, stamp_jitter=0.0, effort_noise=0.0, voltage_noise=0.0, temperature_noise=0.0)
 
-    def _tree(self, rotor_inertias: Vector) -> Tree:
-        """Links of urdf/youbot.urdf with other masses and centres of mass; central inertias grow with the mass."""
-        tree = arm_tree(rotor_inertias)
+    def _moved(self, tree: Tree) -> Tree:
+        """Tree with other masses and centres of mass; central inertias grow with the mass."""
         layout = tree.layout
         masses = layout.masses * np.array(self.link_mass)
         centres = layout.first_moments / layout.masses[:, None]
@@ -336,8 +336,8 @@ class ArmTruth:
         return dataclasses.replace(tree, layout=changed)
 
     def _arm(self, nominal: Arm) -> Arm:
-        joints: dict[str, Any] = {f"joint_{k + 1}": self._joint(joint, k) for k, joint in enumerate(nominal.joints)}
-        return dataclasses.replace(nominal, ambient_temperature=self.ambient_temperature, **joints)
+        joints = tuple(self._joint(joint, k) for k, joint in enumerate(nominal.joints))
+        return dataclasses.replace(nominal, ambient_temperature=self.ambient_temperature, joints=joints)
 
     def _joint(self, nominal: ArmJoint, k: int) -> ArmJoint:
         friction, motor = nominal.friction, nominal.motor
@@ -409,9 +409,9 @@ def draw_truth(values: dict[str, Value], seed: int, drive_angles: tuple[float, .
     return BaseTruth(**_draw(BaseTruth, _PREFIX, values, seed, generator(seed)), drive_angles=drive_angles)
 
 
-def draw_arm_truth(values: dict[str, Value], seed: int) -> ArmTruth:
-    """Arm of one seed, as `draw_truth`; its draws leave those of the base as they are."""
-    return ArmTruth(**_draw(ArmTruth, _ARM_PREFIX, values, seed, generator(seed, 3)))
+def draw_arm_truth(values: dict[str, Value], seed: int, joints: int = 5) -> ArmTruth:
+    """Arm of one seed and a number of joints, as `draw_truth`; its draws leave those of the base as they are."""
+    return ArmTruth(**_draw(ArmTruth, _ARM_PREFIX, values, seed, generator(seed, 3), joints))
 
 
 def generator(seed: int, *stream: int) -> np.random.Generator:
@@ -444,7 +444,7 @@ def load_arm_truth(seed: int, path: Path | None = None) -> ArmTruth:
         >>> yd.load_arm_truth(0).coulomb  # factors on the facts of config/youbot.yaml
         (1.0, 1.0, 1.0, 1.0, 1.0)
     """
-    return draw_arm_truth(_defaults(path), seed)
+    return draw_arm_truth(_defaults(path), seed, len(load_robot(robot_file=path).arm.joints))
 
 
 def _defaults(path: Path | None) -> dict[str, Value]:
@@ -452,7 +452,7 @@ def _defaults(path: Path | None) -> dict[str, Value]:
 
 
 def _draw(
-    cls: type, prefix: str, values: dict[str, Value], seed: int, generator: np.random.Generator
+    cls: type, prefix: str, values: dict[str, Value], seed: int, generator: np.random.Generator, joints: int = 0
 ) -> dict[str, Any]:
     """Quantities of a truth in the order of its fields; lists are drawn for each of their elements."""
     drawn: dict[str, Any] = {}
@@ -467,9 +467,10 @@ def _draw(
             raise ParameterError(
                 f"parameter {name}", got=f"lowest {low:g}", expected="above 0, or bounds that are equal"
             )
-        shares = generator.random(item.metadata["length"] or 1)
+        length = joints if item.metadata["length"] == _OF_JOINTS else item.metadata["length"]
+        shares = generator.random(length or 1)
         numbers = np.full(len(shares), nominal) if seed == 0 else _between(item.name, low, high, shares)
-        drawn[item.name] = tuple(numbers.tolist()) if item.metadata["length"] else float(numbers[0])
+        drawn[item.name] = tuple(numbers.tolist()) if length else float(numbers[0])
     return drawn
 
 

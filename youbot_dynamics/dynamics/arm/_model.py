@@ -1,4 +1,4 @@
-"""The youBot arm: rigid bodies, LuGre friction in each joint and a motor with gear and temperature on each joint.
+"""An arm, by default the youBot's: rigid bodies, and LuGre friction and a motor with gear and heat on each joint.
 
 Source: documents 000 to 002, systems 1-12, 18-23.
 """
@@ -21,28 +21,34 @@ from youbot_dynamics.dynamics.tree import Tree, without_fixed_joints
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.resources import urdf_path
 
-ROOT_LINK = "arm_link_0"
-_FINGERS = ("gripper_finger_joint_l", "gripper_finger_joint_r")
+ROOT_LINK, TIP_LINK = "arm_link_0", "arm_link_5"
 
 
 def arm_tree(
     rotor_inertias: ArrayLike | None = None,
     *,
     urdf: str | Path | None = None,
+    root: str = ROOT_LINK,
+    tip: str = TIP_LINK,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
 ) -> Tree:
-    """Tree of five bodies and joints of the youBot arm on an upright base; the last body includes the closed gripper.
+    """Tree of the n moving joints between two links of a URDF, on an upright base; by default the youBot's five.
+
+    Joints of other branches and beyond the tip are locked at 0: the last body includes the closed gripper.
 
     Args:
-        rotor_inertias: (5,) reflected inertias N^2 J of the motors [kg m2]; none by default.
-        urdf: file or text with the links of urdf/youbot.urdf, which is the default.
-        gravity: (3,) in the frame of the arm's first link [m/s2]; it is tilted where the floor is.
+        rotor_inertias: (n,) reflected inertias N^2 J of the motors [kg m2]; none by default.
+        urdf: file or text; urdf/youbot.urdf by default.
+        root: link that carries the first joint.
+        tip: last link of the arm.
+        gravity: (3,) in the frame of the root link [m/s2]; it is tilted where the floor is.
 
     Raises:
-        ModelError: a file that is not a URDF of this arm, or inertias that no body can have.
+        ModelError: a file that is not a URDF, a link that is not in it, a tip that the root does not carry, or inertias
+            that no body can have.
     """
     source = urdf_path("youbot.urdf") if urdf is None else urdf
-    tree = Tree.from_urdf(source, root=ROOT_LINK, locked=_FINGERS, rotor_inertias=rotor_inertias, gravity=gravity)
+    tree = Tree.from_urdf(source, root=root, tip=tip, rotor_inertias=rotor_inertias, gravity=gravity)
     return without_fixed_joints(tree)
 
 

@@ -129,6 +129,7 @@ class Tree(MadeOfArguments):
         floating_base: bool = False,
         *,
         root: str | None = None,
+        tip: str | None = None,
         locked: Sequence[str] = (),
         rotor_inertias: ArrayLike | None = None,
         gravity: ArrayLike = (0.0, 0.0, -9.81),
@@ -139,6 +140,7 @@ class Tree(MadeOfArguments):
             path_or_text: the file, or its text (starting with `<`).
             floating_base: whether the root link floats.
             root: link to start from; links that it does not carry are left out. The URDF's root by default.
+            tip: last link of an arm; joints that are not between root and tip are fixed at 0. None by default.
             locked: names of joints to fix at 0.
             rotor_inertias: (nv,) inertia of the motors reflected to the joints [kg m2]; none by default.
             gravity: (3,) in the frame of the world [m/s2].
@@ -147,7 +149,7 @@ class Tree(MadeOfArguments):
             ModelError: a file that is not a URDF, a loop, an unknown joint type, link or joint, a joint that mimics
                 another and is not locked, invalid limits, damping or friction, or an inertia that no body can have.
         """
-        chosen = read_urdf(path_or_text, root, locked)
+        chosen = read_urdf(path_or_text, root, locked, tip=tip)
         index = {link.name: i for i, link in enumerate(chosen)}
         types = ["floating" if floating_base else "fixed", *(link.joint_type for link in chosen[1:])]
         layout = make_layout(

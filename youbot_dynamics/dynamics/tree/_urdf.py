@@ -81,7 +81,11 @@ class Link:
 
 
 def read_urdf(
-    path_or_text: str | Path, start: str | None = None, locked: Sequence[str] = (), limit: int = LARGEST
+    path_or_text: str | Path,
+    start: str | None = None,
+    locked: Sequence[str] = (),
+    limit: int = LARGEST,
+    tip: str | None = None,
 ) -> tuple[Link, ...]:
     """Links of a URDF file or text, the root first and every parent before its children.
 
@@ -91,6 +95,7 @@ def read_urdf(
         start: link to start from; links that it does not carry are left out. The root by default.
         locked: names of joints that become fixed.
         limit: largest size of the file in bytes, before `files.scaled`.
+        tip: last link of an arm; joints that are not between `start` and this link become fixed.
 
     Raises:
         ModelError: not XML or no robot in it, a duplicate or unknown name, a link with two parents (a loop), no root or
@@ -137,9 +142,9 @@ def read_urdf(
         loop = sorted(set(bodies) - set(order))
         raise ModelError(f"links of {source}", got=f"a loop of {', '.join(loop)}", expected="an open tree")
     links = [_link(name, bodies[name], carried.get(name), source) for name in order]
-    chosen = [
-        replace(link, joint_type="fixed") if link.joint in locked else link for link in _from(start, links, source)
-    ]
+    kept = _from(start, links, source)
+    still = {*locked, *_off_chain(tip, kept, source)}
+    chosen = [replace(link, joint_type="fixed") if link.joint in still else link for link in kept]
     _check_locked(locked, links, source)
     for link in chosen[1:]:
         mimic = carried[link.name].find("mimic")
@@ -163,6 +168,20 @@ def _from(start: str | None, links: list[Link], source: str) -> list[Link]:
         if link.parent in kept:
             kept.add(link.name)
     return [link for link in links if link.name in kept]
+
+
+def _off_chain(tip: str | None, links: list[Link], source: str) -> set[str]:
+    """Joints of links that are not between the first link and the tip; none without a tip."""
+    if tip is None:
+        return set()
+    parents = {link.name: link.parent for link in links}
+    if tip not in parents:
+        raise ModelError(f"tip link '{tip}' of {source}", got="no such link", expected=f"one of {', '.join(parents)}")
+    chain, name = set[str](), tip
+    while name in parents:
+        chain.add(name)
+        name = parents[name]
+    return {link.joint for link in links if link.name not in chain}
 
 
 def _check_locked(locked: Sequence[str], links: list[Link], source: str) -> None:

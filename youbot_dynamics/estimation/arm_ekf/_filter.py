@@ -1,4 +1,4 @@
-"""Extended Kalman filter of the youBot arm: positions, speeds, bristles and torque errors of its joints.
+"""Extended Kalman filter of an arm: positions, speeds, bristles and torque errors of its joints.
 
     x = [q, v, z, w],   q, v, z by the implicit step of the arm driven by tau + w (see `_process`),   w' = -w / T
 
@@ -18,14 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.dynamics.arm import ArmModel, step_work
 from youbot_dynamics.dynamics.lugre import friction_torque_slopes
-from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation.arm_ekf import _joints as joint
 from youbot_dynamics.estimation.arm_ekf import _loop as loop
 from youbot_dynamics.estimation.arm_ekf._model import FRICTION_ERROR, work_for
 from youbot_dynamics.estimation.arm_ekf._process import (
     BRISTLE,
     ERROR,
-    JOINTS,
     POSITION,
     SPEED,
     friction_rows,
@@ -47,26 +46,25 @@ _COUNTED = (
 )
 
 _SMALLEST = 1e-300
-# Empty arrays for missing readings, logs or outputs.
-_NO_READING = np.full((1, JOINTS), np.nan)
-_NOTHING = np.empty((0, JOINTS))
-_NO_MEANS, _NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 5, JOINTS)), np.empty((0, 1)), np.empty((0, 1, 1))
+# Empty arrays for logs and outputs that are not wanted.
+_NOTHING, _NO_MEANS = np.empty((0, 1)), np.empty((0, 5, 1))
+_NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 1)), np.empty((0, 1, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class ArmBelief:
-    """Estimate of the filter at a stamp; m = 10 + 5 for bristles + 5 for torque errors, in that order.
+    """Estimate of the filter at a stamp; n joints, m = 2 n + n for bristles + n for torque errors, in that order.
 
     Args:
         stamp: [s], NaN before the first message.
         mean: (m,) positions [rad], speeds [rad/s], bristles [rad] and torque errors [N m]; the last two only if
             estimated.
         covariance: (m, m).
-        position: (5,) [rad].
-        speed: (5,) [rad/s].
-        bristle: (5,) [rad].
-        torque_error: (5,) [N m] additional torque on the joints, from errors of the parameters, payload and contact.
-        friction_torque: (5,) [N m], with the friction component of the torque error; it opposes the motion.
+        position: (n,) [rad].
+        speed: (n,) [rad/s].
+        bristle: (n,) [rad].
+        torque_error: (n,) [N m] additional torque on the joints, from errors of the parameters, payload and contact.
+        friction_torque: (n,) [N m], with the friction component of the torque error; it opposes the motion.
     """
 
     stamp: float
@@ -84,10 +82,10 @@ class Innovation:
     """Difference between the positions of a message and the expected ones.
 
     Args:
-        difference: (5,) [rad]; NaN for a missing position and for a joint's second reading, which gives its first
+        difference: (n,) [rad]; NaN for a missing position and for a joint's second reading, which gives its first
             speed.
-        variance: (5,) expected variance of the difference [rad2].
-        refused: (5,) bool: rejected by the gate.
+        variance: (n,) expected variance of the difference [rad2].
+        refused: (n,) bool: rejected by the gate.
         nis: normalised innovation squared of the accepted readings.
         count: number of those, the degrees of freedom of the chi-squared distribution of NIS.
     """
@@ -104,17 +102,17 @@ class ArmTrack:
     """A filtered log of t messages.
 
     Args:
-        position: (t, 5) [rad].
-        speed: (t, 5) [rad/s].
-        bristle: (t, 5) [rad].
-        torque_error: (t, 5) [N m].
-        friction_torque: (t, 5) [N m].
+        position: (t, n) [rad].
+        speed: (t, n) [rad/s].
+        bristle: (t, n) [rad].
+        torque_error: (t, n) [N m].
+        friction_torque: (t, n) [N m].
         variance: (t, m) diagonal of the covariance, m as in `ArmBelief`.
-        innovation: (t, 5) [rad], NaN as in `Innovation`.
-        innovation_variance: (t, 5) [rad2].
+        innovation: (t, n) [rad], NaN as in `Innovation`.
+        innovation_variance: (t, n) [rad2].
         nis: (t,) normalised innovation squared.
         readings: (t,) number of readings in it.
-        refused: (t, 5) number of readings rejected by the gate.
+        refused: (t, n) number of readings rejected by the gate.
         taken: (t,) bool: whether the message's stamp was in order.
     """
 
@@ -133,7 +131,7 @@ class ArmTrack:
 
 
 class ArmEkf:
-    """Filter of an arm of five joints. For each message call `predict` with its stamp, then `update` with its readings.
+    """Filter of an arm of n joints. For each message call `predict` with its stamp, then `update` with its readings.
 
     The first message with all positions starts the filter, the second gives speeds. Messages with late or repeated
     stamps change nothing; missing efforts and readings are NaN. All of these are counted.
@@ -144,7 +142,7 @@ class ArmEkf:
         tuning: uncertainty of the model.
 
     Raises:
-        ModelError: an arm that does not have five joints.
+        ModelError: sensors of another number of joints than the arm.
 
     Example:
         >>> from youbot_dynamics.estimation.arm_ekf._tuning import ArmSensors
@@ -161,13 +159,12 @@ class ArmEkf:
     """
 
     def __init__(self, arm: ArmModel, sensors: ArmSensors, tuning: ArmEkfTuning | None = None) -> None:
-        if arm.tree.nv != JOINTS:
-            raise ModelError("arm of the filter", got=f"{arm.tree.nv} joints", expected=f"{JOINTS}")
         self.arm = arm
         self.tuning = ArmEkfTuning() if tuning is None else tuning
         self._rules = self.tuning.rules(arm, sensors)
-        self._step, self._work = step_work(arm.body), work_for(self._rules.size)
-        self._estimate = joint.nothing_known(self._rules.size)
+        self._step, self._work = step_work(arm.body), work_for(self._rules)
+        self._estimate = joint.nothing_known(self._rules)
+        self._no_reading = np.full((1, arm.tree.nv), np.nan)
         self._taken = False
 
     @property
@@ -212,7 +209,7 @@ class ArmEkf:
         self._estimate.clock[joint.LAST] = np.nan
 
     def predict(self, stamp: float, effort: ArrayLike) -> bool:
-        """Advance to a message at a stamp [s]; torques are linear from the last efforts to these (5,) [N m].
+        """Advance to a message at a stamp [s]; torques are linear from the last efforts to these (n,) [N m].
 
         Missing efforts are NaN. Returns whether the message is accepted; it is not if its stamp is not after the last
         one.
@@ -220,37 +217,38 @@ class ArmEkf:
         Raises:
             InputError: a wrong shape.
         """
-        effort = _rows("effort", effort, (JOINTS,))
-        reading = np.empty((1, joint.READING_PLACES))
-        message = loop.Messages(np.array([float(stamp)]), _NO_READING, _NOTHING, effort[None])
+        effort = _rows("effort", effort, (self.arm.tree.nv,))
+        reading = np.empty((1, joint.RECORD_ROWS, self.arm.tree.nv))
+        message = loop.Messages(np.array([float(stamp)]), self._no_reading, _NOTHING, effort[None])
         self._follow(loop.PREDICT, message, reading)
-        self._taken = bool(reading[0, joint.FATE] == joint.TAKEN)
+        self._taken = bool(reading[0, joint.FATE, 0] == joint.TAKEN)
         return self._taken
 
     def update(self, position: ArrayLike, velocity: ArrayLike | None = None) -> Innovation:
         """Correct by the readings of the message of the last `predict`; no effect if that was not accepted.
 
         Args:
-            position: (5,) [rad], NaN where missing.
-            velocity: (5,) [rad/s] from the driver, with its lag; unused by default.
+            position: (n,) [rad], NaN where missing.
+            velocity: (n,) [rad/s] from the driver, with its lag; unused by default.
 
         Raises:
             InputError: a wrong shape.
         """
-        positions = _rows("position", position, (JOINTS,))
-        told = _NOTHING if velocity is None else _rows("velocity", velocity, (JOINTS,))[None]
-        readings = np.full((1, joint.READING_PLACES), np.nan)
+        n = self.arm.tree.nv
+        positions = _rows("position", position, (n,))
+        told = _NOTHING if velocity is None else _rows("velocity", velocity, (n,))[None]
+        readings = np.full((1, joint.RECORD_ROWS, n), np.nan)
         readings[:, joint.REFUSED :] = 0.0
         if self._taken:
-            self._follow(loop.READ, loop.Messages(np.zeros(1), positions[None], told, _NO_READING), readings)
+            self._follow(loop.READ, loop.Messages(np.zeros(1), positions[None], told, self._no_reading), readings)
         self._taken = False
         reading = readings[0]
         return Innovation(
-            reading[joint.INNOVATION : joint.INNOVATION + JOINTS],
-            reading[joint.VARIANCE : joint.VARIANCE + JOINTS],
-            reading[joint.REFUSED : joint.REFUSED + JOINTS] > 0.0,
-            float(reading[joint.SQUARES]),
-            int(reading[joint.USED]),
+            reading[joint.INNOVATION],
+            reading[joint.VARIANCE],
+            reading[joint.REFUSED] > 0.0,
+            float(reading[joint.SQUARES, 0]),
+            int(reading[joint.USED, 0]),
         )
 
     def replay(
@@ -265,9 +263,9 @@ class ArmEkf:
 
         Args:
             stamp: (t,) [s].
-            position: (t, 5) [rad], NaN where missing.
-            effort: (t, 5) [N m], NaN where missing.
-            velocity: (t, 5) [rad/s]; unused by default.
+            position: (t, n) [rad], NaN where missing.
+            effort: (t, n) [N m], NaN where missing.
+            velocity: (t, n) [rad/s]; unused by default.
             covariances: (t, k, k), k up to m; optional output: the leading part of each covariance.
 
         Raises:
@@ -276,14 +274,14 @@ class ArmEkf:
         stamps = np.ascontiguousarray(stamp, dtype=np.float64)
         if stamps.ndim != 1:
             raise InputError("stamp", got=f"shape {stamps.shape}", expected="shape (t,)")
-        t = len(stamps)
-        positions, efforts = _rows("position", position, (t, JOINTS)), _rows("effort", effort, (t, JOINTS))
-        told = _NOTHING if velocity is None else _rows("velocity", velocity, (t, JOINTS))
+        t, n = len(stamps), self.arm.tree.nv
+        positions, efforts = _rows("position", position, (t, n)), _rows("effort", effort, (t, n))
+        told = _NOTHING if velocity is None else _rows("velocity", velocity, (t, n))
         messages = loop.Messages(stamps, positions, told, efforts)
         means, variances, readings = (
-            np.empty((t, 5, JOINTS)),
+            np.empty((t, 5, n)),
             np.empty((t, self.size)),
-            np.empty((t, joint.READING_PLACES)),
+            np.empty((t, joint.RECORD_ROWS, n)),
         )
         wanted = _NO_COVARIANCE if covariances is None else covariances
         self._follow(loop.WHOLE, messages, readings, means, variances, wanted)
@@ -294,29 +292,29 @@ class ArmEkf:
             means[:, ERROR],
             self._friction(means[:, SPEED], means[:, BRISTLE], means[:, 4]),
             variances,
-            readings[:, joint.INNOVATION : joint.INNOVATION + JOINTS],
-            readings[:, joint.VARIANCE : joint.VARIANCE + JOINTS],
-            readings[:, joint.SQUARES],
-            readings[:, joint.USED].astype(int),
-            readings[:, joint.REFUSED : joint.REFUSED + JOINTS].astype(int),
-            readings[:, joint.FATE] == joint.TAKEN,
+            readings[:, joint.INNOVATION],
+            readings[:, joint.VARIANCE],
+            readings[:, joint.SQUARES, 0],
+            readings[:, joint.USED, 0].astype(int),
+            readings[:, joint.REFUSED].astype(int),
+            readings[:, joint.FATE, 0] == joint.TAKEN,
         )
 
     def friction_deviation(self) -> Vector:
-        """Standard deviations (5,) of the friction torques of `state` [N m]; NaN before the first message.
+        """Standard deviations (n,) of the friction torques of `state` [N m]; NaN before the first message.
 
             tau_f = sigma0 z + sigma1 dz/dt + viscous v - s w,  s: friction's share;  h: derivatives of tau_f by v, z, w
             variance = h P h' + s (1 - s) (var(w) + w^2), where the last term is the uncertainty of s
 
         to first order. Quantities that are not in the state count as known.
         """
-        estimate, rules, variances = self._estimate, self._rules, np.full(JOINTS, np.nan)
+        estimate, rules, variances = self._estimate, self._rules, np.full(self.arm.tree.nv, np.nan)
         if np.isnan(estimate.clock[joint.LAST]):
             return variances
         mean, covariance = estimate.mean, estimate.covariance
         for i, constants in enumerate(self.arm.body.joints[:, :6]):
             over_z, over_v = friction_torque_slopes(mean[BRISTLE, i], mean[SPEED, i], *constants)
-            states, slopes, division = [JOINTS + i], [over_v], 0.0
+            states, slopes, division = [self.arm.tree.nv + i], [over_v], 0.0
             if rules.bristles > 0:
                 states.append(rules.bristles + i)
                 slopes.append(over_z)

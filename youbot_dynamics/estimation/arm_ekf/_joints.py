@@ -10,7 +10,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.estimation.arm_ekf._model import FRICTION_ERROR, LOAD_ERROR, REACH, READING, TOLD, Rules
-from youbot_dynamics.estimation.arm_ekf._process import BRISTLE, ERROR, JOINTS, POSITION, SPEED
+from youbot_dynamics.estimation.arm_ekf._process import BRISTLE, ERROR, POSITION, SPEED, Each
 from youbot_dynamics.estimation.ekf import correct_sparsely, even_out
 
 # Outcome of a message: accepted, or refused because its stamp is before or equal to the last one's, or invalid.
@@ -19,7 +19,7 @@ TAKEN, LATE, REPEATED, UNSTAMPED = range(4)
 # restarted after too many of those, starts of all joints, and steps without a solution.
 NO_EFFORT, NO_POSITION, SHUT_OUT, JOINT_RESTARTS, STARTS, UNSOLVED = range(4, 10)
 COUNTS = 10
-# Rows of the filter's memory (6, 5): accelerations of the last step, last efforts, refusals in a row, prior variance of
+# Rows of the filter's memory (6, n): accelerations of the last step, last efforts, refusals in a row, prior variance of
 # the load part of the torque error [N2 m2]; and, for a joint that started with the last message and whose speed is not
 # known yet, position [rad] and stamp [s] of that message, NaN for all others.
 ACCELERATION, EFFORT, REFUSALS, LOAD_PART, FIRST, FIRST_STAMP = range(6)
@@ -34,9 +34,9 @@ class Estimate(NamedTuple):
 
     Args:
         clock: (2,) see LAST.
-        mean: (4, 5), see `_process.POSITION`.
+        mean: (4, n), see `_process.POSITION`.
         covariance: (m + 1, m + 1); its last row is work space.
-        memory: (6, 5), see ACCELERATION.
+        memory: (6, n), see ACCELERATION.
         counts: (10,) see TAKEN.
     """
 
@@ -47,13 +47,14 @@ class Estimate(NamedTuple):
     counts: Vector
 
 
-def nothing_known(size: int) -> Estimate:
-    """Initial estimate of a filter with `size` states, before any message."""
+def nothing_known(rules: Rules) -> Estimate:
+    """Initial estimate of a filter, before any message."""
+    n, size = len(rules.each), rules.size
     return Estimate(
         np.full(2, np.nan),
-        np.zeros((4, JOINTS)),
+        np.zeros((4, n)),
         np.zeros((size + 1, size + 1)),
-        np.vstack([np.zeros((4, JOINTS)), np.full((2, JOINTS), np.nan)]),
+        np.vstack([np.zeros((4, n)), np.full((2, n), np.nan)]),
         np.zeros(COUNTS, dtype=np.int64),
     )
 
@@ -70,7 +71,7 @@ def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: 
         if block == POSITION:
             place, variance = i, joints[READING, i]
         elif block == SPEED:
-            place, variance = JOINTS + i, rules.start_speed**2
+            place, variance = len(rules.each) + i, rules.start_speed**2
         elif block == BRISTLE:
             place, variance = rules.bristles + i, joints[REACH, i] ** 2 / 3.0  # uniform distribution
             if rules.bristles == 0:
@@ -91,26 +92,28 @@ def begin_joint(i: int, position: float, effort: float, rules: Rules, estimate: 
 
 @compiled
 def begin(position: Vector, rules: Rules, estimate: Estimate) -> bool:
-    """Start from position readings (5,) [rad]; False if one is missing."""
-    for i in range(JOINTS):
+    """Start from position readings (n,) [rad]; False if one is missing."""
+    for i in range(len(rules.each)):
         if math.isnan(position[i]):
             return False
-    for i in range(JOINTS):
+    for i in range(len(rules.each)):
         begin_joint(i, position[i], estimate.memory[EFFORT, i], rules, estimate)
     estimate.counts[STARTS] += 1
     return True
 
 
 @compiled
-def find_second(firsts: Vector, first_stamps: Vector, announced: float, position: Vector, seen: Vector) -> bool:
+def find_second(
+    each: Each, firsts: Vector, first_stamps: Vector, announced: float, position: Vector, seen: Vector
+) -> bool:
     """Find joints that started with the previous message; their readings are not for the normal update.
 
-    `firsts` (5,) and `first_stamps` (5,) [s] belong to FIRST; a joint without a second reading continues without it.
-    The readings `position` (5,) [rad] of all other joints are written into `seen` (5,). Returns whether any joint
+    `firsts` (n,) and `first_stamps` (n,) [s] belong to FIRST; a joint without a second reading continues without it.
+    The readings `position` (n,) [rad] of all other joints are written into `seen` (n,). Returns whether any joint
     started with the previous message.
     """
     there = False
-    for i in range(JOINTS):
+    for i in range(len(each)):
         seen[i] = position[i]
         if not math.isnan(firsts[i]) and first_stamps[i] < announced:
             if math.isnan(position[i]):
@@ -142,7 +145,7 @@ def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> boo
     and the bristle has moved along the path |q2 - q1| from an unknown deflection within its reach. Returns False for a
     speed that no arm has; the joint then restarts with this reading.
     """
-    joints, mean, covariance = rules.joints, estimate.mean, estimate.covariance
+    joints, mean, covariance, n = rules.joints, estimate.mean, estimate.covariance, len(rules.each)
     dt = estimate.clock[ANNOUNCED] - estimate.memory[FIRST_STAMP, i]
     travel = wrapped(position - estimate.memory[FIRST, i])
     begin_joint(i, position, estimate.memory[EFFORT, i], rules, estimate)
@@ -155,8 +158,8 @@ def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> boo
     estimate.memory[FIRST, i] = math.nan
     mean[SPEED, i] = v
     covariance[i, i] = reading
-    covariance[i, JOINTS + i] = covariance[JOINTS + i, i] = reading / dt
-    covariance[JOINTS + i, JOINTS + i] = variance
+    covariance[i, n + i] = covariance[n + i, i] = reading / dt
+    covariance[n + i, n + i] = variance
     reach = joints[REACH, i]
     left = math.exp(-abs(travel) / reach)
     mean[BRISTLE, i] = math.copysign(reach * (1.0 - left), travel)
@@ -168,18 +171,18 @@ def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> boo
 
 @compiled
 def set_moving_joints(position: Vector, seen: Vector, rules: Rules, estimate: Estimate, reading: Vector) -> None:
-    """Set the speeds of joints from `find_second`, NaN in `seen` (5,); `reading` counts those that are too fast."""
-    for i in range(JOINTS):
+    """Set the speeds of joints from `find_second`, NaN in `seen` (n,); `reading` counts those that are too fast."""
+    for i in range(len(rules.each)):
         second = math.isnan(seen[i]) and not math.isnan(position[i])
         if second and not set_moving(i, position[i], rules, estimate):
             estimate.counts[SHUT_OUT] += 1
-            reading[REFUSED + i] += 1.0
+            reading[REFUSED, i] += 1.0
 
 
-# Elements of the record of a message (18,): innovations (5) [rad], their variances (5) [rad2], refused readings of each
-# joint (5), sum of squared innovations over variances of the accepted readings, their number, outcome.
-INNOVATION, VARIANCE, REFUSED, SQUARES, USED, FATE = 0, 5, 10, 15, 16, 17
-READING_PLACES = 18
+# Rows of the record of a message (6, n): innovations [rad], their variances [rad2], refused readings of each joint;
+# and, in the first column, sum of squared innovations over variances of the accepted readings, their number, outcome.
+INNOVATION, VARIANCE, REFUSED, SQUARES, USED, FATE = range(6)
+RECORD_ROWS = 6
 
 
 @compiled
@@ -232,29 +235,29 @@ def read_joints(
     correction: Vector,
     reading: Vector,
 ) -> None:
-    """Correct mean (4, 5) and covariance (m + 1, m + 1) by positions [rad] and speeds [rad/s] (5,), NaN if missing.
+    """Correct mean (4, n) and covariance (m + 1, m + 1) by positions [rad] and speeds [rad/s] (n,), NaN if missing.
 
     All readings of a message share the error j of its stamp: each is the value at another time, q + v j. So j occupies
     the spare last row of the covariance while the readings are processed one after the other. A speed reading has a
-    lag: it is v minus lag x acceleration `a` (5,) of the last step. `shift`, `gain` and `correction` (m + 1,) are work
-    space; `reading` (18,) is output, see INNOVATION.
+    lag: it is v minus lag x acceleration `a` (n,) of the last step. `shift`, `gain` and `correction` (m + 1,) are work
+    space; `reading` (6, n) is output, see INNOVATION.
     """
     joints, jitter, lag, gate = rules.joints, rules.jitter, rules.lag, rules.gate
-    bristles, errors, size = rules.bristles, rules.errors, len(shift) - 1
+    bristles, errors, size, n = rules.bristles, rules.errors, len(shift) - 1, len(rules.each)
     for i in range(size + 1):
         covariance[i, size] = 0.0
         covariance[size, i] = 0.0
         correction[i] = 0.0
     covariance[size, size] = jitter * jitter
     total, count = 0.0, 0
-    for i in range(JOINTS):
-        reading[INNOVATION + i] = wrapped(position[i] - mean[POSITION, i])
-        reading[VARIANCE + i] = covariance[i, i] + joints[READING, i] + (jitter * mean[SPEED, i]) ** 2
-        reading[REFUSED + i] = 0.0
-    for place in range(2 * JOINTS):  # positions, then speeds
-        i = place % JOINTS
-        if place < JOINTS:
-            weight, surprise, variance = mean[SPEED, i], reading[INNOVATION + i], joints[READING, i]
+    for i in range(n):
+        reading[INNOVATION, i] = wrapped(position[i] - mean[POSITION, i])
+        reading[VARIANCE, i] = covariance[i, i] + joints[READING, i] + (jitter * mean[SPEED, i]) ** 2
+        reading[REFUSED, i] = 0.0
+    for place in range(2 * n):  # positions, then speeds
+        i = place % n
+        if place < n:
+            weight, surprise, variance = mean[SPEED, i], reading[INNOVATION, i], joints[READING, i]
         else:
             late = lag * a[i]
             weight, surprise = a[i], velocity[i] - (mean[SPEED, i] - late)
@@ -266,15 +269,15 @@ def read_joints(
             total += distance
             count += 1
         else:
-            reading[REFUSED + i] += 1.0
+            reading[REFUSED, i] += 1.0
     even_out(covariance, size)
-    for i in range(JOINTS):
+    for i in range(n):
         mean[POSITION, i] += correction[i]
-        mean[SPEED, i] += correction[JOINTS + i]
+        mean[SPEED, i] += correction[n + i]
         if bristles > 0:
             reach = joints[REACH, i]
             mean[BRISTLE, i] = min(max(mean[BRISTLE, i] + correction[bristles + i], -reach), reach)
         if errors > 0:
             mean[ERROR, i] += correction[errors + i]
-    reading[SQUARES] = total
-    reading[USED] = count
+    reading[SQUARES, 0] = total
+    reading[USED, 0] = count

@@ -15,7 +15,7 @@ from youbot_dynamics.estimation.arm_ekf import _model as model
 from youbot_dynamics.estimation.arm_ekf import _process as process
 from youbot_dynamics.estimation.arm_ekf._joints import Estimate
 from youbot_dynamics.estimation.arm_ekf._model import Rules, Work
-from youbot_dynamics.estimation.arm_ekf._process import CONVERGED, ERROR, ITERATIONS, JOINTS
+from youbot_dynamics.estimation.arm_ekf._process import CONVERGED, ERROR, ITERATIONS, Each
 
 # Tasks of `follow`.
 WHOLE, PREDICT, READ = range(3)
@@ -26,9 +26,9 @@ class Messages(NamedTuple):
 
     Args:
         stamps: (t,) [s].
-        positions: (t, 5) [rad].
-        velocities: (t, 5) [rad/s]; (0, 5) if there are none.
-        efforts: (t, 5) [N m].
+        positions: (t, n) [rad].
+        velocities: (t, n) [rad/s]; (0, n) if there are none.
+        efforts: (t, n) [N m].
     """
 
     stamps: Vector
@@ -51,16 +51,16 @@ def judge(stamp: float, last: float, longest_gap: float) -> int:
 
 
 @compiled
-def torque_noise(parts: int, effort: Vector, before: Vector, joints: Vector, noise: Vector) -> int:
-    """Write the variances (5,) [N2 m2] of the torques over each part of the time between two efforts (5,) [N m].
+def torque_noise(each: Each, parts: int, effort: Vector, before: Vector, joints: Vector, noise: Vector) -> int:
+    """Write the variances (n,) [N2 m2] of the torques over each part of the time between two efforts (n,) [N m].
 
     The noise of an effort affects two steps, and an error over a long time is the same in all its parts. The variances
-    of the parts are chosen to give the same total impulse. `joints` (9, 5) are the constants. Returns the number of
+    of the parts are chosen to give the same total impulse. `joints` (9, n) are the constants. Returns the number of
     missing efforts.
     """
     missing = 0
     unseen = (1.0 - 1.0 / parts) ** 2
-    for i in range(JOINTS):
+    for i in range(len(each)):
         change = effort[i] - before[i]
         if math.isnan(change):
             missing += 1
@@ -73,21 +73,23 @@ def torque_noise(parts: int, effort: Vector, before: Vector, joints: Vector, noi
 
 
 @compiled
-def torque_between(share: float, effort: Vector, before: Vector, torque: Vector) -> None:
-    """Write the torque (5,) at a fraction of the time from `before` (5,) to `effort` (5,); NaN keeps the value."""
-    for i in range(JOINTS):
+def torque_between(each: Each, share: float, effort: Vector, before: Vector, torque: Vector) -> None:
+    """Write the torque (n,) at a fraction of the time from `before` (n,) to `effort` (n,); NaN keeps the value."""
+    for i in range(len(each)):
         change = effort[i] - before[i]
         torque[i] = before[i] + (0.0 if math.isnan(change) else share * change)
 
 
 @compiled
-def forget(left: float, joints: Vector, torque: Vector, table: Vector, mean: Vector, load_part: Vector) -> None:
-    """Multiply the torque errors by `left`, and convert the motors' torque (5,) into that on the rigid bodies.
+def forget(
+    each: Each, left: float, joints: Vector, torque: Vector, table: Vector, mean: Vector, load_part: Vector
+) -> None:
+    """Multiply the torque errors by `left`, and convert the motors' torque (n,) into that on the rigid bodies.
 
-    The error itself is excluded, because it would increase its own variance. `torque`, the mean (4, 5) and `load_part`
-    (5,) are changed, see `_joints.LOAD_PART`; `table` (22, 5) is that of the step.
+    The error itself is excluded, because it would increase its own variance. `torque`, the mean (4, n) and `load_part`
+    (n,) are changed, see `_joints.LOAD_PART`; `table` (22, n) is that of the step.
     """
-    for i in range(JOINTS):
+    for i in range(len(each)):
         torque[i] -= table[ROW.friction, i]
         mean[ERROR, i] *= left
         load_error = joints[model.LOAD_ERROR, i] * torque[i]
@@ -96,10 +98,10 @@ def forget(left: float, joints: Vector, torque: Vector, table: Vector, mean: Vec
 
 @compiled
 def look_at_refusals(position: Vector, reading: Vector, rules: Rules, estimate: Estimate) -> None:
-    """Count refused readings; restart joints at `position` (5,) [rad] after too many refusals in a row."""
+    """Count refused readings; restart joints at `position` (n,) [rad] after too many refusals in a row."""
     memory = estimate.memory
-    for i in range(JOINTS):
-        if reading[joint.REFUSED + i] > 0.0:
+    for i in range(len(rules.each)):
+        if reading[joint.REFUSED, i] > 0.0:
             estimate.counts[joint.SHUT_OUT] += 1
             memory[joint.REFUSALS, i] += 1.0
             if memory[joint.REFUSALS, i] >= rules.patience and not math.isnan(position[i]):
@@ -110,9 +112,9 @@ def look_at_refusals(position: Vector, reading: Vector, rules: Rules, estimate: 
 
 
 @compiled
-def keep_efforts(effort: Vector, known: bool, before: Vector) -> None:
-    """Store efforts (5,) [N m] for the next message; a missing one keeps the previous value, or 0 at a start."""
-    for i in range(JOINTS):
+def keep_efforts(each: Each, effort: Vector, known: bool, before: Vector) -> None:
+    """Store efforts (n,) [N m] for the next message; a missing one keeps the previous value, or 0 at a start."""
+    for i in range(len(each)):
         if not math.isnan(effort[i]):
             before[i] = effort[i]
         elif not known:
@@ -121,10 +123,17 @@ def keep_efforts(effort: Vector, known: bool, before: Vector) -> None:
 
 @compiled
 def write_row(
-    known: bool, mean: Vector, joints: Vector, load_part: Vector, covariance: Vector, row: Vector, variances: Vector
+    each: Each,
+    known: bool,
+    mean: Vector,
+    joints: Vector,
+    load_part: Vector,
+    covariance: Vector,
+    row: Vector,
+    variances: Vector,
 ) -> None:
-    """Write the rows of the mean, friction's part of the error (5, 5), NaN if unknown, and the variances (m,)."""
-    for i in range(JOINTS):
+    """Write the rows of the mean, friction's part of the error (5, n), NaN if unknown, and the variances (m,)."""
+    for i in range(len(each)):
         for k in range(4):
             row[k, i] = mean[k, i] if known else np.nan
         row[4, i] = process.friction_share(joints[model.FRICTION_ERROR, i], load_part[i]) * row[ERROR, i]
@@ -152,27 +161,27 @@ def follow(
     is divided into equal parts. Arrays are unpacked from their tuples once: separate functions for prediction and
     correction that take tuples cost a quarter more.
 
-    `task` is WHOLE, or only PREDICT, or only READ after a PREDICT. `estimate` is changed. Outputs are `means` (t, 5, 5)
-    and `variances` (t, m) as in `write_row`, `readings` (t, 18) as in `_joints.INNOVATION`, and the leading part of the
-    `covariances` (t, k, k); an output without rows is skipped.
+    `task` is WHOLE, or only PREDICT, or only READ after a PREDICT. `estimate` is changed. Outputs are `means` (t, 5, n)
+    and `variances` (t, m) as in `write_row`, `readings` (t, 6, n) as in `_joints.INNOVATION`, and the leading part
+    of the `covariances` (t, k, k); an output without rows is skipped.
     """
     stamps, positions, velocities, efforts = messages
     table, numbers, derivatives, slopes = step.table, step.numbers, step.derivatives, work.slopes
     joint_constants, halfway, straight = body.joints, body.halfway, body.written_out
     first, second, shift, gain, correction = work.first, work.second, work.shift, work.gain, work.correction
-    noise, torque, joints = work.noise, work.torque, rules.joints
+    noise, torque, joints, each = work.noise, work.torque, rules.joints, rules.each
     clock, mean, covariance, memory, counts = estimate
     a, before = memory[joint.ACCELERATION], memory[joint.EFFORT]
     load_part, refusals = memory[joint.LOAD_PART], memory[joint.REFUSALS]
     firsts, first_stamps = memory[joint.FIRST], memory[joint.FIRST_STAMP]
-    velocity, seen = np.full(JOINTS, np.nan), np.empty(JOINTS)
+    velocity, seen = np.full(len(each), np.nan), np.empty(len(each))
     for t in range(len(stamps)):
         fate, stamp, effort = joint.TAKEN, stamps[t], efforts[t]
         if task != READ:
             elapsed = stamp - clock[joint.LAST]
             fate = judge(stamp, clock[joint.LAST], rules.longest_gap)
             readings[t] = 0.0
-            readings[t, joint.FATE] = fate
+            readings[t, joint.FATE, 0] = fate
             counts[fate] += 1
         if task != READ and fate == joint.TAKEN:
             clock[joint.ANNOUNCED], clock[joint.LAST] = stamp, np.nan
@@ -180,50 +189,50 @@ def follow(
                 parts = max(1, math.ceil(elapsed / rules.longest_step - 1e-9))
                 dt = elapsed / parts
                 left = math.exp(-dt / rules.memory)
-                counts[joint.NO_EFFORT] += torque_noise(parts, effort, before, joints, noise)
+                counts[joint.NO_EFFORT] += torque_noise(each, parts, effort, before, joints, noise)
                 clock[joint.LAST] = stamp
                 for k in range(parts):
-                    torque_between((k + 0.5) / parts, effort, before, torque)
-                    solved = process.is_sane(mean)
+                    torque_between(each, (k + 0.5) / parts, effort, before, torque)
+                    solved = process.is_sane(each, mean)
                     if solved:
-                        process.begin_step(mean, a, torque, table)
+                        process.begin_step(each, mean, a, torque, table)
                         solved = straight and DONE == plain_step(
                             joint_constants, halfway, ITERATIONS, CONVERGED, dt, True, table, numbers, derivatives
                         )
                         if not solved:  # again, with a line search
                             table[ROW.acceleration] = 0.0
                             solved = implicit_step(body, dt, True, step) == DONE
-                    if not (solved and process.total_slopes(derivatives, table, dt, slopes)):
+                    if not (solved and process.total_slopes(each, derivatives, table, dt, slopes)):
                         counts[joint.UNSOLVED] += 1
                         clock[joint.LAST] = np.nan
                         break
-                    process.move(mean, a, table, dt)
-                    forget(left, joints, torque, table, mean, load_part)
+                    process.move(each, mean, a, table, dt)
+                    forget(each, left, joints, torque, table, mean, load_part)
                     model.spread(slopes, table, rules, noise, torque, left, dt, mean, covariance, first, second)
-            keep_efforts(effort, not math.isnan(clock[joint.LAST]), before)
+            keep_efforts(each, effort, not math.isnan(clock[joint.LAST]), before)
         if task != PREDICT and fate == joint.TAKEN:
             if len(velocities) > 0:
                 velocity = velocities[t]
             position, reading = positions[t], readings[t]
-            for i in range(JOINTS):
+            for i in range(len(each)):
                 if math.isnan(position[i]):
                     counts[joint.NO_POSITION] += 1
             if math.isnan(clock[joint.LAST]):
                 if joint.begin(position, rules, estimate):
                     clock[joint.LAST] = clock[joint.ANNOUNCED]
             else:
-                starting = joint.find_second(firsts, first_stamps, clock[joint.ANNOUNCED], position, seen)
+                starting = joint.find_second(each, firsts, first_stamps, clock[joint.ANNOUNCED], position, seen)
                 joint.read_joints(rules, mean, a, seen, velocity, covariance, shift, gain, correction, reading)
                 refused = 0.0
-                for i in range(JOINTS):
-                    refused += reading[joint.REFUSED + i] + refusals[i]
+                for i in range(len(each)):
+                    refused += reading[joint.REFUSED, i] + refusals[i]
                 if refused > 0.0:
                     look_at_refusals(seen, reading, rules, estimate)
                 if starting:
                     joint.set_moving_joints(position, seen, rules, estimate, reading)
         if len(means) > 0:
             known = not math.isnan(clock[joint.LAST])
-            write_row(known, mean, joints, load_part, covariance, means[t], variances[t])
+            write_row(each, known, mean, joints, load_part, covariance, means[t], variances[t])
         if len(covariances) > 0:
             size = covariances.shape[1]
             covariances[t] = covariance[:size, :size]

@@ -1,12 +1,12 @@
 """Mean and covariance of the arm's filter over a step and a measurement: compiled code for `arm_ekf`.
 
-The covariance (m, m) has blocks of five rows: positions, speeds, then bristles and torque errors if they are estimated
-(m = 10, 15 or 20). A spare row and column are for the jitter of a stamp. With A the derivatives of the step's
-acceleration (`_process`) and Y = F X for any X of m rows,
+The covariance (m, m) has blocks of n rows, one for each joint: positions, speeds, then bristles and torque errors if
+they are estimated (m = 2 n to 4 n). A spare row and column are for the jitter of a stamp. With A the derivatives of the
+step's acceleration (`_process`) and Y = F X for any X of m rows,
 
     T = A X,  Y_v = X_v + dt T,  Y_q = X_q + dt (X_v + Y_v) / 2,  Y_z = z_z X_z + z_start X_v + z_end Y_v,  Y_w = e X_w
 
-so F P F' = F (F P)' costs two passes of 5 m^2 products instead of m^3. Document 001 has no discretisation.
+so F P F' = F (F P)' costs two passes of n m^2 products instead of m^3. Document 001 has no discretisation.
 Source: system 13.
 """
 
@@ -21,15 +21,15 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import ROW
 from youbot_dynamics.estimation.arm_ekf._process import (
-    JOINTS,
     OVER_BRISTLE,
     OVER_POSITION,
     OVER_SPEED,
     OVER_TORQUE,
     SPEED,
+    Each,
 )
 
-# Rows of the joints' constants (9, 5).
+# Rows of the joints' constants (9, n).
 (
     REACH,  # largest bristle [rad]
     READING,  # variance of a position reading [rad2]
@@ -52,7 +52,8 @@ class Rules(NamedTuple):
     """Constants of the filter.
 
     Args:
-        joints: (9, 5) constants of the joints, see REACH.
+        each: [n] see `Each`.
+        joints: (9, n) constants of the joints, see REACH.
         bristles: first row of the bristles in the covariance, 0 if they are not estimated.
         errors: first row of the torque errors, 0 if there are none.
         size: number of states m.
@@ -66,6 +67,7 @@ class Rules(NamedTuple):
         patience: number of refusals of a joint's readings in a row after which the joint restarts.
     """
 
+    each: Each
     joints: Vector
     bristles: int
     errors: int
@@ -84,11 +86,11 @@ class Work(NamedTuple):
     """Work arrays of the covariance; their content is not kept between steps.
 
     Args:
-        slopes: (4, 5, 5) derivatives of the acceleration after a step, see `OVER_POSITION`.
+        slopes: (4, n, n) derivatives of the acceleration after a step, see `OVER_POSITION`.
         first, second: (m, m).
         shift, gain, correction: (m + 1,).
-        noise: (5,) variances of the torque over a step [N2 m2].
-        torque: (5,) [N m].
+        noise: (n,) variances of the torque over a step [N2 m2].
+        torque: (n,) [N m].
     """
 
     slopes: Vector
@@ -101,22 +103,24 @@ class Work(NamedTuple):
     torque: Vector
 
 
-def work_for(size: int) -> Work:
-    """Allocate the work arrays of a filter with `size` states."""
+def work_for(rules: Rules) -> Work:
+    """Allocate the work arrays of a filter."""
+    n, size = len(rules.each), rules.size
     return Work(
-        np.zeros((4, JOINTS, JOINTS)),
+        np.zeros((4, n, n)),
         np.zeros((size, size)),
         np.zeros((size, size)),
         np.zeros(size + 1),
         np.zeros(size + 1),
         np.zeros(size + 1),
-        np.zeros(JOINTS),
-        np.zeros(JOINTS),
+        np.zeros(n),
+        np.zeros(n),
     )
 
 
 @compiled
 def apply_step(
+    each: Each,
     slopes: Vector,
     table: Vector,
     bristles: int,
@@ -130,12 +134,12 @@ def apply_step(
 ) -> None:
     """Write Y = (F X)' (m, m) for the Jacobian F of a step and the leading (m, m) of X; equations as in the module.
 
-    With `upper` only the blocks on and above the diagonal are computed, for a symmetric F X. `slopes` (4, 5, 5) are the
-    derivatives of the acceleration, `table` (22, 5) that of the step; `left` is the remaining fraction of a torque
+    With `upper` only the blocks on and above the diagonal are computed, for a symmetric F X. `slopes` (4, n, n) are the
+    derivatives of the acceleration, `table` (22, n) that of the step; `left` is the remaining fraction of a torque
     error.
     """
     row = np.empty((2, size))
-    n = JOINTS
+    n = len(each)
     end_q, end_v, end_z = (n, 2 * n, bristles + n) if upper else (size, size, size)
     # Columns that need the change of speed.
     wide = max(end_v, end_z)
@@ -188,15 +192,15 @@ def spread(
     """Propagate the covariance: F P F' + Q, written into the leading (m, m) of P.
 
     Q contains the torque noise and its effect on every block, bristle noise, noise of the torque errors, and lower
-    bounds that keep P positive definite. `noise` (5,) are the variances of the mean torque over the step [N2 m2],
-    `load` (5,) the torques on the rigid bodies [N m], `mean` (4, 5) that after the step; `first` and `second` (m, m)
+    bounds that keep P positive definite. `noise` (n,) are the variances of the mean torque over the step [N2 m2],
+    `load` (n,) the torques on the rigid bodies [N m], `mean` (4, n) that after the step; `first` and `second` (m, m)
     are work space.
     """
-    n, size = JOINTS, len(first)
+    n, size = len(rules.each), len(first)
     joints, bristles, errors = rules.joints, rules.bristles, rules.errors
-    apply_step(slopes, table, bristles, errors, left, dt, covariance, size, False, first)
+    apply_step(rules.each, slopes, table, bristles, errors, left, dt, covariance, size, False, first)
     # Blocks below the diagonal are not written: F P F' is symmetric.
-    apply_step(slopes, table, bristles, errors, left, dt, first, size, True, second)
+    apply_step(rules.each, slopes, table, bristles, errors, left, dt, first, size, True, second)
     # Torque noise is equivalent to noise of a speed: its part of every block follows that of the speed.
     by_torque = slopes[OVER_TORQUE]
     for i in range(n):

@@ -12,21 +12,21 @@ from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.estimation.arm_ekf import _model as model
 from youbot_dynamics.estimation.arm_ekf._model import Rules
-from youbot_dynamics.estimation.arm_ekf._process import JOINTS
 from youbot_dynamics.parameters import setting
 from youbot_dynamics.robot import Robot
 
 ESTIMATED, PROPAGATED = "estimated", "propagated"
+_OF_JOINTS = ("position_quantum", "velocity_quantum", "effort_noise")
 
 
 @dataclass(frozen=True, eq=False)
 class ArmSensors:
-    """Resolution and noise of the driver's reports for each of five joints.
+    """Resolution and noise of the driver's reports for each of n joints; one number stands for all of them.
 
     Args:
-        position_quantum: (5,) step of the positions [rad].
-        velocity_quantum: (5,) step of the speeds [rad/s].
-        effort_noise: (5,) standard deviation of the efforts [N m].
+        position_quantum: (n,) step of the positions [rad].
+        velocity_quantum: (n,) step of the speeds [rad/s].
+        effort_noise: (n,) standard deviation of the efforts [N m].
         stamp_jitter: standard deviation of the stamps [s]; at speed v all positions of a message err by v x jitter.
         velocity_lag: time constant of the reported speeds [s].
 
@@ -42,7 +42,7 @@ class ArmSensors:
 
     def __post_init__(self) -> None:
         """Check all values."""
-        for name in ("position_quantum", "velocity_quantum", "effort_noise"):
+        for name in _OF_JOINTS:
             object.__setattr__(self, name, _each(name, getattr(self, name)))
         for name in ("stamp_jitter", "velocity_lag"):
             object.__setattr__(self, name, number(name, getattr(self, name), "s", low=0.0))
@@ -53,11 +53,11 @@ class ArmSensors:
 
         Args:
             robot: robot with the resolutions of its driver.
-            effort_noise: () or (5,) [N m].
+            effort_noise: () or (n,) [N m].
             stamp_jitter: [s].
         """
         positions, speeds = robot.arm_quanta()
-        return cls(positions, speeds, _each("effort_noise", effort_noise), stamp_jitter)
+        return cls(positions, speeds, np.asarray(effort_noise), stamp_jitter)
 
 
 @dataclass(frozen=True)
@@ -155,12 +155,23 @@ class ArmEkfTuning:
         """Constants for the compiled steps.
 
         Args:
-            arm: of five joints.
+            arm: of n joints.
             sensors: resolution and noise of its driver.
+
+        Raises:
+            ModelError: sensors of another number of joints than the arm.
         """
+        n = arm.tree.nv
+        for name in _OF_JOINTS:
+            if len(getattr(sensors, name)) not in (1, n):
+                got, expected = (
+                    f"{len(getattr(sensors, name))} numbers",
+                    f"one, or one for each of the arm's {n} joints",
+                )
+                raise ModelError(f"{name} of the filter's sensors", got=got, expected=expected)
         coulomb = np.array([friction.coulomb for friction in arm.friction])
         reach = np.array([friction.reach for friction in arm.friction])
-        joints = np.zeros((model.JOINT_ROWS, JOINTS))
+        joints = np.zeros((model.JOINT_ROWS, n))
         joints[model.REACH] = reach
         joints[model.READING] = sensors.position_quantum**2 / 12.0
         joints[model.TOLD] = sensors.velocity_quantum**2 / 12.0
@@ -173,14 +184,15 @@ class ArmEkfTuning:
         blocks = 2
         bristles = errors = 0
         if self.bristles == ESTIMATED:
-            bristles, blocks = JOINTS * blocks, blocks + 1
+            bristles, blocks = n * blocks, blocks + 1
         if self.friction_error > 0.0 or self.load_error > 0.0:
-            errors, blocks = JOINTS * blocks, blocks + 1
+            errors, blocks = n * blocks, blocks + 1
         return Rules(
+            ((),) * n,
             read_only(joints),
             bristles,
             errors,
-            JOINTS * blocks,
+            n * blocks,
             sensors.stamp_jitter,
             sensors.velocity_lag,
             self.torque_memory,
@@ -193,8 +205,8 @@ class ArmEkfTuning:
 
 
 def _each(name: str, value: ArrayLike) -> Vector:
-    """Return positive numbers of the joints (5,), from one or five."""
-    values = array(name, np.broadcast_to(np.asarray(value, dtype=np.float64), (JOINTS,)), (JOINTS,)).copy()
+    """Return positive numbers (n,) of the joints, or one (1,) for all."""
+    values = array(name, np.atleast_1d(np.asarray(value, dtype=np.float64)), (None,)).copy()
     for k, noise in enumerate(values):
         number(f"{name}[{k}]", float(noise), above=0.0)
     return read_only(values)

@@ -16,7 +16,7 @@ from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmTrack
 from youbot_dynamics.estimation.arm_health import ERROR, ArmHealth, Finding, JointReading, heat_findings
 from youbot_dynamics.estimation.motor_heat import PERIOD, ArmTemperatures, HeatBelief
 from youbot_dynamics.estimation.payload import Payload
-from youbot_dynamics.estimation.support import SupportEstimator
+from youbot_dynamics.estimation.support import SupportEstimator, supports
 from youbot_dynamics.robot import Robot
 
 
@@ -26,7 +26,7 @@ class MotorReadings:
 
     Args:
         stamp: (m,) [s].
-        value: (m, 5) [V or degC], NaN where missing.
+        value: (m, n) [V or degC], NaN where missing.
     """
 
     stamp: Vector
@@ -35,15 +35,15 @@ class MotorReadings:
 
 @dataclass(frozen=True, eq=False)
 class ArmLog:
-    """t messages of an arm of five joints; NaN for missing values.
+    """t messages of an arm of n joints; NaN for missing values.
 
     Args:
-        joints: names (5,).
+        joints: names (n,).
         stamp: (t,) [s].
         received: (t,) [s]; equal to the stamps if unknown.
-        position: (t, 5) [rad].
-        velocity: (t, 5) as reported by the driver [rad/s].
-        effort: (t, 5) [N m].
+        position: (t, n) [rad].
+        velocity: (t, n) as reported by the driver [rad/s].
+        effort: (t, n) [N m].
         voltage: of the motors, None if not measured.
         temperature: of the motors, None if not measured.
         left_out: messages that were not read: reason -> number of messages.
@@ -64,10 +64,10 @@ class ArmLog:
 
     def __post_init__(self) -> None:
         """Check the shapes."""
-        t = len(self.stamp)
+        t, n = len(self.stamp), len(self.joints)
         if t == 0:
             raise InputError("log of the arm", got="no messages", expected="at least one")
-        for name, shape in (("received", (t,)), ("position", (t, 5)), ("velocity", (t, 5)), ("effort", (t, 5))):
+        for name, shape in (("received", (t,)), ("position", (t, n)), ("velocity", (t, n)), ("effort", (t, n))):
             if getattr(self, name).shape != shape:
                 raise InputError(f"log of the arm, {name}", got=f"{getattr(self, name).shape}", expected=f"{shape}")
 
@@ -94,13 +94,13 @@ class HeatTrack:
 
     Args:
         time: (h,) stamps [s].
-        winding: (h, 5) [degC].
-        winding_deviation: (h, 5) [K].
-        housing: (h, 5) [degC].
-        housing_deviation: (h, 5) [K].
+        winding: (h, n) [degC].
+        winding_deviation: (h, n) [K].
+        housing: (h, n) [degC].
+        housing_deviation: (h, n) [K].
         limit_time: (l,) stamps [s].
-        seconds: (l, 5) until the winding reaches its limit at the load of the last 10 s; infinite if never.
-        torque: (l, 5) largest permissible torque [N m].
+        seconds: (l, n) until the winding reaches its limit at the load of the last 10 s; infinite if never.
+        torque: (l, n) largest permissible torque [N m].
         counts: numbers of voltages and sensor readings by outcome.
     """
 
@@ -254,7 +254,7 @@ _EACH = 2  # one of so many results is recorded
 
 @dataclass(frozen=True, eq=False)
 class SupportTrack:
-    """Payload and wheel loads at s times.
+    """Payload and wheel loads at s times; the loads are NaN where the arm's URDF has no base.
 
     Args:
         time: (s,) stamps [s].
@@ -273,22 +273,27 @@ class SupportTrack:
 
 def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload, lag: float) -> SupportTrack:
     """Estimate the payload, without prior data, and the wheel loads, as `SupportEstimator`."""
-    support, rows, last, looked = SupportEstimator(robot, lag), [], -np.inf, 0
+    support = SupportEstimator(robot, lag) if supports(robot) else None
+    rows, last, looked = [], -np.inf, 0
     for row in np.flatnonzero(track.taken & np.isfinite(track.speed).all(axis=1)).tolist():
         stamp = float(log.stamp[row])
         if 0.0 <= stamp - last < 1.0 / _RATE - 1e-3:
             continue
         last = stamp
         payload.add(_belief(stamp, track, row))
-        support.take_arm(stamp, track.speed[row])
+        if support is not None:
+            support.take_arm(stamp, track.speed[row])
         looked += 1
         if looked % _EACH:
             continue
         felt = payload.state
-        support.carry(felt)
-        found = support.support(stamp, track.position[row], track.speed[row])
+        loads = np.full(7, np.nan)
+        if support is not None:
+            support.carry(felt)
+            found = support.support(stamp, track.position[row], track.speed[row])
+            loads = np.r_[found.normal_forces, found.centre_of_mass]
         mass = felt.mass if felt.identifiable else np.nan
-        rows.append(np.r_[stamp, mass, felt.centre, found.normal_forces, found.centre_of_mass])
+        rows.append(np.r_[stamp, mass, felt.centre, loads])
     table = np.array(rows).reshape(-1, 12)
     return SupportTrack(table[:, 0], table[:, 1], table[:, 2:5], table[:, 5:9], table[:, 9:])
 

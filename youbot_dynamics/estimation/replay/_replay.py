@@ -36,10 +36,10 @@ class Deviations:
 
     Args:
         row: (s,) indices of their messages.
-        position: (s, 5) [rad].
-        speed: (s, 5) [rad/s].
-        friction: (s, 5) [N m].
-        bristle: (s, 5) of the bristles' torque, sigma0 z [N m]; NaN if bristles are not estimated.
+        position: (s, n) [rad].
+        speed: (s, n) [rad/s].
+        friction: (s, n) [N m].
+        bristle: (s, n) of the bristles' torque, sigma0 z [N m]; NaN if bristles are not estimated.
     """
 
     row: NDArray[np.int64]
@@ -83,7 +83,7 @@ class ArmReplay:
     Args:
         log: input of the filters.
         track: estimates for each message.
-        bristle_torque: (t, 5) sigma0 z [N m], the elastic part of the friction.
+        bristle_torque: (t, n) sigma0 z [N m], the elastic part of the friction.
         deviations: of some of the estimates.
         heat: temperatures.
         support: payload, and wheel loads of a standing base.
@@ -117,7 +117,7 @@ def replay_arm(
         step: called with a text at the start of each step.
 
     Raises:
-        ModelError: a robot whose arm does not have five joints.
+        InputError: a log of another number of joints than the robot's arm.
     """
     said, tell = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
     arm = robot.arm.model()
@@ -157,14 +157,14 @@ def _follow(ekf: ArmEkf, log: ArmLog, stiffness: Vector) -> tuple[ArmTrack, Devi
     """Filter in pieces, and store the full covariance after each."""
     t = len(log.stamp)
     edges = np.unique(np.linspace(0, t, min(t, _MOST_STOPS) + 1).astype(np.int64))
-    tracks, rows = [], []
+    tracks, rows, n = [], [], ekf.arm.tree.nv
     for first, last in zip(edges[:-1], edges[1:], strict=True):
         part = slice(int(first), int(last))
         tracks.append(ekf.replay(log.stamp[part], log.position[part], log.effort[part]))
         deviation = np.sqrt(np.diag(ekf.state.covariance))
-        bristle = stiffness * deviation[10:15] if ekf.bristles_estimated else np.full(5, np.nan)
+        bristle = stiffness * deviation[2 * n : 3 * n] if ekf.bristles_estimated else np.full(n, np.nan)
         known = np.where(np.isnan(ekf.state.stamp), np.nan, 1.0)
-        rows.append(known * np.array([deviation[:5], deviation[5:10], ekf.friction_deviation(), bristle]))
+        rows.append(known * np.array([deviation[:n], deviation[n : 2 * n], ekf.friction_deviation(), bristle]))
     names = [one.name for one in dataclasses.fields(ArmTrack)]
     whole = ArmTrack(**{name: np.concatenate([getattr(track, name) for track in tracks]) for name in names})
     table = np.array(rows)

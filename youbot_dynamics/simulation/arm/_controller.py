@@ -162,11 +162,10 @@ def point_of(times: Vector, pieces: Vector, last: Vector, piece: int, time: floa
 
 
 STEP = 1e-3  # [s] cycle of the bus to the motor controllers
-SUPPLY = 24.0  # [V] of the batteries: KUKA youBot manual
 TORQUE, POSITION_MODE, VELOCITY, TRAJECTORY = range(4)
 
-# Columns of the constants of the controllers (n, 7).
-POSITION_GAIN, VELOCITY_GAIN, INTEGRAL_GAIN, CURRENT_LIMIT, SPEED_LIMIT, RAMP, TOLERANCE = range(7)
+# Columns of the constants of the controllers (n, 8).
+POSITION_GAIN, VELOCITY_GAIN, INTEGRAL_GAIN, CURRENT_LIMIT, SPEED_LIMIT, RAMP, TOLERANCE, SUPPLY = range(8)
 # Columns of what the controllers remember (n, 5): what was commanded, the ramp, the integral, the current.
 COMMAND, REFERENCE, RAMP_SPEED, INTEGRAL, CURRENT = range(5)
 
@@ -178,7 +177,7 @@ _TOLERANCE_OF_MOTOR = 50.0 * 2.0 * math.pi / 4000.0  # [rad] 50 ticks of the enc
 
 
 def controllers_of(robot: Robot) -> Vector:
-    """Constants (n, 7) of the controllers as set for a robot as its sheets describe it.
+    """Constants (n, 8) of the controllers as set for a robot as its sheets describe it.
 
     Its arm's inertias in the middle of their travel and its torque constants set the gains; the real joints differ.
     """
@@ -198,6 +197,7 @@ def controllers_of(robot: Robot) -> Vector:
             [limit.velocity for limit in limits],
             _RAMP_OF_MOTOR / ratio,
             _TOLERANCE_OF_MOTOR / ratio,
+            np.full(len(ratio), robot.arm.supply_voltage),
         ]
     )
 
@@ -231,12 +231,12 @@ def ramp_to_speed(speed: float, wanted: float, ramp: float, dt: float) -> float:
 
 
 @compiled
-def limited(current: float, limit: float, back_emf: float, resistance: float) -> float:
+def limited(current: float, limit: float, supply: float, back_emf: float, resistance: float) -> float:
     """Current [A] that a controller can give of the one it wants: within what the supply drives, then its own limit.
 
-    Back-EMF [V] and resistance [Ohm] are those of the motor as fast and its winding as warm as they are.
+    Supply [V], back-EMF [V] and resistance [Ohm] are those of the motor as fast and its winding as warm as they are.
     """
-    lowest, highest = (-SUPPLY - back_emf) / resistance, (SUPPLY - back_emf) / resistance
+    lowest, highest = (-supply - back_emf) / resistance, (supply - back_emf) / resistance
     return min(max(min(max(current, lowest), highest), -limit), limit)
 
 
@@ -262,12 +262,12 @@ def control(
         back_emf: of the motor [V].
         resistance: of its winding [Ohm].
         dt: [s].
-        constants: (7,) of the controller.
+        constants: (8,) of the controller.
         memory: (5,) of the controller; changed. COMMAND is a current [A], a position [rad] or a speed [rad/s].
     """
-    limit = constants[CURRENT_LIMIT]
+    limit, supply = constants[CURRENT_LIMIT], constants[SUPPLY]
     if mode == TORQUE:
-        memory[CURRENT] = limited(memory[COMMAND], limit, back_emf, resistance)
+        memory[CURRENT] = limited(memory[COMMAND], limit, supply, back_emf, resistance)
         memory[INTEGRAL] = memory[CURRENT]  # a later mode goes on from here
         return
     resting = False
@@ -290,7 +290,7 @@ def control(
         resting = moving == 0.0 and abs(off) < constants[TOLERANCE]
     missing = wanted - speed
     needed = constants[VELOCITY_GAIN] * missing + memory[INTEGRAL]
-    memory[CURRENT] = limited(needed, limit, back_emf, resistance)
+    memory[CURRENT] = limited(needed, limit, supply, back_emf, resistance)
     if not resting and (memory[CURRENT] == needed or needed * missing < 0.0):
         memory[INTEGRAL] += constants[INTEGRAL_GAIN] * missing * dt
 
@@ -325,7 +325,7 @@ def control_cycle(
         speed: (n,) [rad/s].
         back_emf: (n,) of the motors [V].
         resistance: (n,) of their windings, as warm as they are [Ohm].
-        constants: (n, 7) of the controllers.
+        constants: (n, 8) of the controllers.
         memory: (n, 5) of the controllers; changed, its column CURRENT is what drives the cycle [A].
     """
     now = elapsed + STEP

@@ -22,9 +22,6 @@ from youbot_dynamics.simulation.arm._controller import FASTEST, JointTrajectory,
 from youbot_dynamics.simulation.arm._readings import ArmReading, ArmSampler, TemperatureReading, VoltageReading
 from youbot_dynamics.simulation.truth import ArmTruth
 
-# Where the driver's limits let the arm fold itself; youbot-manipulator.cfg, limits of joints 1 to 5.
-FOLDED = (0.01007, 0.01007, -0.01571, 0.02212, 0.11062)  # [rad]
-
 _LOOP = 0.02  # [s] period of the driver's loop over ROS
 
 
@@ -33,7 +30,7 @@ class ArmDriver(ABC):
 
     Time runs in whole cycles of 1 ms: what happens does not depend on how `advance` is called. A command takes effect
     after the truth's `command_delay`; all but torques wait for the driver's 50 Hz loop before. It holds until the
-    next one: the driver has no watchdog. Signs and zeros are those of urdf/youbot.urdf.
+    next one: the driver has no watchdog. Signs and zeros are those of the arm's URDF.
 
     Commands take the `time` of their reception [s], now if not given; an InputError refuses a wrong shape, a number
     that is not finite, or what is beyond the limits.
@@ -77,51 +74,51 @@ class ArmDriver(ABC):
 
     @property
     def position(self) -> Vector:
-        """True positions (5,) [rad]."""
+        """True positions (n,) [rad]."""
         return self._true("position")
 
     @property
     def speed(self) -> Vector:
-        """True speeds (5,) [rad/s]."""
+        """True speeds (n,) [rad/s]."""
         return self._true("speed")
 
     @property
     def winding(self) -> Vector:
-        """True temperatures of the windings (5,) [degC]."""
+        """True temperatures of the windings (n,) [degC]."""
         return self._true("winding")
 
     @property
     def housing(self) -> Vector:
-        """True temperatures of the motor housings (5,) [degC]."""
+        """True temperatures of the motor housings (n,) [degC]."""
         return self._true("housing")
 
     @property
     def current(self) -> Vector:
-        """True currents of the motors (5,) [A], held over the last cycle."""
+        """True currents of the motors (n,) [A], held over the last cycle."""
         return self._memory[:, controller.CURRENT].copy()
 
     @property
     def torque(self) -> Vector:
-        """True torques of the motors at the joints (5,) [N m]."""
+        """True torques of the motors at the joints (n,) [N m]."""
         return torque_of_current(self.model) * self.current
 
     @property
     def reference(self) -> Vector:
-        """Where ramp or trajectory want the joints now (5,) [rad]; of old in other modes."""
+        """Where ramp or trajectory want the joints now (n,) [rad]; of old in other modes."""
         return self._memory[:, controller.REFERENCE].copy()
 
     def command_positions(self, position: ArrayLike, time: float | None = None) -> None:
-        """Go to positions (5,) [rad] along the ramps; as the driver, it refuses one beyond the limits as a whole."""
+        """Go to positions (n,) [rad] along the ramps; as the driver, it refuses one beyond the limits as a whole."""
         self._queue(controller.POSITION_MODE, reachable("position", position, self.model), time)
 
     def command_velocities(self, velocity: ArrayLike, time: float | None = None) -> None:
-        """Turn with speeds (5,) [rad/s], reached by the ramps and cut at the joints' largest; counted in motor rpm."""
+        """Turn with speeds (n,) [rad/s], reached by the ramps and cut at the joints' largest; counted in motor rpm."""
         asked = np.clip(self._finite("velocity", velocity), -FASTEST, FASTEST)  # else the counting overflows
         counted = np.rint(asked / self._one_rpm) * self._one_rpm
         self._queue(controller.VELOCITY, counted, time)
 
     def command_torques(self, torque: ArrayLike, time: float | None = None) -> None:
-        """Torques (5,) [N m] by the sheets' constants, Kt N i: the true motors give up to 3 % more or less.
+        """Torques (n,) [N m] by the sheets' constants, Kt N i: the true motors give up to 3 % more or less.
 
         They are cut where the currents have their limit.
         """
@@ -139,9 +136,9 @@ class ArmDriver(ABC):
 
         Args:
             times: (m,) since its begin [s]; where the first is above 0, it starts from where the arm then is.
-            positions: (m, 5) [rad].
-            velocities: (m, 5) [rad/s].
-            accelerations: (m, 5) [rad/s2].
+            positions: (m, n) [rad].
+            velocities: (m, n) [rad/s].
+            accelerations: (m, n) [rad/s2].
             time: of reception [s].
 
         Raises:
@@ -220,7 +217,7 @@ class ArmDriver(ABC):
 
         Args:
             order: what to do; its `elapsed` is that at the first cycle.
-            controllers: (n, 7) constants of the motor controllers.
+            controllers: (n, 8) constants of the motor controllers.
             memory: (n, 5) of the motor controllers, changed; its column CURRENT holds the currents [A].
             steps: number of cycles.
 

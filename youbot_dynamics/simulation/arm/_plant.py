@@ -36,7 +36,7 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import _controller as controller
 from youbot_dynamics.simulation.arm._controller import CURRENT, STEP, Order, control_cycle
-from youbot_dynamics.simulation.arm._driver import FOLDED, ArmDriver, reachable, torque_of_current
+from youbot_dynamics.simulation.arm._driver import ArmDriver, reachable, torque_of_current
 from youbot_dynamics.simulation.truth import ArmTruth
 
 # Columns of the state (n, 7); the acceleration is where the next step begins to look for its own.
@@ -99,7 +99,7 @@ def advance(
     Args:
         mover: the arm.
         order: for its controllers.
-        controllers: (n, 7) constants.
+        controllers: (n, 8) constants.
         cycles: how many.
         state: (n, 7), changed.
         memory: (n, 5) of the controllers, changed.
@@ -187,7 +187,7 @@ class ArmPlant(ArmDriver):
         robot: as its sheets describe it: gains of the controllers, constants and quanta of the driver.
         seed: of the noise; equal seeds and calls give equal bits.
         start: simulated time [s].
-        position: (5,) at the start [rad], folded by default.
+        position: (n,) at the start [rad], the resting position by default.
 
     Raises:
         InputError: a wrong shape, or a position beyond the limits.
@@ -197,7 +197,7 @@ class ArmPlant(ArmDriver):
         self, truth: ArmTruth, robot: Robot, seed: int, start: float = 0.0, position: ArrayLike | None = None
     ) -> None:
         model = truth.model(robot)
-        at = reachable("position", FOLDED if position is None else position, model)
+        at = reachable("position", robot.arm.rest_position if position is None else position, model)
         n = len(at)
         strongest = torque_of_current(model) * [joint.motor.current_limit for joint in robot.arm.joints]
         limits = np.array([[limit.lower, limit.upper] for limit in model.tree.limits])

@@ -17,12 +17,12 @@ CURRENT_QUANTUM = 1e-3  # [A] the motor controllers count currents in mA
 
 @dataclass(frozen=True, eq=False)
 class ArmReading:
-    """One arm message of the driver: five joints, then both fingers of the gripper, closed and still."""
+    """One arm message of the driver: its joints, then both fingers of the gripper, closed and still."""
 
     stamp: float  # when the driver says the reading was taken [s]
-    position: Vector  # (7,) [rad], quantised to ticks of the motor's encoder; fingers [m]
-    velocity: Vector  # (7,) [rad/s], 10 ms late and quantised to 15 motor rpm; fingers [m/s]
-    effort: Vector  # (7,) Kt N i [N m] with the Kt of the sheets, the current i noisy and quantised to 1 mA
+    position: Vector  # (n + 2,) [rad], quantised to ticks of the motor's encoder; fingers [m]
+    velocity: Vector  # (n + 2,) [rad/s], 10 ms late and quantised to 15 motor rpm; fingers [m/s]
+    effort: Vector  # (n + 2,) Kt N i [N m] with the Kt of the sheets, the current i noisy and quantised to 1 mA
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class VoltageReading:
     """Motor voltages of a robot that measures them; the youBot does not."""
 
     stamp: float  # [s]
-    voltage: Vector  # (5,) R(T) i + K N v with noise [V]
+    voltage: Vector  # (n,) R(T) i + K N v with noise [V]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +38,12 @@ class TemperatureReading:
     """Motor temperatures of a robot that measures them; the youBot does not."""
 
     stamp: float  # [s]
-    winding: Vector  # (5,) with noise [degC]
-    housing: Vector  # (5,) with noise [degC]
+    winding: Vector  # (n,) with noise [degC]
+    housing: Vector  # (n,) with noise [degC]
 
 
 class ArmSampler:
-    """The driver's view of an arm of five joints.
+    """The driver's view of an arm of n joints.
 
     Args:
         truth: the arm as it is: noise and jitter.
@@ -64,7 +64,7 @@ class ArmSampler:
         self._quanta = np.where(self._exact, 1.0, quanta)
 
     def joints(self, time: float, position: Vector, reported_speed: Vector, current: Vector) -> ArmReading:
-        """One message of position (5,) [rad], speed (5,) [rad/s] as the controllers filter it and current (5,) [A]."""
+        """One message of position (n,) [rad], speed (n,) [rad/s] as the controllers filter it and current (n,) [A]."""
         n = len(position)
         noise = self._random.standard_normal(1 + n)
         sensed = np.array([position, reported_speed, current + self._current_noise * noise[1:]])
@@ -76,12 +76,12 @@ class ArmSampler:
         return ArmReading(self._stamp(time, noise[0]), values[0], values[1], values[2])
 
     def voltages(self, time: float, voltage: Vector) -> VoltageReading:
-        """Motor voltages (5,) [V] with noise, taken at `time` [s]."""
+        """Motor voltages (n,) [V] with noise, taken at `time` [s]."""
         noise = self._extra.standard_normal(1 + len(voltage))
         return VoltageReading(self._stamp(time, noise[0]), voltage + self._truth.voltage_noise * noise[1:])
 
     def temperatures(self, time: float, winding: Vector, housing: Vector) -> TemperatureReading:
-        """Temperatures of windings (5,) and housings (5,) [degC] with noise, taken at `time` [s]."""
+        """Temperatures of windings (n,) and housings (n,) [degC] with noise, taken at `time` [s]."""
         n = len(winding)
         noise = self._extra.standard_normal(1 + 2 * n)
         error = self._truth.temperature_noise * noise[1:]

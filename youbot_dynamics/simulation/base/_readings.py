@@ -26,6 +26,7 @@ from youbot_dynamics.simulation.truth import BaseTruth, generator
 GEAR_RATIO = 9405.0 / 364.0  # youbot-base.cfg
 TORQUE_CONSTANT = 0.0335 * GEAR_RATIO  # [N m/A] at the wheel, also [V s/rad]: docs/robot_facts.md
 RESISTANCE = 1.03  # [Ohm] of the winding at 25 degC: docs/robot_facts.md, motor of joints 1 to 3 and the wheels
+SUPPLY = 24.0  # [V] of the batteries: KUKA youBot manual
 CURRENT_LIMIT = 5.768  # [A] chosen, see above: 5 N m at the wheel
 
 
@@ -94,7 +95,7 @@ def drive_wheels(
     for i in range(len(command)):
         constant = loop.torque_constants[i]
         wanted = torques[i] / constant
-        current = limited(wanted, CURRENT_LIMIT, constant * speeds[i], RESISTANCE)
+        current = limited(wanted, CURRENT_LIMIT, SUPPLY, constant * speeds[i], RESISTANCE)
         if current == wanted:
             lagging[i] += (reference[i] - speeds[i]) * dt
         else:

@@ -108,7 +108,7 @@ class ArmJoints:
     def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
         """Move on by cycles of 1 ms, and with the arm all that is in the model, as `ArmDriver` wants it.
 
-        Constants (n, 7) of the motor controllers; their memory (n, 5), changed.
+        Constants (n, 8) of the motor controllers; their memory (n, 5), changed.
 
         Raises:
             InputError: a motion without bounds.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import Vector, scalar
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.robot import Driver, Robot
-from youbot_dynamics.simulation.arm import FOLDED, ArmDriver, Order, reachable
+from youbot_dynamics.simulation.arm import ArmDriver, Order, reachable
 from youbot_dynamics.simulation.base import DelayLine, SimulatedBase, counted_wheel_speeds
 from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP
 from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints, MujocoPlant
@@ -116,7 +116,7 @@ class MujocoYoubot:
         position: ArrayLike | None = None,
     ) -> None:
         model = arm_truth.model(robot)
-        at = reachable("position", FOLDED if position is None else position, model)
+        at = reachable("position", robot.arm.rest_position if position is None else position, model)
         self.plant = MujocoPlant(base_truth, model, position=at, arm_speed_lag=arm_truth.speed_lag)
         self.base = MujocoBase(self.plant, base_truth, robot.driver, seed, start)
         self.arm = MujocoArm(self.plant.joints, arm_truth, robot, model, seed, start)

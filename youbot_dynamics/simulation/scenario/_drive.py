@@ -79,11 +79,11 @@ class Wish:
 class ArmTrace:
     """What the arm really did, a row for each pass of the driver's loop."""
 
-    position: Vector  # (m, 5) [rad]
-    speed: Vector  # (m, 5) [rad/s]
-    torque: Vector  # (m, 5) of the motors at the joints [N m]
-    winding: Vector  # (m, 5) [degC]
-    housing: Vector  # (m, 5) [degC]
+    position: Vector  # (m, n) [rad]
+    speed: Vector  # (m, n) [rad/s]
+    torque: Vector  # (m, n) of the motors at the joints [N m]
+    winding: Vector  # (m, n) [degC]
+    housing: Vector  # (m, n) [degC]
 
 
 @dataclass(frozen=True, eq=False)
