@@ -77,8 +77,8 @@ def test_nan_stands_for_a_value_that_was_not_measured(tmp_path: Path) -> None:
         ("2;x;3", "'x' in column 2: '2;x;3'"),
         ("2;;3", "'' in column 2: '2;;3'"),
         ("2", "'' in column 2: '2'"),
-        ("nan;1;3", "nan as time: 'nan;1;3'"),
-        ("2;inf;3", "an infinite value: '2;inf;3'"),
+        ("nan;1;3", "nan as time in column 1: 'nan;1;3'"),
+        ("2;inf;3", "an infinite value in column 2: '2;inf;3'"),
     ],
 )
 def test_a_bad_entry_is_reported_with_file_line_and_text(tmp_path: Path, row: str, says: str) -> None:
@@ -111,9 +111,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("description", "says"),
     [
-        ("time,measured.x:furlong", "one of rad, deg, rad/s"),
+        ("time,measured.x:furlong", "one of rad, deg, turn, rad/s"),
         ("time:rpm,measured.x", "one of s, ms, us"),
         ("time,measured.x:ms", "got unit 'ms'"),
+        ("time,measured.x:turn/0", "got unit 'turn/0'"),
+        ("time,measured.x:two*rad", "got unit 'two*rad'"),
+        ("time=t,measured.x", "NAME=HEADER for each column or for none"),
+        ("time=,measured.x=x", "NAME=HEADER for each column or for none"),
         ("time,speed.x", "got 'speed.x'"),
         ("time,measured", "got 'measured'"),
         ("time.x,measured.x", "got 'time.x'"),
@@ -125,3 +129,48 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 )
 def test_a_wrong_description_names_what_is_possible(tmp_path: Path, description: str, says: str) -> None:
     assert says in str(fault(write(tmp_path, "0,1,2\n1,2,3\n"), description))
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor"),
+    [
+        ("turn/4096", 2.0 * math.pi / 4096),
+        ("rad/min", 1.0 / 60.0),
+        ("rad/min/5", 1.0 / 300.0),
+        ("-1*rad/s", -1.0),
+        ("0.5*deg/2", math.pi / 720.0),
+        ("1e-3*V", 1e-3),
+        ("rpm", math.pi / 30.0),
+    ],
+)
+def test_units_may_be_scaled(tmp_path: Path, unit: str, factor: float) -> None:
+    log = read_text_log(write(tmp_path, "0,1\n1,2\n"), f"time,position.wheel_joint_fl:{unit}")
+    np.testing.assert_allclose(log.joints["position"]["wheel_joint_fl"], [factor, 2.0 * factor], rtol=1e-15)
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("delimiter", [",", ";", " "])
+@pytest.mark.parametrize("before", ["", "# a drive of the robot\n"])
+def test_columns_are_found_by_the_names_in_the_header(tmp_path: Path, quote: str, delimiter: str, before: str) -> None:
+    rows = [["words", "u_x", "enc", "t"], ["9", "0.1", "4096", "0"], ["9", "0.2", "-2048", "20"]]
+    text = before + "".join(delimiter.join(f"{quote}{field}{quote}" for field in row) + "\n" for row in rows)
+    log = read_text_log(write(tmp_path, text), "time=t:ms,position.wheel_joint_fl=enc:turn/4096,command.x=u_x")
+    np.testing.assert_allclose(log.time, [0.0, 0.02])
+    np.testing.assert_allclose(log.joints["position"]["wheel_joint_fl"], [2.0 * math.pi, -math.pi])
+    np.testing.assert_allclose(log.command["x"], [0.1, 0.2])
+
+
+def test_a_delimiter_in_quotes_does_not_count(tmp_path: Path) -> None:
+    log = read_text_log(write(tmp_path, 't,"speed, m/s",x\n0,"1.5",2\n1,2.5,"3"\n'), "time,measured.x,command.x")
+    np.testing.assert_allclose(log.measured["x"], [1.5, 2.5])
+    np.testing.assert_allclose(log.command["x"], [2.0, 3.0])
+
+
+def test_a_header_without_a_name_is_reported(tmp_path: Path) -> None:
+    text = str(fault(write(tmp_path, "t,enc\n0,1\n1,2\n"), "time=t,position.wheel_joint_fl=encoder"))
+    assert "header 't,enc'" in text and "the names t, encoder" in text
+
+
+def test_a_bad_entry_below_named_headers_names_line_and_column(tmp_path: Path) -> None:
+    path = write(tmp_path, "x,t\n1,0\n2,1\nbad,2\n")
+    assert f"{path} line 4: got 'bad' in column 1" in str(fault(path, "time=t,measured.x=x"))

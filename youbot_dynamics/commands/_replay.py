@@ -38,13 +38,12 @@ from youbot_dynamics.parameters import Value, check_names, settings_from_values,
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, jazzy_types, joint_state_cdr
-from youbot_dynamics.recording.text_log import TextLog
+from youbot_dynamics.recording.text_log import JOINT_ROLES, TextLog
 from youbot_dynamics.report import JOINT_COLUMNS, joint_cells, replay_page
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
 
 _TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
-_COLUMN_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
 LEFT_OUT = "messages left out while reading: stamp decreases or is missing, or a field has the wrong length"
 
 _NO_RADIANS = 6.5  # [rad] beyond a joint limit: more than a turn, which a wrong encoder zero cannot explain
@@ -96,8 +95,7 @@ def open_log(
     for name in inverted:
         if name not in joints:
             raise ParameterError(f"--invert-effort {name}", expected=f"one of {', '.join(joints)}")
-    measured = _as_measured(columns, joints) if columns else ""
-    source = open_recording(path, 0, robot, Options(topics, measured))
+    source = open_recording(path, 0, robot, Options(topics, columns))
     opened = (
         _of_bag(source.bag(), joints, topics) if source.log is None else _of_text(path, source.log, joints, columns)
     )
@@ -147,9 +145,9 @@ def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -
 
 
 def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) -> _OpenedLog:
-    tables = {role: _table(log, role, joints) for role in _COLUMN_ROLES}
+    tables = {role: _table(log, role, joints) for role in JOINT_ROLES}
     if not np.isfinite(tables["position"]).any(axis=0).all():
-        missing = [name for name in joints if f"position.{name}" not in log.measured]
+        missing = [name for name in joints if name not in log.joints.get("position", {})]
         raise RecordingError(
             f"--columns of {path}",
             got=f"no position of {', '.join(missing)}" if missing else "positions that are all nan",
@@ -158,7 +156,7 @@ def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) ->
         )
     motors = {
         role: MotorReadings(log.time, tables[role]) if np.isfinite(tables[role]).any() else None
-        for role in _COLUMN_ROLES[3:]
+        for role in JOINT_ROLES[3:]
     }
     arm = ArmLog(
         joints,
@@ -175,29 +173,9 @@ def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) ->
     return _OpenedLog(arm, origin, {"log": str(path), "SHA-256": log.sha256, "columns": columns}, ())
 
 
-def _as_measured(columns: str, joints: tuple[str, ...]) -> str:
-    """Rename each ROLE.JOINT of a description to a measured channel, the form that the text log reader accepts."""
-    parts = []
-    for place, part in enumerate(columns.split(",")):
-        name, colon, unit = part.strip().partition(":")
-        if name in ("time", "_"):
-            parts.append(part.strip())
-            continue
-        role, _, joint = name.partition(".")
-        if role not in _COLUMN_ROLES or joint not in joints:
-            raise RecordingError(
-                f"column {place + 1} of --columns",
-                got=repr(name),
-                expected=f"time, _ or ROLE.JOINT, ROLE of {', '.join(_COLUMN_ROLES)}, JOINT of {', '.join(joints)}",
-                remedy="give each column of the file one of these names, in file order; _ skips a column",
-            )
-        parts.append(f"measured.{name}{colon}{unit}")
-    return ",".join(parts)
-
-
 def _table(log: TextLog, role: str, joints: tuple[str, ...]) -> Vector:
     missing = np.full(len(log.time), np.nan)
-    return np.column_stack([log.measured.get(f"{role}.{name}", missing) for name in joints])
+    return np.column_stack([log.joints.get(role, {}).get(name, missing) for name in joints])
 
 
 def _check(path: Path, arm: ArmLog, robot: Robot) -> None:

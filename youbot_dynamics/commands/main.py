@@ -38,6 +38,13 @@ exit codes: 0 done, 1 refused or failed (one line gives the reason) or interrupt
 """
 
 
+_COLUMNS = (
+    "columns of text logs in file order: time, ROLE.NAME, or _ to skip a column, each with :UNIT if it is not in SI; "
+    "ROLE is position, velocity, effort, voltage or temperature of a joint, command, measured or measured_position of "
+    "an axis or channel, or pose (x, y, yaw); NAME=HEADER:UNIT finds a column by its header; turn/4096 and -0.5*V scale"
+)
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of `youbot`, with a subparser for each command."""
     whole = argparse.ArgumentParser(
@@ -99,7 +106,8 @@ def _add_identify(verbs) -> None:
         "  youbot identify drive_1 --out found --only delay,base_friction\n"
         "  youbot identify mocap_1 --out found --only calibration --pose-topic /mocap/base\n"
         "  youbot identify translation rotation --out found --json\n"
-        "  youbot identify log.csv --columns time:ms,command.x,measured.x --out found\n",
+        "  youbot identify log.csv --columns time:ms,command.x,measured.x --out found\n"
+        "  youbot identify log.csv --columns time=t:ms,position.wheel_joint_fl=enc_1:turn/4096,... --out found\n",
     )
     parser.add_argument(
         "bags",
@@ -133,9 +141,7 @@ def _add_identify(verbs) -> None:
         help="time span in which the base coasted with its motors switched off, in seconds after the first wheel state "
         "of each recording; give the option once for each span",
     )
-    parser.add_argument(
-        "--columns", default="", help="columns of text logs, such as time:ms,_,command.x:rad/s,measured.x"
-    )
+    parser.add_argument("--columns", default="", help=_COLUMNS)
     _add_robot_files(parser)
     parser.add_argument(
         "--scheduler", default="", metavar="ADDRESS", help="dask scheduler whose workers read the recordings"
@@ -179,12 +185,7 @@ def _add_replay(verbs) -> None:
     )
     parser.add_argument("log", type=Path, metavar="LOG", help="bag (mcap, sqlite3, ROS 1) or text log")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for report.html and a bag of the estimates")
-    parser.add_argument(
-        "--columns",
-        default="",
-        help="columns of a text log: time, ROLE.JOINT, or _ to skip a column; SI units unless :UNIT follows the name; "
-        "ROLE is position, velocity, effort, voltage or temperature [degC]",
-    )
+    parser.add_argument("--columns", default="", help=_COLUMNS)
     _add_robot_files(parser, " and of arm_ekf")
     parser.add_argument("--result-file", type=Path, metavar="FILE", help="result.yaml of youbot identify")
     parser.add_argument(

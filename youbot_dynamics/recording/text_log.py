@@ -1,16 +1,18 @@
 """Text logs: columns of numbers that the user describes.
 
 The reader detects the delimiter (``;``, tab, ``,`` or blanks) and the header lines: the data start at the first line
-where all described columns are numbers. Empty lines are ignored. ``nan`` marks a value that was not measured; it is
-not allowed as a time. Empty and infinite entries are errors.
+where all described columns are numbers. Numbers and names may be in double quotes. Empty lines are ignored. ``nan``
+marks a value that was not measured; it is not allowed as a time. Empty and infinite entries are errors.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -27,8 +29,10 @@ _TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 _UNITS = {  # factor to SI
     "rad": 1.0,
     "deg": math.pi / 180.0,
+    "turn": 2.0 * math.pi,
     "rad/s": 1.0,
     "deg/s": math.pi / 180.0,
+    "rad/min": 1.0 / 60.0,
     "rpm": math.pi / 30.0,
     "m": 1.0,
     "mm": 1e-3,
@@ -36,11 +40,16 @@ _UNITS = {  # factor to SI
     "mm/s": 1e-3,
     "A": 1.0,
     "V": 1.0,
+    "mV": 1e-3,
     "Nm": 1.0,
+    "mNm": 1e-3,
+    "degC": 1.0,
     "1": 1.0,
 }
-_ROLES = ("command", "measured", "measured_position")
-_EXPECTED = "time, command.CHANNEL, measured.CHANNEL, measured_position.CHANNEL or _ to skip a column"
+_SCALED = re.compile(r"(?:(?P<times>[^*]+)\*)?(?P<unit>.+?)(?:/(?P<over>-?[\d.][\d.e+-]*))?")
+JOINT_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
+_ROLES = ("command", "measured", "measured_position", *JOINT_ROLES, "pose")
+_EXPECTED = f"time, ROLE.NAME with ROLE of {', '.join(_ROLES)}, or _ to skip a column"
 _DELIMITERS = (";", "\t", ",", None)  # None: blanks
 _HEADER_LINES = 1000
 _LONGEST_LINE = 100_000  # characters
@@ -48,12 +57,13 @@ _LONGEST_LINE = 100_000  # characters
 
 @dataclass(frozen=True)
 class _Column:
-    """A column to read: its position in the file, role, channel ("" for the time) and factor to SI units."""
+    """A column to read: its position in the file, role, channel ("" for the time), factor to SI units, header."""
 
     place: int
     role: str
     channel: str
     factor: float
+    header: str = ""  # its name in the file, "" if it is found by its position
 
 
 @dataclass(frozen=True)
@@ -88,22 +98,22 @@ def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
     columns: list[_Column] = []
     parts = [part.strip() for part in description.split(",")]
     for place, part in enumerate(parts):
-        name, _, unit = part.partition(":")
-        if name == "_":
+        named, _, unit = part.partition(":")
+        if named == "_":
             continue
+        name, equals, header = (word.strip() for word in named.partition("="))
         role, _, channel = name.partition(".")
         thing = f"column {place + 1} of the description {description!r}"
         if (role == "time") == bool(channel) or (role != "time" and role not in _ROLES):
-            remedy = "give each column of the file one of these names, in file order"
+            remedy = "give each column of the file one of these names, in file order, or write NAME=HEADER"
             raise RecordingError(thing, got=repr(name), expected=_EXPECTED, remedy=remedy)
+        if bool(equals) != ("=" in parts[0]) or bool(equals) != bool(header):
+            expected = "NAME=HEADER for each column or for none"
+            raise RecordingError(thing, got=repr(part), expected=expected, remedy="name the header of every column")
         if any((column.role, column.channel) == (role, channel) for column in columns):
             remedy = "skip one of them with _"
             raise RecordingError(thing, got=f"{name} a second time", expected="each name once", remedy=remedy)
-        units = _TIME_UNITS if role == "time" else _UNITS
-        if unit and unit not in units:
-            expected, remedy = f"one of {', '.join(units)}", "write name:unit with one of these"
-            raise RecordingError(f"column {name}", got=f"unit {unit!r}", expected=expected, remedy=remedy)
-        columns.append(_Column(place, role, channel, units[unit] if unit else 1.0))
+        columns.append(_Column(place, role, channel, _factor(name, role, unit), header))
     if not any(column.role == "time" for column in columns):
         raise RecordingError(
             f"the description {description!r}",
@@ -121,6 +131,29 @@ def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
     return tuple(columns), len(parts)
 
 
+def _factor(name: str, role: str, unit: str) -> float:
+    """Factor to SI of UNIT, FACTOR*UNIT, UNIT/DIVISOR or both, such as turn/4096 for 4096 ticks a turn."""
+    units = _TIME_UNITS if role == "time" else _UNITS
+    if not unit:
+        return 1.0
+    if unit in units:
+        return units[unit]
+    found = _SCALED.fullmatch(unit)
+    factor = math.nan
+    if found is not None and found["unit"] in units:
+        numbers = [found["times"] or "1", found["over"] or "1"]
+        times, over = (float(number) if _is_number(number) else math.nan for number in numbers)
+        factor = units[found["unit"]] * times / over if over else math.nan
+    if not math.isfinite(factor) or factor == 0.0:
+        raise RecordingError(
+            f"column {name}",
+            got=f"unit {unit!r}",
+            expected=f"one of {', '.join(units)}",
+            remedy="write name:unit with one of these, also scaled as -0.5*unit or unit/4096",
+        )
+    return factor
+
+
 @dataclass(frozen=True, eq=False)
 class TextLog:
     """A text log in SI units; arrays are read-only."""
@@ -130,6 +163,8 @@ class TextLog:
     command: Mapping[str, Vector]  # commanded speed of each channel, (n,) [rad/s, m/s]
     measured: Mapping[str, Vector]  # measured speed of each channel, (n,) [rad/s, m/s]
     measured_position: Mapping[str, Vector]  # measured position of each channel, (n,) [rad, m]
+    joints: Mapping[str, Mapping[str, Vector]]  # role of JOINT_ROLES -> joint -> (n,) [rad, rad/s, N m, V, degC]
+    pose: Mapping[str, Vector]  # of the base, x, y, yaw -> (n,) [m, m, rad]
     sha256: str  # hash of the file, in hexadecimal digits
 
 
@@ -139,7 +174,8 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
     Args:
         path: the file.
         columns: ``name[:unit]`` for each column in file order, such as ``time:ms,_,command.x:rad/s,measured.x``. ``_``
-            skips a column. Columns after the last name are not read. A value without a unit is in SI.
+            skips a column. Columns after the last name are not read. ``name=header[:unit]`` finds a column by its name
+            in the header instead. A value without a unit is in SI; ``unit/4096`` and ``-0.5*unit`` scale it.
         limit: largest size of the file [bytes], before `files.scaled`.
 
     Raises:
@@ -153,14 +189,17 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
     values = _load(layout)
     _check_values(layout, values)
     roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *_ROLES)}
-    for column, value in zip(described, values.T, strict=True):
+    for column, value in zip(layout.columns, values.T, strict=True):
         roles[column.role][column.channel] = read_only(value * column.factor)
+    views = {role: MappingProxyType(table) for role, table in roles.items()}
     return TextLog(
         path,
         roles["time"][""],
-        MappingProxyType(roles["command"]),
-        MappingProxyType(roles["measured"]),
-        MappingProxyType(roles["measured_position"]),
+        views["command"],
+        views["measured"],
+        views["measured_position"],
+        joints=MappingProxyType({role: views[role] for role in JOINT_ROLES if views[role]}),
+        pose=views["pose"],
         sha256=hashlib.sha256(content).hexdigest(),
     )
 
@@ -175,7 +214,11 @@ def _encoding(content: bytes) -> str:
 
 
 def _fields(line: str, delimiter: str | None) -> list[str]:
-    fields = [field.strip() for field in line.strip("\r\n").split(delimiter)]
+    text = line.strip("\r\n")
+    parts = text.split(delimiter)
+    if '"' in text:  # a delimiter in quotes does not count; one blank of several is no field
+        parts = next(csv.reader([text if delimiter else " ".join(parts)], delimiter=delimiter or " "), [])
+    fields = [field.strip() for field in parts]
     return fields[:-1] if fields and not fields[-1] else fields
 
 
@@ -190,6 +233,7 @@ def _is_number(field: str) -> bool:
 def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: int) -> _Layout:
     """Find the first data line and the delimiter."""
     widest: tuple[int, str] = (0, "")
+    heads: list[str] = []
     with path.open(encoding=encoding) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), "")):
             if len(line) == _LONGEST_LINE:
@@ -198,16 +242,32 @@ def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: i
                 fields = _fields(line, delimiter)
                 if fields and all(map(_is_number, fields)):
                     widest = max(widest, (len(fields), f"{len(fields)} columns in line {number + 1}"))
-                if len(fields) >= named and all(_is_number(fields[column.place]) for column in columns):
-                    return _Layout(path, number, delimiter, encoding, columns)
+                placed = _placed(columns, heads, delimiter) if columns[0].header else columns
+                needed = max((column.place + 1 for column in placed), default=math.inf) if columns[0].header else named
+                if len(fields) >= needed and all(_is_number(fields[column.place]) for column in placed):
+                    return _Layout(path, number, delimiter, encoding, placed)
             if widest[0] or number >= _HEADER_LINES:
                 break
+            heads.append(line)
+    if columns[0].header:
+        told = next((f"header {head.strip()[:80]!r}" for head in reversed(heads) if head.strip()), "no header")
+        expected = f"a line with the names {', '.join(column.header for column in columns)}, and numbers below it"
+        raise RecordingError(str(path), got=told, expected=expected, remedy="write the names as they are in the file")
     raise RecordingError(
         str(path),
         got=widest[1] or "no line of numbers",
         expected=f"at least {named} columns, one for each name given",
         remedy="give at most one name for each column of the file" if widest[0] else "check file and columns",
     )
+
+
+def _placed(columns: tuple[_Column, ...], heads: list[str], delimiter: str | None) -> tuple[_Column, ...]:
+    """Columns at the places of their names in the last header line that has them all; empty if none has."""
+    for head in reversed(heads):
+        names = _fields(head.lstrip("#% "), delimiter)
+        if all(column.header in names for column in columns):
+            return tuple(replace(column, place=names.index(column.header)) for column in columns)
+    return ()
 
 
 def _load(layout: _Layout) -> Vector:
@@ -220,6 +280,7 @@ def _load(layout: _Layout) -> Vector:
                 skiprows=layout.header_lines,
                 usecols=[column.place for column in layout.columns],
                 comments=None,
+                quotechar='"',
                 ndmin=2,
             )
     except ValueError as error:
@@ -252,7 +313,9 @@ def _check_values(layout: _Layout, values: Vector) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         number, line = next(islice(layout.lines(), row, None))
-        raise _bad_entry(layout.path, number, line, "nan as time" if math.isnan(time[row]) else "an infinite value")
+        wrong = int(np.argmax(np.isinf(values[row]))) if not math.isnan(time[row]) else layout.time
+        what = "nan as time" if math.isnan(time[row]) else "an infinite value"
+        raise _bad_entry(layout.path, number, line, f"{what} in column {layout.columns[wrong].place + 1}")
     stuck = np.flatnonzero(np.diff(time) <= 0.0)
     if stuck.size:
         row = int(stuck[0]) + 1

@@ -4,7 +4,7 @@ Speeds in steps of 0.01 m/s, 20 times a second, are all that some drivers report
 
     lag v' + v = gain u(t - dead time),    u the held command, 0 where its size is within the dead band.
 
-Model and readings are averaged over 1 s before they are compared. That leaves delay, gain and slow changes, and
+Model and readings are averaged over 1.2 s before they are compared. That leaves delay, gain and slow changes, and
 little of quanta, noise and of what a response has beyond one lag: a second lag, or the oscillation of a servo.
 
 Source: systems 32, 33.
@@ -40,7 +40,7 @@ _LONGEST = 0.8  # largest dead time and lag considered [s]
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _GRID, _LAGS = 0.02, (0.02, 0.1, 0.3)  # step of the coarse search for the delay, and its lags [s]
 _SHORTEST, _FEWEST = 10.0, 100  # duration [s] and number of the readings of a fit
-_WINDOW = 1.0  # over which speeds are averaged [s]
+_WINDOW = 1.2  # over which speeds are averaged [s]
 _LONGEST_STEP = 0.25  # between readings, over which a speed is interpolated [s]
 _RIVAL_DISTANCE = 0.15  # of a second minimum of the misfit from the best one [s]: the motion is periodic
 _OPPOSITE_MISFIT = 0.5  # improvement by the opposite sign above which the signs are reported as wrong

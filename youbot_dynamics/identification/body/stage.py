@@ -34,7 +34,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
         RecordingError: the recording lacks a command, a motion or a common clock.
         IdentificationError: wheel states, a text log, or too little time in common.
     """
-    if opened.log is not None:
+    if opened.recording is None:
         raise IdentificationError(f"body of {opened.path}", got="a text log", expected="a bag with cmd_vel and odom")
     signals = body_signals(opened.bag(), robot, opened.options.topics)
     axes = [
@@ -87,5 +87,5 @@ def _curve(axis: BodyAxis, name: str) -> FitCurve:
         modelled=axis.modelled[::every],
         modelled_is="dead time, lag, gain and dead band on the command",
         whiteness=axis.whiteness,
-        caption=f"Means over one second. Effective delay {1e3 * delay.value:.1f} ms, gain {gain.value:.4f}.",
+        caption=f"Means over 1.2 s. Effective delay {1e3 * delay.value:.1f} ms, gain {gain.value:.4f}.",
     )

@@ -43,8 +43,10 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         RecordingError: command or motion are missing, or share no clock.
         IdentificationError: too few samples in common.
     """
-    log = opened.log
-    signals = base_signals(opened.bag(), robot, opened.options.topics) if log is None else text_signals(log)
+    if opened.recording is None and opened.log is not None:
+        signals = text_signals(opened.log)
+    else:
+        signals = base_signals(opened.bag(), robot, opened.options.topics)
     found: list[DelayEstimate] = []
     fits: list[FitCurve] = []
     for number, piece in enumerate(_unbroken(signals)):

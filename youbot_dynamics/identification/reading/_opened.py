@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError
-from youbot_dynamics.recording.bag import Recording, open_bag
+from youbot_dynamics.recording.bag import LogRecording, Recording, open_bag
 from youbot_dynamics.recording.message_types import (
     IMU,
     JOINT_STATE,
@@ -280,17 +280,18 @@ class Opened:
     path: Path  # as given
     number: int  # of the recording within the identification, 0 for the first
     options: Options  # how the user wants it read
-    recording: Recording | None = None  # the bag, None for a text log
+    recording: Recording | None = None  # topics of a bag, or of a text log with joints; None for channels alone
     log: TextLog | None = None  # the text log, None for a bag
 
     def bag(self) -> Recording:
-        """The bag.
+        """The topics.
 
         Raises:
-            RecordingError: it is a text log, which has no topics.
+            RecordingError: it is a text log of channels, which has no topics.
         """
         if self.recording is None:
-            raise RecordingError(str(self.path), got="a text log", expected="a bag with topics")
+            expected = "a bag with topics, or a text log with position.JOINT"
+            raise RecordingError(str(self.path), got="a text log", expected=expected)
         return self.recording
 
     @property
@@ -309,6 +310,22 @@ class Opened:
         return "" if self.recording is None else self.recording.lost
 
 
+def _opened_log(path: Path, number: int, robot: Robot, options: Options) -> Opened:
+    """A text log, with the topics that a bag with its columns would have if it has positions of joints."""
+    log = read_text_log(path, options.columns)
+    known = (*robot.driver.wheel_joints, *robot.driver.arm_joints)
+    for role, joints in log.joints.items():
+        for name in joints:
+            if name not in known:
+                raise RecordingError(
+                    f"--columns of {path}",
+                    got=f"{role}.{name}",
+                    expected=f"{role}.JOINT with JOINT of {', '.join(known)}",
+                    remedy="name the joints as the robot does; NAME=HEADER reads a column of another name",
+                )
+    return Opened(path, number, options, LogRecording(log) if "position" in log.joints else None, log)
+
+
 def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:
     """Open a bag (rosbag2 folder, .mcap, .db3, .bag), or a text log whose columns are described.
 
@@ -323,7 +340,7 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
         ParameterError: it names another robot.
     """
     if options.columns and path.is_file() and path.suffix not in _BAG_FILES:
-        return Opened(path, number, options, log=read_text_log(path, options.columns))
+        return _opened_log(path, number, robot, options)
     try:
         recording = open_bag(path)
     except OSError as problem:

@@ -42,9 +42,9 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
 
     Raises:
         RecordingError: command or wheel states are missing, or share no clock.
-        IdentificationError: the recording is a text log, which has no wheel states.
+        IdentificationError: the recording is a text log without wheel states.
     """
-    if opened.log is not None:
+    if opened.recording is None:
         raise IdentificationError(f"response of {opened.path}", got="a text log", expected="a bag with wheel states")
     signals = base_signals(opened.bag(), robot, opened.options.topics)
     sent, twists = signals.command_time, signals.command

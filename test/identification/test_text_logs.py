@@ -1,0 +1,104 @@
+"""A text log with joints goes through the stages as a bag with the same messages does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from body_runs import ramps
+from command_line import exit_code
+from stage_bags import ROBOT, nanoseconds, write_rows
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.recording.message_types import (
+    JOINT_STATE,
+    POSE_STAMPED,
+    TWIST_STAMPED,
+    joint_state_cdr,
+    pose_stamped_cdr,
+    twist_stamped_cdr,
+)
+from youbot_dynamics.simulation.base import BasePlant
+from youbot_dynamics.simulation.truth import load_truth
+
+WHEELS = ROBOT.driver.wheel_joints
+TICKS = 4096
+STAGES = ("calibration", "delay", "response")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A drive of the twin as drive/ and as log.csv, with angles in ticks and one row for each message."""
+    folder = tmp_path_factory.mktemp("text")
+    plant, driver = BasePlant(load_truth(1), ROBOT.driver, 1), ROBOT.driver
+    twists = np.vstack([ramps(1, 40.0), np.zeros((40, 3))])
+    rows, lines = [], []
+    for k, twist in enumerate(twists):
+        time = 1.0 + 0.05 * k
+        plant.command_twist(twist)
+        rows.append((time, "/cmd_vel", TWIST_STAMPED, twist_stamped_cdr(nanoseconds(time), "base", twist)))
+        lines.append((time, [*twist, *[np.nan] * 11]))
+        for step in (0.011, 0.031):
+            plant.advance(0.05 * k + step)
+            read = plant.read()
+            stamp, ticks = round(time + step, 9), np.round(read.position * TICKS / (2.0 * np.pi))
+            angles = ticks * (2.0 * np.pi / TICKS)
+            cdr = joint_state_cdr(nanoseconds(stamp), WHEELS, angles, read.velocity)
+            rows.append((stamp, "/driver/joint_states", JOINT_STATE, cdr))
+            lines.append((stamp, [*[np.nan] * 3, *ticks, *np.degrees(read.velocity), *[np.nan] * 3]))
+        stamp = round(time + 0.04, 9)
+        plant.advance(0.05 * k + 0.04)
+        rows.append((stamp, "/pose", POSE_STAMPED, pose_stamped_cdr(nanoseconds(stamp), "map", plant.pose)))
+        lines.append((stamp, [*[np.nan] * 11, *plant.pose]))
+        plant.advance(0.05 * (k + 1))
+    assert len(driver.wheel_joints) == 4
+    write_rows(folder / "drive", rows)
+    table = np.array([[1e3 * time, *values] for time, values in lines])
+    heads = ["t", "ux", "uy", "uw", *(f"enc{k}" for k in range(4)), *(f"v{k}" for k in range(4)), "px", "py", "heading"]
+    np.savetxt(folder / "log.csv", table, delimiter=",", fmt='"%.17g"', header=",".join(heads), comments="")
+    return folder
+
+
+COLUMNS = ",".join(
+    [
+        "time=t:ms,command.x=ux,command.y=uy,command.yaw=uw",
+        *(f"position.{name}=enc{k}:turn/{TICKS}" for k, name in enumerate(WHEELS)),
+        *(f"velocity.{name}=v{k}:deg/s" for k, name in enumerate(WHEELS)),
+        "pose.x=px,pose.y=py,pose.yaw=heading",
+    ]
+)
+
+
+@pytest.mark.parametrize("stages", [("delay",), pytest.param(STAGES, marks=pytest.mark.slow)], ids=["delay", "all"])
+def test_a_stage_finds_in_a_text_log_what_it_finds_in_a_bag(folder, stages):
+    bag = identify([folder / "drive"], ROBOT, Options(), only=stages).result
+    text = identify([folder / "log.csv"], ROBOT, Options(columns=COLUMNS), only=stages).result
+    assert [finding.name for finding in text.findings] == [finding.name for finding in bag.findings]
+    assert sum(finding.identified for finding in bag.findings) >= 3 * len(stages)
+    for mine, theirs in zip(text.findings, bag.findings, strict=True):
+        assert mine.identified == theirs.identified
+        slack = max(1e-6, 0.01 * float(np.nan_to_num(theirs.estimate.standard_error, posinf=1.0)))
+        assert mine.estimate.value == pytest.approx(theirs.estimate.value, rel=1e-3, abs=slack, nan_ok=True)
+
+
+def test_the_program_reads_such_a_log(folder, tmp_path):
+    words = ["identify", folder / "log.csv", "--columns", COLUMNS, "--out", tmp_path / "found", "--only", "delay"]
+    assert exit_code(*words) == 0
+    assert "effective_yaw" in (tmp_path / "found" / "result.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("time=t:ms,position.wheel_fl=enc0", "position.wheel_fl; expected position.JOINT with JOINT of wheel_joint_fl"),
+        ("time=t:ms,position.wheel_joint_fl=enc0,pose.x=px", "got pose.x; expected pose.x, pose.y and pose.yaw"),
+        ("time=t:ms,velocity.wheel_joint_fl=v0", "got a text log; expected .* a text log with position.JOINT"),
+        ("time=t:ms,position.wheel_joint_fl=enc0,command.x=ux", "expected messages that name|got no states of"),
+    ],
+)
+def test_columns_that_lack_something_are_named(folder, columns, words):
+    with pytest.raises(RecordingError, match=words):
+        identify([folder / "log.csv"], ROBOT, Options(columns=columns), only=("calibration",))
