@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from youbot_dynamics.errors import ModelError, ParameterError
+from youbot_dynamics.errors import InputError, ModelError, ParameterError
 from youbot_dynamics.estimation.odometry import BaseEstimator
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.estimation.odometry._slip import SlipSettings, SlipTest
@@ -15,6 +15,7 @@ from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.base import BasePlant, SlipEvent
 from youbot_dynamics.simulation.truth import load_truth
 
 ROBOT = load_robot(robot_file=robot_path("robotino_2"))
@@ -68,6 +69,12 @@ def test_a_dead_omni_wheel_is_named_by_its_joint():
         angles = angles + PERIOD * speeds * [0.0, 1.0, 1.0]
         said = watch.read(k * PERIOD, angles.tolist())
     assert said.startswith("wheel_joint_0 stands still")
+
+
+def test_a_wheel_that_a_base_does_not_have_cannot_slip():
+    plant = BasePlant(load_truth(0, robot_path("robotino_2")), ROBOT.driver, 0, slips=[SlipEvent(3, 0.2, 0.0, 1.0)])
+    with pytest.raises(InputError, match="wheel of a slip event: got 3; expected 0 to 2"):
+        plant.advance(0.1)
 
 
 def test_wheels_that_fit_no_base_are_refused():

@@ -58,11 +58,11 @@ def table_console(soft_wrap: bool = True) -> Console:
     return console if console.is_terminal else Console(soft_wrap=soft_wrap, width=160)
 
 
-def print_findings(result: Result) -> None:
+def print_findings(result: Result, by_hand: bool = False) -> None:
     """Print one table per stage: value, interval and verdict. A stage without data is one line.
 
     If a stage has robot parameters, only these are shown, with one delay per axis; the report and result.json hold the
-    rest.
+    rest. Of measurements `by_hand`, whose errors are known, all findings are shown: there is no report.
     """
     console = table_console()
     for stage in dict.fromkeys(result.stage_of.values()):
@@ -70,12 +70,13 @@ def print_findings(result: Result) -> None:
             continue
         findings = result.of_stage(stage)
         first = [finding for finding in findings if not finding.is_part_of_delay]
-        listed = [finding for finding in first if finding.is_parameter] or first
+        listed = first if by_hand else [finding for finding in first if finding.is_parameter] or first
+        interval = "95 % interval" if by_hand else result.interval_is
         more = len(findings) - len(listed)
         remarks = [STAGES[stage].remark, f"{more} more findings: see the report" if more else ""]
         table = Table(title=STAGES[stage].title, caption="; ".join(filter(None, remarks)) or None)
-        for column in ("parameter", "value", result.interval_is, "unit"):
-            numeric = column in ("value", result.interval_is)
+        for column in ("parameter", "value", interval, "unit"):
+            numeric = column in ("value", interval)
             table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
         table.add_column("verdict")
         for finding in listed:

@@ -63,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
     _add_bringup(verbs)
     _add_watch(verbs)
     _add_check_driver(verbs)
+    _add_calibrate(verbs)
     _add_twin(
         verbs,
         "demo",
@@ -317,6 +318,31 @@ def _add_check_driver(verbs) -> None:
     _add_namespace(parser)
 
 
+def _add_calibrate(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "calibrate",
+        "measure the wheels with a tape: drive forward, sideways and around on the running robot, ask for the measured "
+        "ends, and give wheel radius, lateral factor and lever",
+        "  youbot calibrate --tape --write geometry.yaml\n"
+        "  youbot calibrate --tape --bag legs --forward 1.512 --sideways 1.438 --turn 1074\n",
+    )
+    parser.add_argument("--tape", action="store_true", required=True, help="with a tape measure, the way there is")
+    parser.add_argument("--distance", type=float, default=1.5, help="length of the straight legs [m] (default: 1.5)")
+    parser.add_argument("--turns", type=int, default=3, help="full turns of the last leg (default: 3)")
+    parser.add_argument("--bag", type=Path, metavar="BAG", help="recording of the legs instead of a drive")
+    parser.add_argument("--forward", type=float, metavar="M", help="distance of the leg forward in the recording [m]")
+    parser.add_argument("--sideways", type=float, metavar="M", help="distance of the leg sideways in the recording [m]")
+    parser.add_argument("--turn", type=float, metavar="DEG", help="turn in the recording, left positive [degrees]")
+    parser.add_argument(
+        "--distance-error", type=float, default=0.002, help="standard error of a distance [m] (default: 0.002)"
+    )
+    parser.add_argument("--angle-error", type=float, default=1.0, help="standard error of a turn [degree] (default: 1)")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write what is identified to a parameter file")
+    _add_robot_files(parser)
+    _add_namespace(parser)
+
+
 def _add_twin(verbs, name: str, text: str) -> argparse.ArgumentParser:
     out = f"{name}_output"
     parser = _verb(verbs, name, text, f"  youbot {name}\n  youbot {name} --out {out} --seed 7\n")
@@ -420,7 +446,12 @@ def _run(given: argparse.Namespace) -> int:
         if given.write is not None:
             return write_excitation(given)
     ros = _ros_arguments(given)
-    need_ros()
+    if given.verb != "calibrate" or given.bag is None:
+        need_ros()
+    if given.verb == "calibrate":
+        from youbot_dynamics.commands._calibrate import calibrate_command
+
+        return calibrate_command(given, ros)
     if given.verb == "check-driver":
         from youbot_dynamics.commands._check_driver import check_driver_command
 

@@ -1,10 +1,26 @@
-"""Geometry of the base from wheel angles and measured poses: radii, size, lateral factor, roller phases."""
+"""Geometry of the base from wheel angles and measured poses, or a tape: radii, size, lateral factor, roller phases."""
 
 from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.calibration._tape import (
+    DISTANCE_ERROR,
+    TURN_ERROR,
+    TapeLeg,
+    calibrate_by_tape,
+    recorded_legs,
+    tape_findings,
+    tape_program,
+)
 
 __all__ = [
     "Calibration",
     "CalibrationSignals",
+    "DISTANCE_ERROR",
+    "TURN_ERROR",
+    "TapeLeg",
     "calibrate",
+    "calibrate_by_tape",
+    "recorded_legs",
+    "tape_findings",
+    "tape_program",
 ]

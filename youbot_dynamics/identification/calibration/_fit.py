@@ -62,9 +62,9 @@ _MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
 _FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
 _SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # smallest plausible scatter [m, rad, rad]
 _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
-_LIKELY = 2.0  # factor by which a radius may differ from the configured one
+LIKELY = 2.0  # factor by which a radius may differ from the configured one
 _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
-_CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
+CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate
 _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] sufficient for any value
@@ -249,7 +249,7 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
         ways.append(places - part.spread(part.sums(places) / part.counts[:, None]))
     motion = math.sqrt(float(np.mean(np.sum(np.vstack(ways) ** 2, axis=1))))
     left = math.hypot(float(solved.scales[0]), TURNING_RADIUS * float(solved.scales[1]))
-    if left <= _WORST_SHARE * motion and 1.0 / _LIKELY < ratio < _LIKELY:
+    if left <= _WORST_SHARE * motion and 1.0 / LIKELY < ratio < LIKELY:
         return ""
     return (
         f"the poses do not follow the wheels: with {ratio:.3g} times the configured wheel radius, {left:.2g} m of a "
@@ -320,7 +320,7 @@ def shrinkage(errors: Vector, variance: float) -> float:
 
     Source: Efron and Morris 1975, with n - 1 instead of n - 3.
     """
-    both = variance + _CREEP**2
+    both = variance + CREEP**2
     return float(min(1.0, both * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
 
 

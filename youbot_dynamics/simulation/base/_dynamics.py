@@ -95,9 +95,14 @@ def lost_shares(events: Iterable[SlipEvent], wheels: int, start: float, dt: floa
     """Mean share (steps, wheels) lost by each wheel over each of `steps` intervals of `dt` [s] from `start` [s] on.
 
     Of events at one time the largest counts.
+
+    Raises:
+        InputError: a wheel that this base does not have.
     """
     shares = np.zeros((steps, wheels))
     for event in events:
+        if event.wheel >= wheels:
+            raise InputError("wheel of a slip event", got=str(event.wheel), expected=f"0 to {wheels - 1}")
         if event.start < start + steps * dt and event.end > start:
             edges = start + dt * np.arange(steps + 1)
             inside = np.minimum(edges[1:], event.end) - np.maximum(edges[:-1], event.start)

@@ -1,0 +1,68 @@
+"""`youbot calibrate --tape`: geometry of the base from measured ends of short drives, without motion capture."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+
+from youbot_dynamics.commands._terminal import announce, print_findings
+from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.identification.calibration import TapeLeg, recorded_legs, tape_findings
+from youbot_dynamics.identification.result import Result
+from youbot_dynamics.parameter_file import write_parameters
+from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.resources import robot_path
+from youbot_dynamics.robot import Robot, load_robot
+
+_STAGE = "calibration"
+
+
+def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -> int:
+    """Run the command; return 3 if a value is not identifiable, 1 if the drive was broken off.
+
+    Raises:
+        YoubotDynamicsError: an option, a recording or a file cannot be used.
+    """
+    for name, value in (("distance-error", given.distance_error), ("angle-error", given.angle_error)):
+        if not 0.0 < value < math.inf:
+            raise ParameterError(f"--{name}", got=f"{value:g}", expected="a number above 0")
+    errors = dict.fromkeys(("forward", "sideways"), given.distance_error)
+    errors["turn"] = math.radians(given.angle_error)
+    robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
+    legs = _recorded(given, robot, errors) if given.bag is not None else _driven(given, errors, ros_arguments)
+    if not legs:
+        return 1
+    findings = tape_findings(legs, robot)
+    stages = {finding.name: _STAGE for finding in findings}
+    result = Result(robot.robot_id, findings, (_STAGE,), {}, stages, ())
+    print_findings(result, by_hand=True)
+    announce("still unknown: delays and friction, which youbot identify finds in a recorded drive")
+    if given.write is not None:
+        head = ["Calibrated with a tape measure: youbot calibrate --tape.", "Use: youbot bringup --result-file FILE"]
+        write_parameters(given.write, "/**", result.parameters(), head)
+        announce(f"wrote {given.write}")
+    return 0 if result.complete else 3
+
+
+def _driven(given: argparse.Namespace, errors: dict[str, float], ros_arguments: Sequence[str]) -> list[TapeLeg]:
+    from youbot_dynamics.nodes.tape_player import drive_legs
+
+    if not 0.2 <= given.distance <= 10.0:
+        raise ParameterError("--distance", got=f"{given.distance:g} m", expected="0.2 to 10 m")
+    if not 1 <= given.turns <= 20:
+        raise ParameterError("--turns", got=str(given.turns), expected="1 to 20")
+    plan = (("forward", given.distance), ("sideways", given.distance), ("turn", 2.0 * math.pi * given.turns))
+    return drive_legs(plan, errors, ros_arguments)
+
+
+def _recorded(given: argparse.Namespace, robot: Robot, errors: dict[str, float]) -> list[TapeLeg]:
+    readings = {"forward": given.forward, "sideways": given.sideways, "turn": given.turn}
+    known = {kind: value for kind, value in readings.items() if value is not None}
+    if not known:
+        raise ParameterError("--bag", got="no reading", remedy="give --forward, --sideways and --turn as measured")
+    if "turn" in known:
+        known["turn"] = math.radians(known["turn"])
+    recorded = recorded_legs(open_bag(given.bag), robot, len(known))
+    pairs = zip(known.items(), recorded, strict=True)
+    return [TapeLeg(kind, angles, value, errors[kind]) for (kind, value), angles in pairs]

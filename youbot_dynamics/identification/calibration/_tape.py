@@ -1,0 +1,304 @@
+"""Geometry of a base from a tape measure: the wheels say how far they turned, a person how far the base came.
+
+A leg starts and ends at rest: forward, sideways, or turns on the spot. Its wheel angles are integrated exactly on
+SE(2) with radius R, lever K and lateral factor f common to all wheels; the distance between its ends, or its turn, is
+compared with the reading. To first order a straight leg forward shows R, one sideways R f, and turns R / K. A reading
+has a known error. What the model leaves out adds to it: rollers that end anywhere on their length, and creep.
+
+Source: Borenstein and Feng 1996, calibration of odometry by measured ends; systems 29-31, 34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, hypot, nan, radians
+
+import numpy as np
+from scipy.stats import chi2, norm
+
+from youbot_dynamics.arrays import Indices, Vector, array, number, read_only
+from youbot_dynamics.control.trajectory import Program
+from youbot_dynamics.errors import InputError, RecordingError
+from youbot_dynamics.identification.calibration._fit import (
+    CREEP,
+    LATERAL_FACTOR,
+    LEVER,
+    LEVER_IN_WORDS,
+    LIKELY,
+    RADIUS,
+    RADIUS_ERROR,
+    Calibration,
+    named_estimates,
+)
+from youbot_dynamics.identification.calibration._model import Guess, lever, odometry
+from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.calibration._start import NO_FACTOR
+from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge, undetermined
+from youbot_dynamics.identification.reading import find_wheel_states
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.recording.bag import Recording
+from youbot_dynamics.robot import Robot
+from youbot_dynamics.robot_base import WHEELS, Base
+
+FORWARD, SIDEWAYS, TURN = KINDS = ("forward", "sideways", "turn")
+DISTANCE_ERROR = 0.002  # [m] chosen: standard error of a tape measure between two marks on the floor
+TURN_ERROR = radians(1.0)  # chosen: standard error of a heading between two marks on the floor
+
+_SPEED, _TURN_RATE = 0.3, 0.8  # [m/s], [rad/s] of a leg: slow enough for wheels not to slip
+_GENTLE = 0.5  # share of the acceleration limits that a leg uses
+_REST = 1.0  # [s] for which the wheels stand between two legs
+_STANDS = 0.02  # [rad/s] of a wheel that stands
+_MOVED = 1.0  # [rad] that some wheel turns in a leg; less is no leg
+_UNEQUAL = 0.005  # chosen: standard deviation of the radii of one robot's wheels over their mean
+_ROLLERS = 0.0005  # [m] of a leg: rollers of the youBot move its end by up to 0.4 mm
+_STEP = 1e-6  # of the numerical slopes
+_ROUNDS = 20
+_SETTLED = 1e-9  # change of a logarithm at which the fit has converged
+_CONTRADICTION = 0.999  # probability of the misfit above which readings contradict each other
+_ONE_MEAN = "a tape measure shows the mean radius of the wheels alone"
+
+
+@dataclass(frozen=True, eq=False)
+class TapeLeg:
+    """One leg and what was read after it.
+
+    Args:
+        kind: FORWARD, SIDEWAYS or TURN.
+        wheel_angles: (m, n) readings of the wheels from rest to rest [rad], positive forward.
+        measured: distance between the ends [m], positive; of a TURN the whole turn, positive to the left [rad].
+        error: standard error of the reading [m] or [rad].
+
+    Raises:
+        InputError: an unknown kind, wheel angles that are not finite, or a single reading of the wheels.
+        ModelError: a measure or an error that is not finite or not positive.
+    """
+
+    kind: str
+    wheel_angles: Vector
+    measured: float
+    error: float
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.kind not in (FORWARD, SIDEWAYS, TURN):
+            raise InputError("kind of a leg", got=self.kind, expected=f"{FORWARD}, {SIDEWAYS} or {TURN}")
+        angles = array("wheel_angles", self.wheel_angles, (None, None))
+        if len(angles) < 2:
+            raise InputError("wheel_angles", got=f"{len(angles)} readings", expected="at least 2")
+        unit = "rad" if self.kind == TURN else "m"
+        number(f"measured {self.kind}", abs(self.measured) if self.kind == TURN else self.measured, unit, above=0.0)
+        number(f"error of the measured {self.kind}", self.error, unit, above=0.0)
+        object.__setattr__(self, "wheel_angles", read_only(angles.copy()))
+
+    def rolled(self, base: MecanumBase) -> float:
+        """What a tape would show if the base were this one: distance [m] or turn [rad]."""
+        count = len(self.wheel_angles)
+        time = np.arange(count, dtype=float)
+        signals = CalibrationSignals(time, self.wheel_angles, np.zeros(0), np.zeros((0, 3)))
+        x, y, yaw = odometry(signals, base, time[-1:])[0].tolist()
+        return yaw if self.kind == TURN else hypot(x, y)
+
+
+def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration:
+    """Radius, lever and lateral factor from legs whose ends were measured.
+
+    Args:
+        legs: at least one; several of a kind are combined.
+        base: configured base: its ratios of radii and of positions are kept.
+
+    Returns:
+        Estimates with intervals and verdicts, by the names of `calibrate`; what a tape does not show is refused.
+
+    Raises:
+        InputError: no leg, or another number of wheels.
+    """
+    n = len(base.radii)
+    if not legs or any(leg.wheel_angles.shape[1] != n for leg in legs):
+        got = ", ".join(str(leg.wheel_angles.shape[1]) for leg in legs) or "no leg"
+        raise InputError("legs", got=f"wheels {got}", expected=f"{n} wheels in each")
+    guess, asked = Guess(base, np.zeros(3), np.zeros(0)), _asked(legs, base)
+    reasons, covariance = _reasons(legs, base), np.full((3, 3), nan)
+    if len(asked):
+        guess, known, misfit = _solve(legs, guess, asked)
+        covariance[np.ix_(asked, asked)] = known
+        wrong = _wrong(guess.base, base, len(legs) - len(asked), misfit)
+        reasons = [wrong or reason for reason in reasons]
+    values = (float(np.mean(guess.base.radii)), lever(guess.base), guess.base.lateral_factor)
+    errors = np.array(values) * np.sqrt(np.diag(covariance))
+    names = zip((RADIUS, LEVER, LATERAL_FACTOR), ("m", "m", "1"), values, errors.tolist(), reasons, strict=True)
+    found = [_estimate(Unknown(name, unit), value, error, why) for name, unit, value, error, why in names]
+    if not found[0].identified:
+        guess = replace(guess, base=base)
+    size = float(np.sum(np.abs(guess.base.positions)) / np.sum(np.abs(base.positions)))
+    return Calibration((*found, *_unknown(n)), guess.base, guess.sensor, guess.offsets, size)
+
+
+def _asked(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
+    """Which of radius, lever and lateral factor the legs determine together."""
+    kinds = {leg.kind for leg in legs}
+    scale = FORWARD in kinds or (SIDEWAYS in kinds and not base.all_forward)
+    factor = scale and SIDEWAYS in kinds and base.all_forward
+    return np.flatnonzero([scale, scale and TURN in kinds, factor])
+
+
+def _reasons(legs: Sequence[TapeLeg], base: MecanumBase) -> list[str]:
+    """Why radius, lever and lateral factor stay unknown, "" for what is asked."""
+    kinds = {leg.kind for leg in legs}
+    asked = _asked(legs, base)
+    both = "sideways legs do not distinguish it from the lateral factor, nor turns from the lever"
+    scale = "" if 0 in asked else f"no leg forward was measured; {both}"
+    turns = scale or ("" if TURN in kinds else "no turn was measured")
+    factor = scale or ("" if SIDEWAYS in kinds else "no leg sideways was measured")
+    return [scale, turns, factor if base.all_forward else NO_FACTOR]
+
+
+def _solve(legs: Sequence[TapeLeg], guess: Guess, asked: Indices) -> tuple[Guess, Vector, float]:
+    """Gauss-Newton over logarithms; the guess, the covariance of those asked, and the weighted squared misfit.
+
+    Radii that differ between the wheels add to the errors of the readings, all legs together. On mecanum wheels their
+    effect is of second order; on omni wheels each leg shows another mean of them.
+    """
+    n = len(guess.base.radii)
+    each = np.eye(n + 5)[:n]
+    common = np.vstack([each.sum(axis=0), np.eye(n + 5)[n : n + 2]])[asked]
+    for _ in range(_ROUNDS):
+        rolled = np.array([leg.rolled(guess.base) for leg in legs])
+        unequal = _slopes(legs, guess, each - each.mean(axis=0)) * _UNEQUAL
+        arm = lever(guess.base)
+        variances = [
+            leg.error**2 + (CREEP * leg.measured) ** 2 + (_ROLLERS / (arm if leg.kind == TURN else 1.0)) ** 2
+            for leg in legs
+        ]
+        root = np.linalg.cholesky(np.diag(variances) + unequal @ unequal.T)
+        left = np.linalg.solve(root, np.array([leg.measured for leg in legs]) - rolled)
+        slopes = np.linalg.solve(root, _slopes(legs, guess, common))
+        step = np.linalg.lstsq(slopes, left, rcond=None)[0]
+        guess = guess.moved(step @ common)
+        if np.max(np.abs(step)) < _SETTLED:
+            break
+    covariance: Vector = np.asarray(np.linalg.inv(slopes.T @ slopes), dtype=np.float64)
+    return guess, covariance, float(np.sum((left - slopes @ step) ** 2))
+
+
+def _slopes(legs: Sequence[TapeLeg], guess: Guess, changes: Vector) -> Vector:
+    """Slopes (k, p) of what the legs roll over changes (p, n + 5) of `Guess.moved`."""
+    columns = []
+    for change in changes:
+        after, before = guess.moved(_STEP * change).base, guess.moved(-_STEP * change).base
+        columns.append([(leg.rolled(after) - leg.rolled(before)) / (2.0 * _STEP) for leg in legs])
+    return np.array(columns).T
+
+
+def _wrong(found: MecanumBase, base: MecanumBase, spare: int, misfit: float) -> str:
+    """Why the readings cannot be those of this base, "" if they can."""
+    if spare > 0 and misfit > chi2.ppf(_CONTRADICTION, spare):
+        return (
+            f"the readings contradict each other by {np.sqrt(misfit / spare):.2g} times their errors: "
+            "check the full turns and the distances"
+        )
+    ratios = {
+        "wheel radius": float(np.mean(found.radii / base.radii)),
+        "lever": lever(found) / lever(base),
+        "lateral factor": found.lateral_factor / base.lateral_factor,
+    }
+    for name, ratio in ratios.items():
+        if not 1.0 / LIKELY < ratio < LIKELY:
+            return (
+                f"with these readings the {name} is {ratio:.3g} times the configured one: "
+                "check distances in m, full turns, and the wheels' order, signs and unit"
+            )
+    return ""
+
+
+def _estimate(unknown: Unknown, value: float, error: float, reason: str) -> Estimate:
+    if reason:
+        return undetermined(unknown, reason)
+    return judge(unknown, value, error, float(norm.ppf(0.5 + 0.5 * CONFIDENCE)) * error)
+
+
+def _unknown(wheels: int) -> list[Estimate]:
+    """What a tape measure never shows."""
+    names = WHEELS[:wheels] if wheels <= len(WHEELS) else [str(k) for k in range(wheels)]
+    apart = [Unknown(f"{RADIUS_ERROR}_{name}", "1") for name in names]
+    apart += [Unknown(f"{RADIUS}_{name}", "m") for name in names]
+    return [undetermined(one, _ONE_MEAN) for one in apart]
+
+
+def tape_findings(legs: Sequence[TapeLeg], robot: Robot) -> tuple[Finding, ...]:
+    """Findings of `calibrate_by_tape` by their names in a result; unknown radii of single wheels count for one."""
+    geometry = robot.base.geometry
+    found = calibrate_by_tape(legs, geometry.mecanum())
+    whole = LEVER_IN_WORDS if found[LEVER].identified else ""
+    return tuple(
+        Finding(name, estimate, len(legs), part_of=whole if estimate.name in ("half_length", "half_width") else "")
+        for name, estimate in named_estimates(found, geometry).items()
+    )
+
+
+def tape_program(kind: str, amount: float, base: Base, dt: float = 0.02) -> Program:
+    """Program of one leg: from rest to rest, within the limits of the base.
+
+    Args:
+        kind: FORWARD, SIDEWAYS or TURN.
+        amount: distance [m] or turn [rad], positive forward and to the left.
+        base: its limits.
+        dt: time each line is held [s].
+
+    Raises:
+        InputError: an unknown kind.
+        ModelError: an amount of 0, or one that is not finite.
+    """
+    if kind not in KINDS:
+        raise InputError("kind of a leg", got=kind, expected=", ".join(KINDS))
+    number(f"length of the leg {kind}", abs(amount), "rad" if kind == TURN else "m", above=0.0)
+    limits = base.limits
+    speed = _TURN_RATE if kind == TURN else _SPEED
+    ramp = speed / (_GENTLE * (limits.angular_acceleration if kind == TURN else limits.acceleration))
+    count = ceil((abs(amount) / speed + ramp) / dt)
+    time = (np.arange(count) + 0.5) * dt
+    shape = np.clip(np.minimum(time, count * dt - time) / ramp, 0.0, 1.0)
+    twists = np.zeros((count, 3))
+    twists[:, KINDS.index(kind)] = shape * (amount / (np.sum(shape) * dt))
+    program = Program(f"leg {kind}", twists, dt)
+    return program.scaled(program.fitting_time_scale(base))
+
+
+def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector]:
+    """Wheel angles (m, n) [rad] of the legs in a recording, in their order: all motion between two rests is a leg.
+
+    Args:
+        recording: with the states of the wheels.
+        robot: names and signs of the wheels.
+        count: of the legs that were measured.
+
+    Raises:
+        RecordingError: no wheel states, or another number of legs.
+    """
+    joints = robot.driver.wheel_joints
+    states = recording.joint_states(find_wheel_states(recording, joints, {}), joints)
+    sound = np.isfinite(states.received) & np.isfinite(states.position).all(axis=1)
+    time, angles = states.received[sound], states.position[sound] * np.array(robot.driver.position_sign)
+    if len(time) < 2:
+        raise RecordingError(f"{recording.path}", got=f"{len(time)} readings of the wheels", expected="a drive")
+    # Over a tenth of a second, since a tick of an encoder looks fast from one reading to the next.
+    before = np.searchsorted(time, time - 0.1)
+    step, span = np.abs(angles - angles[before]).max(axis=1), np.maximum(time - time[before], 1e-3)
+    moving = np.flatnonzero(step / span > _STANDS)
+    breaks = np.flatnonzero(np.diff(time[moving]) > _REST) + 1
+    legs = []
+    for part in np.split(moving, breaks):
+        if len(part):
+            first, last = np.searchsorted(time, [time[part[0]] - 0.3 * _REST, time[part[-1]] + 0.3 * _REST])
+            rows = angles[first:last]
+            if np.abs(rows[-1] - rows[0]).max() > _MOVED:
+                legs.append(rows)
+    if len(legs) != count:
+        raise RecordingError(
+            f"{recording.path}",
+            got=f"{len(legs)} legs between rests of {_REST:g} s",
+            expected=f"{count}, one for each reading",
+            remedy="record one leg after the other, and give their readings in this order",
+        )
+    return legs

@@ -1,0 +1,161 @@
+"""Drives the legs of a calibration with a tape measure, and asks for the reading after each."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import select
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import rclpy
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.identification.calibration import TapeLeg, tape_program
+from youbot_dynamics.nodes._listening import listen_joints
+from youbot_dynamics.nodes._player import play_once
+from youbot_dynamics.nodes._runtime import DRIVER_QOS, parse
+from youbot_dynamics.nodes.processes import StopFlag
+from youbot_dynamics.nodes.program_player import ProgramPlayer
+
+_REST = 1.5  # [s] after a leg, until the base stands and its last readings have come
+_MARKS = {
+    "forward": "Mark the floor below the middle of the front edge of the base",
+    "sideways": "Mark the floor below the middle of the left edge of the base",
+    "turn": "Mark the floor along the front edge of the base",
+}
+_QUESTIONS = {
+    "forward": "Distance from that mark to the same point now [m]: ",
+    "sideways": "Distance from that mark to the same point now [m]: ",
+    "turn": "Full turns to the left, and the degrees beyond them from the mark to the front edge now, such as 3 -4.5: ",
+}
+
+
+class TapePlayer(ProgramPlayer):
+    """Plays one leg after the other.
+
+    Args:
+        plan: kind and length [m] or [rad] of each leg.
+        errors: kind -> standard error of its reading [m] or [rad].
+    """
+
+    def __init__(self, plan: Sequence[tuple[str, float]], errors: dict[str, float]) -> None:
+        super().__init__()
+        self.legs: list[TapeLeg] = []
+        self._plan, self._errors = plan, errors
+        self._angles: list[np.ndarray] = []
+        driver = self.config.robot().driver
+        self._joints, self._signs = driver.wheel_joints, np.array(driver.position_sign)
+        listen_joints(self, "driver/joint_states", self._on_joints, DRIVER_QOS)
+
+    def _on_joints(self, stamp: float, names: tuple[str, ...], position: Sequence[float], *_: Sequence[float]) -> None:
+        if set(self._joints) <= set(names) and len(position) == len(names):
+            angles = np.array([position[names.index(joint)] for joint in self._joints]) * self._signs
+            if np.all(np.isfinite(angles)):
+                self._angles.append(angles)
+
+    def motion(self, given: argparse.Namespace) -> Any:
+        """Programs of the legs, each with its kind."""
+        base = self.config.robot().base
+        return [(kind, tape_program(kind, amount, base)) for kind, amount in self._plan]
+
+    def play(self, motion: Any, flag: StopFlag) -> bool:
+        """Play each leg and take its reading; False if a signal came first.
+
+        Raises:
+            RecordingError: no state of the wheels, or nobody who answers.
+            TrajectoryError: as for a program.
+        """
+        for number, (kind, program) in enumerate(motion, start=1):
+            begin = f"Leg {number} of {len(motion)}, {kind}. {_MARKS[kind]}, then press Enter: "
+            if self._ask(begin, flag, lambda _: 0.0) is None:
+                return False
+            self._angles.clear()
+            self._last_error = float("-inf")  # else the last leg would count as one that is being followed
+            if not super().play(program, flag):
+                return False
+            self.wait(lambda: False, _REST, flag)
+            angles = self._angles.copy()
+            if len(angles) < 2:
+                topic = self.resolve_topic_name("driver/joint_states")
+                raise RecordingError(f"topic {topic}", got="no positions of the wheels", remedy="youbot check-driver")
+            read = self._ask(_QUESTIONS[kind], flag, _turn if kind == "turn" else _distance)
+            if read is None:
+                return False
+            self.legs.append(TapeLeg(kind, np.array(angles), read, self._errors[kind]))
+        return True
+
+    def _ask(self, question: str, flag: StopFlag, understand: Callable[[str], float]) -> float | None:
+        """The answer of a person, once it can be understood; None if a signal came first.
+
+        Raises:
+            RecordingError: the input has ended.
+        """
+        while not flag.set:
+            print(question, end="", file=sys.stderr, flush=True)
+            while not flag.set and not select.select([sys.stdin], [], [], 0.0)[0]:
+                rclpy.spin_once(self, timeout_sec=0.05)
+            if flag.set:
+                break
+            line = _line()
+            try:
+                return understand(line)
+            except ValueError:
+                print(f"not understood: {line.strip()}", file=sys.stderr)
+        return None
+
+
+def _line() -> str:
+    """Read one line of the input, and no further: what waits behind it must stay visible to `select`.
+
+    Raises:
+        RecordingError: the input has ended.
+    """
+    line = b""
+    while not line.endswith(b"\n"):
+        if not (byte := os.read(sys.stdin.fileno(), 1)):
+            raise RecordingError("answer", got="the end of the input", expected="a line", remedy="use a terminal")
+        line += byte
+    return line.decode(errors="replace")
+
+
+def _distance(line: str) -> float:
+    distance = float(line)
+    if not 0.0 < distance < math.inf:
+        raise ValueError
+    return distance
+
+
+def _turn(line: str) -> float:
+    turns, degrees = (float(word) for word in line.split())
+    turn = 2.0 * math.pi * turns + math.radians(degrees)
+    if not (turns.is_integer() and 0.0 < turn < math.inf):
+        raise ValueError
+    return turn
+
+
+def drive_legs(
+    plan: Sequence[tuple[str, float]], errors: dict[str, float], ros_arguments: Sequence[str]
+) -> list[TapeLeg]:
+    """Drive a plan on the running robot; its legs with their readings, or none if it was broken off.
+
+    Args:
+        plan: kind and length [m] or [rad] of each leg.
+        errors: kind -> standard error of its reading [m] or [rad].
+        ros_arguments: of the command line, from --ros-args on.
+    """
+    players: list[TapePlayer] = []
+
+    def make() -> TapePlayer:
+        players.append(TapePlayer(plan, errors))
+        return players[0]
+
+    try:
+        play_once(make, parse(argparse.ArgumentParser(prog="calibrate"), ros_arguments))
+    except SystemExit as end:
+        if end.code != 0:
+            return []
+    return players[0].legs
