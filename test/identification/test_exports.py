@@ -209,9 +209,13 @@ def test_what_was_not_identified_stays_out_with_its_reason(tmp_path: Path) -> No
     }
 
 
-def test_the_covariance_is_that_of_the_measured_twist(tmp_path: Path) -> None:
+def test_the_covariance_is_that_of_the_measured_twist_and_of_rounded_wheel_speeds(tmp_path: Path) -> None:
     read = of_others(tmp_path, GEOMETRY, **{TWIST_ERROR: np.array([0.003, 0.004, 0.007])})[CONTROLLER]
-    assert read["twist_covariance_diagonal"] == pytest.approx((9e-6, 16e-6, 1e-6, 1e-6, 1e-6, 49e-6))
+    radius, lever = 0.0491, 0.2413 / 0.9317 + 0.1533
+    along = ROBOT.driver.velocity_quantum**2 / 12.0 * radius**2 / 4.0  # the mean of four rounded wheel speeds
+    across, turn = along * 0.9317**2, along / lever**2
+    expected = (9e-6 + along, 16e-6 + across, 1e-6, 1e-6, 1e-6, 49e-6 + turn)
+    assert read["twist_covariance_diagonal"] == pytest.approx(expected, rel=1e-9)
     assert not any("pose" in name for name in read)
 
 

@@ -340,3 +340,11 @@ def test_a_value_that_one_recording_alone_determines_keeps_its_interval():
     unknowns = (Unknown("level", "1"), Unknown("swing", "1"))
     found, alone = (least_squares(pieces, unknowns, between=between)["swing"] for between in (True, False))
     assert found == alone
+
+
+def test_a_refusal_says_no_unit_where_there_is_none() -> None:
+    wide = judge(Unknown("factor", "1"), 0.57, 0.17, 0.34, ())
+    assert "the interval of +-0.34 is too wide for a value of 0.57" in wide.verdict
+    assert "the interval of +-0.34 N m is too wide" in judge(Unknown("f", "N m"), 0.57, 0.17, 0.34, ()).verdict
+    beyond = judge(Unknown("share", "1", high=1.0), 1.5, 0.05, 0.1, ())
+    assert "gives 1.5 +-0.1, beyond its physical bound 1" in beyond.verdict

@@ -174,10 +174,13 @@ def _mecanum_controller(
     told.append("Speed limits need version 6.8, or one of Jazzy or Kilted of mid-2026; older ones ignore them.")
     told.append(_NO_ACCELERATIONS)
     if isinstance(twist_error, np.ndarray):
-        x, y, yaw = (float(error) ** 2 for error in twist_error)
+        forward = better.base.geometry.mecanum().forward_matrix
+        rounding = robot.driver.velocity_quantum**2 / 12.0 * np.sum(forward**2, axis=1)
+        x, y, yaw = (twist_error**2 + rounding).tolist()
         values["twist_covariance_diagonal"] = (x, y, _FLAT, _FLAT, _FLAT, yaw)
         told.append("Covariance of the twist: RMS errors of odometry over 2 s against the recorded poses, their noise")
-        told.append("included. robot_localization reads it from the odometry message: let it fuse the twist.")
+        told.append("included, and the rounding of the wheel speeds that the driver reports.")
+        told.append("robot_localization reads it from the odometry message: let it fuse the twist.")
     else:
         told.append("Covariance of the twist is left out: no recorded poses show the error of the odometry.")
     told.append("Covariance of the pose is left out: the controller publishes a constant, the error grows on the way.")

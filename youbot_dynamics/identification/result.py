@@ -18,6 +18,7 @@ from youbot_dynamics import __version__
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.least_squares import with_unit
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Value
@@ -100,7 +101,8 @@ class Result:
         """Identified values outside the range of their robot parameter; they are not written."""
         written = self.parameters()
         return tuple(
-            f"{finding.name}: {finding.estimate.value:.4g} {finding.estimate.unit} is outside the parameter's range"
+            f"{finding.name}: {with_unit(f'{finding.estimate.value:.4g}', finding.estimate.unit)} is outside the "
+            "parameter's range"
             for finding in self.findings
             if finding.usable and finding.is_parameter and finding.name not in written
         )

@@ -14,6 +14,7 @@ from youbot_dynamics.identification.least_squares._verdict import (
     needed,
     refusal,
     undetermined,
+    with_unit,
 )
 from youbot_dynamics.identification.least_squares._whiteness import Whiteness, whiteness
 
@@ -41,4 +42,5 @@ __all__ = [
     "student",
     "undetermined",
     "whiteness",
+    "with_unit",
 ]

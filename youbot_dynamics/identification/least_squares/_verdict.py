@@ -61,6 +61,11 @@ class Estimate:
         return self.verdict == IDENTIFIED
 
 
+def with_unit(number: str, unit: str) -> str:
+    """A number with its unit; one of unit "1" stands alone."""
+    return number if unit == "1" else f"{number} {unit}"
+
+
 def refusal(reason: str) -> str:
     """Verdict "not identifiable" with its reason."""
     return f"not identifiable: {reason}"
@@ -96,12 +101,13 @@ def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, a
     if bound is not None:
         inside = abs(value - bound) <= reach
         hint = "" if inside else ": the model lacks an effect, or a signal has the wrong sign"
-        return f"the fit gives {value:.3g} +-{reach:.2g} {unknown.unit}, beyond its physical bound {bound:g}{hint}"
+        found = with_unit(f"{value:.3g} +-{reach:.2g}", unknown.unit)
+        return f"the fit gives {found}, beyond its physical bound {bound:g}{hint}"
     wanted = max(WIDEST_SHARE * abs(value), unknown.resolution)
     if reach <= wanted:
         return ""
     told = f"; it cannot be distinguished from {', '.join(alike)} in these data" if alike else ""
-    wide = f"the interval of +-{reach:.2g} {unknown.unit} is too wide for a value of {value:.3g}"
+    wide = f"the interval of +-{with_unit(f'{reach:.2g}', unknown.unit)} is too wide for a value of {value:.3g}"
     return wide + needed(reach, wanted) + told
 
 

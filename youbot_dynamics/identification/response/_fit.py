@@ -39,6 +39,7 @@ from youbot_dynamics.identification.least_squares import (
     merge,
     refusal,
     undetermined,
+    with_unit,
 )
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, span_of, tells
 from youbot_dynamics.identification.response._unknowns import (
@@ -317,7 +318,7 @@ def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vect
         elif k in expected and not LOW[k] < x[k] < HIGH[k]:
             inside = 0.01 * (HIGH[k] - LOW[k])
             found[k] = min(max(expected[k], LOW[k] + inside), HIGH[k] - inside)
-            found_at = f"{x[k]:g} {UNKNOWNS[k].unit}"
+            found_at = with_unit(f"{x[k]:g}", UNKNOWNS[k].unit)
             reasons[k] = f"the best value is at the bound of the search, {found_at}; the configured one is kept"
     return found, reasons
 
@@ -327,7 +328,7 @@ def _end_of_search(x: Vector, free: Indices) -> str:
     for k in free.tolist():
         if (k < LAG or k in range(*GAINS.indices(len(x)))) and not LOW[k] < x[k] < HIGH[k]:
             one = UNKNOWNS[k]
-            return f"{one.name} is at the bound of the search, {x[k]:g} {one.unit}: {_DISTURBED}"
+            return f"{one.name} is at the bound of the search, {with_unit(f'{x[k]:g}', one.unit)}: {_DISTURBED}"
     return ""
 
 
