@@ -262,7 +262,7 @@ class FrictionModel:
 
     @property
     def across(self) -> Vector:
-        """Rows (n, 3) from the twist to the speed of each wheel's centre across its drive, by which its rollers turn."""
+        """Rows (n, 3) from the twist to the speed of each wheel's centre across its drive, which turns its rollers."""
         (x, y), (c, s) = self.base.positions.T, self.base.drives.T
         return np.column_stack([-s, c, x * c + y * s])
 
