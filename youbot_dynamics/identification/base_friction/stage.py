@@ -137,7 +137,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     rows = list(friction_rows(model, driven(useful[0])))
     beside = [] if found.fit is None else [_of_recording(one) for one in found.fit.estimates[model.coefficients :]]
     own = [estimate for estimate in apart.estimates if estimate.name.startswith("wheel_")]
-    common = [apart[one.name] if one.name in _OF_ROLLERS else one for one in found.estimates]
+    common = [apart[one.name] if one.identified and one.name in _OF_ROLLERS else one for one in found.estimates]
     return StageResult(
         STAGE,
         (*_findings(found, (*common, *beside), fastest), *_findings(apart, own, fastest), *coasted),
