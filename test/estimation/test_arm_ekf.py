@@ -56,7 +56,7 @@ def stepped(
     process.begin_step(EACH, mean, a, torque, work.table)
     if body.written_out:
         constants = process.ITERATIONS, process.CONVERGED
-        assert plain_step(body.joints, body.halfway, *constants, dt, True, *work) == DONE
+        assert plain_step(body.joints, body.halfway, *constants, dt, True, *work[:3]) == DONE
     else:
         assert implicit_step(body, dt, True, work) == DONE
     assert process.total_slopes(EACH, work.derivatives, work.table, dt, slopes)

@@ -11,6 +11,7 @@ from arm_runs import JITTER, Run, filtered, rms
 from other_arms import FILES, ROBOTS, swing_of, truth_of
 
 from youbot_dynamics.commands._replay import read_node
+from youbot_dynamics.dynamics.arm import DONE, ROW, implicit_step, plain_recursive_step, step_work
 from youbot_dynamics.errors import ModelError, ParameterError
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
 from youbot_dynamics.estimation.replay import ArmLog, replay_arm
@@ -43,6 +44,23 @@ def test_accelerations_are_those_of_pinocchio(name: str) -> None:
         q, v, tau = random.uniform(-2.0, 2.0, tree.nv), random.normal(size=tree.nv), 20.0 * random.normal(size=tree.nv)
         theirs = pin.aba(model, data, q, v, tau)
         np.testing.assert_allclose(tree.forward_dynamics(q, v, tau), theirs, atol=1e-10 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_plain_step_of_the_filter_is_that_of_the_general_method(name: str) -> None:
+    arm, random = ROBOTS[name].arm.model(), np.random.default_rng(2)
+    n, reach = arm.tree.nv, np.array([friction.reach for friction in arm.friction])
+    plain, general = step_work(arm.body), step_work(arm.body)
+    for _ in range(30):
+        q, v = random.uniform(-1.5, 1.5, n), 0.5 * random.normal(size=n)
+        for work in (plain, general):
+            work.table[ROW.position], work.table[ROW.speed], work.table[ROW.acceleration] = q, v, 0.0
+            work.table[ROW.bristle], work.table[ROW.drive] = 0.9 * reach * np.sign(v), arm.tree.gravity_forces(q)
+        assert plain_recursive_step(arm.body, 20, 1e-10, 5e-3, True, plain) == DONE
+        assert implicit_step(arm.body, 5e-3, True, general) == DONE
+        for row in (ROW.acceleration, ROW.after, ROW.friction):
+            np.testing.assert_allclose(plain.table[row], general.table[row], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(plain.derivatives, general.derivatives, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

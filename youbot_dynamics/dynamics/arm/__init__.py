@@ -13,6 +13,7 @@ from youbot_dynamics.dynamics.arm._step import (
     StepWork,
     arm_body,
     implicit_step,
+    plain_recursive_step,
     plain_step,
     step_work,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "arm_body",
     "arm_tree",
     "implicit_step",
+    "plain_recursive_step",
     "plain_step",
     "step_work",
     "stop_energy",

@@ -41,10 +41,17 @@ from youbot_dynamics.dynamics.tree import (
     STRIDE,
     Layout,
     Tree,
+    bias_at,
     derivative_rows,
+    factor,
     forward_dynamics_rows,
+    mass_matrix_at,
     mass_matrix_rows,
     parameters_of,
+    room_in,
+    room_size,
+    slopes_at,
+    solve,
     solve_derivative_rows,
 )
 
@@ -163,18 +170,21 @@ class StepWork(NamedTuple):
         table: (22, n), see `Rows`.
         numbers: (p,) parameters of the straight-line code, with changed rotor inertias.
         derivatives: (3, 1, n, n) of the accelerations with respect to middle position, mean speed and torque.
+        room: of the recursions for a tree without straight-line code; empty for one with it.
     """
 
     table: Vector
     numbers: Vector
     derivatives: Vector
+    room: Vector
 
 
 @compiled
 def step_work(body: ArmBody) -> StepWork:
     """Allocate the work arrays for steps of an arm."""
     n = len(body.joints)
-    return StepWork(np.zeros((len(ROW), n)), body.parameters.copy(), np.zeros((3, 1, n, n)))
+    room = np.zeros(0 if body.written_out else room_size(n))
+    return StepWork(np.zeros((len(ROW), n)), body.parameters.copy(), np.zeros((3, 1, n, n)), room)
 
 
 @compiled
@@ -377,6 +387,50 @@ def plain_step(
 
 
 @compiled
+def plain_recursive_step(
+    body: ArmBody, iterations: int, converged: float, dt: float, slopes: bool, work: StepWork
+) -> int:
+    """Solve a step as `plain_step`, for a tree without straight-line code.
+
+    One position argument has one mass matrix, which is computed once; an iteration then costs the bias torques and the
+    factors of the matrix.
+    """
+    table, joints, n = work.table, body.joints, len(body.joints)
+    room, matrix, factors = room_in(work.room, n), work.derivatives[2, 0], work.derivatives[0, 0]
+    middle, mean_speed, found = table[ROW.middle], table[ROW.mean_speed], table[ROW.found]
+    for iteration in range(iterations):
+        balance(joints, body.halfway, dt, -np.inf, table)
+        if iteration == 0 or body.halfway:
+            mass_matrix_at(body.layout, middle, room, matrix)
+        bias_at(body.layout, mean_speed, room, found)
+        for i in range(n):
+            found[i] = table[ROW.load, i] - found[i]
+            for j in range(i + 1):
+                factors[i, j] = matrix[i, j]
+            factors[i, i] += table[ROW.stiffness, i]
+        if not factor(factors, n):
+            return UNSOLVED
+        solve(factors, n, found)
+        change = largest_change(dt, table)
+        if not change < np.inf:
+            return UNBOUNDED
+        for i in range(n):
+            table[ROW.acceleration, i] = found[i]
+        if change < converged:
+            if not slopes:
+                return DONE
+            balance(joints, body.halfway, dt, -np.inf, table)
+            if body.halfway:
+                mass_matrix_at(body.layout, middle, room, matrix)
+            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, found, work.derivatives[:, 0])
+            for i in range(n):
+                matrix[i, i] += table[ROW.stiffness, i]
+            derivatives = work.derivatives
+            return DONE if solve_derivative_rows(derivatives[0], derivatives[1], derivatives[2]) else UNSOLVED
+    return UNSOLVED
+
+
+@compiled
 def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int:
     """Solve a step of any arm for the accelerations; the table contains the start and the drive.
 
@@ -455,9 +509,10 @@ def advance(
                 resistance = winding_resistance(state[i, WINDING], motors[i, 2], motors[i, 3], motors[i, 4])
                 table[ROW.drive, i] /= resistance
                 table[ROW.back_emf, i] = at_joint * at_joint / resistance
-        end = UNSOLVED
         if straight:
             end = plain_step(joints, halfway, _PLAIN_ITERATIONS, _CONVERGED, dt, False, table, numbers, derivatives)
+        else:
+            end = plain_recursive_step(body, _PLAIN_ITERATIONS, _CONVERGED, dt, False, work)
         if end == UNSOLVED:
             end = implicit_step(body, dt, False, work)
         if end != DONE:

@@ -2,12 +2,18 @@
 
 from youbot_dynamics.dynamics.tree._layout import Layout
 from youbot_dynamics.dynamics.tree._rows import (
+    bias_at,
     derivative_rows,
     forward_dynamics_rows,
     inverse_dynamics_rows,
+    mass_matrix_at,
     mass_matrix_rows,
+    room_in,
+    room_size,
+    slopes_at,
     solve_derivative_rows,
 )
+from youbot_dynamics.dynamics.tree._spatial import factor, solve
 from youbot_dynamics.dynamics.tree._straight_line import (
     ROTOR,
     STRIDE,
@@ -22,12 +28,19 @@ __all__ = [
     "ROTOR",
     "STRIDE",
     "Tree",
+    "bias_at",
     "derivative_rows",
+    "factor",
     "forward_dynamics_rows",
     "inverse_dynamics_rows",
+    "mass_matrix_at",
     "mass_matrix_rows",
     "parameters_of",
     "read_urdf",
+    "room_in",
+    "room_size",
+    "slopes_at",
+    "solve",
     "solve_derivative_rows",
     "without_fixed_joints",
 ]

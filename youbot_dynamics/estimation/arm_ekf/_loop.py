@@ -9,7 +9,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.dynamics.arm import DONE, ROW, ArmBody, StepWork, implicit_step, plain_step
+from youbot_dynamics.dynamics.arm import DONE, ROW, ArmBody, StepWork, implicit_step, plain_recursive_step, plain_step
 from youbot_dynamics.estimation.arm_ekf import _joints as joint
 from youbot_dynamics.estimation.arm_ekf import _model as model
 from youbot_dynamics.estimation.arm_ekf import _process as process
@@ -196,9 +196,13 @@ def follow(
                     solved = process.is_sane(each, mean)
                     if solved:
                         process.begin_step(each, mean, a, torque, table)
-                        solved = straight and DONE == plain_step(
-                            joint_constants, halfway, ITERATIONS, CONVERGED, dt, True, table, numbers, derivatives
-                        )
+                        if straight:
+                            end = plain_step(
+                                joint_constants, halfway, ITERATIONS, CONVERGED, dt, True, table, numbers, derivatives
+                            )
+                        else:
+                            end = plain_recursive_step(body, ITERATIONS, CONVERGED, dt, True, step)
+                        solved = end == DONE
                         if not solved:  # again, with a line search
                             table[ROW.acceleration] = 0.0
                             solved = implicit_step(body, dt, True, step) == DONE

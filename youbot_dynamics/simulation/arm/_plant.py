@@ -26,7 +26,7 @@ from youbot_dynamics.dynamics.arm import (
     ArmBody,
     ArmState,
     arm_body,
-    implicit_step,
+    plain_recursive_step,
     plain_step,
     step_work,
     stop_energy,
@@ -131,7 +131,7 @@ def advance(
             if straight:
                 end = plain_step(joints, halfway, _ITERATIONS, _CONVERGED, dt, False, table, numbers, derivatives)
             else:
-                end = implicit_step(mover.body, dt, False, work)
+                end = plain_recursive_step(mover.body, _ITERATIONS, _CONVERGED, dt, False, work)
             sharpest = 0.0
             for i in range(n):
                 sharpest = max(sharpest, abs(table[ROW.acceleration, i]) * dt)
