@@ -396,38 +396,66 @@ def plain_recursive_step(
     factors of the matrix.
     """
     table, joints, n = work.table, body.joints, len(body.joints)
-    room, matrix, factors = room_in(work.room, n), work.derivatives[2, 0], work.derivatives[0, 0]
+    room, derivatives = room_in(work.room, n), work.derivatives[:, 0]
+    matrix, factors = derivatives[2], room.factors
     middle, mean_speed, found = table[ROW.middle], table[ROW.mean_speed], table[ROW.found]
+    change = np.inf
     for iteration in range(iterations):
         balance(joints, body.halfway, dt, -np.inf, table)
         if iteration == 0 or body.halfway:
             mass_matrix_at(body.layout, middle, room, matrix)
-        bias_at(body.layout, mean_speed, room, found)
+        along = slopes and change < _NEAR  # the sweep for derivatives gives the torques of these accelerations, too
+        if along:
+            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, found, derivatives)
+        else:
+            bias_at(body.layout, mean_speed, room, found)
         for i in range(n):
-            found[i] = table[ROW.load, i] - found[i]
+            known = table[ROW.rotors, i] * table[ROW.acceleration, i] if along else 0.0
+            found[i] = table[ROW.load, i] - known - found[i]
             for j in range(i + 1):
                 factors[i, j] = matrix[i, j]
             factors[i, i] += table[ROW.stiffness, i]
         if not factor(factors, n):
             return UNSOLVED
         solve(factors, n, found)
+        if along:
+            for i in range(n):
+                found[i] += table[ROW.acceleration, i]
         change = largest_change(dt, table)
         if not change < np.inf:
             return UNBOUNDED
         for i in range(n):
             table[ROW.acceleration, i] = found[i]
-        if change < converged:
-            if not slopes:
-                return DONE
-            balance(joints, body.halfway, dt, -np.inf, table)
-            if body.halfway:
-                mass_matrix_at(body.layout, middle, room, matrix)
-            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, found, work.derivatives[:, 0])
-            for i in range(n):
-                matrix[i, i] += table[ROW.stiffness, i]
-            derivatives = work.derivatives
-            return DONE if solve_derivative_rows(derivatives[0], derivatives[1], derivatives[2]) else UNSOLVED
+        if change < converged and (along or not slopes):
+            if slopes:
+                invert_slopes(factors, derivatives, found)
+            return DONE
     return UNSOLVED
+
+
+@compiled
+def invert_slopes(factors: Vector, derivatives: Vector, column: Vector) -> None:
+    """Replace d tau/d q, d tau/d v, M (3, n, n) by the derivatives of the accelerations, with the factors (n, n) of M.
+
+    `column` (n,) is work space.
+    """
+    n = len(column)
+    inverse = derivatives[2]
+    for c in range(n):
+        for i in range(n):
+            column[i] = 1.0 if i == c else 0.0
+        solve(factors, n, column)
+        for i in range(n):
+            inverse[i, c] = column[i]
+    for k in range(2):
+        for c in range(n):
+            for i in range(n):
+                column[i] = derivatives[k, i, c]
+            for i in range(n):
+                slope = 0.0
+                for j in range(n):
+                    slope -= inverse[i, j] * column[j]
+                derivatives[k, i, c] = slope
 
 
 @compiled

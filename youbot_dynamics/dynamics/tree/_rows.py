@@ -247,13 +247,14 @@ class ArmRoom(NamedTuple):
     positions: Any  # (n, 3) from `places`
     still: Any  # (n,) zeros
     free: Any  # (n, 6) no wrenches: zeros
+    factors: Any  # (n, n) for the caller
     space: Space
 
 
 @compiled
 def room_size(n: int) -> int:
     """Length of an array of zeros for `room_in`."""
-    return 19 * n + space_size(n, n)
+    return 19 * n + n * n + space_size(n, n)
 
 
 @compiled
@@ -264,7 +265,8 @@ def room_in(room: Any, n: int) -> ArmRoom:
         room[9 * n : 12 * n].reshape(n, 3),
         room[12 * n : 13 * n],
         room[13 * n : 19 * n].reshape(n, 6),
-        space_in(room[19 * n :], n, n),
+        room[19 * n : 19 * n + n * n].reshape(n, n),
+        space_in(room[19 * n + n * n :], n, n),
     )
 
 
