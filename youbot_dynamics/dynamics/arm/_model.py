@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import MadeOfArguments, Vector, array, positive_time, read_only, scalar
+from youbot_dynamics.dynamics.arm import _advance as motion_of
 from youbot_dynamics.dynamics.arm import _step as arm_step
 from youbot_dynamics.dynamics.arm._step import ArmBody, arm_body
 from youbot_dynamics.dynamics.lugre import LuGre
@@ -296,7 +297,7 @@ class ArmModel(MadeOfArguments):
         step = positive_time("dt", dt)
         columns = self._columns(state)
         states, means = np.empty((len(rows), n, 5)), np.empty((len(rows), n, 3))
-        done, end = arm_step.advance(
+        done, end = motion_of.advance(
             self.body,
             self._motors,
             self._heats,
@@ -307,7 +308,7 @@ class ArmModel(MadeOfArguments):
             states,
             means,
         )
-        if end == arm_step.FROZEN:
+        if end == motion_of.FROZEN:
             raise ModelError(
                 f"winding at {given[0]} [{done}]",
                 got="a resistance that is not positive",
@@ -329,15 +330,15 @@ class ArmModel(MadeOfArguments):
         for name, friction, motor, row in zip(
             self.tree.joint_names, self.friction, self.motors, columns.tolist(), strict=True
         ):
-            if abs(row[arm_step.BRISTLE]) > friction.reach * (1.0 + _ROUNDING):
+            if abs(row[motion_of.BRISTLE]) > friction.reach * (1.0 + _ROUNDING):
                 raise InputError(
                     f"bristle of {name}",
-                    got=f"{row[arm_step.BRISTLE]:g}",
+                    got=f"{row[motion_of.BRISTLE]:g}",
                     expected=f"at most its reach {friction.reach:g} [rad] in both directions",
                     remedy="use LuGre.clamp: beyond the reach friction can supply energy",
                 )
             try:
-                motor.motor.resistance_at(row[arm_step.WINDING])
+                motor.motor.resistance_at(row[motion_of.WINDING])
             except ModelError as error:
                 raise ModelError(f"{name}, {error.thing}", got=error.got, expected=error.expected) from None
         return columns
