@@ -105,6 +105,27 @@ def test_the_rhythm_never_runs_away_from_the_stamps(scatter: str, share: float, 
         assert np.max(np.abs(seconds)) < 0.6 * PERIOD
 
 
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.01, 1.1, 1.5, 2.0])
+def test_a_driver_that_changes_its_rate_is_followed_by_its_stamps(factor: float) -> None:
+    """Times ran ahead by a whole period at a rate 1.1 times as high, and by nine at twice the rate."""
+    random, rhythm, given, read, newest = np.random.default_rng(5), StampRhythm(), 0.0, 100.0, 0.0
+    for k in range(4000):
+        read += PERIOD if k < 1500 else PERIOD / factor
+        late = random.uniform(0.002, 0.018) * (random.random() < 0.2)
+        stamp = max(read + late + 1e-4 * random.standard_normal(), newest + 1e-6)
+        before, given, newest = given, rhythm.take(stamp, wheels_at(read)), stamp
+        assert given > before
+        assert given < stamp + 0.6 * PERIOD
+
+
+def test_a_message_that_comes_twice_is_no_newer_the_second_time() -> None:
+    random, rhythm = np.random.default_rng(6), StampRhythm()
+    for k in range(2000):
+        stamp = 100.0 + PERIOD * k + random.uniform(0.002, 0.018) * (random.random() < 0.2)
+        first = rhythm.take(stamp, wheels_at(PERIOD * k))
+        assert rhythm.take(stamp, wheels_at(PERIOD * k)) <= first
+
+
 def test_a_gap_another_clock_and_overtaken_messages_are_borne() -> None:
     random, rhythm, given = np.random.default_rng(1), StampRhythm(), []
     for k in range(3000):

@@ -36,7 +36,8 @@ _RECENT = 0.98  # of what was seen, per reading: 1 s at 50 Hz
 _BALANCE = 0.5  # mean of the clipped differences, of the clip, up to which the rhythm follows the stamps
 _OFF, _OFF_SHARE = 0.5, 0.7  # of a period, and share of the recent stamps off by that, at which the rhythm is another
 _BEFORE, _BEFORE_SHARE = 0.25, 0.15  # of a period, and share of the stamps early by that, at which none is used
-_COUNTED_TWICE = 4  # readings in a row, early by half a period, after which a period was counted too many
+_AHEAD = 0.5  # of a period: a time that is farther ahead of its stamp is not used
+_COUNTED_TWICE = 4  # readings in a row, early by half a period, after which it starts anew: it counted one too many
 _SPAN = 5  # steps over which the speed of a wheel is taken
 _FADE = 0.998  # of what was seen, per reading: 10 s at 50 Hz
 _LEAST = 1e-3  # [rad2] of misfit by the stamps before anything is believed
@@ -82,7 +83,7 @@ class StampRhythm:
         """Time [s] of a reading of wheel angles (n,) [rad] at its stamp [s]: the stamp, or the rhythm's time."""
         if self._readings and not 0.0 < stamp - self._readings[-1][0] <= _GAP:
             if -_GAP < stamp - self._readings[-1][0] <= 0.0:
-                return stamp  # a message that was overtaken
+                return min(stamp, self._given)  # a message that was overtaken, or came twice: not newer
             self._begin_anew()
         even = self._follow(stamp) if self._period > 0.0 else stamp
         self._readings.append((stamp, even, angles))
@@ -91,6 +92,8 @@ class StampRhythm:
         elif len(self._readings) > _SPAN + 2:
             self._compare()
         sure = stamp - even < _EITHER * self._period or self._lost < _LOSSES
+        # A reading cannot be later than its stamp: a rhythm that is far ahead of it is no longer the driver's.
+        sure = sure and even - stamp < _AHEAD * self._period
         time = even if self.used and sure and even > self._given else stamp
         # Behind a time that was moved ahead of its stamp; stamps themselves increase.
         self._given = time if time > self._given else self._given + _CLIP * self._period
@@ -128,12 +131,12 @@ class StampRhythm:
         self._off = _RECENT * self._off + (1.0 - _RECENT) * (abs(off) > _OFF * period)
         self._early = _FADE * self._early + (1.0 - _FADE) * (off < -_BEFORE * period)
         self._lost = _FADE * self._lost + (1.0 - _FADE) * (periods > 1)
-        if self._off > _OFF_SHARE:
-            self._begin_anew()
-            return stamp
         self._ahead = self._ahead + 1 if off < -_OFF * period else 0
-        if self._ahead == _COUNTED_TWICE:
-            self._ahead, periods = 0, periods - 1
+        if self._off > _OFF_SHARE or self._ahead == _COUNTED_TWICE:
+            given = self._given
+            self._begin_anew()
+            self._given = given  # the driver's clock goes on
+            return stamp
         return last + periods * period + _PHASE * clipped
 
     def _compare(self) -> None:

@@ -28,9 +28,9 @@ from youbot_dynamics.robot import Robot
 STAGE = "base_friction"
 # Findings that are robot parameters; the other unknowns keep the friction unbiased and are reported separately.
 _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
-# Rollers act sideways, where the Coulomb torques of the wheels add with both signs: their differences, by motors or
-# loads, would be taken for rollers if all wheels had one torque. These two come from the fit with a torque for each.
-_OF_ROLLERS = ("viscous_y", "roller_coulomb")
+# Coulomb torques that differ between the wheels, by motors or loads, would be taken for rollers or viscous friction if
+# all wheels had one. These come from the fit with a torque for each.
+_WITH_EACH = ("viscous_x", "viscous_y", "roller_coulomb")
 _MOST_POINTS = 3000  # of a curve
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
 _COASTED = (
@@ -137,7 +137,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     rows = list(friction_rows(model, driven(useful[0])))
     beside = [] if found.fit is None else [_of_recording(one) for one in found.fit.estimates[model.coefficients :]]
     own = [estimate for estimate in apart.estimates if estimate.name.startswith("wheel_")]
-    common = [apart[one.name] if one.identified and one.name in _OF_ROLLERS else one for one in found.estimates]
+    common = [apart[one.name] if one.identified and one.name in _WITH_EACH else one for one in found.estimates]
     return StageResult(
         STAGE,
         (*_findings(found, (*common, *beside), fastest), *_findings(apart, own, fastest), *coasted),

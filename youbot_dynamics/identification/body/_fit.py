@@ -31,6 +31,7 @@ from youbot_dynamics.identification.least_squares import (
     pooled,
     refusal,
     student,
+    systematic_interval,
     undetermined,
     whiteness,
 )
@@ -173,15 +174,20 @@ def combined(axes: Sequence[BodyAxis]) -> BodyAxis:
 
 
 def _together(parts: Sequence[Estimate]) -> Estimate:
+    """Random-effects mean of the identified values; what is unknown in all recordings alike does not average out."""
     good = [part for part in parts if part.identified]
     if len(good) <= 1:
         return (good or parts)[0]
     values = np.array([part.value for part in good])
     errors = np.maximum([part.standard_error for part in good], 1e-9)
     value, error = pooled(values, errors**2, _FREEDOM)
+    low, high = systematic_interval(
+        value, student(_FREEDOM) * error, values, np.array([part.interval for part in good])
+    )
     widest = max(0.5 * (part.interval[1] - part.interval[0]) for part in good)
     unknown = Unknown(good[0].name, good[0].unit, low=0.0, resolution=widest)
-    return judge(unknown, value, error, student(_FREEDOM) * error)
+    found = judge(unknown, value, error, 0.5 * (high - low))
+    return replace(found, interval=(max(0.0, low), high), standard_error=0.5 * (high - low) / student(_FREEDOM))
 
 
 def _unit(kind: str, unit: str) -> str:

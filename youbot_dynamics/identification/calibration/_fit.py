@@ -328,7 +328,8 @@ def _asked(guess: Guess, names: Sequence[str], found: Fit | None) -> list[_Asked
     """Mean radius r, relative errors e_i = r_i / r - 1 of the n radii, then the values of the other unknowns.
 
     The first unknowns are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d
-    ln r_j). Errors, and with them the radii, are shrunk; the mean shift counts as an additional error. The verdict is
+    ln r_j). Errors, and with them the radii, are shrunk; the mean shift, and the creep that they
+    may be, count as additional errors. The verdict is
     on the differences of all wheels together, so an error that happens to be zero is as well known as the others.
     """
     n, offsets = len(guess.base.radii), len(guess.offsets)
@@ -339,7 +340,7 @@ def _asked(guess: Guess, names: Sequence[str], found: Fit | None) -> list[_Asked
     rows = np.column_stack([of_radii, np.zeros((n, len(names) - n))])
     variance = math.nan if found is None else sum(found.error_of(row) ** 2 for row in rows) / (n - 1)
     share = shrinkage(errors, variance) if math.isfinite(variance) else 0.0
-    moved = share**2 * float(np.mean(errors**2))
+    moved = share**2 * float(np.mean(errors**2)) + (1.0 - share) * CREEP**2
     errors *= 1.0 - share
     radii = mean * (1.0 + errors)
     resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))

@@ -157,7 +157,8 @@ def _reasons(legs: Sequence[TapeLeg], base: MecanumBase) -> list[str]:
 def _solve(legs: Sequence[TapeLeg], guess: Guess, asked: Indices) -> tuple[Guess, Vector, float]:
     """Gauss-Newton over logarithms; the guess, the covariance of those asked, and the weighted squared misfit.
 
-    Radii that differ between the wheels add to the errors of the readings, all legs together. On mecanum wheels their
+    Radii that differ between the wheels add to the errors of the readings, all legs together, and creep all legs of a
+    kind together. On mecanum wheels their
     effect is of second order; on omni wheels each leg shows another mean of them.
     """
     n = len(guess.base.radii)
@@ -166,12 +167,11 @@ def _solve(legs: Sequence[TapeLeg], guess: Guess, asked: Indices) -> tuple[Guess
     for _ in range(_ROUNDS):
         rolled = np.array([leg.rolled(guess.base) for leg in legs])
         unequal = _slopes(legs, guess, each - each.mean(axis=0)) * _UNEQUAL
+        creep = CREEP * np.array([[leg.measured * (leg.kind == kind) for kind in KINDS] for leg in legs])
+        alike = np.hstack([unequal, creep])
         arm = lever(guess.base)
-        variances = [
-            leg.error**2 + (CREEP * leg.measured) ** 2 + (_ROLLERS / (arm if leg.kind == TURN else 1.0)) ** 2
-            for leg in legs
-        ]
-        root = np.linalg.cholesky(np.diag(variances) + unequal @ unequal.T)
+        variances = [leg.error**2 + (_ROLLERS / (arm if leg.kind == TURN else 1.0)) ** 2 for leg in legs]
+        root = np.linalg.cholesky(np.diag(variances) + alike @ alike.T)
         left = np.linalg.solve(root, np.array([leg.measured for leg in legs]) - rolled)
         slopes = np.linalg.solve(root, _slopes(legs, guess, common))
         step = np.linalg.lstsq(slopes, left, rcond=None)[0]

@@ -35,6 +35,7 @@ from youbot_dynamics.identification.least_squares import (
     pooled,
     refusal,
     student,
+    systematic_interval,
     whiteness,
 )
 from youbot_dynamics.identification.signals import HeldCommand
@@ -342,8 +343,9 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     """One estimate of a channel from several recordings: random-effects mean of the identified ones (`pooled`).
 
     Its interval includes the scatter between the recordings; for a single one, the scatter within it. If none is
-    identified, the first refusal is returned. Dead time and lag are combined in the same way. The whiteness is that of
-    the least white residual.
+    identified, the first refusal is returned. Dead time and lag are combined in the same way, with intervals that are
+    never narrower than those of the recordings: the order of the speed loop is unknown in all of them alike. The
+    whiteness is that of the least white residual.
 
     Args:
         estimates: of one channel, at least one.
@@ -364,11 +366,13 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     lags = [estimate.lag for estimate in estimates if estimate.lag is not None]
     if not dead_times or not lags:
         return together
-    dead_time, lag = identified_together(_combined(dead_times, RESOLUTION), _combined(lags, RESOLUTION))
+    dead_time, lag = identified_together(
+        _combined(dead_times, RESOLUTION, systematic=True), _combined(lags, RESOLUTION, systematic=True)
+    )
     return replace(together, dead_time=dead_time, lag=lag)
 
 
-def _combined(parts: Sequence[_Told], near_zero: float) -> _Told:
+def _combined(parts: Sequence[_Told], near_zero: float, systematic: bool = False) -> _Told:
     """Weighted mean of the identified values, a half-width below `near_zero` [s] being useful; else the first one."""
     good = [part for part in parts if part.identified]
     if len(good) <= 1:
@@ -376,11 +380,15 @@ def _combined(parts: Sequence[_Told], near_zero: float) -> _Told:
     errors = np.maximum([part.standard_error for part in good], 1e-9)
     value, error = pooled(np.array([part.value for part in good]), errors**2, _FREEDOM)
     reach = student(_FREEDOM) * error
-    reason = _too_wide(value, reach, near_zero)
+    low, high = value - reach, value + reach
+    if systematic:
+        values, intervals = np.array([part.value for part in good]), np.array([part.interval for part in good])
+        low, high = systematic_interval(value, reach, values, intervals)
+    reason = _too_wide(value, 0.5 * (high - low), near_zero)
     return replace(
         good[0],
         value=value,
-        standard_error=error,
-        interval=(max(0.0, value - reach), value + reach),
+        standard_error=0.5 * (high - low) / student(_FREEDOM),
+        interval=(max(0.0, low), high),
         verdict=refusal(reason) if reason else IDENTIFIED,
     )

@@ -2,7 +2,7 @@
 
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.least_squares._fit import Fit, correlation, fit, least_squares
-from youbot_dynamics.identification.least_squares._recordings import ENOUGH, pooled, student
+from youbot_dynamics.identification.least_squares._recordings import ENOUGH, pooled, student, systematic_interval
 from youbot_dynamics.identification.least_squares._verdict import (
     CONFIDENCE,
     IDENTIFIED,
@@ -40,6 +40,7 @@ __all__ = [
     "pooled",
     "refusal",
     "student",
+    "systematic_interval",
     "undetermined",
     "whiteness",
     "with_unit",
