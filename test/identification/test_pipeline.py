@@ -45,10 +45,11 @@ def found(bag) -> Identification:
 def test_a_result_is_a_parameter_file_that_a_robot_starts_with(found, tmp_path):
     write_outputs(tmp_path, found, (), "test")
     robot = load_robot(tmp_path / "result.yaml")
-    for name in ("robot.base.delay.effective_x", f"{FRICTION}.viscous_x", "robot.arm.joint_4.friction.coulomb"):
-        value = robot
-        for part in name.split(".")[1:]:
-            value = getattr(value, part)
+    for name, value in (
+        ("robot.base.delay.effective_x", robot.base.delay.effective_x),
+        (f"{FRICTION}.viscous_x", robot.base.friction.viscous_x),
+        ("robot.arm.joint_4.friction.coulomb", robot.arm.joints[3].friction.coulomb),
+    ):
         assert value == pytest.approx(found.result[name].estimate.value, rel=1e-12), name
     assert robot == found.result.applied_to(ROBOT)
     assert {"result.yaml", "result.json", "report.html", "exports"} == {path.name for path in tmp_path.iterdir()}

@@ -86,10 +86,10 @@ def test_a_torque_command_sets_the_current_directly_within_its_limit() -> None:
 
 
 def test_a_fast_motor_gets_no_more_current_than_24_v_drive() -> None:
-    assert controller.limited(5.0, 6.0, 20.0, 1.0) == pytest.approx(4.0)
-    assert controller.limited(-5.0, 6.0, 20.0, 1.0) == -5.0  # braking: the back-EMF helps
-    assert controller.limited(5.0, 6.0, 30.0, 1.0) == -6.0  # driven faster than 24 V can turn it
-    assert controller.limited(1.0, 6.0, 10.0, 1.0) == 1.0
+    assert controller.limited(5.0, 6.0, 24.0, 20.0, 1.0) == pytest.approx(4.0)
+    assert controller.limited(-5.0, 6.0, 24.0, 20.0, 1.0) == -5.0  # braking: the back-EMF helps
+    assert controller.limited(5.0, 6.0, 24.0, 30.0, 1.0) == -6.0  # driven faster than 24 V can turn it
+    assert controller.limited(1.0, 6.0, 24.0, 10.0, 1.0) == 1.0
 
 
 def test_the_integral_waits_while_the_current_is_at_its_limit_and_is_free_at_once() -> None:
