@@ -29,7 +29,7 @@ def twists(count: int) -> np.ndarray:
 
 
 def test_three_wheels_are_integrated_exactly_and_raise_no_alarm():
-    estimator = BaseEstimator(ROBOT, find_phases=True)
+    estimator = BaseEstimator(ROBOT)
     pose, angles, state = np.zeros(3), np.zeros(3), None
     estimator.take_wheels(0.0, angles)
     for k, twist in enumerate(twists(500)):
@@ -54,6 +54,11 @@ def level(slipping: int, gyro: bool) -> float:
         report = test.update(PERIOD, k * counted, counted, rolled.displacement, rolled.residual, turn)
         highest = max(highest, report.level)
     return highest
+
+
+def test_roller_phases_of_omni_wheels_are_refused():
+    with pytest.raises(ModelError, match="omni wheels"):
+        BaseEstimator(ROBOT, find_phases=True)
 
 
 def test_a_slipping_omni_wheel_is_seen_with_a_gyro_alone():

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
+from youbot_dynamics.errors import ModelError
 from youbot_dynamics.estimation.odometry._gyro import GyroSettings, GyroTurn, GyroYaw
 from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
@@ -170,6 +171,9 @@ class BaseEstimator:
         gyro_missed: steps without the gyro although its bias was known: its stamps are too old, or of another clock.
         found_phases: (n,) roller phases estimated from gyro and wheels [rad]; None if there are none or they are as
             given.
+
+    Raises:
+        ModelError: phases are to be found on omni wheels.
     """
 
     def __init__(
@@ -181,6 +185,10 @@ class BaseEstimator:
         find_phases: bool = False,
     ) -> None:
         wheels = robot.base.geometry.wheels()
+        if find_phases and not wheels.base.all_forward:
+            raise ModelError(
+                "find_roller_phases", got="true on omni wheels", expected="false: they have no roller phases"
+            )
         self.odometry = Odometry(robot, odometry or OdometrySettings(), wheels, slip)
         self.gyro = GyroYaw(gyro or GyroSettings())
         self.gyro_used, self.gyro_missed = False, 0
@@ -193,9 +201,7 @@ class BaseEstimator:
         self._speeds = SpeedChannelCheck(self._joints)
         self.found_phases: Vector | None = None
         self._given = robot.base.geometry.roller_phases is not None
-        self._finder = (
-            PhaseFinder(wheels, robot.base.wheel_weights()) if find_phases and wheels.base.all_forward else None
-        )
+        self._finder = PhaseFinder(wheels, robot.base.wheel_weights()) if find_phases else None
         self._breaks = (0, "")  # number of jumps, and reason for lost phases, when the finder started
 
     def take_wheels(self, stamp: float, position: ArrayLike, velocity: ArrayLike | None = None) -> OdometryState | None:
