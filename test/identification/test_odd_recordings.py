@@ -7,18 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from acceptance_bags import base_motion, base_run
 from command_line import exit_code
-from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds
+from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.base_friction._signals import wheel_signals
 from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options, look_at, open_recording
+from youbot_dynamics.recording import message_types
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import ODOMETRY, TWIST, joint_state_cdr, odometry_cdr, twist_cdr
 from youbot_dynamics.report._words import rounded
+from youbot_dynamics.simulation.base import BasePlant
+from youbot_dynamics.simulation.truth import load_truth
 
 STATES, COMMANDS = "/driver/joint_states", "/wheel_commands"
 TIME = 0.02 * np.arange(1, 1000)
@@ -185,3 +189,50 @@ def test_stages_may_be_named_with_blanks(tmp_path: Path, capsys) -> None:
 def test_huge_values_do_not_fill_the_table() -> None:
     assert rounded(2.996e29, 1e28) == "3e+29"
     assert rounded(1234567.0, 10.0) == "1234567"
+
+
+def test_dynamic_joint_states_give_what_joint_states_give(tmp_path: Path) -> None:
+    """ros2_control publishes them beside joint_states, and some robots publish nothing else."""
+    types = message_types.jazzy_types()
+
+    def dynamic(raw: bytes) -> bytes:
+        message = types.deserialize_cdr(raw, message_types.JOINT_STATE)
+        interface = types.types["control_msgs/msg/InterfaceValue"]
+        values = [
+            interface(["velocity", "position", "temperature"], np.array([velocity, position, 30.0]))
+            for position, velocity in zip(message.position, message.velocity, strict=True)
+        ]
+        made = types.types[message_types.DYNAMIC_JOINT_STATE](message.header, message.name, values)
+        return bytes(types.serialize_cdr(made, message_types.DYNAMIC_JOINT_STATE))
+
+    plant = BasePlant(load_truth(1), ROBOT.driver, 1)
+    rows = base_run(plant, plant.advance, base_motion(30.0), 1, told=None).rows
+    other = [
+        (at, "/dynamic_joint_states", message_types.DYNAMIC_JOINT_STATE, dynamic(raw))
+        if topic == "/driver/joint_states"
+        else (at, topic, kind, raw)
+        for at, topic, kind, raw in rows
+    ]
+    found = [
+        identify([write_rows(tmp_path / name, some)], ROBOT, Options(), only=("delay",)).result.findings
+        for name, some in (("joints", rows), ("dynamic", other))
+    ]
+    assert any(one.identified for one in found[0])
+    assert [(a.name, a.estimate.value) for a in found[0]] == [(b.name, b.estimate.value) for b in found[1]]
+
+
+def test_dynamic_joint_states_without_one_value_for_each_joint_are_rejected(tmp_path: Path) -> None:
+    types = message_types.jazzy_types()
+    interface, made = (
+        types.types[name] for name in ("control_msgs/msg/InterfaceValue", message_types.DYNAMIC_JOINT_STATE)
+    )
+    plain = types.deserialize_cdr(joint_state_cdr(nanoseconds(1.0), WHEELS), JOINT_STATE)
+    rows = []
+    for k, told in enumerate((4, 3, 0, 4)):
+        values = [interface(["position"], np.array([float(k)])) for _ in range(told)]
+        raw = types.serialize_cdr(made(plain.header, list(WHEELS), values), message_types.DYNAMIC_JOINT_STATE)
+        rows.append((1.0 + k, "/dynamic_joint_states", message_types.DYNAMIC_JOINT_STATE, bytes(raw)))
+    states = open_bag(write_rows(tmp_path / "bag", rows)).joint_states("/dynamic_joint_states", WHEELS)
+    assert states.rejected == 1
+    np.testing.assert_array_equal(states.position[[0, -1]], [[0.0] * 4, [3.0] * 4])
+    assert np.isnan(states.velocity).all()

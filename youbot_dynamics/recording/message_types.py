@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
+DYNAMIC_JOINT_STATE = "control_msgs/msg/DynamicJointState"
 TWIST = "geometry_msgs/msg/Twist"
 TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 ODOMETRY = "nav_msgs/msg/Odometry"
+JOINT_TYPES = (JOINT_STATE, DYNAMIC_JOINT_STATE)
 IMU = "sensor_msgs/msg/Imu"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 POSE_WITH_COVARIANCE_STAMPED = "geometry_msgs/msg/PoseWithCovarianceStamped"
@@ -30,13 +32,23 @@ MULTI_DOF_TRAJECTORY = "trajectory_msgs/msg/MultiDOFJointTrajectory"
 
 ROS_DISTRO = "jazzy"
 
+# rosbags lacks control_msgs. Source: ros-controls/control_msgs, branch master, control_msgs/msg.
+_INTERFACE_VALUE = "control_msgs/msg/InterfaceValue"
+_CONTROL_MSGS = {
+    _INTERFACE_VALUE: "string[] interface_names\nfloat64[] values\n",
+    DYNAMIC_JOINT_STATE: f"std_msgs/Header header\nstring[] joint_names\n{_INTERFACE_VALUE}[] interface_values\n",
+}
+
 
 @lru_cache(maxsize=1)
 def jazzy_types() -> Typestore:
-    """Return the message types of ROS 2 Jazzy."""
+    """Return the message types of ROS 2 Jazzy, and of control_msgs those that a recording is read from."""
     with bag_packages():
-        from rosbags.typesys import Stores, get_typestore
-    return get_typestore(Stores.ROS2_JAZZY)
+        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+    store = get_typestore(Stores.ROS2_JAZZY)
+    for name, definition in _CONTROL_MSGS.items():
+        store.register(get_types_from_msg(definition, name))
+    return store
 
 
 @lru_cache(maxsize=64)

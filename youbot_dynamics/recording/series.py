@@ -95,6 +95,19 @@ class JointSamples:
         return sample
 
 
+def dynamic_joint_sample(message: Any) -> JointSample:
+    """Sample of a DynamicJointState: its interfaces position, velocity and effort, NaN for a joint that lacks one."""
+    stamp = message.header.stamp
+    told = [dict(zip(one.interface_names, one.values, strict=False)) for one in message.interface_values]
+    fields = [
+        np.array([one.get(name, np.nan) for one in told], dtype=np.float64).tobytes()
+        if any(name in one for one in told)
+        else b""
+        for name in ("position", "velocity", "effort")
+    ]
+    return JointSample(tuple(message.joint_names), stamp.sec * 1_000_000_000 + stamp.nanosec, *fields)
+
+
 def _aligned(offset: int, size: int) -> int:
     """Round an offset in a message up to a multiple of a size, counted from the end of the encapsulation."""
     return 4 + -(-(offset - 4) // size) * size

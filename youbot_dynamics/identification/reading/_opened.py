@@ -16,6 +16,7 @@ from youbot_dynamics.recording.bag import LogRecording, Recording, open_bag
 from youbot_dynamics.recording.message_types import (
     IMU,
     JOINT_STATE,
+    JOINT_TYPES,
     MULTI_DOF_TRAJECTORY,
     ODOMETRY,
     TWIST,
@@ -92,12 +93,12 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "wheel_commands": (("wheel_commands",), (JOINT_STATE,)),
     "driver_cmd_vel": (("driver/cmd_vel",), (TWIST, TWIST_STAMPED)),
     "cmd_vel": (("cmd_vel",), (TWIST, TWIST_STAMPED)),
-    "wheel_states": (("driver/joint_states", "joint_states"), (JOINT_STATE,)),
+    "wheel_states": (("driver/joint_states", "joint_states", "dynamic_joint_states"), JOINT_TYPES),
     "odom": (("odom",), (ODOMETRY,)),
     "imu": (("imu/data", "imu"), (IMU,)),
     "ground_truth": (("ground_truth",), (ODOMETRY,)),
     "trajectory": (("trajectory",), (MULTI_DOF_TRAJECTORY,)),
-    "arm_states": (("driver/joint_states", "joint_states"), (JOINT_STATE,)),
+    "arm_states": (("driver/joint_states", "joint_states", "dynamic_joint_states"), JOINT_TYPES),
     "arm_torque_commands": (("arm_1/joint_torque_command",), (JOINT_STATE,)),
     "motor_voltage": (("arm_1/motor_voltage",), (JOINT_STATE,)),
     "motor_temperature": (("arm_1/motor_temperature",), (JOINT_STATE,)),
@@ -172,7 +173,7 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
     named = find_topic(recording, "wheel_states", chosen)
     if named is not None:
         return named
-    candidates = [info.name for info in recording.topics.values() if info.type == JOINT_STATE and info.count > 0]
+    candidates = [info.name for info in recording.topics.values() if info.type in JOINT_TYPES and info.count > 0]
     for name in candidates:
         if name.rsplit("/", 1)[-1] != "wheel_commands" and _names(recording, name, joints):
             return name
@@ -197,7 +198,7 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     readings = [
         info.name
         for info in recording.topics.values()
-        if info.type == JOINT_STATE
+        if info.type in JOINT_TYPES
         and info.count > 0
         and not (info.name.endswith(_NO_READINGS) or any(part in info.name for part in _NO_READINGS_OF))
     ]

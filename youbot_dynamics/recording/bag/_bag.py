@@ -211,7 +211,7 @@ class Recording:
         )
 
     def _joint_layouts(self, topic: str) -> tuple[list[_decode.JointLayout], int]:
-        return self._columns(topic, (message_types.JOINT_STATE,), _decode.joint_layouts)
+        return self._columns(topic, message_types.JOINT_TYPES, _decode.joint_layouts)
 
     def _type_of(self, topic: str, expected: Sequence[str]) -> str:
         """Return the type of a topic; check that the topic exists, has an expected type and is not empty."""
@@ -259,11 +259,14 @@ class Recording:
         for source in self._sources:
             if topic in source.topics:
                 decode, messages = source.messages(topic)
-                if source.topics[topic].type == message_types.JOINT_STATE:
+                type_name = source.topics[topic].type
+                if type_name == message_types.JOINT_STATE:
                     decode = series.JointSamples(decode)
+                dynamic = type_name == message_types.DYNAMIC_JOINT_STATE
                 with reading(source.path):
                     for received, data in messages:
-                        yield checked_time(received), decode(data)
+                        message = decode(data)
+                        yield checked_time(received), series.dynamic_joint_sample(message) if dynamic else message
 
 
 def _numbers(values: Vector) -> Vector:
