@@ -20,6 +20,7 @@ from youbot_dynamics.dynamics.arm import (
     implicit_step,
     step_work,
 )
+from youbot_dynamics.dynamics.arm import _advance as arm_advance
 from youbot_dynamics.dynamics.arm import _step as arm_step
 from youbot_dynamics.dynamics.arm._model import ArmMotion
 from youbot_dynamics.dynamics.arm._stops import stop_torque
@@ -223,11 +224,11 @@ def test_a_step_into_end_stops_is_solved_however_stiff_the_bristles() -> None:
 
 
 def test_a_step_that_is_not_solved_is_reported_and_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arm_step, "_PLAIN_ITERATIONS", 1)
+    monkeypatch.setattr(arm_advance, "_PLAIN_ITERATIONS", 1)
     monkeypatch.setattr(arm_step, "_ITERATIONS", 1)
     for name in ("implicit_step", "advance"):
-        function = getattr(arm_step, name)
-        monkeypatch.setattr(arm_step, name, getattr(function, "py_func", function))
+        function = getattr(arm_advance, name)
+        monkeypatch.setattr(arm_advance, name, getattr(function, "py_func", function))
     drive = np.zeros((50, 5))
     with pytest.raises(InputError, match=r"current \[\d+\]: got a step that did not converge; .* shorten the step"):
         MODEL.simulate(MODEL.at_rest(MIDDLE), DT, current=drive)
