@@ -15,14 +15,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array
 
 _FIRST = 48  # steps from which period and phase are taken at first
-_LAGS = (
-    1,
-    2,
-    4,
-    8,
-    16,
-    32,
-)  # readings; with each one the period becomes known well enough to count the steps of the next
+_LAGS = (1, 2, 4, 8, 16, 32)  # readings; with each, the period is known well enough to count those of the next
 _GAP = 0.5  # [s] after which the estimate restarts
 # Of a period: by how much a stamp may be before its time behind one that was lost, else it is a late one of the pass
 # before. From how late on it may be either, and is left as it is where messages get lost.
@@ -37,7 +30,7 @@ _BALANCE = 0.5  # mean of the clipped differences, of the clip, up to which the 
 _OFF, _OFF_SHARE = 0.5, 0.7  # of a period, and share of the recent stamps off by that, at which the rhythm is another
 _BEFORE, _BEFORE_SHARE = 0.25, 0.15  # of a period, and share of the stamps early by that, at which none is used
 _AHEAD = 0.5  # of a period: a time that is farther ahead of its stamp is not used
-_COUNTED_TWICE = 4  # readings in a row, early by half a period, after which it starts anew: it counted one too many
+_COUNTED_TWICE = 4  # readings in a row, early by half a period, after which it starts anew: one was counted twice
 _SPAN = 5  # steps over which the speed of a wheel is taken
 _FADE = 0.998  # of what was seen, per reading: 10 s at 50 Hz
 _LEAST = 1e-3  # [rad2] of misfit by the stamps before anything is believed

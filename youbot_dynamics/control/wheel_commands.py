@@ -199,8 +199,9 @@ class BaseDriver:
     Args:
         robot: what is believed of it.
         settings: rate and timeout.
-        phases: watches the roller phases. The preview, and the compiler with it, is loaded where these are known, or
-        find_phases: whether `take_phases` may be called.
+        phases: watches the roller phases. The preview, and the compiler with it, is loaded only where these are known or
+            may be found.
+        find_phases: whether phases may be found while driving, for `take_phases`.
 
     Attributes:
         commander: which takes and limits commands.
@@ -225,7 +226,11 @@ class BaseDriver:
             self._rollers = None if phases.lost else self._preview
 
     def take_phases(self, phases: Vector) -> None:
-        """Preview the rollers from now on, at phases (n,) [rad] that were found while driving."""
+        """Preview the rollers from now on, at phases (n,) [rad] that were found while driving.
+
+        Raises:
+            InputError: the driver was made without `find_phases` and without known phases.
+        """
         if self._preview is None:
             raise InputError(
                 "BaseDriver.take_phases", got="a driver with find_phases=False", expected="find_phases=True"
