@@ -199,8 +199,8 @@ class BaseDriver:
     Args:
         robot: what is believed of it.
         settings: rate and timeout.
-        phases: watches the roller phases. The preview, and the compiler with it, is loaded only where these are known or
-            may be found.
+        phases: watches the roller phases. The preview, and the compiler with it, is loaded only where these are known
+            or may be found.
         find_phases: whether phases may be found while driving, for `take_phases`.
 
     Attributes:
