@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import scipy.optimize
 from arm_motions import (
     JOINTS,
     ROBOT,
@@ -23,6 +24,7 @@ from arm_motions import (
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.arm_friction import (
     ArmFrictionModel,
+    _inertia,
     felt_parameters,
     identify_arm_friction,
     inertial_parameters,
@@ -229,6 +231,23 @@ def test_bodies_that_can_exist_explain_as_much(fits):
     np.linalg.cholesky(with_inertial_parameters(TREE, bodies.parameters).mass_matrix(np.ones(5)))
     with pytest.raises(IdentificationError, match="no fit of a tree"):
         consistent_inertia(identify_arm_friction([pendulum(wave)], ArmFrictionModel(("joint",))))
+
+
+def test_the_search_for_bodies_ends_where_torques_without_weight_would_shrink_them_for_minutes(motion, monkeypatch):
+    searches = []
+
+    def counted(*arguments, **options):
+        searches.append(scipy.optimize.least_squares(*arguments, **options))
+        return searches[-1]
+
+    monkeypatch.setattr(_inertia, "least_squares", counted)
+    speed = np.gradient(motion.positions, motion.times, axis=0)
+    noise = 0.02 * np.random.default_rng(0).normal(size=speed.shape)
+    friction = 0.5 * np.sign(speed) + 0.3 * speed + noise
+    bodies = consistent_inertia(identify_arm_friction([ArmSignals(motion.times, motion.positions, friction)], MODEL))
+    assert searches[0].nfev <= 200
+    assert min(bodies.explained.values()) > 0.99
+    assert all(is_consistent(bodies.parameters[10 * k : 10 * k + 10]) for k in range(5))
 
 
 def test_a_stribeck_curve_is_found_where_there_is_one_and_not_elsewhere():

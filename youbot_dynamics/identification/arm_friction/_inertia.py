@@ -26,6 +26,9 @@ _DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # indices of the logarithms 
 _FARTHEST = 12.0  # largest distance of a logarithm from its nominal value
 _FLAT = 1e-6  # share of the second moments added to a nominal rod or point mass, which has no finite logarithm
 _SMALLEST = 1e-12  # the same for a body without inertia [kg m2]
+# Steps of the search, usually 25. Bodies of a log without weight would shrink for thousands of steps, minutes, and
+# improve R2 by less than 0.001; every step is physical, so the search may end at any.
+_MOST_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,9 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
         inner[range(width, len(x)), range(width, len(x))] = 1.0
         return np.vstack([factor @ inner, inner[:width] / known[:, None]])
 
-    best = least_squares(residual, start, slope, bounds=(lower, upper), x_scale="jac", ftol=1e-5, xtol=1e-6)
+    best = least_squares(
+        residual, start, slope, bounds=(lower, upper), x_scale="jac", ftol=1e-5, xtol=1e-6, max_nfev=_MOST_STEPS
+    )
     at = parameters(best.x)
     friction, shares = at[width:].reshape(-1, 4), {}
     for row, values, offset in zip(found.rows, friction, found.offsets, strict=True):
