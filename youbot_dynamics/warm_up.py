@@ -2,6 +2,7 @@
 
 A node that compiles at its first message would not answer for seconds. Each node calls its own of these functions
 before it subscribes; `youbot warm-up` calls all of them, and what is compiled then is kept: see `compiled`.
+What only `youbot identify` runs on is compiled in some seconds when it is first used.
 """
 
 from __future__ import annotations
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
 
 _STEP = 0.02  # [s]
 _TOLD_FOR = 180.0  # [s] that the notice of one process holds for all others
-NOTICE = (
-    "compiling, once after an installation or an update: about a minute on two idle cores (`youbot warm-up` does it "
-    "beforehand)"
-)
+NOTICE = "compiling, once after an installation or an update: a minute at most on two idle cores"
 
 
 @contextmanager

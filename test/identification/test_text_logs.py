@@ -21,6 +21,7 @@ from youbot_dynamics.recording.message_types import (
     pose_stamped_cdr,
     twist_stamped_cdr,
 )
+from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import load_truth
 
@@ -102,3 +103,24 @@ def test_the_program_reads_such_a_log(folder, tmp_path):
 def test_columns_that_lack_something_are_named(folder, columns, words):
     with pytest.raises(RecordingError, match=words):
         identify([folder / "log.csv"], ROBOT, Options(columns=columns), only=("calibration",))
+
+
+def test_a_log_of_the_arm_alone_gives_its_friction_and_one_line_for_what_the_base_lacks(tmp_path, capsys):
+    time = np.arange(0.0, 40.0, 0.02)
+    sweep = np.sin(0.6 * time + 6.0 * np.sin(0.1 * time))
+    joints, columns, heads = ROBOT.driver.arm_joints, [time], ["t"]
+    for k, (centre, joint) in enumerate(zip(ROBOT.arm.excitation_centre, joints, strict=True)):
+        angle = centre + 0.4 * sweep
+        speed = np.gradient(angle, time)
+        noise = 0.02 * np.random.default_rng(k).normal(size=len(time))
+        columns += [np.degrees(angle), 0.5 * np.sign(speed) + 0.3 * speed + noise]
+        heads += [f"position.{joint}=p{k}:deg", f"effort.{joint}=e{k}"]
+    names = ["t", *(f"{kind}{k}" for k in range(len(joints)) for kind in "pe")]
+    log = tmp_path / "arm.csv"
+    np.savetxt(log, np.column_stack(columns), delimiter=",", header=",".join(names), comments="")
+    words = ["--columns", ",".join(["time=t", *heads[1:]]), "--out", tmp_path / "found"]
+    assert exit_code("identify", log, *words) == 3  # the stiffness of the bristles is refused
+    said = capsys.readouterr().out
+    assert said.count("expected messages that name wheel_joint_fl") == 1
+    arm = load_robot(tmp_path / "found" / "result.yaml").arm
+    assert [joint.friction.coulomb for joint in arm.joints] == pytest.approx([0.5] * len(joints), rel=0.05)

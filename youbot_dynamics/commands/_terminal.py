@@ -59,7 +59,7 @@ def table_console(soft_wrap: bool = True) -> Console:
 
 
 def print_findings(result: Result, by_hand: bool = False) -> None:
-    """Print one table per stage: value, interval and verdict. A stage without data is one line.
+    """Print one table per stage: value, interval and verdict. Stages that lack data for one reason are one line.
 
     If a stage has robot parameters, only these are shown, with one delay per axis; the report and result.json hold the
     rest. Of measurements `by_hand`, whose errors are known, all findings are shown: there is no report.
@@ -82,9 +82,11 @@ def print_findings(result: Result, by_hand: bool = False) -> None:
         for finding in listed:
             table.add_row(*(Text(printable(cell)) for cell in _row(finding)))
         console.print(table)
+    lacking: dict[str, list[str]] = {}
     for stage, reason in result.missing.items():
-        text = printable(f"{STAGES[stage].title}: no data: {reason}")
-        console.print(text, highlight=False, markup=False)
+        lacking.setdefault(reason, []).append(STAGES[stage].title)
+    for reason, titles in lacking.items():
+        console.print(printable(f"{', '.join(titles)}: no data: {reason}"), highlight=False, markup=False)
 
 
 def print_rows(title: str, shown: Rows) -> None:
