@@ -210,6 +210,7 @@ def body_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     """
     with suppress(RecordingError):
         wheels = find_wheel_states(recording, robot.driver.wheel_joints, chosen)
+        recording.joint_states(wheels, robot.driver.wheel_joints)  # a topic found by its name may hold the arm alone
         raise IdentificationError(
             f"body of {recording.path}", got=f"wheel states on {wheels}", expected="a recording without: see delay"
         )
