@@ -1,4 +1,4 @@
-"""Stamps of a driver whose loop has a rhythm, put back to it where they scatter and the readings do not.
+"""Regular times for the readings of a driver whose loop has a constant period but whose stamps jitter.
 
 `RateLimiter` passes on as many messages of a stream as a rate allows.
 """
@@ -17,34 +17,35 @@ from youbot_dynamics.arrays import Vector, array
 _FIRST = 48  # steps from which period and phase are taken at first
 _LAGS = (1, 2, 4, 8, 16, 32)  # readings; with each, the period is known well enough to count those of the next
 _GAP = 0.5  # [s] after which the estimate restarts
-# Of a period: by how much a stamp may be before its time behind one that was lost, else it is a late one of the pass
-# before. From how late on it may be either, and is left as it is where messages get lost.
+# Fractions of a period. After a lost message, a stamp up to _EARLY before a time of the loop belongs to that time; one
+# that is earlier is a late stamp of the time before. One that is later than _EITHER may be either.
 _EARLY, _EITHER = 0.05, 0.8
-_LOSSES = 0.005  # share of lost messages up to which it is taken for late
-_CLIP = 0.05  # of a period: what a stamp that is off by more counts for
-_PHASE, _PERIOD = 0.1, 0.002  # shares of that by which phase and period follow
-_FASTER = 3.0  # times that clip at first; it falls to one over the readings that it takes to settle
+_LOSSES = 0.005  # share of lost messages up to which such a stamp counts as late; above it stays as it is
+_CLIP = 0.05  # fraction of a period to which the difference of stamp and rhythm is clipped
+_PHASE, _PERIOD = 0.1, 0.002  # shares of the clipped difference that correct phase and period
+_FASTER = 3.0  # factor on _CLIP at first; it falls to 1 within _SETTLING readings
 _SETTLING = 30  # readings
-_RECENT = 0.98  # of what was seen, per reading: 1 s at 50 Hz
-_BALANCE = 0.5  # mean of the clipped differences, of the clip, up to which the rhythm follows the stamps
-_OFF, _OFF_SHARE = 0.5, 0.7  # of a period, and share of the recent stamps off by that, at which the rhythm is another
-_BEFORE, _BEFORE_SHARE = 0.25, 0.15  # of a period, and share of the stamps early by that, at which none is used
-_AHEAD = 0.5  # of a period: a time that is farther ahead of its stamp is not used
-_COUNTED_TWICE = 4  # readings in a row, early by half a period, after which it starts anew: one was counted twice
+_RECENT = 0.98  # weight of the past at each reading: a memory of 1 s at 50 Hz
+_BALANCE = 0.5  # largest mean of the clipped differences, relative to the clip, at which the rhythm is used
+_OFF, _OFF_SHARE = 0.5, 0.7  # fraction of a period, and share of recent stamps so far off at which the rhythm restarts
+_BEFORE, _BEFORE_SHARE = 0.25, 0.15  # fraction of a period, and share of stamps so early at which no time is used
+_AHEAD = 0.5  # fraction of a period: a time that is farther ahead of its stamp is not used
+_COUNTED_TWICE = 4  # readings in a row, early by half a period, after which it restarts: a period was counted twice
 _SPAN = 5  # steps over which the speed of a wheel is taken
-_FADE = 0.998  # of what was seen, per reading: 10 s at 50 Hz
-_LEAST = 1e-3  # [rad2] of misfit by the stamps before anything is believed
-_BETTER = 0.5  # share of it that the rhythm may leave
+_FADE = 0.998  # weight of the past at each reading: a memory of 10 s at 50 Hz
+_LEAST = 1e-3  # [rad2] prediction error with the stamps below which no time is used
+_BETTER = 0.5  # the prediction error with the rhythm must be below this share of it
 _TINY = 1e-6  # [s]
 
 
 class StampRhythm:
-    """Follows period and phase of a driver's loop and moves stamps to them, as long as the wheels move by these.
+    """Follows period and phase of a driver's loop, and replaces stamps by its times if these fit the wheels better.
 
-    A stamp that is late, of a reading that is not, makes a step of the wheels too slow and the next one too fast; where
-    reading and stamp are late together the rhythm does so. The turn of each wheel in a step is therefore predicted from
-    its mean speed over the steps before, once by the stamps and once by the rhythm, and the squares of what is left
-    are compared with a memory of 10 s. A driver without rhythm, or wheels that stand, leave the stamps as they are.
+    If a stamp is late but its reading is not, a step of the wheels seems too slow and the next one too fast. If reading
+    and stamp are late together, the times of the loop cause this error instead. The turn of each wheel in a step is
+    therefore predicted from its mean speed over the steps before, once with the stamps and once with the times of the
+    loop. The squares of both prediction errors are compared, with a memory of 10 s. Stamps stay as they are if the
+    driver has no rhythm, and while the wheels stand.
 
     Phase and period follow by a loop of second order on the clipped difference of stamp and rhythm: a late stamp counts
     as a twentieth of a period, which moves the phase by less than that, and always alike. This loop can follow a
@@ -56,11 +57,11 @@ class StampRhythm:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        # Period [s]; shares of the stamps that were far off, that were early, and behind which one was lost.
+        # Period [s]; shares of the stamps that were far off, that were early, and that followed a lost message.
         self._period, self._off, self._early, self._lost = 0.0, 0.0, 0.0, 0.0
-        self._balance = 0.0  # mean of the clipped differences, of the clip
+        self._balance = 0.0  # mean of the clipped differences, relative to the clip
         self._followed, self._ahead = 0, 0  # readings since the period was found, and in a row that were early
-        self._left = [0.0, 0.0]  # squares that stamps and rhythm leave [rad2]
+        self._left = [0.0, 0.0]  # squared prediction errors with stamps and with rhythm [rad2]
         # Stamp, time by the rhythm, wheel angles.
         self._readings: deque[tuple[float, float, Sequence[float]]] = deque(maxlen=_FIRST + 1)
         self._given = -np.inf
@@ -88,7 +89,7 @@ class StampRhythm:
         # A reading cannot be later than its stamp: a rhythm that is far ahead of it is no longer the driver's.
         sure = sure and even - stamp < _AHEAD * self._period
         time = even if self.used and sure and even > self._given else stamp
-        # Behind a time that was moved ahead of its stamp; stamps themselves increase.
+        # Times increase, also after one that was moved ahead of its stamp.
         self._given = time if time > self._given else self._given + _CLIP * self._period
         return self._given
 
@@ -106,7 +107,7 @@ class StampRhythm:
         self._readings.extend([(s, e, a) for (s, _, a), e in zip(tuple(self._readings), evens.tolist(), strict=True)])
 
     def _follow(self, stamp: float) -> float:
-        """Time by the rhythm of a reading with this stamp [s], and the rhythm moved by what they differ."""
+        """Time of a reading with this stamp by the rhythm [s]; their difference corrects phase and period."""
         last, period = self._readings[-1][1], self._period
         skipped = last - self._readings[-4][1] > 3.5 * period
         if skipped and stamp - last < 0.5 * period:
@@ -133,7 +134,7 @@ class StampRhythm:
         return last + periods * period + _PHASE * clipped
 
     def _compare(self) -> None:
-        """Add what stamps and rhythm leave of the last step of the wheels but one: the newest may still move."""
+        """Add the prediction errors of the last step of the wheels but one, since the newest time may still change."""
         now, before, first = (self._readings[k] for k in (-2, -3, -3 - _SPAN))
         clocks = (now[0], before[0], first[0]), (now[1], before[1], first[1])
         for k, (end, begin, since) in enumerate(clocks):
