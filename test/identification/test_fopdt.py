@@ -153,28 +153,27 @@ def test_a_loop_that_friction_holds_back_at_any_speed_tells_neither_dead_time_no
 
 @pytest.mark.parametrize("orders", [1, 2, 3])
 def test_what_recordings_have_in_common_does_not_average_out(orders):
-    """Two or three equal lags fit one lag nearly as well in every recording: their mean is no surer for that."""
+    """Slow commands hide the second and third lag: every recording alike takes them for one, and so does the mean."""
     total, sent = 0.08, np.arange(0.0, 60.0, PERIOD)
     lag = total / np.sqrt(orders)  # with the same q
     fine, held = np.arange(0.0, 60.0, 1e-3), []
     for seed in range(4):
         random = np.random.default_rng([seed, 9])
-        phases = random.uniform(0.0, 6.28, 4)
-        command = 0.1 * np.sin(np.outer(sent, (0.7, 1.9, 3.7, 6.1)) + phases).sum(axis=1)
+        phases = random.uniform(0.0, 6.28, 3)
+        command = 0.1 * np.sin(np.outer(sent, (0.7, 1.9, 3.1)) + phases).sum(axis=1)
         motion = LaggedCommand(HeldCommand(sent, command, 0.0), lag).at(fine - 0.15).motion
         for _ in range(orders - 1):
             numerator, denominator, _ = signal.cont2discrete(([1.0], [lag, 1.0]), 1e-3)
             motion = signal.lfilter(numerator.ravel(), denominator, motion)
         seen = sent[100:-1] + 0.4 * PERIOD
-        moved = np.interp(seen, fine, motion) + 2e-4 * random.standard_normal(len(seen))
+        moved = np.interp(seen, fine, motion) + 5e-5 * random.standard_normal(len(seen))
         held.append(estimate_delay(sent, command, seen, moved, model="fopdt", measured_is="position")[0])
     found = combine(held)
     for one in (*held, found):
+        assert one.dead_time.identified and one.lag.identified
         assert one.dead_time.interval[0] <= 0.15 <= one.dead_time.interval[1]
         assert one.lag.interval[0] <= orders * lag <= one.lag.interval[1]
-    if all(one.dead_time.identified for one in held):
-        widths = [np.ptp(one.dead_time.interval) for one in held]
-        assert np.ptp(found.dead_time.interval) > 0.9 * min(widths)
+    assert np.ptp(found.dead_time.interval) > 0.9 * min(np.ptp(one.dead_time.interval) for one in held)
 
 
 def test_dead_time_and_lag_are_identified_together_or_not_at_all():

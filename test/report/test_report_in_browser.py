@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from pathlib import Path
 
+import browser
 import pytest
 import report_bags
 from browser import CHROMIUM, chromium, complaints
@@ -15,31 +15,14 @@ from youbot_dynamics.report import write_outputs
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
 
-# Looks into frames of several widths and writes down what it finds.
 LOOK = """
-window.onload = () => {
-  const found = [...document.querySelectorAll("iframe")].map((frame) => {
-    const page = frame.contentDocument, all = (what) => [...page.querySelectorAll(what)];
-    const root = page.documentElement;
-    const inside = (box) => box.getBoundingClientRect().right <= root.clientWidth + 0.5;
-    return {
-      width: root.clientWidth,
-      scroll: root.scrollWidth,
       tables: all("table").length,
       out: all("table").filter((t) => !inside(t) && !t.closest(".scroll")).length,
       frames: all(".scroll[aria-label]").filter((box) => box.tabIndex === 0 && inside(box)).length,
       verdicts: all(".verdicts .words").filter((cell) => !inside(cell)).length,
-      unscoped: all("th:not([scope])").length,
-      levels: all("h1,h2,h3,h4,h5,h6").map((h) => Number(h.tagName[1])),
       plots: all("svg.plot").length,
       named: new Set(all("svg.plot[role=img]").map((plot) => plot.getAttribute("aria-label")).filter((n) => n)).size,
       narrowest: Math.min(...all("svg.plot").map((plot) => plot.getBoundingClientRect().width)),
-      paper: getComputedStyle(page.body).backgroundColor,
-    };
-  });
-  document.body.innerHTML = "<pre></pre>";
-  document.querySelector("pre").textContent = JSON.stringify(found);
-};
 """
 
 
@@ -54,17 +37,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def looks(report: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict]:
     """What the page looks like at several widths [px]."""
-    page = html.escape(report.read_text(encoding="utf-8"))
-    frames = "".join(
-        f'<iframe width="{w}" height="900" style="border:0" srcdoc="{page}"></iframe>' for w in (360, 1280)
-    )
-    folder = tmp_path_factory.mktemp("looks")
-    (folder / "look.html").write_text(f"<!DOCTYPE html><body>{frames}<script>{LOOK}</script>", encoding="utf-8")
-    done = chromium(folder, "--dump-dom", f"file://{folder / 'look.html'}")
-    assert complaints(done) == []
-    written = re.search(r"<pre>(.*)</pre>", done.stdout)
-    assert written is not None, done.stdout[:2000]
-    return {look["width"]: look for look in json.loads(html.unescape(written[1]))}
+    return browser.looks(tmp_path_factory.mktemp("looks"), report.read_text(encoding="utf-8"), LOOK)
 
 
 def test_the_page_loads_without_a_word_on_the_console(report: Path, tmp_path: Path) -> None:
