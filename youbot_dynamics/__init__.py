@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from youbot_dynamics.report import write_outputs as write_outputs
     from youbot_dynamics.robot import Robot as Robot
     from youbot_dynamics.robot import load_robot as load_robot
-    from youbot_dynamics.simulation.plant import BaseOnly as BaseOnly
     from youbot_dynamics.simulation.scenario import drive as drive
     from youbot_dynamics.simulation.scenario import write_bag as write_bag
     from youbot_dynamics.simulation.truth import load_arm_truth as load_arm_truth
     from youbot_dynamics.simulation.truth import load_truth as load_truth
+    from youbot_dynamics.simulation.youbot import BaseOnly as BaseOnly
     from youbot_dynamics.simulation.youbot import Youbot as Youbot
 
 __version__ = "1.0.0"
 
 _MODULES = {
     "ArmEkf": "estimation.arm_ekf",
-    "BaseOnly": "simulation.plant",
+    "BaseOnly": "simulation.youbot",
     "LuGre": "dynamics.lugre",
     "MecanumBase": "kinematics.mecanum",
     "MotorHeat": "estimation.motor_heat",

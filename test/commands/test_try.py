@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from nav_msgs.msg import Odometry
 from ros_processes import Observer, environment
 
-from youbot_dynamics.commands import _try_twin as command
+from youbot_dynamics.commands import _demo as command
 from youbot_dynamics.nodes.watch import Heard, Watch, live_delays, watch
 
 

@@ -18,9 +18,9 @@ from youbot_dynamics.control.tracker._base_lq import LqSettings
 from youbot_dynamics.control.tracker._feed_forward import FeedForward
 from youbot_dynamics.control.trajectory import Program, read_program
 from youbot_dynamics.resources import program_path
-from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive
 from youbot_dynamics.simulation.scenario._drive import Drive
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 SCRIPT = ROOT / "scripts" / "error_effort.py"
 spec = importlib.util.spec_from_file_location("error_effort", SCRIPT)

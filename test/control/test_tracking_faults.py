@@ -16,9 +16,9 @@ from youbot_dynamics.control.tracking_run import RunSettings, StampWatch
 from youbot_dynamics.control.trajectory import Program, Trajectory, read_program
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.simulation.faults import parse_faults
-from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive
 from youbot_dynamics.simulation.scenario._drive import Drive
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 PERIOD = 0.02
 ODOM_TIMEOUT = RunSettings().odom_timeout

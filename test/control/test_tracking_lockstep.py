@@ -15,9 +15,9 @@ from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.identification.comparison import error_statistics
 from youbot_dynamics.robot import Robot
-from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive, identified_model
 from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 OPEN_LOOP = TrackerSettings(feedback=False)
 

@@ -210,16 +210,6 @@ def test_two_heat_steps_are_one(square: float, first: float, second: float, wind
     np.testing.assert_allclose(twice, once, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("square", [0.0, 9.0, MOTOR.runaway_current**2, 60.0])
-@pytest.mark.parametrize("dt", [1e-3, 5.0, 400.0])
-def test_the_heat_jacobian_is_the_slope_of_the_step(square: float, dt: float) -> None:
-    base = np.array(MOTOR.advance_heat(60.0, 40.0, square, dt))
-    by_winding = np.array(MOTOR.advance_heat(61.0, 40.0, square, dt)) - base  # affine: one kelvin is as good as a limit
-    by_housing = np.array(MOTOR.advance_heat(60.0, 41.0, square, dt)) - base
-    found = MOTOR.heat_jacobian(square, dt)
-    np.testing.assert_allclose(found, np.column_stack([by_winding, by_housing]), rtol=1e-8, atol=1e-11)
-
-
 def test_a_log_is_the_sequence_of_its_steps() -> None:
     rng = np.random.default_rng(3)
     current, dt, speed = rng.normal(0.0, 3.0, 50), rng.uniform(0.0, 2.0, 50), rng.uniform(0.0, 600.0, 50)

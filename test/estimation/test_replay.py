@@ -336,6 +336,19 @@ def test_a_text_log_says_the_same_as_the_bag(bag: Path, run: Run, tmp_path: Path
     np.testing.assert_array_equal(again.arm.effort, text.arm.effort * [1.0, 1.0, -1.0, 1.0, 1.0])
 
 
+def test_a_text_log_may_begin_before_0_and_have_the_voltage_of_one_joint_alone(tmp_path: Path) -> None:
+    times = 0.02 * np.arange(50) - 3.0
+    table = np.column_stack([times, *[np.full(50, 0.5)] * 5, *[np.zeros(50)] * 5, np.arange(50.0)])
+    np.savetxt(tmp_path / "log.csv", table, fmt="%.9g", delimiter=",")
+    names = [*(f"position.{name}" for name in ARM), *(f"effort.{name}" for name in ARM), f"voltage.{ARM[1]}"]
+    opened = open_log(tmp_path / "log.csv", ROBOT, ",".join(["time", *names]), {})
+    assert opened.origin == 3_000_000_000  # of the estimates: no stamp may be before 1970
+    assert opened.arm.stamp == pytest.approx(times)
+    assert opened.arm.voltage is not None and opened.arm.temperature is None
+    np.testing.assert_array_equal(opened.arm.voltage.value[:, 1], np.arange(50.0))
+    assert np.isnan(np.delete(opened.arm.voltage.value, 1, axis=1)).all()
+
+
 def test_voltages_of_a_bag_are_used(run: Run, tmp_path: Path) -> None:
     volts = {k: np.full(5, 4.0) for k in range(10, 100)}
     opened = open_log(write_log(tmp_path / "bag", run, voltages=volts), ROBOT, "", {})

@@ -17,9 +17,9 @@ from youbot_dynamics.identification.response import identify_response
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.faults import BASE, parse_faults
-from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.robot_driver import RobotDriver
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 KINEMATICS = ROBOT.base.geometry.mecanum()
 SIGNS = np.array(ROBOT.driver.position_sign)

@@ -19,10 +19,10 @@ from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.faults import parse_faults
-from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive
 from youbot_dynamics.simulation.scenario._drive import Drive
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 PERIOD = 0.02
 WHEELS = ROBOT.driver.wheel_joints

@@ -100,7 +100,7 @@ def test_imports_run_downwards_only(path: Path) -> None:
             assert relative(path) in MAY_LOOK_SIDEWAYS, f"{relative(path)} imports {other} of its own layer"
 
 
-@pytest.mark.parametrize("plant", ["youbot", "mujoco_youbot", "plant", "robot_driver", "faults", "truth"])
+@pytest.mark.parametrize("plant", ["youbot", "mujoco_youbot", "robot_driver", "faults", "truth"])
 def test_the_plant_never_sees_what_is_tried_on_it(plant: str) -> None:
     forbidden = ("estimation", "control", "identification", "nodes", "commands")
     found = reachable(f"youbot_dynamics.simulation.{plant}")
@@ -125,7 +125,7 @@ def test_ros_is_imported_in_nodes_alone(path: Path) -> None:
     found = [(name, top) for name, top in imports(path) if of_ros(name)]
     if relative(path) == "resources.py":
         found = [(name, top) for name, top in found if top or not name.startswith("ament_index_python")]
-    if subject(path) == "commands" or relative(path) == "recording/bag/_rosbag2.py":
+    if subject(path) == "commands" or relative(path) == "recording/bag/_source.py":
         found = [(name, top) for name, top in found if top]
     assert not found, f"{relative(path)} imports {found}"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.changes import CHANGED, ONLY_AFTER, ONLY_BEFORE, WITHIN, changes
+from youbot_dynamics.identification.result import CHANGED, ONLY_AFTER, ONLY_BEFORE, WITHIN, changes
 
 
 def entry(name: str, value: float | None, low: float | None, high: float | None, verdict: str = "identified") -> dict:

@@ -17,7 +17,7 @@ import pytest
 
 from youbot_dynamics.errors import RecordingError, ResourceError
 from youbot_dynamics.recording.bag import open_bag
-from youbot_dynamics.recording.bag._rosbag2 import Rosbag2Source
+from youbot_dynamics.recording.bag._source import Rosbag2Source
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import (
     jazzy_types,

@@ -18,13 +18,11 @@ from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot, robot_from_values, robot_table, values_of
 from youbot_dynamics.simulation.faults import parse_faults
-from youbot_dynamics.simulation.gyro import Gyro
-from youbot_dynamics.simulation.plant import BaseOnly
-from youbot_dynamics.simulation.scenario import drive, write_bag
+from youbot_dynamics.simulation.scenario import Gyro, drive, write_bag
 from youbot_dynamics.simulation.scenario._bag import EPOCH
 from youbot_dynamics.simulation.scenario._drive import ArmOrder, Drive
 from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
-from youbot_dynamics.simulation.youbot import Youbot
+from youbot_dynamics.simulation.youbot import BaseOnly, Youbot
 
 ROBOT = load_robot()
 TRUTH = load_truth(1).with_geometry(ROBOT.base.geometry)

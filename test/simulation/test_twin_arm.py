@@ -15,7 +15,7 @@ from youbot_dynamics.errors import InputError, ParameterError
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.arm import STEP, ArmPlant
 from youbot_dynamics.simulation.arm import _controller as controller
-from youbot_dynamics.simulation.arm._readings import CURRENT_QUANTUM
+from youbot_dynamics.simulation.arm._driver import CURRENT_QUANTUM
 from youbot_dynamics.simulation.truth import (
     ArmTruth,
     BaseTruth,

@@ -12,9 +12,8 @@ from scipy.signal import lsim
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant, BaseSampler
 from youbot_dynamics.simulation.base._readings import EFFORT_QUANTUM
-from youbot_dynamics.simulation.plant import Plant
 from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
-from youbot_dynamics.simulation.youbot import Youbot
+from youbot_dynamics.simulation.youbot import Plant, Youbot
 
 FINE = dataclasses.replace(DRIVER, position_quantum=0.0, velocity_quantum=0.0)
 QUIET = load_truth(0).without_noise()

@@ -15,8 +15,8 @@ from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, joint_state_cdr
 from youbot_dynamics.resources import program_path
-from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive, write_bag
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 ROBOT = friction_runs.ROBOT
 TRUTH = friction_runs.calibrated_truth(1)

@@ -18,10 +18,10 @@ from youbot_dynamics.identification.response import Response, identify_response
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot, load_robot
-from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive
 from youbot_dynamics.simulation.scenario._drive import Drive
 from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 PROGRAMS = ("translation", "rotation", "combined")
 ROBOT = load_robot()

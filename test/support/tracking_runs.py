@@ -23,13 +23,12 @@ from youbot_dynamics.kinematics.roller_phase import ideal_depth, mean_factor
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.base import BasePlant
-from youbot_dynamics.simulation.gyro import Gyro
 from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
-from youbot_dynamics.simulation.plant import BaseOnly
-from youbot_dynamics.simulation.scenario import drive
+from youbot_dynamics.simulation.scenario import Gyro, drive
 from youbot_dynamics.simulation.scenario._drive import Drive
 from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 SIGNS = np.array(ROBOT.driver.position_sign)
 STANDING = 8.0  # [s] before a drive with a gyro

@@ -1,4 +1,4 @@
-"""`youbot demo`: drive and record, identify, drive again with compensation and feedback, compare."""
+"""`youbot demo` and `youbot try`: drive the digital twin and identify it; a demo drives it again compensated."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import shutil
 import subprocess
 import sys
 import time
+import webbrowser
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
 
-from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
+from youbot_dynamics.commands._terminal import CONSOLE, announce, print_findings, print_rows, steps
 from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.control.trajectory import read_program
@@ -38,6 +41,9 @@ from youbot_dynamics.report import reveal, write_outputs
 from youbot_dynamics.resources import PROGRAMS, program_path
 from youbot_dynamics.robot import Robot, load_robot, robot_from_values, values_of
 from youbot_dynamics.simulation.truth import load_truth
+
+if TYPE_CHECKING:
+    from youbot_dynamics.nodes.watch import Watch
 
 IDENTIFICATION = "combined"
 _DT = 0.02  # [s] for which a line of a program is commanded
@@ -280,3 +286,63 @@ def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[st
 def print_truth(result: Result, truth: Mapping[str, float], seed: int) -> None:
     """Print the findings beside the truth, with hit or miss."""
     print_rows(f"the hidden truth of twin {seed}", reveal(result, truth))
+
+
+_COUNT = 3  # countdown [s]
+
+
+def try_twin(out: Path, seed: int) -> int:
+    """Count down, drive the twin of a seed once, show its delay live, identify it, and show the truth.
+
+    Raises:
+        YoubotDynamicsError: a step failed; the message names the log to read.
+    """
+    began = time.monotonic()
+    with folder_of_demo(out, seed):
+        warm_up()
+        environment = private_network()
+        os.environ.update(environment)
+        live: dict[str, str] = {}
+        announce(f"a simulated robot, twin {seed}: its delays, wheels and friction are hidden from the identification")
+        with twin(out, environment, OPEN_LOOP_SETTINGS, None):
+            drive(out, environment, IDENTIFICATION, "identification", follow=lambda begin: _follow(begin, live))
+        title = f"youbot try: digital twin, seed {seed} (simulated, not a robot)"
+        with steps("youbot try") as step:
+            step("identifying delays and geometry from the recording")
+            found = identify([out / "identification"], load_robot(), Options(), only=("calibration", "delay"))
+            truth = true_values(seed, out / "identification")
+            write_outputs(out, found, (), title, truth, same_twin(out))
+    for axis, text in live.items():
+        true = 1e3 * truth[f"robot.base.delay.effective_{axis}"]
+        announce(f"live estimate at the end: delay of {axis} {text}; truth over the whole drive: {true:.0f} ms")
+    print_truth(found.result, truth, seed)
+    announce(f"took {time.monotonic() - began:.0f} s; next: `youbot demo` drives again with compensation")
+    _open(out / "report.html")
+    return 0 if found.result.complete else 3
+
+
+def _follow(begin: Begin, live: dict[str, str]) -> int:
+    """Count down, start the player, and show the delay while it drives; `live` receives the last values."""
+    from youbot_dynamics.nodes.watch import AXES, live_delays, watch
+
+    with Live(console=CONSOLE, transient=True) as view:
+        for left in range(_COUNT, 0, -1):
+            view.update(f"drive starts in {left} s")
+            time.sleep(1.0)
+        player = begin()
+
+        def show(node: Watch) -> None:
+            live.update(live_delays(node.statuses))
+            x, y, yaw = node.pose
+            known = [f"delay of {axis} {live.get(axis, 'not known yet')}" for axis in AXES]
+            view.update("\n".join([f"driving; pose {x:.2f} m, {y:.2f} m, {yaw:.2f} rad", *known]))
+
+        watch(lambda: player.poll() is not None, show)
+    return player.wait()
+
+
+def _open(page: Path) -> None:
+    """Open a page in a browser if there is a display; otherwise print its path."""
+    display = any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if not (display and webbrowser.open(page.resolve().as_uri())):
+        announce(f"open {page} in a browser")

@@ -15,9 +15,7 @@ import numpy as np
 from rich.table import Table
 
 from youbot_dynamics import __version__
-from youbot_dynamics.arrays import Vector
 from youbot_dynamics.commands._terminal import announce, steps, table_console
-from youbot_dynamics.commands._words import named_topics
 from youbot_dynamics.control.stamp_rhythm import RateLimiter
 from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.arm_settings import ArmSettings
@@ -25,20 +23,20 @@ from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.reading import (
+    Opened,
     Options,
-    angles_beyond,
     find_arm_states,
     find_topic,
+    named_topics,
     open_recording,
     times_of,
 )
-from youbot_dynamics.identification.signals import joint_limits
+from youbot_dynamics.identification.signals import excess_of_angles
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Value, check_names, settings_from_values, settings_table
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, jazzy_types, joint_state_cdr
-from youbot_dynamics.recording.text_log import JOINT_ROLES, TextLog
 from youbot_dynamics.report import JOINT_COLUMNS, joint_cells, replay_page
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
@@ -46,7 +44,6 @@ from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, 
 _TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
 LEFT_OUT = "messages left out while reading: stamp decreases or is missing, or a field has the wrong length"
 
-_NO_RADIANS = 6.5  # [rad] beyond a joint limit: more than a turn, which a wrong encoder zero cannot explain
 _MANY = 0.05  # share of rejected messages that causes a warning
 _BAG = "estimates"
 _NODE = "arm_ekf"
@@ -96,16 +93,14 @@ def open_log(
         if name not in joints:
             raise ParameterError(f"--invert-effort {name}", expected=f"one of {', '.join(joints)}")
     source = open_recording(path, 0, robot, Options(topics, columns))
-    opened = (
-        _of_bag(source.bag(), joints, topics) if source.log is None else _of_text(path, source.log, joints, columns)
-    )
+    opened = _read(source.bag(), joints, topics) if source.log is None else _of_text(source, joints, topics)
     signs = np.where([name in inverted for name in joints], -1.0, 1.0)
     opened = dataclasses.replace(opened, arm=dataclasses.replace(opened.arm, effort=opened.arm.effort * signs))
     _check(path, opened.arm, robot)
     return opened
 
 
-def _of_bag(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, str]) -> _OpenedLog:
+def _read(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, str]) -> _OpenedLog:
     states = recording.joint_states(find_arm_states(recording, joints, topics), joints)
     names = {role: find_topic(recording, role, topics) for role in _TOPIC_ROLES[1:]}
     motors = {role: _motor_readings(recording, name, joints) for role, name in names.items() if name is not None}
@@ -144,38 +139,22 @@ def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -
     return MotorReadings(times_of(states), states.effort)
 
 
-def _of_text(path: Path, log: TextLog, joints: tuple[str, ...], columns: str) -> _OpenedLog:
-    tables = {role: _table(log, role, joints) for role in JOINT_ROLES}
-    if not np.isfinite(tables["position"]).any(axis=0).all():
-        missing = [name for name in joints if name not in log.joints.get("position", {})]
+def _of_text(source: Opened, joints: tuple[str, ...], topics: Mapping[str, str]) -> _OpenedLog:
+    """Read a text log with a position of each joint."""
+    known = source.log.joints.get("position", {}) if source.log is not None else {}
+    if missing := [name for name in joints if name not in known]:
         raise RecordingError(
-            f"--columns of {path}",
-            got=f"no position of {', '.join(missing)}" if missing else "positions that are all nan",
+            f"--columns of {source.path}",
+            got=f"no position of {', '.join(missing)}",
             expected=f"position.JOINT for each of {', '.join(joints)}",
             remedy="name these columns; a joint at rest needs a column too",
         )
-    motors = {
-        role: MotorReadings(log.time, tables[role]) if np.isfinite(tables[role]).any() else None
-        for role in JOINT_ROLES[3:]
-    }
-    arm = ArmLog(
-        joints,
-        log.time,
-        log.time,
-        tables["position"],
-        tables["velocity"],
-        tables["effort"],
-        motors["voltage"],
-        motors["temperature"],
+    opened = _read(source.bag(), joints, topics)
+    told = {name: opened.provenance[name] for name in ("log", "SHA-256")}
+    # The topics of a text log are one second late, so that no stamp is 0; the estimates have the times of the log.
+    return dataclasses.replace(
+        opened, origin=opened.origin - 1_000_000_000, provenance={**told, "columns": source.options.columns}
     )
-    # Message stamps cannot be before 1970: a log that starts at a negative time is shifted by whole seconds.
-    origin = max(0, -int(np.floor(log.time[0]))) * 1_000_000_000
-    return _OpenedLog(arm, origin, {"log": str(path), "SHA-256": log.sha256, "columns": columns}, ())
-
-
-def _table(log: TextLog, role: str, joints: tuple[str, ...]) -> Vector:
-    missing = np.full(len(log.time), np.nan)
-    return np.column_stack([log.joints.get(role, {}).get(name, missing) for name in joints])
 
 
 def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
@@ -194,14 +173,7 @@ def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
             expected="positions [rad] that are numbers",
             remedy="check the driver and its encoders",
         )
-    beyond = angles_beyond(arm.position, *joint_limits(robot))
-    if beyond > _NO_RADIANS:
-        raise RecordingError(
-            f"{path}",
-            got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
-            expected="angles [rad] with the zeros of urdf/youbot.urdf",
-            remedy="record the states of the driver; in a text log write position.JOINT:deg",
-        )
+    excess_of_angles(str(path), arm.position, robot)
 
 
 def _write_estimates(folder: Path, replay: ArmReplay, robot: Robot, origin: int) -> None:

@@ -1,4 +1,4 @@
-"""`youbot identify`; run as a program, the session that `identify.launch.py` starts beside a bringup."""
+"""`youbot identify`, `youbot compare`, and the session that `identify.launch.py` starts beside a bringup."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder
-from youbot_dynamics.commands._terminal import announce, print_findings, steps
-from youbot_dynamics.commands._words import named_topics
+from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
-from youbot_dynamics.files import read_text
+from youbot_dynamics.files import read_text, write_atomically
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
-from youbot_dynamics.identification.reading import ROLES, Options
+from youbot_dynamics.identification.reading import ROLES, Options, named_topics
 from youbot_dynamics.identification.result import result_json
+from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.identification.stages import chosen_stages
 from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
-from youbot_dynamics.report import write_outputs
+from youbot_dynamics.report import changes_page, changes_shown, write_outputs
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 
@@ -58,6 +58,23 @@ def identify_command(given: argparse.Namespace) -> int:
             announce(f"note: {note}")
         announce(f"wrote {given.out / 'result.yaml'}, result.json and report.html")
     return 0 if identification.result.complete else 3
+
+
+def compare_command(before: Path, after: Path, out: Path) -> int:
+    """Print what changed and write it to `out`/report.html. The results are folders or their result.json.
+
+    Raises:
+        YoubotDynamicsError: a result cannot be read, or the page cannot be written.
+    """
+    old, new = (read_result(place / "result.json" if place.is_dir() else place) for place in (before, after))
+    table = changes_shown(old, new)
+    print_rows(f"from {before} to {after}", table)
+    for note in table.notes:
+        announce(f"note: {note}")
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / "report.html", changes_page(old, new, (str(before), str(after))))
+    announce(f"wrote {out / 'report.html'}")
+    return 0
 
 
 def _check_out(folder: Path, overwrite: bool) -> None:

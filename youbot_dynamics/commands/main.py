@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,6 @@ from pathlib import Path
 
 from youbot_dynamics import __version__
 from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, existing_file, namespace_arguments
-from youbot_dynamics.commands._words import need_ros
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.resources import robot_path
@@ -327,7 +327,9 @@ def _add_calibrate(verbs) -> None:
         "  youbot calibrate --tape --write geometry.yaml\n"
         "  youbot calibrate --tape --bag legs --forward 1.512 --sideways 1.438 --turn 1074\n",
     )
-    parser.add_argument("--tape", action="store_true", required=True, help="with a tape measure, the way there is")
+    parser.add_argument(
+        "--tape", action="store_true", required=True, help="measure with a tape (required: it is the only method)"
+    )
     parser.add_argument("--distance", type=float, default=1.5, help="length of the straight legs [m] (default: 1.5)")
     parser.add_argument("--turns", type=int, default=3, help="full turns of the last leg (default: 3)")
     parser.add_argument("--bag", type=Path, metavar="BAG", help="recording of the legs instead of a drive")
@@ -418,11 +420,11 @@ def _run(given: argparse.Namespace) -> int:
 
             return replay_command(given)
     if given.verb == "compare":
-        from youbot_dynamics.commands._compare import compare_command
+        from youbot_dynamics.commands.identify import compare_command
 
         return compare_command(given.before, given.after, given.out)
     if given.verb in ("bringup", "demo", "try"):
-        need_ros()
+        _need_ros()
     if given.verb == "bringup":
         from youbot_dynamics.commands.bringup import bringup
 
@@ -436,7 +438,7 @@ def _run(given: argparse.Namespace) -> int:
 
         return demo(given.out, given.seed, robot_path(given.robot_file))
     if given.verb == "try":
-        from youbot_dynamics.commands._try_twin import try_twin
+        from youbot_dynamics.commands._demo import try_twin
 
         return try_twin(given.out, given.seed)
     if given.verb == "play":
@@ -447,7 +449,7 @@ def _run(given: argparse.Namespace) -> int:
             return write_excitation(given)
     ros = _ros_arguments(given)
     if given.verb != "calibrate" or given.bag is None:
-        need_ros()
+        _need_ros()
     if given.verb == "calibrate":
         from youbot_dynamics.commands._calibrate import calibrate_command
 
@@ -476,6 +478,12 @@ def _run(given: argparse.Namespace) -> int:
         numbers = {"dt": given.dt, "time-scale": given.time_scale, "duration": given.duration, "room": given.room}
         play([given.program, *(word for n, v in numbers.items() for word in (f"--{n}", str(v))), *ros])
     return 0
+
+
+def _need_ros() -> None:
+    """Raise an error that says how to install ROS if it is missing."""
+    if importlib.util.find_spec("rclpy") is None:
+        raise missing_package("rclpy", "this command", "ROS 2 Jazzy or Kilted")
 
 
 def _ros_arguments(given: argparse.Namespace) -> list[str]:

@@ -363,20 +363,19 @@ class Program:
         )
 
 
-def read_program(path: Path | str, dt: float, limit: int = LARGEST) -> Program:
+def read_program(path: Path | str, dt: float) -> Program:
     """Read a program file; empty lines and lines that begin with # are skipped.
 
     Args:
         path: text file, three numbers a line: Vx Vy Omega [m/s, m/s, rad/s].
         dt: time each line is held [s].
-        limit: most bytes the file may have, before `files.scaled`.
 
     Raises:
-        ProgramError: missing file, one beyond the limit, no lines, or a line that is not three finite numbers.
+        ProgramError: missing file, one beyond `LARGEST` bytes, no lines, or a line that is not three finite numbers.
     """
     if not _SHORTEST_HOLD <= dt <= _LONGEST_HOLD:
         raise ProgramError("--dt", got=f"{dt:g} s", expected=f"{_SHORTEST_HOLD:g} to {_LONGEST_HOLD:g} s")
-    text = read_text(path, ProgramError, f"program {path}", "a text file with lines Vx Vy Omega", limit)
+    text = read_text(path, ProgramError, f"program {path}", "a text file with lines Vx Vy Omega", LARGEST)
     rows = []
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.split("#", 1)[0].split()

@@ -39,9 +39,7 @@ STEP = 2e-3  # [s] longest sensible step: shorter than the command period and th
 
 # Layout of the state vector.
 POSE = slice(0, 3)  # x, y, yaw [m, m, rad]
-ANSWER = slice(3, 6)  # r, body twist [m/s, m/s, rad/s]
-HELD_BACK = slice(6, 9)  # e, in the body frame [m, m, rad]
-HELD_BACK_RATE = slice(9, 12)  # e' [m/s, m/s, rad/s]
+# 3 to 5: r, body twist [m/s, m/s, rad/s]; 6 to 8: e, in the body frame [m, m, rad]; 9 to 11: e' [m/s, m/s, rad/s]
 STATE_SIZE = 12
 
 

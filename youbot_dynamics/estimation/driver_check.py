@@ -16,7 +16,6 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.robot import Driver, doubled
 
 OK, WARNING, ERROR, NOT_TOLD = "ok", "warning", "error", "not checked"
-VERDICTS = (OK, WARNING, ERROR, NOT_TOLD)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ _TEXTS = ("stage", "name", "verdict")
 _OTHERS = ("value", "unit", "standard_error", "interval_95", "samples", "valid_for")
 
 
-def read_result(path: Path, limit: int = LARGEST) -> dict[str, Any]:
-    """Contents of a result.json of at most `limit` bytes (before `files.scaled`); see docs/result.schema.json.
+def read_result(path: Path) -> dict[str, Any]:
+    """Contents of a result.json of at most `LARGEST` bytes; see docs/result.schema.json.
 
     Every entry of "parameters" has its texts and values; "missing" and "warnings" hold texts.
 
@@ -24,7 +24,7 @@ def read_result(path: Path, limit: int = LARGEST) -> dict[str, Any]:
         IdentificationError: no such file, too large, or not written by `youbot identify`.
     """
     thing = f"result {path}"
-    text = read_text(path, IdentificationError, thing, "a result.json of youbot identify", limit)
+    text = read_text(path, IdentificationError, thing, "a result.json of youbot identify", LARGEST)
     try:
         content = json.loads(text)
         entries, missing, warnings = content["parameters"], content["missing"].items(), list(content["warnings"])

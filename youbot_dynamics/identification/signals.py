@@ -347,14 +347,7 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     joints = robot.driver.arm_joints
     states = recording.joint_states(find_arm_states(recording, joints, chosen), joints)
     time = times_of(states)
-    beyond = angles_beyond(states.position, *joint_limits(robot))
-    if beyond > _NO_RADIANS:
-        raise RecordingError(
-            f"topic {states.topic} in {recording.path}",
-            got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
-            expected="angles [rad] with the zeros of urdf/youbot.urdf",
-            remedy="record the states of the driver, or convert the angles",
-        )
+    beyond = excess_of_angles(f"topic {states.topic} in {recording.path}", states.position, robot)
     sound = np.isfinite(time) & np.all(np.isfinite(states.position) & np.isfinite(states.effort), axis=1)
     signals = ArmSignals(time[sound], states.position[sound], states.effort[sound], number)
     asked = None
@@ -365,10 +358,22 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     return RecordedArm(states.topic, signals, states.velocity[sound], asked, int(np.count_nonzero(~sound)), beyond)
 
 
-def joint_limits(robot: Robot) -> tuple[list[float], list[float]]:
-    """Lower and upper mechanical limits of the arm's joints [rad]."""
+def excess_of_angles(thing: str, position: ArrayLike, robot: Robot) -> float:
+    """Largest excess of arm angles (s, n) [rad] over the limits of their joints [rad]; `thing` names them in the error.
+
+    Raises:
+        RecordingError: angles that cannot be radians.
+    """
     limits = robot.arm.model().tree.limits
-    return [limit.lower for limit in limits], [limit.upper for limit in limits]
+    beyond = angles_beyond(position, [limit.lower for limit in limits], [limit.upper for limit in limits])
+    if beyond > _NO_RADIANS:
+        raise RecordingError(
+            thing,
+            got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
+            expected="angles [rad] with the zeros of the arm's URDF",
+            remedy="record the states of the driver; in a text log write position.JOINT:deg",
+        )
+    return beyond
 
 
 TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint

@@ -29,15 +29,15 @@ def pose_of(rotation: ArrayLike, position: ArrayLike) -> Vector:
     return pose
 
 
-def check_pose(pose: ArrayLike, thing: str = "pose") -> Vector:
+def check_pose(pose: ArrayLike) -> Vector:
     """Return a matrix (4, 4) as an array if it is a pose: a rotation, an origin, last row 0, 0, 0, 1.
 
     Source: system 15; D-002-1.
     """
-    t = array(thing, pose, (4, 4))
+    t = array("pose", pose, (4, 4))
     if t[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
-        raise ModelError(thing, got=f"a last row {t[3].tolist()}", expected="[0, 0, 0, 1]")
-    check_rotation(t[:3, :3], thing)
+        raise ModelError("pose", got=f"a last row {t[3].tolist()}", expected="[0, 0, 0, 1]")
+    check_rotation(t[:3, :3], "pose")
     return t
 
 

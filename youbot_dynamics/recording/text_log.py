@@ -168,7 +168,7 @@ class TextLog:
     sha256: str  # hash of the file, in hexadecimal digits
 
 
-def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextLog:
+def read_text_log(path: Path | str, columns: str) -> TextLog:
     """Read a text log.
 
     Args:
@@ -176,7 +176,6 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
         columns: ``name[:unit]`` for each column in file order, such as ``time:ms,_,command.x:rad/s,measured.x``. ``_``
             skips a column. Columns after the last name are not read. ``name=header[:unit]`` finds a column by its name
             in the header instead. A value without a unit is in SI; ``unit/4096`` and ``-0.5*unit`` scale it.
-        limit: largest size of the file [bytes], before `files.scaled`.
 
     Raises:
         RecordingError: not a regular file, too large, a description that does not fit the file, an entry that is not a
@@ -184,7 +183,7 @@ def read_text_log(path: Path | str, columns: str, limit: int = LARGEST) -> TextL
     """
     path = Path(path)
     described, named = _parse_columns(columns)
-    content = read_bytes(path, RecordingError, str(path), "a text log", limit)
+    content = read_bytes(path, RecordingError, str(path), "a text log", LARGEST)
     layout = _find_data(path, _encoding(content), described, named)
     values = _load(layout)
     _check_values(layout, values)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from youbot_dynamics.identification.changes import CHANGED, ONLY_AFTER, ONLY_BEFORE, WITHIN, Change, changes
 from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.result import CHANGED, ONLY_AFTER, ONLY_BEFORE, WITHIN, Change, changes
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._words import Rows, in_its_unit, shown
 

@@ -24,7 +24,7 @@ from youbot_dynamics.simulation.faults import ARM, BASE, ODOMETRY, ActiveFaults,
 
 if TYPE_CHECKING:
     from youbot_dynamics.simulation.base import BaseReading
-    from youbot_dynamics.simulation.plant import Plant
+    from youbot_dynamics.simulation.youbot import Plant
 
 Report = JointReport | OdometryReport
 

@@ -1,20 +1,82 @@
-"""Digital twin of the youBot: its base and its arm in one simulated time, fast and reproducible."""
+"""Digital twins in one simulated time, fast and reproducible: base and arm, or a base alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
-from youbot_dynamics.robot import Robot
-from youbot_dynamics.simulation.arm import ArmPlant
-from youbot_dynamics.simulation.base import BasePlant, SlipEvent
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.robot import Driver, Robot
+from youbot_dynamics.simulation.arm import ArmDriver, ArmPlant
+from youbot_dynamics.simulation.base import BasePlant, SimulatedBase, SlipEvent
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
+
+
+class Plant(Protocol):
+    """A simulated robot with base and arm in one simulated time."""
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+
+    @property
+    def base(self) -> SimulatedBase:
+        """Its base."""
+
+    @property
+    def arm(self) -> ArmDriver:
+        """Its arm."""
+
+    def advance(self, until: float) -> None:
+        """Simulate up to `until` [s]."""
+
+
+class BaseOnly:
+    """A plant with a base and no arm.
+
+    Args:
+        truth: the base as it is.
+        driver: how its driver speaks.
+        seed: of the noise; equal seeds and calls give equal bits.
+        start: simulated time [s].
+
+    Attributes:
+        base: of the twin.
+
+    Example:
+        >>> plant = yd.BaseOnly(yd.load_truth(1), yd.load_robot().driver, seed=1)
+        >>> plant.advance(0.1)
+        >>> plant.base.pose
+        array([0., 0., 0.])
+    """
+
+    def __init__(self, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0) -> None:
+        self.base = BasePlant(truth, driver, seed, start)
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.base.time
+
+    @property
+    def arm(self) -> ArmDriver:
+        """There is none.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError("arm", got="a robot without one", expected="a plant with an arm, such as youbot.Youbot")
+
+    def advance(self, until: float) -> None:
+        """Simulate up to `until` [s]."""
+        self.base.advance(until)
 
 
 class Youbot:
     """Base and arm, each behind its part of the driver.
 
     They do not feel each other: the base carries the arm as a part of its mass, the arm stands on a base at rest. The
-    contact simulation, `mujoco_youbot`, knows better. Who needs no arm takes `BasePlant` alone.
+    contact simulation, `mujoco_youbot`, knows better. Who needs no arm takes `BaseOnly`.
 
     Args:
         base_truth: the base as it is.

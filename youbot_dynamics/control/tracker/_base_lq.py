@@ -110,7 +110,6 @@ class PreviewGains:
     Args:
         K: (m, n).
         S: (n, n) of the infinite time.
-        closed_loop: (n, n) A + B K, stable.
         offsets: (l,) how far ahead each reference is asked for: [s] in continuous time, steps in discrete time.
         reference_kernel: (l, m, p) that weighs them.
         drift_kernel: (l, m, n) that weighs the drifts of steps k to k + l - 1; None in continuous time.
@@ -118,7 +117,6 @@ class PreviewGains:
 
     K: Vector
     S: Vector
-    closed_loop: Vector
     offsets: Vector
     reference_kernel: Vector
     drift_kernel: Vector | None
@@ -176,9 +174,7 @@ def preview(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike
     pulls[:-1] *= np.tile(0.5 * width * weights, panels)[:, None, None]
     pulls[-1] = -np.linalg.solve(closed.T, pulls[-1])
     kernel = np.asarray(np.linalg.solve(r, b.T) @ pulls, dtype=np.float64)
-    return PreviewGains(
-        read_only(K), read_only(S), read_only(closed), read_only(offsets), read_only(kernel), drift_kernel=None
-    )
+    return PreviewGains(read_only(K), read_only(S), read_only(offsets), read_only(kernel), drift_kernel=None)
 
 
 def preview_discrete(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike, steps: int) -> PreviewGains:
@@ -216,7 +212,7 @@ def preview_discrete(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: 
     powers[-1] = np.linalg.solve(np.eye(len(a)) - closed.T, powers[-1])
     of_references, of_drifts = to_input @ powers @ (c.T @ q), -to_input @ powers @ S
     offsets = np.arange(1.0, steps + 1.0)
-    return PreviewGains(*(read_only(part) for part in (K, S, closed, offsets, of_references, of_drifts)))
+    return PreviewGains(*(read_only(part) for part in (K, S, offsets, of_references, of_drifts)))
 
 
 def _checked(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike) -> tuple[Vector, ...]:

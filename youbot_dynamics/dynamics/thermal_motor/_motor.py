@@ -322,18 +322,6 @@ class ThermalMotor(MadeOfArguments):
             raise _burnt(f"{square:g} A^2 held for {step:g} s")
         return MotorTemperatures(*found)
 
-    def heat_jacobian(self, mean_square_current: float, dt: float) -> Vector:
-        """Jacobian (2, 2) [1] of `advance_heat` by (winding, housing): exp(A dt) = 1 + G A, for filters.
-
-        Raises:
-            InputError: a value is not finite or negative.
-        """
-        square, step = _not_negative("mean_square_current", mean_square_current), _not_negative("dt", dt)
-        integral = np.reshape(heat_network.heat_integral(self.heat_constants, square, step), (2, 2))
-        system = np.reshape(heat_network.heat_matrix(self.heat_constants, square), (2, 2))
-        jacobian: Vector = np.eye(2) + integral @ system
-        return jacobian
-
     def heat_history(
         self, winding: float, housing: float, current: ArrayLike, dt: ArrayLike, speed: ArrayLike = 0.0
     ) -> Vector:

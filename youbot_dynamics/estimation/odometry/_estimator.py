@@ -44,7 +44,7 @@ _FEWEST = 10  # pieces in motion before a result
 _MOTION = 0.02  # [rad] or [rad/s] in a piece: smaller motions are ignored, so that they do not reduce the error
 _SURE = 3.0  # standard errors
 _SCALE_OFF = 0.1  # relative tolerance between a speed and the derivative of the position
-_LAG_OFF = 0.02  # [s] tolerance of the lag of a speed
+_LAG, _LAG_OFF = 0.01, 0.02  # [s] lag of a speed: that of the motor controllers' filter, and its tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +76,11 @@ class SpeedChannelCheck:
 
     Args:
         joints: names of the wheels, for the report.
-        expected_lag: of the motor controllers' filter [s].
     """
 
-    def __init__(self, joints: tuple[str, ...], expected_lag: float = 0.01) -> None:
+    def __init__(self, joints: tuple[str, ...]) -> None:
         n = len(joints)
         self.joints = joints
-        self.expected_lag = expected_lag
         self._pieces = np.zeros(n)
         # Per wheel: products of the regressors with each other and with the turn, and of the turn with itself.
         self._squares, self._products, self._power = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros(n)
@@ -143,8 +141,8 @@ class SpeedChannelCheck:
             if abs(scale - 1.0) > _SCALE_OFF + _SURE * known.scale_error[k]:
                 cause = "one of them has the wrong sign" if scale < 0.0 else "a gear ratio or unit is wrong"
                 found.append(f"{name}: speed over derivative of the position is {scale:.2f}, expected 1: {cause}")
-            elif abs(lag - self.expected_lag) > _LAG_OFF + _SURE * known.lag_error[k]:
-                found.append(f"{name}: speed lags by {1e3 * lag:.0f} ms, expected {1e3 * self.expected_lag:.0f} ms")
+            elif abs(lag - _LAG) > _LAG_OFF + _SURE * known.lag_error[k]:
+                found.append(f"{name}: speed lags by {1e3 * lag:.0f} ms, expected {1e3 * _LAG:.0f} ms")
         return tuple(found)
 
 

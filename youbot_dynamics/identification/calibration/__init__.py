@@ -3,8 +3,6 @@
 from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._tape import (
-    DISTANCE_ERROR,
-    TURN_ERROR,
     TapeLeg,
     calibrate_by_tape,
     recorded_legs,
@@ -15,8 +13,6 @@ from youbot_dynamics.identification.calibration._tape import (
 __all__ = [
     "Calibration",
     "CalibrationSignals",
-    "DISTANCE_ERROR",
-    "TURN_ERROR",
     "TapeLeg",
     "calibrate",
     "calibrate_by_tape",

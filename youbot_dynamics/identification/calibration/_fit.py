@@ -51,6 +51,7 @@ LEVER_IN_WORDS = "the lever of a turn, half_length / lateral_factor + half_width
 LATERAL_FACTOR = "lateral_factor"
 ALIKE = "it cannot be distinguished from the others: the robot moved in one way only"
 
+_SPAN = 2.0  # length of the windows [s]; longer if poses are rare, half of it if the recordings are short
 _ROUNDS = 30
 _SETTLED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
 _NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
@@ -92,13 +93,12 @@ class Calibration:
         return {estimate.name: estimate for estimate in self.estimates}[name]
 
 
-def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, span: float = 2.0) -> Calibration:
+def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Calibration:
     """Calibrate the geometry of a base with n mecanum or omni wheels at any positions and roller angles.
 
     Args:
         recordings: of one robot with the tracked body in one place, each with its own number.
         base: configured base: initial guess, and the values that the data do not determine.
-        span: length of the windows [s]; longer if poses are rare, half of it if the recordings are short.
 
     Returns:
         Estimates with intervals and verdicts; all refused if the poses do not follow the wheels.
@@ -111,7 +111,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase, *, sp
         columns = ", ".join(str(r.wheel_angles.shape[1]) for r in recordings) or "no recording"
         raise InputError("recordings", got=f"wheels {columns}", expected=f"{n} wheels in each")
     start = first_guess(recordings, base)
-    windows = cut_windows(recordings, start, span)
+    windows = cut_windows(recordings, start, _SPAN)
     told = excitation(windows, start)
     unknowns = _changes(n, [signals.recording for signals in recordings])
     asked = np.flatnonzero(told.asked(n) + [True] * len(recordings))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, hypot, nan, radians
+from math import ceil, hypot, nan
 
 import numpy as np
 from scipy.stats import chi2, norm
@@ -43,8 +43,6 @@ from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import WHEELS, Base
 
 FORWARD, SIDEWAYS, TURN = KINDS = ("forward", "sideways", "turn")
-DISTANCE_ERROR = 0.002  # [m] chosen: standard error of a tape measure between two marks on the floor
-TURN_ERROR = radians(1.0)  # chosen: standard error of a heading between two marks on the floor
 
 _SPEED, _TURN_RATE = 0.3, 0.8  # [m/s], [rad/s] of a leg: slow enough for wheels not to slip
 _GENTLE = 0.5  # share of the acceleration limits that a leg uses
@@ -93,7 +91,7 @@ class TapeLeg:
         object.__setattr__(self, "wheel_angles", read_only(angles.copy()))
 
     def rolled(self, base: MecanumBase) -> float:
-        """What a tape would show if the base were this one: distance [m] or turn [rad]."""
+        """Distance [m] or turn [rad] that a tape would show for a base of this geometry."""
         count = len(self.wheel_angles)
         time = np.arange(count, dtype=float)
         signals = CalibrationSignals(time, self.wheel_angles, np.zeros(0), np.zeros((0, 3)))
@@ -157,9 +155,8 @@ def _reasons(legs: Sequence[TapeLeg], base: MecanumBase) -> list[str]:
 def _solve(legs: Sequence[TapeLeg], guess: Guess, asked: Indices) -> tuple[Guess, Vector, float]:
     """Gauss-Newton over logarithms; the guess, the covariance of those asked, and the weighted squared misfit.
 
-    Radii that differ between the wheels add to the errors of the readings, all legs together, and creep all legs of a
-    kind together. On mecanum wheels their
-    effect is of second order; on omni wheels each leg shows another mean of them.
+    Two errors are common to several legs: radii that differ between the wheels act on all of them, creep on all legs of
+    a kind. On mecanum wheels unequal radii have an effect of second order; on omni wheels each leg shows another mean.
     """
     n = len(guess.base.radii)
     each = np.eye(n + 5)[:n]
@@ -219,7 +216,7 @@ def _estimate(unknown: Unknown, value: float, error: float, reason: str) -> Esti
 
 
 def _unknown(wheels: int) -> list[Estimate]:
-    """What a tape measure never shows."""
+    """The values that a tape measure cannot show, refused."""
     names = WHEELS[:wheels] if wheels <= len(WHEELS) else [str(k) for k in range(wheels)]
     apart = [Unknown(f"{RADIUS_ERROR}_{name}", "1") for name in names]
     apart += [Unknown(f"{RADIUS}_{name}", "m") for name in names]

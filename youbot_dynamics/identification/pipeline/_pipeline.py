@@ -28,8 +28,8 @@ from youbot_dynamics.identification.result import Result, Skipped
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
 from youbot_dynamics.robot import Robot
-from youbot_dynamics.simulation.plant import BaseOnly
 from youbot_dynamics.simulation.scenario import drive, identified_model
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 _MOST_LISTED = 4  # problems of the data listed in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report

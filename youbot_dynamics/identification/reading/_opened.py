@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -115,6 +115,17 @@ _NOT_MEANT = {
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
 _MOST_LISTED = 12  # topics in a message
+
+
+def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
+    """Return role -> topic from the values ROLE=NAME of --topic."""
+    topics = {}
+    for word in words:
+        role, _, name = word.partition("=")
+        if role not in roles or not name:
+            raise ParameterError(f"--topic {word}", expected=f"ROLE=NAME, ROLE one of {', '.join(roles)}")
+        topics[role] = name
+    return topics
 
 
 def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> str | None:

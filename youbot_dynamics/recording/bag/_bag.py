@@ -27,8 +27,15 @@ from youbot_dynamics.files import open_file, read_text
 from youbot_dynamics.recording import message_types, series
 from youbot_dynamics.recording.bag import _decode
 from youbot_dynamics.recording.bag._recovery import RecoveredMcap, Source, read_metadata_record
-from youbot_dynamics.recording.bag._rosbag2 import Rosbag2Source, rosbag2_reads
-from youbot_dynamics.recording.bag._source import RosbagsSource, TopicInfo, checked_time, collect_topics, reading
+from youbot_dynamics.recording.bag._source import (
+    Rosbag2Source,
+    RosbagsSource,
+    TopicInfo,
+    checked_time,
+    collect_topics,
+    reading,
+    rosbag2_reads,
+)
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, DamagedError
 
 # Message types with the pose of a body; motion capture such as vicon_bridge, vrpn or OptiTrack sends transforms.

@@ -12,8 +12,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.recording.bag._rosbag2 import Rosbag2Source
-from youbot_dynamics.recording.bag._source import Decoder, RosbagsSource, TopicInfo, checked_size, collect_topics
+from youbot_dynamics.recording.bag._source import (
+    Decoder,
+    Rosbag2Source,
+    RosbagsSource,
+    TopicInfo,
+    checked_size,
+    collect_topics,
+)
 from youbot_dynamics.recording.bounds import ALLOWANCE, SKIPPED, bag_packages, chunk_unpackers
 from youbot_dynamics.recording.message_types import METADATA_RECORD, jazzy_types
 

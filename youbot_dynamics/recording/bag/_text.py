@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -41,10 +41,11 @@ class LogRecording(Recording):
         self._stamps: IntArray = self.origin + np.round(log.time * _SECOND).astype(np.int64)
         self._decoded: dict[str, Any] = {}
         self._infos: dict[str, TopicInfo] = {}
-        fields = (log.joints.get("position", {}), log.joints.get("velocity", {}), log.joints.get("effort", {}))
-        self._add_joints("/driver/joint_states", fields)
+        self._names = tuple(dict.fromkeys(name for columns in log.joints.values() for name in columns))
+        states = [log.joints.get(role, {}) for role in ("position", "velocity", "effort")]
+        self._add_joints("/driver/joint_states", states)
         for role in ("voltage", "temperature"):
-            self._add_joints(f"/arm_1/motor_{role}", ({}, {}, log.joints.get(role, {})))
+            self._add_joints(f"/arm_1/motor_{role}", [{}, {}, log.joints.get(role, {})])
         if any(axis in log.command for axis in _AXES):
             rows, table = self._rows([log.command.get(axis, np.zeros(len(log.time))) for axis in _AXES])
             self._add("/cmd_vel", TWIST_STAMPED, len(rows), (rows, rows, table))
@@ -80,13 +81,12 @@ class LogRecording(Recording):
         sound = np.all(np.isfinite(table), axis=1)
         return self._stamps[sound], table[sound]
 
-    def _add_joints(self, topic: str, fields: tuple[Mapping[str, Vector], ...]) -> None:
-        """Joint states with three fields, NaN where a joint has no column of one."""
-        names = tuple(dict.fromkeys(name for field in fields for name in field))
-        if not names:
+    def _add_joints(self, topic: str, fields: Sequence[Mapping[str, Vector]]) -> None:
+        """Joint states of all joints with three fields, NaN where a joint has no column of one."""
+        if not any(fields):
             return
         missing = np.full(len(self._stamps), np.nan)
-        values = np.array([np.column_stack([field.get(name, missing) for name in names]) for field in fields])
+        values = np.array([np.column_stack([field.get(name, missing) for name in self._names]) for field in fields])
         told = np.any(np.isfinite(values), axis=(0, 2))
-        layout = JointLayout(names, self._stamps[told], self._stamps[told], values[:, told])
+        layout = JointLayout(self._names, self._stamps[told], self._stamps[told], values[:, told])
         self._add(topic, JOINT_STATE, int(np.count_nonzero(told)), ([layout], 0))

@@ -1,9 +1,15 @@
 """The arm of the digital twin: its driver, controllers, motion and readings."""
 
 from youbot_dynamics.simulation.arm._controller import STEP, Order, limited, told_share
-from youbot_dynamics.simulation.arm._driver import ArmDriver, reachable, torque_of_current
+from youbot_dynamics.simulation.arm._driver import (
+    ArmDriver,
+    ArmReading,
+    TemperatureReading,
+    VoltageReading,
+    reachable,
+    torque_of_current,
+)
 from youbot_dynamics.simulation.arm._plant import ArmPlant
-from youbot_dynamics.simulation.arm._readings import ArmReading, TemperatureReading, VoltageReading
 
 __all__ = [
     "ArmDriver",

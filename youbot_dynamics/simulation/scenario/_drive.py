@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,41 @@ from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import ArmDriver
 from youbot_dynamics.simulation.driver_reports import JointReport
 from youbot_dynamics.simulation.faults import BASE, Fault
-from youbot_dynamics.simulation.gyro import Gyro
-from youbot_dynamics.simulation.plant import BaseOnly, Plant
 from youbot_dynamics.simulation.robot_driver import Report, RobotDriver
 from youbot_dynamics.simulation.truth import BaseTruth, generator
+from youbot_dynamics.simulation.youbot import BaseOnly, Plant
+
+_GYRO_PERIOD = 0.005  # [s] between readings
+_GYRO_NOISE = 1e-4  # density [rad/s/sqrt(Hz)], 0.006 deg/s/sqrt(Hz), as small MEMS gyros have
+_GYRO_BIAS = 0.02  # standard deviation of the constant bias that is drawn [rad/s]
+
+
+class Gyro:
+    """A gyro on a simulated robot: yaw rates at a fixed rate with noise and a bias, on a clock of its own.
+
+    Args:
+        seed: of the noise and the bias; equal seeds give equal bits.
+
+    Attributes:
+        next_time: of the next reading [s].
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = np.random.default_rng([seed, 11])
+        self._noise = _GYRO_NOISE / sqrt(_GYRO_PERIOD)
+        self._bias = _GYRO_BIAS * float(self._random.standard_normal())
+        self._count = 0
+
+    @property
+    def next_time(self) -> float:
+        """When the next reading is due [s]."""
+        return self._count * _GYRO_PERIOD
+
+    def read(self, time: float, yaw_rate: float) -> tuple[float, float]:
+        """Stamp [s] and what it reads of a true yaw rate [rad/s]; the next reading is due a period later."""
+        self._count += 1
+        return time, yaw_rate + self._bias + self._noise * float(self._random.standard_normal())
+
 
 INTERFACES = ("twist", "wheels")
 _ROUNDING = 1e-9  # [s] of times that are multiples of two periods
