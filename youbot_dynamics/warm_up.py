@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 _STEP = 0.02  # [s]
 _TOLD_FOR = 180.0  # [s] that the notice of one process holds for all others
-NOTICE = "compiling, once after an installation or an update: a minute at most on two idle cores"
+NOTICE = (
+    "compiling, once after an installation or an update: a minute at most on two idle cores (`youbot warm-up` compiles "
+    "the code of the nodes beforehand)"
+)
 
 
 @contextmanager
