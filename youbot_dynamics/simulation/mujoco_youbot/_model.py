@@ -22,7 +22,6 @@ from youbot_dynamics.simulation.truth import BaseTruth
 
 BASE = "base_link"
 TIMESTEP = STEP  # [s] the cycle of the motor controllers
-WHEEL_GROUP = 1  # of the wheels' motors, to switch them off together
 _WHEELS = ("wheel_link_fl", "wheel_link_fr", "wheel_link_bl", "wheel_link_br")
 _ROLLERS = 6  # of the youBot's wheels, by pictures
 _CONTACT = 'cone="elliptic" impratio="10" jacobian="sparse"'
@@ -140,7 +139,7 @@ def speed_loops(truth: BaseTruth) -> WheelLoop:
 
 
 def _wheel_motors(wheels: Sequence[Link]) -> str:
-    return "".join(f'<general name="{link.joint}" joint="{link.joint}" group="{WHEEL_GROUP}"/>' for link in wheels)
+    return "".join(f'<general name="{link.joint}" joint="{link.joint}"/>' for link in wheels)
 
 
 def _drag(truth: BaseTruth) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import cos, sin
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,11 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.errors import InputError, ResourceError
-from youbot_dynamics.kinematics.planar import wrap, yaw_of_quaternion
-from youbot_dynamics.simulation.arm import Order, told_share, torque_of_current
+from youbot_dynamics.kinematics.planar import yaw_of_quaternion
+from youbot_dynamics.simulation.arm import Order, torque_of_current
 from youbot_dynamics.simulation.arm import _controller as controller
-from youbot_dynamics.simulation.base import drive_wheels
-from youbot_dynamics.simulation.mujoco_youbot._model import (
-    TIMESTEP,
-    WHEEL_GROUP,
-    contact_model,
-    speed_loops,
-)
+from youbot_dynamics.simulation.mujoco_youbot._contact import ContactPlant
+from youbot_dynamics.simulation.mujoco_youbot._model import contact_model
 from youbot_dynamics.simulation.mujoco_youbot._view import engine
 from youbot_dynamics.simulation.truth import BaseTruth
 
@@ -149,7 +143,7 @@ class ArmJoints:
 _WHEELS = ("wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br")
 
 
-class MujocoPlant:
+class MujocoPlant(ContactPlant):
     """Base and arm on a floor, at rest at the origin.
 
     Args:
@@ -180,6 +174,7 @@ class MujocoPlant:
         self._engine = engine()
         at = np.zeros(arm.tree.nv) if position is None else position
         text = contact_model(truth, arm, with_arm=with_arm, position=at)
+        super().__init__(truth)
         self.model = self._engine.MjModel.from_xml_string(text)
         self.data = self._engine.MjData(self.model)
         self._joints: ArmJoints | None = None
@@ -190,12 +185,6 @@ class MujocoPlant:
         self._angles = np.array([joint.qposadr[0] for joint in joints])
         self._speeds = np.array([joint.dofadr[0] for joint in joints])
         self._motors = np.array([self.model.actuator(name).id for name in _WHEELS])
-        self._told_share = told_share(truth.speed_lag)
-        self._loops = speed_loops(truth)
-        self._reference, self._lagging, self._torques = np.zeros(4), np.zeros(4), np.zeros(4)
-        self._told = np.zeros(4)
-        self._asked, self._cycles = np.zeros((1, 4)), 0
-        self._yaw = 0.0
         kinds = self._engine.mjtWarning
         wrong = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC, kinds.mjWARN_BADCTRL)
         self._alarms = [self.data.warning[kind] for kind in wrong]
@@ -213,19 +202,6 @@ class MujocoPlant:
         return self._joints
 
     @property
-    def pose(self) -> Vector:
-        """Pose (3,) in the world of the point between the wheels [m, m, rad], yaw not wrapped."""
-        self._follow_yaw()
-        return np.array([self.data.qpos[0], self.data.qpos[1], self._yaw])
-
-    @property
-    def twist(self) -> Vector:
-        """Body twist (3,) [m/s, m/s, rad/s]."""
-        vx, vy, turn = self.data.qvel[0], self.data.qvel[1], self.data.qvel[5]
-        yaw = self._heading()
-        return np.array([cos(yaw) * vx + sin(yaw) * vy, cos(yaw) * vy - sin(yaw) * vx, turn])
-
-    @property
     def wheel_angles(self) -> Vector:
         """Angles (4,) of FL, FR, RL, RR [rad], positive forward."""
         return np.array(self.data.qpos[self._angles])
@@ -235,62 +211,14 @@ class MujocoPlant:
         """Speeds (4,) [rad/s]."""
         return np.array(self.data.qvel[self._speeds])
 
-    @property
-    def told_wheel_speeds(self) -> Vector:
-        """Speeds (4,) behind the lag of the motor controllers [rad/s]."""
-        return self._told.copy()
+    def _in_plane(self) -> tuple[Vector, Vector]:
+        x, y, _, qw, qx, qy, qz = self.data.qpos[:7].tolist()
+        heading = yaw_of_quaternion(qx, qy, qz, qw)
+        return np.array([x, y, heading]), np.array(self.data.qvel[[0, 1, 5]])
 
-    @property
-    def wheel_torques(self) -> Vector:
-        """Torques (4,) of the motors at the wheels [N m]."""
-        return np.array(self.data.actuator_force[self._motors])
-
-    def switch_motors(self, on: bool) -> None:
-        """Motors of the wheels off: no torque; on again they hold what speed the wheels then have."""
-        powered = not self.model.opt.disableactuator & (1 << WHEEL_GROUP)
-        if on and not powered:
-            self.model.opt.disableactuator &= ~(1 << WHEEL_GROUP)
-            self._reference, self._lagging = self.wheel_speeds, np.zeros(4)
-        elif not on:
-            self.model.opt.disableactuator |= 1 << WHEEL_GROUP
-
-    def ask_wheels(self, wheel_speeds: ArrayLike) -> None:
-        """Take the commanded wheel speeds (k, 4) of the next k cycles [rad/s]; the last row holds after them."""
-        self._asked, self._cycles = array("wheel_speeds", wheel_speeds, (None, 4)), 0
-        if len(self._asked) == 0:
-            raise InputError("wheel_speeds", got="no row", expected="one for each cycle")
-
-    def cycle(self) -> None:
-        """Move the whole robot on by 1 ms, the wheels driven by the twin's motors (`drive_wheels`).
-
-        Raises:
-            InputError: a motion without bounds.
-        """
-        command = self._asked[min(self._cycles, len(self._asked) - 1)]
-        drive_wheels(self._loops, command, self.wheel_speeds, TIMESTEP, self._reference, self._lagging, self._torques)
-        self.data.ctrl[self._motors] = self._torques
+    def _move(self, torques: Vector) -> None:
+        self.data.ctrl[self._motors] = torques
         self._engine.mj_step(self.model, self.data)
         if any(alarm.number for alarm in self._alarms):
             # MuJoCo has put the robot back to where it began, or dropped its commands.
             raise InputError("motion in MuJoCo", got="a state without bounds", expected="a finite motion")
-        self._told += self._told_share * (self.data.qvel[self._speeds] - self._told)
-        self._cycles += 1
-        if self._cycles % _TOGETHER == 0:
-            self._follow_yaw()
-
-    def advance(self, wheel_speeds: ArrayLike) -> None:
-        """Move on by k cycles with commanded wheel speeds (k, 4) [rad/s], an arm that moves without current.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
-        """
-        self.ask_wheels(wheel_speeds)
-        for _ in range(len(self._asked)):
-            self.cycle()
-
-    def _follow_yaw(self) -> None:
-        self._yaw += wrap(self._heading() - self._yaw)
-
-    def _heading(self) -> float:
-        w, x, y, z = self.data.qpos[3:7].tolist()
-        return yaw_of_quaternion(x, y, z, w)

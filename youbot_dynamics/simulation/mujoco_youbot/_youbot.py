@@ -12,6 +12,7 @@ from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.robot import Driver, Robot
 from youbot_dynamics.simulation.arm import ArmDriver, Order, reachable
 from youbot_dynamics.simulation.base import DelayLine, SimulatedBase, counted_wheel_speeds
+from youbot_dynamics.simulation.mujoco_youbot._contact import ContactPlant
 from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP
 from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints, MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._view import open_window, picture
@@ -19,16 +20,16 @@ from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
 
 
 class MujocoBase(SimulatedBase):
-    """The wheels of a `MujocoPlant` as a base behind its driver.
+    """The wheels of a `ContactPlant` as a base behind its driver.
 
     Commands come late by the truth's dead times, in twist space as in the twin. What the wheels do on the floor is up
-    to MuJoCo: the truth's lateral factor and wandering torque have no place here, they come of the rollers.
+    to the engine: the truth's lateral factor and wandering torque have no place here, they come of the rollers.
 
     Args:
         plant: what moves; the other arguments are those of `BasePlant`.
     """
 
-    def __init__(self, plant: MujocoPlant, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0) -> None:
+    def __init__(self, plant: ContactPlant, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0) -> None:
         super().__init__(truth, driver, seed)
         self._plant = plant
         self._start, self._cycle = start, 0
