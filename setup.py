@@ -103,6 +103,7 @@ setup(
         "program": PROGRAM,
         "ros": [*PROGRAM, *ROS_WHEELS],
         "sim": ["mujoco>=3.12"],
+        "drake": ["drake>=1.51"],  # slow tests only: a second opinion on MuJoCo's contacts
         "fleet": [*PROGRAM, "distributed>=2024.1"],
         # Pinocchio and MuJoCo judge the dynamics; the package itself never imports Pinocchio.
         "test": [

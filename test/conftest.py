@@ -13,6 +13,7 @@ ALLOWED_SKIP_REASONS = (
     "casadi",
     "chromium",
     "data folder",
+    "drake",
     "launch_ros",
     "numba",
     "mujoco",
