@@ -323,6 +323,14 @@ def test_at_rest_sensors_without_quantum_leave_nothing() -> None:
     assert level_of(test, (0.0, 0.0, 0.0)) == 0.0
 
 
+@pytest.mark.parametrize(("rate", "alarm"), [(1.3e-3, False), (0.01, True)])
+def test_wheels_at_rest_that_creep_against_each_other_are_no_slip(rate: float, alarm: bool) -> None:
+    """1.3 mrad/s is the fastest seen in MuJoCo, where servos with an integral hold the wheels against each other."""
+    test, step = slip_test(), 0.5 * rate * PERIOD * np.array([1.0, 1.0, -1.0, -1.0])
+    reports = [test.update(PERIOD, k * step, step, np.zeros(3), step) for k in range(100)]
+    assert reports[-1].alarm is alarm
+
+
 def test_the_window_is_forgotten_after_a_jump() -> None:
     test = slip_test()
     assert level_of(test, (0.3, 0.0, 0.0)) > 1.0

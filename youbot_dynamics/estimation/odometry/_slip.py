@@ -31,6 +31,7 @@ from youbot_dynamics.parameters import Settings, setting
 _GRID = 24  # tested phases of a roller of unknown phase: 2.5 degrees apart for 6 rollers
 _SURE = 4.0  # standard deviations of random terms in a bound
 _ROUNDING = 1e-9  # [rad] of sums, for sensors without a quantum
+_CREEP = 0.002  # [rad/s], 0.1 mm/s at a rim: wheels at rest that push against each other creep, in MuJoCo half as fast
 _OF_ANOTHER = 0.8  # sine of the angle between a residual and that of a wheel, above which the wheel is excluded
 
 
@@ -177,7 +178,8 @@ def _sum_up(
             row[ripple + h] = last[ripple + h] + (a * move[0] + b * move[1] + c * move[2] - expected)
             widest = max(widest, abs(row[ripple + h] - oldest[ripple + h]))
         swing = delay * abs(row[at + 3 * n] - oldest[at + 3 * n])
-        of_wheels[i] = widest + tolerance * (row[at + 2 * n] - oldest[at + 2 * n]) + swing + quantum
+        travel, creep = row[at + 2 * n] - oldest[at + 2 * n], _CREEP * (row[_TIME] - oldest[_TIME])
+        of_wheels[i] = widest + tolerance * travel + creep + swing + quantum
     level = 0.0
     for m in range(len(directions)):
         total[m], bound = 0.0, 0.0
@@ -198,10 +200,11 @@ class SlipTest:
 
     For a direction g (n,) of the residual space, |g.sum(r)| is compared with
 
-        sum |g_i| (max over phases |e_i| + tolerance travel_i + delay |w_i(end) - w_i(start)| + quantum)
+        sum |g_i| (max over phases |e_i| + tolerance travel_i + creep T + delay |w_i(end) - w_i(start)| + quantum)
 
     where e_i is the ripple: the extra turn of wheel i in the displacements of the window, relative to the rows in use,
-    for any position of its roller (unknown phases) or within the tolerance (known phases). The jitter of the stamps is
+    for any position of its roller (unknown phases) or within the tolerance (known phases), and T the length of the
+    window; the creep [rad/s] is what wheels at rest may turn against each other. The jitter of the stamps is
     not included, because all wheels of a message share it. The direction of a gyro's turn adds 4 standard deviations of
     its noise and bias and of the stamp jitter, and the tolerance of the turn.
 
