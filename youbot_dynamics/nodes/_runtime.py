@@ -146,18 +146,22 @@ def _enlarge_receive_buffers() -> None:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Let nothing of this process through to its output, libraries included; an output that is closed stays so."""
-    if sys.stdout is None:  # something else has its descriptor by now
-        yield
-        return
-    sys.stdout.flush()
-    output, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    """Let nothing of this process through to its outputs, libraries included; an output that is closed stays so.
+
+    Fast DDS 2 (Jazzy) complains on the standard output, Fast DDS 3 (Kilted) on the error output.
+    """
+    nowhere, kept = os.open(os.devnull, os.O_WRONLY), []
+    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+        if stream is not None:  # else something else has its descriptor by now
+            stream.flush()
+            kept.append((os.dup(descriptor), descriptor))
+            os.dup2(nowhere, descriptor)
     try:
         yield
     finally:
-        os.dup2(output, 1)
-        os.close(output)
+        for copy, descriptor in kept:
+            os.dup2(copy, descriptor)
+            os.close(copy)
         os.close(nowhere)
 
 
