@@ -116,9 +116,11 @@ def test_late_rates_are_dropped_and_another_clock_is_taken_on() -> None:
     gyro.update(1.5, 9.0, False)
     assert gyro.late == 1 and gyro.turn(1.0, 1.9) is not None
     for k in range(30):
-        gyro.update(0.1 + k / RATE, 0.02, False)
-    turn = gyro.turn(0.25, 0.35)
-    assert turn is not None and turn.angle == pytest.approx(0.0, abs=1e-6)
+        gyro.update(0.1 + k / RATE, 0.52, False)  # 0.5 rad/s behind the bias
+    assert gyro.late == 10  # the tenth in a row begins the other clock
+    first, last = 0.1 + 8 / RATE, 0.1 + 29 / RATE
+    turn = gyro.turn(first, last)
+    assert turn is not None and turn.angle == pytest.approx(0.5 * (last - first), rel=1e-6)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -8,7 +8,7 @@ from scipy import signal
 
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
 from youbot_dynamics.identification.delay._estimator import combine
-from youbot_dynamics.identification.delay._fopdt import LaggedCommand
+from youbot_dynamics.identification.delay._fopdt import BLOCK, LaggedCommand, _own_sizes, block_jackknife
 from youbot_dynamics.identification.signals import HeldCommand
 
 PERIOD = 0.02
@@ -83,6 +83,24 @@ def test_planted_dead_time_and_lag_are_found_far_below_a_sample(dead_time, lag, 
     assert found.dead_time.value == pytest.approx(dead_time, abs=1e-4)
     assert found.lag.value == pytest.approx(lag, abs=1e-4)
     assert found.dead_time.identified and found.lag.identified
+
+
+def test_the_jackknife_is_that_of_fits_without_one_block_each():
+    random = np.random.default_rng(2)
+    time = np.sort(random.uniform(3.0, 3.0 + 10.3 * BLOCK, 400))  # the last 0.3 belong to the block before
+    columns, residual = random.standard_normal((400, 2)) * [1.0, 30.0], random.standard_normal(400)
+    blocks = np.minimum(np.floor((time - time[0]) / BLOCK), 9)
+    whole = np.linalg.lstsq(columns, residual, rcond=None)[0]
+    without = [np.linalg.lstsq(columns[blocks != b], residual[blocks != b], rcond=None)[0] - whole for b in range(10)]
+    covariance, freedom = block_jackknife(columns, residual, time)
+    np.testing.assert_allclose(covariance, 0.9 * np.transpose(without) @ without, rtol=1e-9)
+    assert freedom == 8
+
+
+def test_the_own_size_of_a_column_is_what_others_cannot_replace():
+    columns = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 3.0], [1.0, 1.0, 0.0], [1.0, -1.0, -3.0]])
+    assert _own_sizes(columns, 2) == pytest.approx([1.0, np.sqrt(4.5)])
+    assert _own_sizes(columns + [[0.0, 5.0, 7.0]], 2) == pytest.approx([1.0, np.sqrt(4.5)])
 
 
 def test_a_pure_delay_has_a_lag_from_zero_on():

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_python import numbers_without_numba
 from scipy.signal import lfilter
+from scipy.stats import chi2
 from scipy.stats import t as student
 
 from youbot_dynamics.errors import IdentificationError, InputError
@@ -24,6 +25,7 @@ from youbot_dynamics.identification.least_squares import (
     least_squares,
     merge,
 )
+from youbot_dynamics.identification.least_squares._recordings import between
 
 RATE = 50.0
 TRUTH = np.array([2.0, 1.0, 0.5])
@@ -326,6 +328,13 @@ def test_intervals_of_several_recordings_hold_the_scatter_between_them(recording
         np.testing.assert_array_equal(found.values, alone.values)
     print(f"{recordings} recordings: {np.mean(inside):.3f}")
     assert np.mean(inside) >= 0.85
+
+
+def test_the_scatter_between_two_recordings_is_the_one_whose_misfit_is_the_median_of_chi_square():
+    values, variances = np.array([5.0, 5.8]), np.array([0.01, 0.03])
+    found = between(values, variances)
+    assert found == pytest.approx(0.8**2 / chi2.median(1) / 2.0 - 0.02, rel=1e-6)
+    assert between(values, 100.0 * variances) == 0.0
 
 
 def test_a_value_that_one_recording_alone_determines_keeps_its_interval():

@@ -137,6 +137,13 @@ def test_the_program_of_a_leg_ends_where_it_should_and_keeps_the_limits():
         end = program.trajectory().poses[-1]
         expected = amount * np.array([kind == FORWARD, kind == SIDEWAYS, kind == TURN], dtype=float)
         np.testing.assert_allclose(end, expected, atol=1e-9)
+        # From rest to rest at 0.3 m/s or 0.8 rad/s, with half of the largest acceleration.
+        speeds = np.abs(program.twists).sum(axis=1)
+        assert speeds.max() == pytest.approx(0.8 if kind == TURN else 0.3, rel=0.02)
+        limits = ROBOT.base.limits
+        fastest = limits.angular_acceleration if kind == TURN else limits.acceleration
+        changes = np.abs(np.diff([0.0, *speeds, 0.0])) / 0.02
+        assert changes.max() == pytest.approx(0.5 * fastest, rel=0.03)
 
 
 def measured_leg(kind: str, amount: float, truth: BaseTruth, robot: Robot, random: np.random.Generator) -> TapeLeg:

@@ -45,6 +45,18 @@ def test_the_twist_of_the_speeds_of_a_twist_is_that_twist_on_omni_wheels(seed, c
     assert base.slip(base.wheel_speeds(twist)).shape == (count - 3,)
 
 
+def test_wheels_have_no_lateral_factor_unless_one_is_given():
+    youbot = MecanumBase.rectangular(0.05, 0.2, 0.15)
+    base = MecanumBase(youbot.positions, youbot.radii, youbot.roller_angles)
+    np.testing.assert_allclose(base.wheel_speeds([0.0, 0.1, 0.0]), [-2.0, 2.0, 2.0, -2.0], rtol=1e-12)
+
+
+def test_wheels_on_a_circle_keep_their_own_radii():
+    base = MecanumBase.omni_circle(0.04, 0.13, ANGLES, (0.01, -0.02, 0.0))
+    np.testing.assert_allclose(base.radii, [0.0404, 0.0392, 0.04], rtol=1e-15)
+    np.testing.assert_allclose(base.wheel_speeds([0.0, 0.0, 1.0]), 0.13 / base.radii, rtol=1e-12)
+
+
 def test_wheels_that_drive_across_are_taken_and_do_not_turn_ahead():
     across = np.pi / 2.0
     base = MecanumBase.omni([[0.2, 0.0], [0.0, 0.2], [-0.2, 0.0], [0.0, -0.2]], [across, 0.0, across, 0.0], [0.05] * 4)

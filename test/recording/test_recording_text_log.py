@@ -141,6 +141,9 @@ def test_a_wrong_description_names_what_is_possible(tmp_path: Path, description:
         ("0.5*deg/2", math.pi / 720.0),
         ("1e-3*V", 1e-3),
         ("rpm", math.pi / 30.0),
+        ("deg/s", math.pi / 180.0),
+        *[(unit, 1e-3) for unit in ("mm", "mm/s", "mV", "mNm")],
+        *[(unit, 1.0) for unit in ("rad", "rad/s", "m", "m/s", "A", "V", "Nm", "degC", "1")],
     ],
 )
 def test_units_may_be_scaled(tmp_path: Path, unit: str, factor: float) -> None:
