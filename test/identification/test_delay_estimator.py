@@ -44,6 +44,15 @@ def test_planted_delay_is_found_far_below_a_sample(measured_is, delay, gain):
     assert found.gain == pytest.approx(gain, rel=1e-3)
 
 
+@pytest.mark.parametrize(("begin", "changed"), [(5.5, True), (5.85, False)])
+def test_a_change_of_the_command_counts_up_to_the_longest_delay_before_the_first_reading(begin, changed):
+    sent = np.arange(0.0, 20.0, PERIOD)
+    command = np.where(sent < 5.0, 0.2, 0.1)
+    seen = sent[sent > begin] + 0.3 * PERIOD
+    found = estimate_delay(sent, command, seen, 0.1 * seen, measured_is="position")[0]  # longest: 0.8 s
+    assert ("the command never changed" not in found.verdict) == changed
+
+
 @pytest.mark.parametrize("lead", [0.02, 0.1, 0.2])
 def test_motion_that_leads_its_command_is_refused(lead):
     found = estimate(rich, -lead)
