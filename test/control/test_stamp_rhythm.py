@@ -105,6 +105,15 @@ def test_the_rhythm_never_runs_away_from_the_stamps(scatter: str, share: float, 
         assert np.max(np.abs(seconds)) < 0.6 * PERIOD
 
 
+@pytest.mark.parametrize(("share", "used"), [(0.2, True), (0.4, False)])
+def test_a_rhythm_that_many_stamps_precede_is_not_that_of_the_readings(share: float, used: bool) -> None:
+    """No stamp can be before its reading: 19 % of these are a quarter of a period before it, of the others none."""
+    random, rhythm = np.random.default_rng(8), StampRhythm()
+    for k in range(3000):
+        rhythm.take(100.0 + PERIOD * (k + random.uniform(-share, share)), wheels_at(PERIOD * k))
+    assert rhythm.used == used
+
+
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.01, 1.1, 1.5, 2.0])
 def test_a_driver_that_changes_its_rate_is_followed_by_its_stamps(factor: float) -> None:
     """Times ran ahead by a whole period at a rate 1.1 times as high, and by nine at twice the rate."""

@@ -60,6 +60,17 @@ def test_turns_add_up() -> None:
     assert sum(part.bias_error for part in parts if part) == pytest.approx(whole.bias_error)
 
 
+def test_a_turn_has_the_errors_of_its_noise_bias_and_scale() -> None:
+    gyro = stood(2.0, gyro_noise=3e-4, gyro_scale_error=0.01)
+    for k in range(50):
+        gyro.update(2.0 + k / RATE, 0.52, False)
+    turn = gyro.turn(2.1, 2.4)
+    assert turn is not None and gyro.bias is not None
+    assert turn.variance == pytest.approx(0.3 * 3e-4**2)
+    assert turn.bias_error == pytest.approx(0.3 * gyro.bias[1])
+    assert turn.scale_error == pytest.approx(0.01 * turn.angle) and turn.angle == pytest.approx(0.15, rel=1e-3)
+
+
 def test_the_deviation_is_that_of_two_hundred_gyros() -> None:
     """4 s at rest for the bias, then 10 s of turn: noise as a random walk, the bias the same way all along."""
     normalised = []

@@ -205,6 +205,8 @@ def test_legs_of_a_recording_are_what_lies_between_two_rests(tmp_path, capsys):
     legs = recorded_legs(open_bag(bag), ROBOT, 3)
     ways = [BASE.twist(angles[-1] - angles[0]) for angles in legs]
     np.testing.assert_allclose(ways, np.diag([1.0, 1.0, 2.0 * np.pi]), atol=0.02)
+    # Each begins and ends at rest, a moment before and after its motion.
+    assert all(np.ptp(angles[part], axis=0).max() < 0.01 for angles in legs for part in (slice(10), slice(-10, None)))
     with pytest.raises(RecordingError, match="got 3 legs between rests of 1 s; expected 2"):
         recorded_legs(open_bag(bag), ROBOT, 2)
     words = ["calibrate", "--tape", "--bag", str(bag), "--forward", "1.0", "--sideways", "1.0", "--turn", "360"]
