@@ -25,6 +25,7 @@ from youbot_dynamics.identification.least_squares import (
     least_squares,
     merge,
 )
+from youbot_dynamics.identification.least_squares._block_sums import BLOCK
 from youbot_dynamics.identification.least_squares._recordings import between
 
 RATE = 50.0
@@ -131,6 +132,27 @@ def test_intervals_hold_where_the_plain_covariance_is_several_times_too_narrow()
     assert 0.90 <= np.mean(inside) <= 0.99
     assert np.mean(plain_inside) < 0.60
     assert np.all(np.median(too_narrow, axis=0) > 3.0)
+
+
+def test_the_covariance_is_that_of_fits_without_one_block_each_and_half_of_what_neighbours_share():
+    random = np.random.default_rng(4)
+    time = np.arange(0.0, 20.0 * BLOCK, BLOCK / 30.0)
+    time = time[(time < 7.0 * BLOCK) | (time > 9.0 * BLOCK)]  # those on either side of a gap are no neighbours
+    table = np.column_stack([np.ones(len(time)), np.sin(0.9 * time)])
+    target = table @ [1.0, 2.0] + lfilter([0.2], [1.0, -0.98], random.normal(size=len(time)))
+    unknowns = (Unknown("a", "N"), Unknown("b", "N"))
+    found = least_squares([Rows(time, table, target)], unknowns, robust=False, between=False)
+    number = np.floor(time / BLOCK + 1e-9).astype(int)
+    there = np.unique(number)
+    whole = np.linalg.lstsq(table, target, rcond=None)[0]
+    without = [np.linalg.lstsq(table[number != k], target[number != k], rcond=None)[0] - whole for k in there]
+    moved = dict(zip(there.tolist(), without, strict=True))
+    expected = sum(np.outer(change, change) for change in moved.values())
+    for k in there.tolist():
+        if k + 1 in moved:
+            shared = np.outer(moved[k], moved[k + 1])
+            expected = expected + 0.5 * (shared + shared.T)
+    np.testing.assert_allclose(found.covariance, expected * (len(there) - 1) / len(there), rtol=1e-6)
 
 
 def test_a_block_that_slips_is_left_out_of_the_result():
