@@ -105,6 +105,15 @@ def test_the_rhythm_never_runs_away_from_the_stamps(scatter: str, share: float, 
         assert np.max(np.abs(seconds)) < 0.6 * PERIOD
 
 
+def test_the_first_phase_is_that_of_the_stamps_in_time() -> None:
+    random, rhythm = np.random.default_rng(9), StampRhythm()
+    for k in range(50):
+        late = random.uniform(0.3, 0.7) * (random.random() < 0.4)
+        rhythm.take(100.0 + PERIOD * (k + late + 0.005 * random.standard_normal()), wheels_at(PERIOD * k))
+    even = np.array([time for _, time, _ in rhythm._readings])
+    assert even - 100.0 - PERIOD * np.arange(1, 50) == pytest.approx(np.zeros(49), abs=0.03 * PERIOD)
+
+
 @pytest.mark.parametrize(("share", "used"), [(0.2, True), (0.4, False)])
 def test_a_rhythm_that_many_stamps_precede_is_not_that_of_the_readings(share: float, used: bool) -> None:
     """No stamp can be before its reading: 19 % of these are a quarter of a period before it, of the others none."""

@@ -14,9 +14,11 @@ from stage_bags import ROBOT, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.body import BodyAxis, identify_axis
+from youbot_dynamics.identification.delay._fopdt import LaggedCommand
 from youbot_dynamics.identification.excitation import base_program
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.signals import HeldCommand
 from youbot_dynamics.recording.message_types import IMU, TWIST, TWIST_STAMPED, jazzy_types, twist_cdr, twist_stamped_cdr
 
 AXES = ("x", "y", "yaw")
@@ -98,6 +100,16 @@ def test_delay_and_gain_of_plants_of_other_kinds_are_found(kind):
 def test_intervals_hold_the_delays_of_plants_of_other_kinds(kind):
     late, scaled, inside = judge_plants(kind, range(20))
     assert late <= 0.015 and scaled <= 0.015 and inside >= 0.85
+
+
+def test_dead_time_and_lag_of_fine_readings_are_told_apart():
+    command = ramps(1)[:, 0]
+    sent, stamps = PERIOD * np.arange(len(command)), np.sort(np.random.default_rng(1).uniform(1.0, 59.0, 4000))
+    speed = LaggedCommand(HeldCommand(sent, command, 0.0), 0.15).at(stamps - 0.12).rate
+    found = identify_axis("x", "m/s", sent, command, stamps, speed)
+    for kind, truth in (("effective", 0.27), ("dead_time", 0.12), ("lag", 0.15), ("gain", 1.0)):
+        assert found[kind].identified and holds(found[kind], truth)
+        assert found[kind].value == pytest.approx(truth, abs=0.005)
 
 
 @pytest.fixture(scope="module")

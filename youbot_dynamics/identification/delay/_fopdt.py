@@ -148,7 +148,6 @@ _FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to 
 RESOLUTION = 5e-3  # [s] a smaller half-width, a quarter of a period, is sufficient for any value
 _ITERATIONS = 30
 _CONVERGED = 1e-7  # [s]
-_LEAST_EXPLAINED = 0.9  # of the motion
 # Shares of the residual and of the friction displacement that may look like dead time or lag after any averaging.
 _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.5
 # Order c of the loop: the response of one lag (0) or two equal lags (1), and in proportion between and beyond. A PI
@@ -212,12 +211,8 @@ def fit_fopdt(
     longer = max(lag, 0.5 * float(np.median(np.diff(command.times))))
     slopes, left, _ = search.linearised(dead_time + lag - longer, longer)
     covariance, freedom = block_jackknife(np.column_stack([search.others, slopes]), left, time)
-    explained = 1.0 - float(residual @ residual) / float(np.sum((motion - motion.mean()) ** 2))
     if not np.all(np.isfinite(covariance)):
         reason = "the motion carries no information on the response to a change of the command"
-        return *refused(reason, dead_time, lag), residual
-    if explained < _LEAST_EXPLAINED:
-        reason = f"dead time and lag explain only {explained:.0%} of the motion"
         return *refused(reason, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
     covariance = covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _own_sizes(slopes, 2)])
