@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from youbot_dynamics.arrays import array, finite_vector, number
+from youbot_dynamics.arrays import array, finite_vector, number, positive_time
 from youbot_dynamics.errors import InputError, ModelError
 
 GOOD = [1.0, -2.0, 3.0]
@@ -100,3 +100,10 @@ def test_a_constant_may_be_any_real_number(value: Any) -> None:
 def test_a_constant_that_is_no_real_number_is_refused_by_name(value: Any, got: str) -> None:
     with pytest.raises(ModelError, match=rf"^mass: got {got}.*; expected a finite number above 0 \[kg\]$"):
         number("mass", value, "kg", above=0.0)
+
+
+def test_a_time_is_above_0_however_short() -> None:
+    assert positive_time("step", 1e-9) == 1e-9
+    for wrong in (0.0, -1.0):
+        with pytest.raises(InputError, match=f"^step: got {wrong:g} s; expected a time above 0$"):
+            positive_time("step", wrong)

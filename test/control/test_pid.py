@@ -172,6 +172,11 @@ def test_a_stale_measurement_adds_nothing_to_the_memory() -> None:
     again = law.correct((0.2, 0.0, 0.0), 0.1, NOTHING)
     older = law.correct((0.2, 0.0, 0.0), 0.05, NOTHING)
     assert np.array_equal(first, again) and np.array_equal(first, older)
+    law.correct((9.0, 9.0, 9.0), 0.1, NOTHING)  # the first error at a time stays
+    other = Pid(gains(kp=1.0, ki=1.0, kd=0.5))
+    other.correct((0.1, 0.0, 0.0), 0.0, NOTHING)
+    other.correct((0.2, 0.0, 0.0), 0.1, NOTHING)
+    assert np.array_equal(law.correct((0.3, 0.0, 0.0), 0.2, NOTHING), other.correct((0.3, 0.0, 0.0), 0.2, NOTHING))
 
 
 def test_the_filtered_slope_converges_to_the_rate_of_the_error() -> None:
