@@ -132,7 +132,17 @@ class Driver:
 
 @dataclass(frozen=True)
 class Robot:
-    """Everything the package knows of one robot.
+    """Everything the package knows of one robot, in SI units; docs/parameters.md lists each value with its source.
+
+    Args:
+        base: geometry, limits, masses, friction, delays and response of the base.
+        arm: URDF, friction and motor of each joint.
+        driver: names and signs of the joints, rate and resolution of the readings.
+        has_arm: whether the robot has this arm.
+        robot_id: its name; results of another robot are refused.
+
+    Raises:
+        ParameterError: other wheels of the driver than of the base, or lists that do not fit the joints of the arm.
 
     Example:
         >>> yd.load_robot().base.geometry.mecanum().wheel_speeds([0.1, 0.0, 0.0]).round(2)
@@ -214,6 +224,11 @@ def load_robot(
     """Robot of config/youbot.yaml < robot_file < result_file < params_file, each a ROS parameter file.
 
     A relative `robot.arm.urdf` becomes an absolute path where such a file is beside the file that names it.
+
+    Args:
+        result_file: result.yaml of an identification.
+        params_file: your own values; they have priority over all others.
+        robot_file: what differs from the youBot, such as a file of config/robots; None for the youBot.
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a joint without

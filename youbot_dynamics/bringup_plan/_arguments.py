@@ -50,14 +50,14 @@ class BringupOptions:
         "mock",
         "Robot to drive: `mock` starts the embedded digital twin; `mujoco` starts a simulation of wheels and "
         "rollers in contact with the floor (extra `sim`); `gazebo` starts Gazebo with the robot (ros2 launch "
-        "only); `real` starts no robot: you start the youBot driver, or driver:=start does.",
+        "only); `real` starts no robot: you start its driver, unless the argument driver is start.",
         choices=("real", "mock", "mujoco", "gazebo"),
     )
     namespace: str = _option("", "Namespace of all nodes and of tf; empty for none.")
     robot_file: str = _option(
         "",
-        "Robot, by the name of a file in config/robots (dingo_o, mirte_master, ridgeback, rosbot_xl, rosmaster_x3) or "
-        "the path of your own; empty for the youBot.",
+        "Robot, by the name of a file in config/robots, such as rosbot_xl, or the path of your own; empty for the "
+        "youBot.",
     )
     params_file: str = _option("", "ROS parameter file with priority over all others; empty for none.")
     result_file: str = _option(

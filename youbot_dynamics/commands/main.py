@@ -31,6 +31,8 @@ examples:
   youbot identify drive_1 --out found             delays, friction, ...: report.html, result.yaml
   youbot compare found found_2                    what changed between two results
   youbot replay drive_1 --out replayed            state of the arm: report.html, a bag of estimates
+  youbot check-driver                             what is wrong with a real robot's driver, and what to do
+  youbot calibrate --tape --write geometry.yaml   wheel radius, lateral factor and lever with a tape measure
   youbot bringup --robot mock --result-file found/result.yaml
 
 exit codes: 0 done, 1 refused or failed (one line gives the reason) or interrupted, 2 wrong usage,
@@ -238,7 +240,7 @@ def _add_play(verbs) -> None:
         "  youbot play combined\n  youbot play my_program.txt --dt 0.02 --time-scale 1.5\n"
         "  youbot play excitation --duration 60 --room 1.0      the recommended motion to identify the base\n"
         "  youbot play arm_excitation --duration 60             the same for the arm, as a joint trajectory\n"
-        "  youbot play arm_excitation --write goal.yaml         for the youBot driver, which needs an action\n",
+        "  youbot play arm_excitation --write goal.yaml         as a goal that another program sends to the driver\n",
     )
     parser.add_argument(
         "program",

@@ -113,8 +113,15 @@ def write_outputs(
 ) -> None:
     """Write result.yaml, result.json, exports/ and report.html into a folder, which is created if needed.
 
-    Each file is written completely or not at all. `truth` and `robot` are those of
-    `identification_page`.
+    Each file is written completely or not at all.
+
+    Args:
+        folder: for the files; its earlier result is replaced.
+        identification: what `identify` returned.
+        comparisons: one per driven program, for the paths in the report; () for none.
+        title: heading of the report.
+        truth: name of a finding -> true value of a simulated robot, shown beside it; None for a real robot.
+        robot: options of `youbot bringup` that name the robot, for the next command in the report.
 
     Raises:
         RecordingError: the folder cannot be written.

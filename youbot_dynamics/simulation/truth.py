@@ -426,7 +426,14 @@ def generator(seed: int, *stream: int) -> np.random.Generator:
 
 
 def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
-    """Base of one seed from config/mock.yaml, and from a robot file where one is given.
+    """Random true values of a simulated base; equal seeds give equal robots.
+
+    Args:
+        seed: selects the robot; 0 is the nominal one.
+        path: robot file whose bounds replace those of config/mock.yaml; None for the youBot.
+
+    Raises:
+        ParameterError: a robot file with an unknown parameter, or with bounds in the wrong order.
 
     Example:
         >>> yd.load_truth(0).dead_time_x  # seed 0 is the nominal robot
@@ -438,7 +445,14 @@ def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
 
 
 def load_arm_truth(seed: int, path: Path | None = None) -> ArmTruth:
-    """Arm of one seed from config/mock.yaml, and from a robot file where one is given.
+    """Random true values of a simulated arm of n joints; equal seeds give equal arms.
+
+    Args:
+        seed: selects the arm; 0 is the nominal one.
+        path: robot file whose bounds replace those of config/mock.yaml; None for the youBot.
+
+    Raises:
+        ParameterError: as `load_truth`.
 
     Example:
         >>> yd.load_arm_truth(0).coulomb  # factors on the facts of config/youbot.yaml

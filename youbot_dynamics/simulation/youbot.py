@@ -35,13 +35,13 @@ class BaseOnly:
     """A plant with a base and no arm.
 
     Args:
-        truth: the base as it is.
-        driver: how its driver speaks.
+        truth: true values of the base, such as those of `load_truth`.
+        driver: what its driver reports and takes, such as `load_robot().driver`.
         seed: of the noise; equal seeds and calls give equal bits.
-        start: simulated time [s].
+        start: simulated time at the start [s].
 
     Attributes:
-        base: of the twin.
+        base: the simulated base, with its true `pose` (3,) [m, m, rad] and `twist` (3,) [m/s, m/s, rad/s].
 
     Example:
         >>> plant = yd.BaseOnly(yd.load_truth(1), yd.load_robot().driver, seed=1)
@@ -79,11 +79,11 @@ class Youbot:
     contact simulation, `mujoco_youbot`, knows better. Who needs no arm takes `BaseOnly`.
 
     Args:
-        base_truth: the base as it is.
-        arm_truth: the arm as it is.
-        robot: as its sheets describe it.
+        base_truth: true values of the base, such as those of `load_truth`.
+        arm_truth: true values of the arm, such as those of `load_arm_truth`.
+        robot: its data sheets: the true values of the arm are factors on them.
         seed: of the noise; equal seeds and calls give equal bits.
-        start: simulated time [s].
+        start: simulated time at the start [s].
         slips: events in which wheels lose grip.
 
     Example:

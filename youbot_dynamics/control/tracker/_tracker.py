@@ -45,7 +45,10 @@ class Feedback(Protocol):
 
 @dataclass(frozen=True)
 class TrackerSettings(Settings):
-    """Behaviour of the tracker that can be tuned.
+    """Behaviour of the tracker that can be tuned; docs/parameters.md lists meaning, unit and range of each setting.
+
+    Raises:
+        ParameterError: a setting outside its range, or another law than "pid" and "lq".
 
     Example:
         >>> gains = yd.TrackerSettings(aggressiveness=0.5).gains([0.2, 0.2, 0.25], period=0.02)

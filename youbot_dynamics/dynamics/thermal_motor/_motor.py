@@ -94,8 +94,7 @@ class ThermalMotor(MadeOfArguments):
         44.5
 
     Source: document 000, systems 1-5; D-000-1 (current without back-EMF), D-000-2 (sign in R), D-000-3 (K missing in
-    the
-    back-EMF term), D-000-6 (its temperature row is not a rate).
+    the back-EMF term), D-000-6 (its temperature row is not a rate).
     """
 
     torque_constant: float

@@ -51,8 +51,8 @@ class Tree(MadeOfArguments):
         friction: [n] Coulomb friction of the URDF; not applied.
 
     Attributes:
-        nq: length of q.
-        nv: length of v.
+        nq: length of q [rad, m].
+        nv: length of v [rad/s, m/s] and of generalised forces [N m, N].
 
     Example:
         >>> axis, here, rod = [[0.0, 1.0, 0.0]], np.eye(4)[None], [0.01 * np.eye(3)]

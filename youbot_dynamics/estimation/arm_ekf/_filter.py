@@ -145,7 +145,7 @@ class ArmEkf:
         ModelError: sensors of another number of joints than the arm.
 
     Example:
-        >>> from youbot_dynamics.estimation.arm_ekf._tuning import ArmSensors
+        >>> from youbot_dynamics.estimation.arm_ekf import ArmSensors
         >>> robot = yd.load_robot()
         >>> arm, q = robot.arm.model(), np.array([2.9, 1.1, -2.5, 1.8, 2.9])
         >>> ekf = yd.ArmEkf(arm, ArmSensors.of_robot(robot))

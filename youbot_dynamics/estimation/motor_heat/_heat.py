@@ -104,7 +104,7 @@ class HeatBelief:
 
 
 class MotorHeat:
-    """Filter of one motor's temperatures.
+    """Filter of one motor's temperatures: call `predict` with each mean square current, then read `state`.
 
     Args:
         motor: with its gear, from the data sheet.
@@ -118,6 +118,8 @@ class MotorHeat:
         >>> heat.predict(60.0, 4.0)  # a minute at 2 A
         >>> round(float(heat.state.winding))
         51
+
+    Source: systems 1 to 6.
     """
 
     def __init__(

@@ -84,13 +84,16 @@ def identify(
         only: names of stages; all if empty. In that case a stage without data is not an error.
         worker: reads the recordings; this process if None.
 
+    Returns:
+        Parameters with intervals and verdicts in `result`, and what reports and exports need.
+
     Raises:
         RecordingError: no recording can be read, or they hold no data for the requested stages.
         IdentificationError: too little data for every requested stage.
         ParameterError: recordings of another robot.
 
     Example:
-        >>> found = yd.identify([Path("drive_of_twin_0")], robot, yd.Options())  # bag of the `write_bag` example
+        >>> found = yd.identify([Path("drive_of_twin_0")], robot, yd.Options())  # both of the `write_bag` example
         >>> bool(0.1 < found.result.applied_to(robot).base.delay.effective_x < 0.3)
         True
     """

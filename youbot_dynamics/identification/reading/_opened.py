@@ -256,8 +256,8 @@ class Options:
     """How recordings are read.
 
     Args:
-        topics: role -> topic, given by the user.
-        columns: description of the columns of text logs, "" if only bags are expected.
+        topics: role -> topic, such as {"wheel_states": "/joint_states"}; roles that are not given are found.
+        columns: description of the columns of text logs (docs/identification.md), "" if only bags are expected.
         pose_topic: topic with the pose of the base, "" to find it.
         motors_off: (begin, end) of spans in which the base coasted, in seconds after the first wheel state of each
             recording. A bag does not record the service calls that switch motors off.

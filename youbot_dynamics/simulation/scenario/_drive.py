@@ -185,13 +185,16 @@ def drive(
     Args:
         trajectory: poses relative to the start.
         robot: what the controllers believe.
-        plant: what the robot is, new; `BaseOnly` for one without an arm.
+        plant: the simulated robot, not driven before; `BaseOnly` for one without an arm.
         seed: of the phase between the driver's loop and ours, in which it reads, and of the faults. Commands to the arm
             wait for the arm truth's `loop_phase`, so that a base drives alike with and without an arm. The real
             driver has one loop for both: who needs that gives the truth the phase of `reading_phase`.
         tracker_settings: feedback and its gains, defaults if not given.
         commander_settings: rate and timeout, defaults if not given.
         setup: other fields of `DriveSetup` by their names.
+
+    Returns:
+        Commands, messages, estimates and true poses, on the clock of the simulation.
 
     Raises:
         InputError: a plant that has been used before, or another interface.
