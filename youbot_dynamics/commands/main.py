@@ -309,7 +309,7 @@ def _add_check_driver(verbs) -> None:
     parser = _verb(
         verbs,
         "check-driver",
-        "listen to the youBot driver, report what is wrong, and say what to do",
+        "listen to the robot's driver, report what is wrong, and say what to do",
         "  youbot check-driver\n  youbot check-driver --duration 30 --json\n\n"
         "exit codes: 0 nothing wrong, 1 an error, 3 something could not be checked, such as the signs of wheels at "
         "rest\n",
