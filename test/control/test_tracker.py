@@ -240,6 +240,7 @@ def test_an_eased_trajectory_starts_and_stops_smoothly_on_the_same_path() -> Non
     arc = Trajectory([0.0, 4.0], [[0.0, 0.0, 0.0], [0.8, 0.4, 0.9]])
     eased = arc.eased(0.8)
     assert eased.duration == pytest.approx(4.8)
+    assert np.diff(eased.times) == pytest.approx(np.full(240, 0.02))
     speeds = np.linalg.norm(np.array([eased.mean_twist(t, t + 0.02) for t in np.arange(0.0, 4.8, 0.02)])[:, :2], axis=1)
     assert speeds[0] < 1e-3 and speeds[-1] < 1e-3
     assert np.max(np.abs(np.diff(speeds))) / 0.02 < 0.6

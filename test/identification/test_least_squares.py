@@ -325,6 +325,16 @@ def test_a_value_at_its_bound_is_never_identified_however_near_the_data_come():
     assert "beyond its physical bound 0" in estimate.verdict
 
 
+@pytest.mark.parametrize(
+    ("value", "reach", "ends"),
+    [(5.0, 1.0, (4.0, 6.0)), (1.0, 3.0, (0.0, 4.0)), (-1.0, 3.0, (0.0, 2.0)), (-1.0, 0.5, (0.0, 0.0))]
+    + [(9.0, 3.0, (6.0, 10.0)), (12.0, 5.0, (7.0, 10.0)), (12.0, 1.0, (10.0, 10.0)), (5.0, np.inf, (0.0, 10.0))],
+)
+def test_an_interval_ends_at_the_physical_bounds(value: float, reach: float, ends: tuple[float, float]):
+    found = judge(Unknown("a", "N", low=0.0, high=10.0), value, 1.0, reach)
+    assert found.interval == ends and found.value == min(max(value, 0.0), 10.0)
+
+
 # Several recordings
 
 

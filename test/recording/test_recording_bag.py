@@ -278,11 +278,11 @@ def test_fields_of_the_wrong_length_and_impossible_quaternions_are_rejected(tmp_
 
 def test_longest_nondecreasing_is_longest_and_ordered() -> None:
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        values = rng.integers(0, 6, size=8)
+    for k in range(60):
+        values = rng.integers(0, 6, size=k % 9)
         rows = longest_nondecreasing(values)
         assert (np.diff(rows) > 0).all() and (np.diff(values[rows]) >= 0).all()
-        subsets = ([row for row in range(8) if mask >> row & 1] for mask in range(256))
+        subsets = ([row for row in range(k % 9) if mask >> row & 1] for mask in range(2 ** (k % 9)))
         best = max(len(subset) for subset in subsets if (np.diff(values[subset]) >= 0).all())
         assert rows.size == best
 

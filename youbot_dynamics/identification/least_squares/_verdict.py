@@ -83,15 +83,11 @@ def judge(unknown: Unknown, value: float, standard_error: float, reach: float, a
     A value outside the physical range is set to its bound and never counts as identified. `alike` are the unknowns
     whose estimates correlate strongly with this one.
     """
-    interval = (value - reach, value + reach)
-    limited = min(max(value, unknown.low), unknown.high)
+    low, limited, high = (min(max(end, unknown.low), unknown.high) for end in (value - reach, value, value + reach))
     bound = None if unknown.low <= value <= unknown.high else limited
-    clipped = (max(interval[0], min(unknown.low, limited)), min(interval[1], max(unknown.high, limited)))
-    if bound is not None:
-        clipped = (min(max(interval[0], unknown.low), unknown.high), min(max(interval[1], unknown.low), unknown.high))
     reason = _reason(unknown, value, reach, bound, alike)
     verdict = refusal(reason) if reason else IDENTIFIED
-    return Estimate(unknown.name, unknown.unit, limited, standard_error, clipped, verdict, bound)
+    return Estimate(unknown.name, unknown.unit, limited, standard_error, (low, high), verdict, bound)
 
 
 def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, alike: Sequence[str]) -> str:
