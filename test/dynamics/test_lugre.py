@@ -44,6 +44,18 @@ def multi_sine(times: np.ndarray) -> np.ndarray:
     return 0.3 * np.sin(2 * np.pi * 1.3 * times) + 0.2 * np.cos(2 * np.pi * 7.1 * times + 0.4)
 
 
+@pytest.mark.parametrize("friction", [PLAIN, STRIBECK])
+@pytest.mark.parametrize("factor", [0.3, 4.0])
+def test_the_bristle_depends_on_the_ratio_of_friction_and_stiffness_alone(friction: LuGre, factor: float) -> None:
+    static = None if friction.static is None else factor * friction.static
+    coulomb, sigma0 = factor * friction.coulomb, factor * friction.sigma0
+    stronger = dataclasses.replace(friction, coulomb=coulomb, sigma0=sigma0, static=static)
+    for v_start, v_end in ((0.2, 0.5), (0.2, -0.1), (-0.02, -0.03), (0.0, 0.01)):
+        one, other = (law.advance_jacobians(3e-5, v_start, v_end, 2e-3) for law in (friction, stronger))
+        assert dataclasses.astuple(other) == pytest.approx(dataclasses.astuple(one), rel=1e-9, abs=1e-15)
+        assert stronger.torque(3e-5, 0.0) == pytest.approx(factor * friction.torque(3e-5, 0.0))
+
+
 @pytest.mark.parametrize("sigma0", [1e3, 1e4, 1e5])
 def test_the_step_without_stribeck_is_exact(sigma0: float) -> None:
     """40 samples with reversals inside steps and, forced, on samples: off by <= 1e-10 N m from Radau."""
