@@ -26,7 +26,7 @@ from youbot_dynamics.identification.least_squares import (
     merge,
 )
 from youbot_dynamics.identification.least_squares._block_sums import BLOCK
-from youbot_dynamics.identification.least_squares._recordings import between
+from youbot_dynamics.identification.least_squares._recordings import between, widening
 
 RATE = 50.0
 TRUTH = np.array([2.0, 1.0, 0.5])
@@ -367,6 +367,13 @@ def test_the_scatter_between_two_recordings_is_the_one_whose_misfit_is_the_media
     found = between(values, variances)
     assert found == pytest.approx(0.8**2 / chi2.median(1) / 2.0 - 0.02, rel=1e-6)
     assert between(values, 100.0 * variances) == 0.0
+
+
+def test_a_recording_that_hardly_determines_a_value_does_not_widen_its_interval():
+    two = widening(np.array([1.0, 2.0]), np.array([0.01, 0.01]), 0.005, 30.0)
+    assert two > 3.0
+    assert widening(np.array([1.0, 2.0, 9.0]), np.array([0.01, 0.01, 0.2]), 0.005, 30.0) == two
+    assert widening(np.array([1.0, 2.0, 9.0]), np.array([0.01, 0.01, 0.05]), 0.005, 30.0) > two
 
 
 def test_a_value_that_one_recording_alone_determines_keeps_its_interval():
