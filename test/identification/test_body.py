@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from body_runs import KINDS, PERIOD, Drive, Plant, body_bag, drawn_plant, ramps, twin_drive
+from body_runs import KINDS, PERIOD, Drive, Plant, any_plant, body_bag, body_log, drawn_plant, ramps, steps, twin_drive
 from command_line import exit_code
 from repository import DATA
-from stage_bags import ROBOT, nanoseconds, write_rows
+from stage_bags import BASE, ROBOT, WHEELS, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.body import BodyAxis, identify_axis
@@ -20,17 +20,29 @@ from youbot_dynamics.identification.excitation import base_program
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.signals import HeldCommand
-from youbot_dynamics.recording.message_types import IMU, TWIST, TWIST_STAMPED, jazzy_types, twist_cdr, twist_stamped_cdr
+from youbot_dynamics.recording.message_types import (
+    IMU,
+    ODOMETRY,
+    POSE_STAMPED,
+    TWIST,
+    TWIST_STAMPED,
+    jazzy_types,
+    joint_state_cdr,
+    odometry_cdr,
+    pose_stamped_cdr,
+    twist_cdr,
+    twist_stamped_cdr,
+)
 
 AXES = ("x", "y", "yaw")
 
 
-def judge_twins(seeds: range, excited: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def judge_twins(seeds: range, excited: bool, period: float = PERIOD) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Errors of delays [s] and gains [1], (runs, 3), and whether both lie in their intervals (runs, 3, 2)."""
-    program = np.array(base_program(ROBOT, 60.0, 1.0, PERIOD).twists)
+    program = np.array(base_program(ROBOT, 60.0, 1.0, period).twists)
     late, scaled, inside = [], [], []
     for seed in seeds:
-        drive = twin_drive(seed, program if excited else ramps(seed))
+        drive = twin_drive(seed, program if excited else ramps(seed, period=period), period)
         found = [axis_of(drive, k) for k in range(3)]
         assert all(one["effective"].identified and one["gain"].identified for one in found)
         late.append([one["effective"].value - true for one, true in zip(found, drive.delays, strict=True)])
@@ -68,6 +80,21 @@ def test_delay_and_gain_of_twenty_twins_are_found_from_coarse_odometry(excited):
     assert np.all(inside.mean(axis=(0, 1)) >= 0.9)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("excited", [False, True])
+def test_commands_of_another_rhythm_than_the_readings_leave_smaller_errors(excited):
+    """Commands 50 times a second, readings 20 times: no reading falls on the same phase of every period."""
+    late, scaled, inside = judge_twins(range(20), excited, 0.02)
+    assert np.abs(late).max() <= 0.010 and np.sqrt(np.mean(late**2)) <= 0.003
+    assert np.abs(scaled).max() <= 0.010
+    assert np.all(inside.mean(axis=(0, 1)) >= 0.9)
+
+
+def gain_of(plant: Plant, command: np.ndarray) -> float:
+    """Motion over command, where it moves."""
+    return float(plant.settled(command) @ command / np.sum(command[np.abs(command) > plant.silent] ** 2))
+
+
 def judge_plants(kind: str, seeds: range) -> tuple[float, float, float]:
     """Worst error of delay [s] and gain [1] and share of delays inside their intervals."""
     late, scaled, inside = [], [], []
@@ -77,11 +104,10 @@ def judge_plants(kind: str, seeds: range) -> tuple[float, float, float]:
             "x",
             "m/s",
             command=command,
-            **dict(zip(("sent", "stamps", "speed"), plant.drive(command, seed), strict=True)),
+            **dict(zip(("sent", "stamps", "motion"), plant.drive(command, seed), strict=True)),
         )
         assert found["effective"].identified and found["gain"].identified
-        moving = np.abs(command) > max(plant.band, plant.loss)
-        gain = float(plant.settled(command) @ command / np.sum(command[moving] ** 2))
+        gain = gain_of(plant, command)
         late.append(found["effective"].value - plant.delay)
         scaled.append(found["gain"].value - gain)
         inside.append(holds(found["effective"], plant.delay))
@@ -100,7 +126,22 @@ def test_delay_and_gain_of_plants_of_other_kinds_are_found(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_hold_the_delays_of_plants_of_other_kinds(kind):
     late, scaled, inside = judge_plants(kind, range(20))
-    assert late <= 0.015 and scaled <= 0.015 and inside >= 0.85
+    assert late <= 0.012 and scaled <= 0.01 and inside >= 0.9
+
+
+@pytest.mark.slow
+def test_intervals_of_each_value_hold_for_plants_and_readings_of_any_kind():
+    held: dict[str, list[bool]] = {"effective": [], "gain": [], "dead_band": []}
+    for seed in range(72):
+        plant, command = any_plant(seed), ramps(seed)[:, 0]
+        sent, stamps, speeds = plant.drive(command, seed)
+        found = identify_axis("x", "m/s", sent, command, stamps, speeds)
+        truth = {"effective": plant.delay, "gain": gain_of(plant, command), "dead_band": plant.silent}
+        for kind, true in truth.items():
+            if found[kind].identified:
+                held[kind].append(holds(found[kind], true))
+    print({kind: (len(each), float(np.mean(each))) for kind, each in held.items()})
+    assert all(len(each) > 30 and np.mean(each) >= 0.9 for each in held.values())
 
 
 def test_dead_time_and_lag_of_fine_readings_are_told_apart():
@@ -162,7 +203,10 @@ def test_what_the_data_do_not_show_is_refused_with_its_reason(drive, case):
 def test_too_short_a_recording_and_shapes_that_do_not_fit_are_errors(drive):
     with pytest.raises(IdentificationError, match="100 or more over 10 s"):
         identify_axis("x", "m/s", drive.sent[:150], drive.twists[:150, 0], drive.stamps[:150], drive.speeds[:150, 0])
-    with pytest.raises(InputError, match="speed: got shape"):
+    few = slice(None, None, 6)  # 3 of them a second
+    with pytest.raises(IdentificationError, match="0 of .* readings amid 1.2 s without a gap of 0.25 s"):
+        identify_axis("x", "m/s", drive.sent, drive.twists[:, 0], drive.stamps[few], drive.speeds[few, 0])
+    with pytest.raises(InputError, match="motion: got shape"):
         identify_axis("x", "m/s", drive.sent, drive.twists[:, 0], drive.stamps, drive.speeds)
 
 
@@ -173,6 +217,40 @@ def test_the_dead_band_lies_in_its_interval(band):
     found = identify_axis("x", "m/s", sent, command, stamps, speeds)["dead_band"]
     assert found.identified and holds(found, band)
     assert abs(found.value - band) < 0.01
+
+
+def limits_of(plant: Plant, command: np.ndarray, asked: np.ndarray | None = None) -> BodyAxis:
+    sent, stamps, speeds = plant.drive(command, 3)
+    return identify_axis("x", "m/s", sent, command if asked is None else asked, stamps, speeds)
+
+
+@pytest.mark.parametrize(("steepest", "command"), [(0.8, steps(2, 0.4)), (2.0, steps(3, 0.4)), (0.5, ramps(2)[:, 0])])
+def test_the_largest_acceleration_is_found_where_the_drive_asks_for_more(steepest, command):
+    found = limits_of(Plant(acceleration=steepest), command)
+    assert found["acceleration"].identified and holds(found["acceleration"], steepest)
+    assert found["acceleration"].value == pytest.approx(steepest, rel=0.15)
+    assert not found["speed"].identified and found["gain"].value == pytest.approx(1.0, abs=0.01)
+    assert "asked for more than" in found["effective"].verdict
+
+
+@pytest.mark.parametrize("fastest", [0.2, 0.3])
+def test_the_largest_speed_is_found_where_the_drive_asks_for_more(fastest):
+    asked = steps(7, 0.4)
+    found = limits_of(Plant(), np.clip(asked, -fastest, fastest), asked)
+    assert found["speed"].identified and holds(found["speed"], fastest)
+    assert found["effective"].identified and holds(found["effective"], Plant().delay)
+
+
+@pytest.mark.parametrize("kind", ["two_lags", "servo", "slow_servo", "overshoot", "noise", "dead_band"])
+def test_a_drive_that_the_axis_follows_tells_only_what_it_reaches_at_least(kind):
+    for seed in range(3):
+        command = steps(seed, 0.3) if seed else ramps(seed)[:, 0]
+        found = limits_of(drawn_plant(kind, seed), command)
+        for name, largest in (("acceleration", 6.0), ("speed", 0.3)):
+            assert (
+                not found[name].identified and "asked for no more than the axis does, at least" in found[name].verdict
+            )
+            assert 0.0 < found[name].interval[0] <= largest and found[name].interval[1] == np.inf
 
 
 def test_a_step_between_readings_of_the_same_rhythm_widens_the_interval():
@@ -233,9 +311,100 @@ def test_a_gyro_and_a_stamped_twist_give_the_yaw_axis(drive, tmp_path):
     assert found.sources[0].clock == "stamps of /cmd_vel, stamps of /imu/data"
 
 
+def stamped_bag(folder: Path, drive: Drive, topic: str, kind: str, messages: list[bytes]) -> Path:
+    """A bag with stamped commands and a topic of another kind."""
+    sent = zip(drive.sent.tolist(), drive.twists, strict=True)
+    rows = [(time, "/cmd_vel", TWIST_STAMPED, twist_stamped_cdr(nanoseconds(time), "base_link", u)) for time, u in sent]
+    rows += [(stamp + 0.002, topic, kind, cdr) for stamp, cdr in zip(drive.stamps.tolist(), messages, strict=True)]
+    return write_rows(folder, rows)
+
+
+def assert_same_findings(one, other) -> None:
+    assert [finding.name for finding in one.findings] == [finding.name for finding in other.findings]
+    for mine, theirs in zip(one.findings, other.findings, strict=True):
+        assert mine.identified == theirs.identified
+        assert mine.estimate.value == pytest.approx(theirs.estimate.value, rel=1e-4, abs=1e-6, nan_ok=True)
+        assert mine.estimate.interval == pytest.approx(theirs.estimate.interval, rel=1e-3, abs=1e-6, nan_ok=True)
+
+
+def test_poses_of_a_tracker_do_as_well_as_odometry_in_a_bag_and_in_a_text_log(drive, tmp_path):
+    poses = drive.poses + np.random.default_rng(4).normal(0.0, [5e-4, 5e-4, 2e-3], drive.poses.shape)
+    poses[:, 2] = (poses[:, 2] + np.pi) % (2.0 * np.pi) - np.pi
+    stamps = [nanoseconds(stamp) for stamp in drive.stamps.tolist()]
+    messages = [pose_stamped_cdr(stamp, "map", pose) for stamp, pose in zip(stamps, poses, strict=True)]
+    bag = stamped_bag(tmp_path / "bag", drive, "/mocap/base", POSE_STAMPED, messages)
+    columns = body_log(tmp_path / "log.csv", drive, poses, ["pose.x", "pose.y", "pose.yaw"])
+    found = identify([bag], ROBOT, Options(), only=("body",)).result
+    for name, true, gain in zip(AXES, drive.delays, drive.gains, strict=True):
+        delay = found[f"robot.base.delay.effective_{name}"].estimate
+        assert delay.identified and delay.value == pytest.approx(true, abs=0.01) and holds(delay, true)
+        assert found[f"base.body.gain_{name}"].estimate.value == pytest.approx(gain, abs=0.01)
+        assert found[f"base.body.dead_band_{name}"].identified
+    text = identify([tmp_path / "log.csv"], ROBOT, Options(columns=columns), only=("body",)).result
+    assert_same_findings(text, found)
+
+
+def test_speeds_in_a_text_log_give_what_odometry_in_a_bag_does(drive, tmp_path):
+    stamps = zip(drive.stamps.tolist(), drive.speeds, strict=True)
+    messages = [odometry_cdr(nanoseconds(stamp), "odom", "base_link", np.zeros(3), speed) for stamp, speed in stamps]
+    bag = stamped_bag(tmp_path / "bag", drive, "/odom", ODOMETRY, messages)
+    columns = body_log(tmp_path / "log.csv", drive, drive.speeds, ["measured.x", "measured.y", "measured.yaw"])
+    found = identify([bag], ROBOT, Options(), only=("body",)).result
+    text = identify([tmp_path / "log.csv"], ROBOT, Options(columns=columns), only=("body",)).result
+    assert_same_findings(text, found)
+    everything = identify([tmp_path / "log.csv"], ROBOT, Options(columns=columns)).result
+    assert everything.complete and everything["base.body.gain_yaw"].identified
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_pose_serves_where_the_twist_of_odometry_is_empty_or_when_it_is_named(drive, tmp_path, named):
+    rows = zip(drive.stamps.tolist(), np.round(drive.poses, 3), strict=True)
+    speed = np.full(3, 0.3) if named else np.zeros(3)
+    messages = [odometry_cdr(nanoseconds(stamp), "odom", "base_link", pose, speed) for stamp, pose in rows]
+    bag = stamped_bag(tmp_path / "bag", drive, "/odom", ODOMETRY, messages)
+    found = identify([bag], ROBOT, Options(pose_topic="/odom" if named else ""), only=("body",)).result
+    for name, true in zip(AXES, drive.delays, strict=True):
+        delay = found[f"robot.base.delay.effective_{name}"].estimate
+        assert delay.identified and delay.value == pytest.approx(true, abs=0.01) and holds(delay, true)
+        assert found[f"base.body.dead_band_{name}"].estimate.interval[0] == 0.0
+
+
+def test_odometry_that_reports_neither_speed_nor_pose_never_moved(drive, tmp_path):
+    messages = [odometry_cdr(nanoseconds(t), "odom", "base_link", np.zeros(3), np.zeros(3)) for t in drive.stamps]
+    bag = stamped_bag(tmp_path / "bag", drive, "/odom", ODOMETRY, messages)
+    found = identify([bag], ROBOT, Options(), only=("body",)).result
+    assert "the axis never moved" in found["robot.base.delay.effective_x"].estimate.verdict
+
+
+def wheels_bag(folder: Path, plant: Plant, command: np.ndarray) -> Path:
+    """A bag of a base with wheel states that drives forward."""
+    sent, stamps, speeds = plant.drive(command, 1)
+    path = np.append(0.0, np.cumsum(0.5 * (speeds[1:] + speeds[:-1]) * np.diff(stamps)))
+    turns = BASE.wheel_speeds([1.0, 0.0, 0.0])
+    rows = [
+        (time, "/driver/joint_states", joint_state_cdr(nanoseconds(time), WHEELS, at * turns))
+        for time, at in zip(stamps.tolist(), path.tolist(), strict=True)
+    ]
+    for time, speed in zip(sent.tolist(), command.tolist(), strict=True):
+        rows.append((time, "/wheel_commands", joint_state_cdr(nanoseconds(time), WHEELS, velocity=speed * turns)))
+    return write_rows(folder, rows)
+
+
+def test_wheel_states_show_limits_where_the_drive_asks_for_more_and_nothing_else(tmp_path):
+    plant = Plant(acceleration=0.8, rate=50.0, quantum=1e-4)
+    bag = wheels_bag(tmp_path / "limited", plant, steps(2, 0.4))
+    found = identify([bag], ROBOT, Options(), only=("body",)).result
+    assert {finding.name.rpartition(".")[0] for finding in found.findings} == {"base.limits"}
+    most = found["base.limits.acceleration_x"].estimate
+    assert most.identified and holds(most, 0.8)
+    bag = wheels_bag(tmp_path / "free", Plant(rate=50.0, quantum=1e-4), ramps(1)[:, 0])
+    missing = identify([bag], ROBOT, Options(), only=("delay", "body")).result.missing["body"]
+    assert "no drive asked for more than the base does; reached at least: acceleration_x 0.6" in missing
+
+
 def test_a_recording_without_odometry_is_refused(drive, tmp_path):
     rows = [(time, "/cmd_vel", TWIST, twist_cdr(np.zeros(3))) for time in drive.sent.tolist()]
-    with pytest.raises(RecordingError, match="no odometry or gyro .topics: /cmd_vel.*--topic odom=NAME"):
+    with pytest.raises(RecordingError, match="no odometry, pose or gyro .topics: /cmd_vel.*--topic odom=NAME"):
         identify([write_rows(tmp_path / "bag", rows)], ROBOT, Options(), only=("body",))
 
 

@@ -14,11 +14,7 @@ from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
 from youbot_dynamics.identification.calibration._fit import named_estimates
 from youbot_dynamics.identification.calibration._model import odometry, odometry_errors
-from youbot_dynamics.identification.calibration._poses import (
-    calibration_signals,
-    find_pose_topic,
-    recorded_calibration_signals,
-)
+from youbot_dynamics.identification.calibration._poses import calibration_signals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import calibrate_with_rollers
 from youbot_dynamics.identification.calibration._start import (
     NO_FACTOR,
@@ -30,6 +26,7 @@ from youbot_dynamics.identification.calibration._start import (
 )
 from youbot_dynamics.identification.calibration.stage import finish
 from youbot_dynamics.identification.finding import TWIST_ERROR
+from youbot_dynamics.identification.reading import find_pose_topic
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase

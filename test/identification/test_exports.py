@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from youbot_dynamics.identification.least_squares import Estimate, refusal
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.identification.result import Result, Skipped, write_result
 from youbot_dynamics.parameter_file import read_parameters
-from youbot_dynamics.resources import urdf_path
+from youbot_dynamics.resources import robot_path, urdf_path
 from youbot_dynamics.robot import Robot, load_robot, values_of
+from youbot_dynamics.simulation.scenario import identified_mjcf
 
 ROBOT = load_robot()
 SCHEMA = ROOT / "docs" / "result.schema.json"
@@ -193,7 +195,18 @@ def test_at_the_exported_speeds_the_wheels_turn_at_their_limit(tmp_path: Path) -
         np.testing.assert_allclose(speeds, ROBOT.base.limits.wheel_speed, rtol=1e-12)
     assert not any("accel" in name for name in [*controller, *smoother])
     for name in (f"{CONTROLLER}.yaml", "nav2_velocity_smoother.yaml"):
-        assert "Accelerations are left out" in (tmp_path / "exports" / name).read_text()
+        assert "Accelerations of all axes are not known" in (tmp_path / "exports" / name).read_text()
+
+
+def test_accelerations_and_speeds_that_a_drive_reached_are_its_limits(tmp_path: Path) -> None:
+    reached = {f"base.limits.acceleration_{name}": value for name, value in (("x", 1.1), ("y", 0.9), ("yaw", 2.3))}
+    read = of_others(tmp_path, {**GEOMETRY, **reached, "base.limits.speed_y": 0.41})
+    controller, smoother = read[CONTROLLER], read["velocity_smoother"]
+    assert smoother["max_accel"] == (1.1, 0.9, 2.3) and smoother["max_decel"] == (-1.1, -0.9, -2.3)
+    assert smoother["max_velocity"][1] == controller["linear.y.max_velocity"] == 0.41
+    assert controller["angular.z.max_acceleration"] == -controller["angular.z.max_deceleration"] == 2.3
+    alone = of_others(tmp_path, {"base.limits.acceleration_x": 1.1})  # neither radius nor all axes
+    assert alone == {CONTROLLER: {}, "velocity_smoother": {}}
 
 
 def test_what_was_not_identified_stays_out_with_its_reason(tmp_path: Path) -> None:
@@ -478,3 +491,40 @@ def test_result_json_keeps_to_its_schema(tmp_path: Path) -> None:
         {**content, "parameters": [{**content["parameters"][0], "at_bound": 1}]},
     ]
     assert all(len(problems(one, schema)) == 1 for one in broken)
+
+
+def test_mujoco_loads_the_whole_robot_with_the_identified_values(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    found = {**FOUND, **GEOMETRY, "robot.base.friction.viscous_y": 23.0}
+    better = result_of(found, ()).applied_to(ROBOT)
+    export_all(tmp_path, result_of(found, ()), ROBOT, {BODIES: bodies()}, identified_mjcf)
+    path = tmp_path / "exports" / "youbot.xml"
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    base = data.body("base_link").xpos
+    for name, (x, y) in zip(("fl", "fr", "bl", "br"), better.base.geometry.mecanum().positions, strict=True):
+        np.testing.assert_allclose((data.body(f"wheel_link_{name}").xpos - base)[:2], (x, y), atol=1e-12)
+        assert np.ravel(model.joint(f"wheel_joint_{name}").frictionloss)[0] == 0.137
+        roller = model.body(f"wheel_link_{name}_roller_0")
+        spheres = roller.geomadr[0] + np.arange(roller.geomnum[0])
+        lowest = np.min(data.geom_xpos[spheres, 2] - model.geom_size[spheres, 0])
+        assert data.body(f"wheel_link_{name}").xpos[2] - lowest == pytest.approx(0.0491, abs=1e-9)
+    assert model.body_mass.sum() == pytest.approx(better.base.mass, rel=1e-12)
+    assert [model.actuator(f"drag_{axis}").biasprm[2] for axis in "xy"] == [-17.5, -23.0]
+    for k, name in enumerate(arm_tree(urdf=tmp_path / "exports" / "youbot.urdf").names):
+        assert model.body(name).mass[0] == pytest.approx(bodies().parameters[10 * k], rel=1e-12)
+    for joint, viscous in (("arm_joint_1", 1.57), ("arm_joint_4", 0.13)):
+        assert np.ravel(model.joint(joint).damping)[0] == viscous
+    motors = {one.get("name"): one for one in ElementTree.parse(path).getroot().iter("dcmotor")}
+    bristles = [float(word) for word in motors["arm_joint_4"].get("lugre", "").split()]
+    assert bristles[0] == 301.0 and bristles[2] == 0.27
+    assert "robot.base.geometry.half_length" in path.read_text().split("<mujoco")[0]
+
+
+def test_a_robot_that_is_none_of_the_urdf_gets_no_whole_model(tmp_path: Path) -> None:
+    robot = load_robot(robot_file=robot_path("rosbot_xl"))
+    export_all(tmp_path, result_of(GEOMETRY, ()), robot, {}, identified_mjcf)
+    assert not (tmp_path / "exports" / "youbot.xml").exists()
+    export_all(tmp_path, result_of({"robot.base.delay.dead_time_x": 0.09}, ()), ROBOT, {}, identified_mjcf)
+    assert not (tmp_path / "exports" / "youbot.xml").exists()

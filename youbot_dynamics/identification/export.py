@@ -1,9 +1,10 @@
-"""Export the result: mecanum_drive_controller, Nav2, a URDF with friction and bodies, motors for MuJoCo."""
+"""Export the result: mecanum_drive_controller, Nav2, a URDF with friction and bodies, motors and robot for MuJoCo."""
 
 from __future__ import annotations
 
+import dataclasses
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from youbot_dynamics.dynamics.lugre import LuGre
 from youbot_dynamics.dynamics.rigid_body import point_inertia
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, ThermalMotor
 from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.errors import ModelError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.arm_friction import OF_BODY, ConsistentInertia, inertial_parameters
 from youbot_dynamics.identification.finding import BODIES, TWIST_ERROR
@@ -23,10 +25,16 @@ from youbot_dynamics.parameters import Value
 from youbot_dynamics.robot import Robot
 
 
-def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str, object]) -> tuple[Path, ...]:
+def export_all(
+    folder: Path,
+    result: Result,
+    robot: Robot,
+    products: Mapping[str, object],
+    whole_robot: Callable[[Robot], str] = lambda robot: "",
+) -> tuple[Path, ...]:
     """Write exports/ with the files below into an existing folder, each completely or not at all.
 
-    mecanum_drive_controller.yaml, nav2.yaml, nav2_velocity_smoother.yaml, the URDF of the arm, motors.xml.
+    mecanum_drive_controller.yaml, nav2.yaml, nav2_velocity_smoother.yaml, the URDF of the arm, motors.xml, youbot.xml.
 
     The files hold only identified values. If there is nothing to export, the file of an earlier identification is
     deleted, since it would not match the result beside it.
@@ -36,6 +44,7 @@ def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str
         result: the identification result.
         robot: the robot before the result was applied to it.
         products: of the stages, by name; "arm_bodies" is a ConsistentInertia, "twist_error" an array (3,).
+        whole_robot: MJCF of a robot, "" if there is none; the arm of the robot it gets has the identified bodies.
 
     Returns:
         Paths of the files written.
@@ -59,14 +68,20 @@ def export_all(folder: Path, result: Result, robot: Robot, products: Mapping[str
         place / "motors.xml": _mujoco_text(result, robot, head),
     }
     for path, text in texts.items():
-        if text:
-            write_atomically(path, text)
-            written.append(path)
-        else:
-            path.unlink(missing_ok=True)
+        _put(path, text, written)
+    _put(place / "youbot.xml", _robot_text(result, robot, written, whole_robot, head), written)
     if not any(place.iterdir()):
         place.rmdir()
     return tuple(written)
+
+
+def _put(path: Path, text: str, written: list[Path]) -> None:
+    """Write a file and list it, or delete that of an earlier identification if there is no text."""
+    if text:
+        write_atomically(path, text)
+        written.append(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _provenance(result: Result) -> list[str]:
@@ -106,7 +121,10 @@ def _parameter_files(
                 f"Load it after your own Nav2 parameters; replace {_PLUGIN} if your plugin has another name.",
             ],
         ),
-        "nav2_velocity_smoother.yaml": ("/**/velocity_smoother", *_smoother(limits, robot)),
+        "nav2_velocity_smoother.yaml": (
+            "/**/velocity_smoother",
+            *_smoother(limits, _reached(result, "acceleration"), robot),
+        ),
     }
 
 
@@ -115,7 +133,7 @@ def _parameter_files(
 _GEOMETRY = "robot.base.geometry"
 _AXES = ("linear.x", "linear.y", "angular.z")
 _FLAT = 1e-6  # variance of z, roll and pitch of a base on a floor, as the node odometry publishes it
-_NO_ACCELERATIONS = "Accelerations are left out: no recording of the base shows the largest usable ones."
+_NO_ACCELERATIONS = "Accelerations of all axes are not known: no drive asked for more than the base does."
 
 
 def _mean_radius(robot: Robot) -> float:
@@ -129,8 +147,20 @@ def _lever(robot: Robot) -> float:
     return geometry.half_length / geometry.lateral_factor + geometry.half_width
 
 
+def _reached(result: Result, kind: str) -> dict[str, float]:
+    """Axis -> largest "acceleration" [m/s2, rad/s2] or "speed" [m/s, rad/s], where a drive asked for more."""
+    values = {finding.name: finding.estimate.value for finding in result.findings if finding.identified}
+    names = {axis: f"base.limits.{kind}_{name}" for axis, name in zip(_AXES, ("x", "y", "yaw"), strict=True)}
+    return {axis: values[name] for axis, name in names.items() if name in values}
+
+
 def _velocity_limits(result: Result, robot: Robot) -> dict[str, float]:
-    """Axis -> largest speed of that axis alone [m/s, m/s, rad/s]: wheel speed limit times identified geometry."""
+    """Axis -> largest speed of that axis alone [m/s, m/s, rad/s]: reached, or wheel speed limit times geometry."""
+    return {**_limits_of_wheels(result, robot), **_reached(result, "speed")}
+
+
+def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:
+    """Axis -> its speed at the largest one of the wheels, with identified geometry."""
     found, better = result.parameters(), result.applied_to(robot)
     if f"{_GEOMETRY}.wheel_radius" not in found:
         return {}
@@ -156,12 +186,12 @@ def _mecanum_controller(
 
     Source: ros2_controllers 6.9.0, src/mecanum_drive_controller.yaml and .cpp; robot_localization issue 246.
     """
-    if not limits or robot.base.geometry.wheel_distance > 0.0:
-        return {}, []
     found, better = result.parameters(), result.applied_to(robot)
+    if f"{_GEOMETRY}.wheel_radius" not in found or robot.base.geometry.wheel_distance > 0.0:
+        return {}, []
     values: dict[str, Value] = {"kinematics.wheels_radius": _mean_radius(better)}
     told = ["Load it after your own parameters of the controller, which name the joints; rename the node if needed."]
-    if "angular.z" in limits:
+    if f"{_GEOMETRY}.half_length" in found:
         values["kinematics.sum_of_robot_center_projection_on_X_Y_axis"] = _lever(better)
     else:
         told.append("The sum of the half lengths is left out: the lever of turns was not identified.")
@@ -172,7 +202,10 @@ def _mecanum_controller(
     for axis, limit in limits.items():
         values |= {f"{axis}.max_velocity": limit, f"{axis}.min_velocity": -limit}
     told.append("Speed limits need version 6.8, or one of Jazzy or Kilted of mid-2026; older ones ignore them.")
-    told.append(_NO_ACCELERATIONS)
+    accelerations = _reached(result, "acceleration")
+    for axis, limit in accelerations.items():
+        values |= {f"{axis}.max_acceleration": limit, f"{axis}.max_deceleration": -limit}
+    told += [] if len(accelerations) == len(_AXES) else [_NO_ACCELERATIONS]
     if isinstance(twist_error, np.ndarray):
         forward = better.base.geometry.mecanum().forward_matrix
         rounding = robot.driver.velocity_quantum**2 / 12.0 * np.sum(forward**2, axis=1)
@@ -187,20 +220,28 @@ def _mecanum_controller(
     return values, told
 
 
-def _smoother(limits: Mapping[str, float], robot: Robot) -> tuple[dict[str, Value], list[str]]:
-    """Speed limits for Nav2's velocity smoother, which needs all three axes.
+def _smoother(
+    speeds: Mapping[str, float], accelerations: Mapping[str, float], robot: Robot
+) -> tuple[dict[str, Value], list[str]]:
+    """Limits for Nav2's velocity smoother, which needs all three axes.
 
-    Source: Nav2 documentation, velocity smoother: max_velocity and min_velocity of x, y and theta.
+    Source: Nav2 documentation, velocity smoother: velocities, accelerations and decelerations of x, y and theta.
     """
-    if set(limits) != set(_AXES):
-        return {}, []
-    most = tuple(limits[axis] for axis in _AXES)
-    told = [
-        f"Speed of each axis alone [m/s, m/s, rad/s] at {robot.base.limits.wheel_speed:g} rad/s of the wheels;"
-        " together they need more.",
-        f"{_NO_ACCELERATIONS} Set max_accel and max_decel: by default the smoother does not speed up sideways.",
-    ]
-    return {"max_velocity": most, "min_velocity": tuple(-limit for limit in most)}, told
+    values: dict[str, Value] = {}
+    told = []
+    if set(speeds) == set(_AXES):
+        most = tuple(speeds[axis] for axis in _AXES)
+        values |= {"max_velocity": most, "min_velocity": tuple(-limit for limit in most)}
+        told.append(
+            f"Speed of each axis alone [m/s, m/s, rad/s]: reached by the drive, or at {robot.base.limits.wheel_speed:g}"
+            " rad/s of the wheels; together they need more."
+        )
+    if set(accelerations) == set(_AXES):
+        most = tuple(accelerations[axis] for axis in _AXES)
+        values |= {"max_accel": most, "max_decel": tuple(-limit for limit in most)}
+    else:
+        told.append(f"{_NO_ACCELERATIONS} Set max_accel and max_decel: by default there is no speeding up sideways.")
+    return values, told
 
 
 # Nav2 controllers
@@ -411,3 +452,25 @@ def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
     root.append(actuator)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+_MECHANICS = ("robot.base.geometry.", "robot.base.friction.", "robot.arm.")
+
+
+def _robot_text(
+    result: Result, robot: Robot, written: list[Path], whole_robot: Callable[[Robot], str], head: list[str]
+) -> str:
+    """MJCF of the whole robot; "" if nothing of its mechanics was identified, or no such robot can be."""
+    found = [name for name in result.parameters() if name.startswith(_MECHANICS)]
+    better = result.applied_to(robot)
+    urdf = next((path for path in written if path.name == robot.arm.urdf_file().name), robot.arm.urdf_file())
+    better = dataclasses.replace(better, arm=dataclasses.replace(better.arm, urdf=str(urdf.absolute())))
+    try:
+        text = whole_robot(better) if found else ""
+    except ModelError:
+        return ""
+    told = [
+        f"Identified: {', '.join(found)}; bodies of the arm as in {urdf.name}. All else are the robot's own values.",
+        "Wheels of free rollers, from which the lateral factor comes. The motors of the wheels take torques [N m].",
+    ]
+    return text.replace("<mujoco ", f"<!--{_comment([*head, *told])}-->\n<mujoco ", 1)

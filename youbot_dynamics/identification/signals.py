@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +15,15 @@ from youbot_dynamics.errors import IdentificationError, InputError, RecordingErr
 from youbot_dynamics.identification.reading import (
     angles_beyond,
     find_arm_states,
+    find_pose_topic,
     find_topic,
     find_wheel_states,
     times_of,
 )
-from youbot_dynamics.recording.bag import Recording
-from youbot_dynamics.recording.series import JointSeries, TwistSeries
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.recording.bag import POSE_TYPES, Recording
+from youbot_dynamics.recording.message_types import ODOMETRY
+from youbot_dynamics.recording.series import JointSeries, PoseSeries, TwistSeries
 from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
@@ -198,25 +200,24 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     )
 
 
-def body_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotionSignals:
-    """Commanded twist and measured speed of the body on the axes x, y, yaw, in a bag without wheel states.
+def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> MotionSignals:
+    """Commanded twist and measured motion of the body on the axes x, y, yaw, in a bag.
 
-    The command is a Twist or TwistStamped. The speed is that of odometry, or the yaw rate of a gyro, with NaN for x and
-    y. `chosen` is role -> topic, given by the user.
+    The command is a Twist or TwistStamped. The motion is the speed of odometry, its path if its speeds are all zero;
+    the path of any other pose topic; or the yaw rate of a gyro, with NaN for x and y. A path is that of the tracked
+    frame along its own axes.
+
+    Args:
+        recording: the bag.
+        chosen: role -> topic, given by the user.
+        pose_topic: topic of the poses, which then takes precedence; "" to look for a motion.
 
     Raises:
         RecordingError: a required topic is missing, or command and motion share no clock.
-        IdentificationError: the recording has wheel states, which the stage `delay` uses.
     """
-    with suppress(RecordingError):
-        wheels = find_wheel_states(recording, robot.driver.wheel_joints, chosen)
-        recording.joint_states(wheels, robot.driver.wheel_joints)  # a topic found by its name may hold the arm alone
-        raise IdentificationError(
-            f"body of {recording.path}", got=f"wheel states on {wheels}", expected="a recording without: see delay"
-        )
     commands = recording.twists(_topic_of(recording, ("cmd_vel", "driver_cmd_vel"), "command", chosen))
-    states = recording.twists(_topic_of(recording, ("odom", "imu"), "odometry or gyro", chosen))
-    if commands.stamp is not None and states.stamp is not None:
+    states, measured = _body_motion(recording, chosen, pose_topic)
+    if commands.stamp is not None and states.stamp is not None and np.all(np.isfinite(states.stamp)):
         command_time, motion_time, own = commands.stamp, states.stamp, "stamps"
     else:
         command_time, own = commands.received, "receive times"
@@ -227,13 +228,33 @@ def body_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         command_time=command_time,
         command=commands.twist,
         measured_time=motion_time,
-        measured=states.twist,
-        measured_is="velocity",
+        measured=measured,
+        measured_is="position" if isinstance(states, PoseSeries) else "velocity",
         friction=None,
         clock=f"{own} of {commands.topic}, "
         f"{'stamps' if motion_time is states.stamp else 'receive times'} of {states.topic}",
         source=f"{commands.topic} to {states.topic}",
     )
+
+
+def _body_motion(
+    recording: Recording, chosen: Mapping[str, str], pose_topic: str
+) -> tuple[TwistSeries | PoseSeries, Vector]:
+    """Where the motion of a body is read: speeds (m, 3), or poses with the path (m, 3) along the axes of the body."""
+    odometry = "" if pose_topic else find_topic(recording, "odom", chosen)
+    if odometry:
+        states = recording.twists(odometry)
+        # Some drivers leave the twist of their odometry empty.
+        poses = None if np.any(states.twist) else recording.poses(odometry)
+        if poses is None or not np.any(poses.pose != poses.pose[:1]):
+            return states, states.twist
+    else:
+        others = any(one.type in POSE_TYPES and one.type != ODOMETRY and one.count for one in recording.topics.values())
+        if not (pose_topic or others or "ground_truth" in chosen):
+            states = recording.twists(_topic_of(recording, ("odom", "imu"), "odometry, pose or gyro", chosen))
+            return states, states.twist
+        poses = recording.poses(find_pose_topic(recording, chosen, pose_topic))
+    return poses, np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
 
 
 def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str]) -> str:
@@ -250,7 +271,9 @@ def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Map
     )
 
 
-def _motion_time_for_receive_clock(recording: Recording, states: JointSeries | TwistSeries, topic: str) -> Vector:
+def _motion_time_for_receive_clock(
+    recording: Recording, states: JointSeries | TwistSeries | PoseSeries, topic: str
+) -> Vector:
     """Stamps of the motion if they share a clock with receive times; its receive times if it has no stamps."""
     if states.stamp is None or not np.all(np.isfinite(states.stamp)):
         return states.received

@@ -34,7 +34,7 @@ _SCALED = "all values scale with the torque constant of the efforts; the interva
 PHASES = (
     {"calibration": About("geometry of the base")},
     {"delay": About("delays of the base", _DELAY)},
-    {"body": About("response of the base without wheel states", _BODY)},
+    {"body": About("response of the base without wheel states, limits of any", _BODY)},
     {"response": About("response of the base")},
     {
         "base_friction": About("friction of the base", _SCALED),

@@ -27,6 +27,7 @@ from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
 from youbot_dynamics.report._programs import program_of, statistics
 from youbot_dynamics.report._words import Rows, facts, in_its_unit, listed, minus, number, sentence, shown, significant
+from youbot_dynamics.simulation.scenario import identified_mjcf
 
 _SECTIONS = {
     "warnings": "Warnings about the data",
@@ -140,7 +141,7 @@ def write_outputs(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_result(folder, result)
-        export_all(folder, result, identification.robot, identification.products)
+        export_all(folder, result, identification.robot, identification.products, identified_mjcf)
         from_where = {**provenance, **versions()}
         used = str(folder / "result.yaml")
         text = identification_page(title, identification, comparisons, from_where, truth, used, robot)

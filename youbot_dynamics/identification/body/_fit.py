@@ -5,31 +5,41 @@ Speeds in steps of 0.01 m/s, 20 times a second, are all that some drivers report
     lag v' + v = gain u(t - dead time),    u the held command, 0 where its size is within the dead band.
 
 Model and readings are averaged over 1.2 s before they are compared. That leaves delay, gain and slow changes, and
-little of quanta, noise and of what a response has beyond one lag: a second lag, or the oscillation of a servo.
+little of quanta and noise. What a response has beyond one lag, a second lag or the overshoot of a servo, is left to two
+more terms: with g the gain and d the delay, it is about g exp(-d s) (1 + a s^2 + b s^3).
 
 Source: systems 32, 33.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import hypot, sqrt
+from itertools import chain
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import least_squares
 
 from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.delay import BLOCK, LaggedCommand, block_jackknife, fit_fopdt, identified_together
+from youbot_dynamics.identification.body._model import (
+    GRID,
+    LONGEST,
+    LONGEST_STEP,
+    ROUNDING,
+    WINDOW,
+    Fit,
+    Readings,
+    compared,
+)
+from youbot_dynamics.identification.delay import LaggedCommand, identified_together
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Unknown,
     Whiteness,
     judge,
     pooled,
-    refusal,
     student,
     systematic_interval,
     undetermined,
@@ -37,23 +47,23 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
 
-_LONGEST = 0.8  # largest dead time and lag considered [s]
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
-_GRID, _LAGS = 0.02, (0.02, 0.1, 0.3)  # step of the coarse search for the delay, and its lags [s]
+_LAGS = (0.02, 0.1, 0.3)  # of the coarse search [s]
 _SHORTEST, _FEWEST = 10.0, 100  # duration [s] and number of the readings of a fit
-_WINDOW = 1.2  # over which speeds are averaged [s]
-_LONGEST_STEP = 0.25  # between readings, over which a speed is interpolated [s]
 _RIVAL_DISTANCE = 0.15  # of a second minimum of the misfit from the best one [s]: the motion is periodic
 _OPPOSITE_MISFIT = 0.5  # improvement by the opposite sign above which the signs are reported as wrong
 _LEAST_EXPLAINED = 0.9  # share of the motion that the model must explain
-_LEAST_LAG = 5e-4  # [s]
 _MOST_BANDS = 60  # tested dead bands
 _WIDEST_BAND = 0.5  # largest tested dead band, as a share of the fastest command
 _BAND_RESOLUTION = 0.05  # half-width of the interval of a dead band that suffices, as a share of the fastest command
-_HIDDEN = 0.2  # share of the residual that may look like a change of delay or gain after any averaging
+_LEAST_LIMIT, _MOST_LIMITS = 0.05, 40  # smallest tested limit, as a share of what was asked, and number of them
+_ASKED_OVER = 0.2  # time over which a commanded acceleration counts [s]
+_RAMP_STEP = 0.01  # of a command with limited acceleration [s]
+_SURE = 4.0  # standard errors by which a limit must improve the fit
+_UNEXPLAINED = 0.5  # largest share of the squares that it may leave: overshoot looks a little like a limit
 _FREEDOM = 30.0  # degrees of freedom of the errors of several recordings
 
-KINDS = ("effective", "dead_time", "lag", "gain", "dead_band")
+KINDS = ("effective", "dead_time", "lag", "gain", "dead_band", "acceleration", "speed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +72,8 @@ class BodyAxis:
 
     Args:
         channel: name of the axis.
-        estimates: effective delay, dead time, lag [s], gain [1] and dead band [unit/s], in the order of KINDS.
+        estimates: effective delay, dead time, lag [s], gain [1], dead band [unit/s], and the largest acceleration
+            [unit/s2] and speed [unit/s] that commands reach, in the order of KINDS.
         samples: number of readings used.
         fastest: largest command [unit/s]; the estimates are valid up to it.
         time: (m,) of the readings [s].
@@ -91,16 +102,25 @@ class BodyAxis:
 
 
 def identify_axis(
-    channel: str, unit: str, sent: ArrayLike, command: ArrayLike, stamps: ArrayLike, speed: ArrayLike
+    channel: str,
+    unit: str,
+    sent: ArrayLike,
+    command: ArrayLike,
+    stamps: ArrayLike,
+    motion: ArrayLike,
+    *,
+    measured_is: str = "velocity",
 ) -> BodyAxis:
     """Fit the response of one axis to its command.
 
     The effective delay is dead time plus lag, with the share of friction. `fit_fopdt` tells the two apart.
-    The intervals of delay and gain are those of a jackknife over blocks of the linearised model. A fifth of the
-    residual, as one standard error, is added for effects that the model lacks. If readings and commands have the same
-    rhythm, a short lag leaves the time of a step between two readings unknown; that is added too. The dead band is the
-    one with the smallest misfit. Its interval holds all that are not worse, by the paired differences of the misfits of
-    blocks, and half a quantum of the readings on each side.
+    The intervals of delay and gain come from the scatter between blocks of readings, in the linearised model. A share
+    of the residual, as one standard error, is added for effects that the model lacks. If readings and commands have the
+    same rhythm, a short lag leaves the time of a step between two readings unknown; that is added too. The dead band is
+    the one with the smallest misfit. Its interval holds all that are not worse, by the scatter between blocks, and half
+    a quantum of the readings on each side. The largest acceleration and speed are found likewise, by commands limited
+    to them; they are refused if the commands as sent fit as well. A drive that shows the largest acceleration does not
+    show the delay: how fast the axis follows smaller changes is unknown.
 
     Args:
         channel: name of the axis.
@@ -108,7 +128,8 @@ def identify_axis(
         sent: (n,) times of the commands [s], not decreasing.
         command: (n,) commanded speed, each held until the next [unit/s].
         stamps: (m,) of the readings, on the same clock [s], not decreasing.
-        speed: (m,) measured speed [unit/s]; NaN where it was not measured.
+        motion: (m,) measured speed, or position along the axis [unit s]; NaN where it was not measured.
+        measured_is: "velocity" or "position".
 
     Returns:
         Estimates with verdicts. They are refused if nothing was measured, the command never changed or the axis does
@@ -119,14 +140,14 @@ def identify_axis(
         IdentificationError: too little time in common.
     """
     times, commands = _finite("command", sent, command)
-    moments, speeds = _finite("speed", stamps, speed)
+    moments, measured = _finite("motion", stamps, motion)
     told = _told(times, moments) if len(times) else np.zeros(len(moments), dtype=bool)
-    time, motion = moments[told], speeds[told]
+    time, measured = moments[told], measured[told]
     fastest = float(np.max(np.abs(commands), initial=0.0))
 
     def refused(reason: str) -> BodyAxis:
         estimates = tuple(undetermined(Unknown(kind, _unit(kind, unit)), reason) for kind in KINDS)
-        return BodyAxis(channel, estimates, len(time), fastest, time, motion, np.zeros(0))
+        return BodyAxis(channel, estimates, len(time), fastest, time, measured, np.zeros(0))
 
     if len(moments) == 0:
         return refused("this axis was not measured")
@@ -135,31 +156,42 @@ def identify_axis(
         raise IdentificationError(
             f"response of {channel}", got=got, expected=f"{_FEWEST} or more over {_SHORTEST:g} s", remedy="drive longer"
         )
-    if np.ptp(commands[times > time[0] - _LONGEST]) <= 1e-9 * max(1.0, fastest):
+    if np.ptp(commands[times > time[0] - LONGEST]) <= 1e-9 * max(1.0, fastest):
         return refused("the command never changed" if fastest else "this axis was never commanded")
-    if np.ptp(motion) == 0.0:
+    if np.ptp(measured) == 0.0:
         return refused(
             f"the axis never moved under commands of up to {fastest:.3g} {unit}: the robot lacks it, its motors were "
             "off, or its driver does not report this speed"
         )
-    held = HeldCommand(times, commands, 0.5 * _WINDOW)
-    quantum = float(np.min(np.diff(np.unique(np.round(motion, 6)))))
-    time, motion = _averaged(time, motion)
-    start, reason = _start(held, time, motion)
+    readings = Readings(time, measured, measured_is == "velocity")
+    if len(readings.at) < _FEWEST:
+        got = f"{len(readings.at)} of {len(time)} readings amid {WINDOW:g} s without a gap of {LONGEST_STEP:g} s"
+        raise IdentificationError(f"response of {channel}", got=got, expected=f"{_FEWEST} or more")
+    held = HeldCommand(times, commands, 0.0)
+    start, reason = _start(held, readings)
     if reason:
         return refused(reason)
-    fit = _Fit(held, time, motion, start)
-    band = _dead_band(fit, quantum, unit)
+    fit, limits = _limits(Fit(held, readings, start), unit)
+    band = _dead_band(fit, readings.quantum(measured), unit)
     if band.identified and band.interval[0] > 0.0:
-        fit = _Fit(_beyond(held, band.value), time, motion, (fit.delay, fit.lag))
+        fit = Fit(_beyond(fit.command, band.value), readings, (fit.delay, fit.lag))
     if fit.explained < _LEAST_EXPLAINED:
         return refused(
             f"the command explains only {fit.explained:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed: the axis "
             "was hardly driven, or something else moved it"
         )
-    estimates = (*fit.estimates(), band)
-    colour = whiteness(time, motion - fit.modelled)
-    return BodyAxis(channel, estimates, len(time), fastest, time, motion, fit.modelled, colour)
+    response = fit.estimates(held)
+    if limits[0].identified:
+        hidden = (
+            f"the drive asked for more than {limits[0].value:.3g} {unit}2, which the axis does: that hides its delay; "
+            "drive more gently"
+        )
+        delay, dead_time, lag = (undetermined(Unknown(one.name, "s"), hidden) for one in response[:3])
+        response = delay, dead_time, lag, response[3]
+    estimates = (*response, band, *limits)
+    left = readings.means(fit.solved(fit.responses(fit.command))[1])
+    modelled, colour = readings.mean - left, whiteness(readings.at, left)
+    return BodyAxis(channel, estimates, len(time), fastest, readings.at, readings.mean, modelled, colour)
 
 
 def combined(axes: Sequence[BodyAxis]) -> BodyAxis:
@@ -191,7 +223,7 @@ def _together(parts: Sequence[Estimate]) -> Estimate:
 
 
 def _unit(kind: str, unit: str) -> str:
-    return {"gain": "1", "dead_band": unit}.get(kind, "s")
+    return {"gain": "1", "dead_band": unit, "acceleration": f"{unit}2", "speed": unit}.get(kind, "s")
 
 
 def _finite(name: str, times: ArrayLike, values: ArrayLike) -> tuple[Vector, Vector]:
@@ -205,43 +237,28 @@ def _finite(name: str, times: ArrayLike, values: ArrayLike) -> tuple[Vector, Vec
 
 def _told(sent: Vector, stamps: Vector) -> Flags:
     """Readings (m,) for which the commands before them are known: not at the start, nor behind missing commands."""
-    told: Flags = (stamps > sent[0] + _LONGEST) & (stamps <= sent[-1])
+    told: Flags = (stamps > sent[0] + LONGEST) & (stamps <= sent[-1])
     for gap in stream_gaps(sent):
-        told &= (stamps < sent[gap]) | (stamps > sent[gap + 1] + _LONGEST)
+        told &= (stamps < sent[gap]) | (stamps > sent[gap + 1] + LONGEST)
     return told
-
-
-def _averaged(time: Vector, speed: Vector) -> tuple[Vector, Vector]:
-    """Times (k,) and mean speeds (k,) over `_WINDOW` around them, from speeds (m,) at times (m,), without the gaps.
-
-    The effect of quanta, and of what a response has beyond dead time and lag, averages out.
-    """
-    steps = np.diff(time)
-    path = np.append(0.0, np.cumsum(0.5 * (speed[1:] + speed[:-1]) * steps))
-    before, after = time - 0.5 * _WINDOW, time + 0.5 * _WINDOW
-    whole = (before >= time[0]) & (after <= time[-1])
-    for gap in np.flatnonzero(steps > _LONGEST_STEP):
-        whole &= (after <= time[gap]) | (before >= time[gap + 1])
-    means = (np.interp(after, time, path) - np.interp(before, time, path)) / _WINDOW
-    return time[whole], means[whole]
 
 
 def _beyond(command: HeldCommand, band: float) -> HeldCommand:
     """The command without its values of a size within `band` [unit/s]."""
-    values = np.where(np.abs(command.values) > band, command.values, 0.0)
+    values = np.where(np.abs(command.values) > band + ROUNDING, command.values, 0.0)
     return HeldCommand(command.times, values, command.half_window)
 
 
-def _start(command: HeldCommand, time: Vector, motion: Vector) -> tuple[tuple[float, float], str]:
+def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float], str]:
     """Delay and lag of the smallest misfit on a grid [s], and why the motion does not tell them, "" if it does."""
-    centred = motion - motion.mean()
+    centred = readings.mean - readings.mean.mean()
     whole = float(centred @ centred)
-    delays = np.arange(-_LEAD, _LONGEST + _GRID / 2.0, _GRID)
+    delays = np.arange(-_LEAD, LONGEST + GRID / 2.0, GRID)
     misfits = np.full((2, len(_LAGS), len(delays)), whole)  # of motion along the command and against it
     for row, lag in enumerate(_LAGS):
         lagged = LaggedCommand(command, lag)
         for k, delay in enumerate(delays.tolist()):
-            model = lagged.at(time - delay + lag).motion
+            model = readings.means(lagged.at(readings.time - delay + lag).motion)
             model = model - model.mean()
             common, power = float(model @ centred), float(model @ model)
             if power > 0.0:
@@ -256,121 +273,82 @@ def _start(command: HeldCommand, time: Vector, motion: Vector) -> tuple[tuple[fl
         return found, "the motion is periodic: another delay, or the opposite sign with half a period, fits as well"
     if np.min(against) < _OPPOSITE_MISFIT * along[best]:
         return found, "the motion is opposite to the command: check the signs of the channel"
-    if delays[best] < -_GRID:
+    if delays[best] < -GRID:
         return found, f"the motion leads the command by {-1e3 * delays[best]:.3g} ms: check clocks and topics"
     return found, ""
 
 
-class _Fit:
-    """Fit of dead time, lag and gain, and its linearisation.
-
-    Args:
-        command: held, with the window of the readings.
-        time: (m,) of the readings [s].
-        motion: (m,) measured speed [unit/s].
-        start: of the search for delay and lag [s].
-    """
-
-    def __init__(self, command: HeldCommand, time: Vector, motion: Vector, start: tuple[float, float]) -> None:
-        self.command, self.time, self.motion = command, time, motion
-        bounds = ((0.0, _LEAST_LAG), (2.0 * _LONGEST, _LONGEST))
-        best = least_squares(lambda x: self._modelled(*x)[0] - motion, start, x_scale=_GRID, bounds=bounds)
-        self.delay, self.lag = best.x.tolist()
-        self.modelled, self.gain = self._modelled(self.delay, self.lag)
-        left = motion - self.modelled
-        self.explained = 1.0 - float(left @ left) / float(np.sum((motion - motion.mean()) ** 2))
-
-    def answer(self, command: HeldCommand) -> Vector:
-        """Response (m,) to a command with this delay and lag and a gain of 1 [unit/s]."""
-        return LaggedCommand(command, self.lag).at(self.time - self.delay + self.lag).motion
-
-    def _modelled(self, delay: float, lag: float) -> tuple[Vector, float]:
-        """Speed (m,) of the model with the best offset and gain [unit/s], and the gain [1]."""
-        answer = LaggedCommand(self.command, lag).at(self.time - delay + lag).motion
-        columns = np.column_stack([np.ones(len(answer)), answer])
-        offset, gain = np.linalg.lstsq(columns, self.motion, rcond=None)[0].tolist()
-        return offset + gain * answer, gain
-
-    def estimates(self) -> tuple[Estimate, Estimate, Estimate, Estimate]:
-        """Effective delay, dead time, lag [s] and gain [1], with verdicts."""
-        delay, lag = self.delay, self.lag
-        # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
-        period = float(np.median(np.diff(self.command.times)))
-        longer = max(lag, 0.5 * period)
-        slopes = LaggedCommand(self.command, longer).at(self.time - delay + longer)
-        changes = [-self.gain * slopes.rate, self.gain * slopes.widening]
-        columns = np.column_stack([np.ones(len(self.time)), slopes.motion, *changes])
-        left = self.motion - self.modelled
-        covariance, freedom = block_jackknife(columns, left, self.time)
-        hidden = _HIDDEN * float(np.sqrt(np.mean(left**2)))
-        errors = [hypot(float(np.sqrt(covariance[k, k])), hidden / _own_size(columns, k)) for k in range(4)]
-        multiple = student(freedom)
-        unseen = self._unseen(sqrt(max(0.0, lag**2 - 2.0 * multiple * errors[3])), period)
-        apart = fit_fopdt(self.command, self.time, self.motion, delay, None, _LONGEST)[:2]
-        found = [
-            judge(Unknown("effective", "s", low=0.0, resolution=0.01), delay, errors[2], multiple * errors[2] + unseen),
-            *(self._widened(part, unseen) for part in apart),
-            judge(Unknown("gain", "1", low=0.0), self.gain, errors[1], multiple * errors[1]),
-        ]
-        if lag >= _LONGEST:
-            reason = refusal(f"the best lag is at the upper bound of the search, {_LONGEST:g} s")
-            found = [replace(one, verdict=reason) for one in found]
-        return found[0], *identified_together(found[1], found[2]), found[3]
-
-    def _unseen(self, lag: float, period: float) -> float:
-        """Largest error of the delay by readings that fall on the same phase of each period of the command [s].
-
-        Such readings fold the edges of the held command onto the motion. Without a lag a step between two readings
-        leaves no trace of its time; a lag damps the first of the folded frequencies, 1 / period.
-        """
-        phase = np.exp(2j * np.pi * self.command.place(self.time)[1] / period)
-        return 0.5 * period * float(np.abs(np.mean(phase))) / hypot(1.0, 2.0 * np.pi * lag / period)
-
-    @staticmethod
-    def _widened(part: Estimate, more: float) -> Estimate:
-        """Dead time or lag with an interval that is longer on both sides by `more` [s]."""
-        interval = max(0.0, part.interval[0] - more), part.interval[1] + more
-        if part.identified and 0.5 * (interval[1] - interval[0]) > max(0.5 * part.value, 0.005):
-            told = "readings and commands have the same rhythm, and the lag is short"
-            part = replace(part, verdict=refusal(f"the interval is too wide: {told}"))
-        return replace(part, interval=interval)
-
-
-def _own_size(columns: Vector, k: int) -> float:
-    """RMS of the part of column k of (m, p) that no other column explains."""
-    others = np.delete(columns, k, axis=1)
-    own = columns[:, k] - others @ np.linalg.lstsq(others, columns[:, k], rcond=None)[0]
-    return max(float(np.sqrt(np.mean(own**2))), 1e-300)
-
-
-def _dead_band(fit: _Fit, quantum: float, unit: str) -> Estimate:
+def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
     """Largest command without effect [unit/s]: 0 if the data do not show one.
 
     The misfit changes only where a tested dead band passes the size of a command, so the interval ends at such sizes,
-    and half a quantum of the readings beyond them.
+    and half a quantum of the readings beyond them: rounding hides speeds below it.
     """
-    command, time, motion = fit.command, fit.time, fit.motion
-    sizes = np.unique(np.abs(command.values[command.values != 0.0]))
+    sizes = np.unique(np.round(np.abs(fit.command.values), 6))
+    sizes = sizes[sizes > 0.0]
     bands = np.append(0.0, sizes[sizes <= _WIDEST_BAND * sizes[-1]])
     bands = bands[np.unique(np.linspace(0, len(bands) - 1, _MOST_BANDS).round().astype(int))]
-    block = np.floor((time - time[0]) / BLOCK).astype(int)
-    squares = np.empty((len(bands), block[-1] + 1))
-    for row, band in zip(squares, bands.tolist(), strict=True):
-        moved = _beyond(command, band)
-        lost = HeldCommand(moved.times, np.sign(moved.values), moved.half_window)  # speed lost to friction
-        answers = [fit.answer(held) for held in (moved, lost)]
-        columns = np.column_stack([np.ones(len(time)), *answers])
-        left = motion - columns @ np.linalg.lstsq(columns, motion, rcond=None)[0]
-        row[:] = np.bincount(block, left**2, len(row))
-    best = int(np.argmin(squares.sum(axis=1)))
-    worse = squares - squares[best]
-    count = worse.shape[1]
-    as_good = np.sum(worse, axis=1) <= student(count - 1) * np.sqrt(count) * np.std(worse, axis=1, ddof=1)
+    _, worse, freedom = compared(fit, (_beyond(fit.command, band) for band in bands.tolist()))
+    best, as_good = int(np.argmin(worse)), worse <= student(freedom)
     first, last = np.flatnonzero(as_good)[[0, -1]].tolist()
     above = np.append(bands[1:], sizes[sizes > bands[-1]][:1])  # the next larger command has an effect
     low, high = max(0.0, float(bands[first]) - 0.5 * quantum), float(above[last]) + 0.5 * quantum
     value = 0.0 if low == 0.0 else 0.5 * float(bands[best] + above[best])
     reach = 0.5 * (high - low)
     unknown = Unknown("dead_band", unit, low=0.0, resolution=_BAND_RESOLUTION * float(sizes[-1]))
-    found = judge(unknown, value, reach / student(count - 1), reach)
+    found = judge(unknown, value, reach / student(freedom), reach)
     return replace(found, interval=(low, high))
+
+
+def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate]]:
+    """Fit with the largest acceleration and speed that commands reach, where they asked for more, and these two."""
+    found = []
+    for kind, limited, asked in (("acceleration", _ramped, _asked_acceleration), ("speed", _clipped, _asked_speed)):
+        command = fit.command
+        limits = asked(command) * np.geomspace(_LEAST_LIMIT, 1.0, _MOST_LIMITS)[:-1]
+        commands = (limited(command, limit) for limit in limits.tolist())
+        estimate = _limit(fit, Unknown(kind, _unit(kind, unit), low=0.0), limits, commands)
+        if estimate.identified:
+            fit = Fit(limited(command, estimate.value), fit.readings, (fit.delay, fit.lag))
+        found.append(estimate)
+    return fit, found
+
+
+def _limit(fit: Fit, unknown: Unknown, limits: Vector, commands: Iterable[HeldCommand]) -> Estimate:
+    """Largest value of what is asked that the axis reaches, among limits (n,) and the commands with each of them."""
+    squares, worse, freedom = compared(fit, chain(commands, [fit.command]))
+    as_good = np.flatnonzero(worse <= student(freedom))
+    low = float(limits[as_good[0] - 1]) if as_good[0] > 0 else 0.0
+    if worse[-1] < _SURE or np.min(squares) > _UNEXPLAINED * squares[-1]:
+        told = f"the drive asked for no more than the axis does, at least {low:.3g} {unknown.unit}"
+        return replace(undetermined(unknown, told), interval=(low, inf))
+    high = float(limits[min(as_good[-1] + 1, len(limits) - 1)])
+    reach = 0.5 * (high - low)
+    return judge(unknown, low + reach, reach / student(freedom), reach)
+
+
+def _asked_speed(command: HeldCommand) -> float:
+    return float(np.max(np.abs(command.values)))
+
+
+def _asked_acceleration(command: HeldCommand) -> float:
+    times = np.arange(command.times[0], command.times[-1], _RAMP_STEP)
+    change = np.abs(command.held(times + _ASKED_OVER) - command.held(times))
+    # A command that rises every period may have one rise more within this time.
+    return float(np.max(change)) / (_ASKED_OVER + min(float(np.median(np.diff(command.times))), _ASKED_OVER))
+
+
+def _clipped(command: HeldCommand, fastest: float) -> HeldCommand:
+    """The command within a largest speed [unit/s]."""
+    return HeldCommand(command.times, np.clip(command.values, -fastest, fastest), command.half_window)
+
+
+def _ramped(command: HeldCommand, steepest: float) -> HeldCommand:
+    """The command as an axis follows it that accelerates by at most `steepest` [unit/s2], in steps of `_RAMP_STEP`."""
+    times = np.arange(command.times[0], command.times[-1] + _RAMP_STEP, _RAMP_STEP)
+    speeds, speed, most = np.empty(len(times)), float(command.values[0]), steepest * _RAMP_STEP
+    for k, goal in enumerate(command.held(times).tolist()):
+        change = min(max(goal - speed, -most), most)
+        speeds[k] = speed + 0.5 * change
+        speed += change
+    return HeldCommand(times, speeds, command.half_window)

@@ -1,19 +1,28 @@
-"""Stage `body`: response of a base without wheel states, from its commanded Twist and odometry or a gyro."""
+"""Stage `body`: response of a base without wheel states, from its commanded Twist and odometry, poses or a gyro.
+
+Of a base with wheel states, whose response other stages find, it gives the largest accelerations and speeds alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from youbot_dynamics.errors import IdentificationError
+import numpy as np
+
+from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.body._fit import KINDS, BodyAxis, combined, identify_axis
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
-from youbot_dynamics.identification.reading import ONE_WAY, Opened
-from youbot_dynamics.identification.signals import body_signals
+from youbot_dynamics.identification.reading import ONE_WAY, Opened, find_wheel_states
+from youbot_dynamics.identification.signals import base_signals, body_signals
 from youbot_dynamics.identification.stages import DRAWN, Taken
 from youbot_dynamics.robot import Robot
 
 _DELAYS = ("effective", "dead_time", "lag")
+_LIMITS = KINDS[-2:]
+_OF_WHEELS = 0.05  # time between the readings of wheels that are used [s]; means over 1.2 s need no more
+_LONGEST = 300.0  # part of a recording of wheels that is used [s]
 _MOST_POINTS = 4000  # of a curve
 
 
@@ -21,6 +30,7 @@ _MOST_POINTS = 4000  # of a curve
 class _BodyPart:
     """Response of one recording."""
 
+    wheels: bool  # whether it has wheel states
     axes: tuple[BodyAxis, ...]  # without curves
     fits: tuple[FitCurve, ...]  # curves of those with an identified delay
     clock: str  # clock of the times
@@ -32,44 +42,78 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
 
     Raises:
         RecordingError: the recording lacks a command, a motion or a common clock.
-        IdentificationError: wheel states, a text log, or too little time in common.
+        IdentificationError: a text log of other channels, or too little time in common.
     """
     if opened.recording is None:
-        raise IdentificationError(f"body of {opened.path}", got="a text log", expected="a bag with cmd_vel and odom")
-    signals = body_signals(opened.bag(), robot, opened.options.topics)
+        expected = "a bag with cmd_vel and odom, or columns command.x with measured.x or a pose"
+        raise IdentificationError(f"body of {opened.path}", got="a text log of channels", expected=expected)
+    chosen, wheels = opened.options.topics, _has_wheels(opened, robot)
+    if wheels:
+        signals = base_signals(opened.bag(), robot, chosen)
+        time = signals.measured_time
+        every = max(1, round(_OF_WHEELS / float(np.median(np.diff(time))))) if len(time) > 1 else 1
+        used = np.flatnonzero(time <= signals.command_time[0] + _LONGEST)[::every]
+    else:
+        signals = body_signals(opened.bag(), chosen, opened.options.pose_topic)
+        used = np.arange(len(signals.measured_time))
     axes = [
         identify_axis(
             channel,
             f"{unit}/s",
             signals.command_time,
             signals.command[:, k],
-            signals.measured_time,
-            signals.measured[:, k],
+            signals.measured_time[used],
+            signals.measured[used, k],
+            measured_is=signals.measured_is,
         )
         for k, (channel, unit) in enumerate(zip(signals.channels, signals.units, strict=True))
     ]
-    drawn = axes if opened.number < DRAWN else []
+    drawn = axes if opened.number < DRAWN and not wheels else []
     fits = tuple(_curve(axis, opened.path.name) for axis in drawn if axis["effective"].identified)
-    return _BodyPart(tuple(axis.without_curve() for axis in axes), fits, signals.clock, signals.source)
+    return _BodyPart(wheels, tuple(axis.without_curve() for axis in axes), fits, signals.clock, signals.source)
+
+
+def _has_wheels(opened: Opened, robot: Robot) -> bool:
+    with suppress(RecordingError):
+        find_wheel_states(opened.bag(), robot.driver.wheel_joints, opened.options.topics)
+        return True
+    return False
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Response of each axis, from all recordings together."""
     parts: list[_BodyPart] = [one.part for one in taken]
-    axes = [combined(of_axis) for of_axis in zip(*(part.axes for part in parts), strict=True)]
-    findings = tuple(finding for axis in axes for finding in _findings(axis))
+    limits = [found for axis in _combined(parts) for found in _findings(axis, _LIMITS)]
+    response = [
+        found
+        for axis in _combined([part for part in parts if not part.wheels])
+        for found in _findings(axis, KINDS[:-2])
+    ]
+    if not response and not any(found.identified for found in limits):
+        told = ", ".join(
+            f"{found.estimate.name} {found.estimate.interval[0]:.3g} {found.estimate.unit}"
+            for found in limits
+            if found.estimate.interval[0] > 0.0
+        )
+        reached = f"; reached at least: {told}" if told else ""
+        return StageResult("body", missing=f"no drive asked for more than the base does{reached}")
     fits = tuple(fit for part in parts for fit in part.fits)
-    return StageResult("body", findings, fits=fits, notes=(ONE_WAY,))
+    return StageResult("body", (*response, *limits), fits=fits, notes=(ONE_WAY,) if response else ())
 
 
-def _findings(axis: BodyAxis) -> list[Finding]:
+def _combined(parts: Sequence[_BodyPart]) -> list[BodyAxis]:
+    return [combined(of_axis) for of_axis in zip(*(part.axes for part in parts), strict=True)]
+
+
+def _findings(axis: BodyAxis, kinds: Sequence[str]) -> list[Finding]:
     valid = f"commands of up to {axis.fastest:.3g} in SI units of the axis" if axis.fastest else ""
     found = []
-    for kind in KINDS:
+    for kind in kinds:
         estimate = replace(axis[kind], name=f"{kind}_{axis.channel}")
         # Dead time and lag are additional to the effective delay: it is no failure if they cannot be separated.
         parameter = kind == "effective" or (kind in _DELAYS and estimate.identified)
-        place = "robot.base.delay" if parameter else "base.delay" if kind in _DELAYS else "base.body"
+        place = "base.limits" if kind in _LIMITS else "base.delay" if kind in _DELAYS else "base.body"
+        place = "robot.base.delay" if parameter else place
         found.append(Finding(f"{place}.{estimate.name}", estimate, axis.samples, valid))
     return found
 

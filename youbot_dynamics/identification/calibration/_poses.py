@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Indices, Vector, array, read_only
 from youbot_dynamics.errors import InputError, RecordingError
-from youbot_dynamics.identification.reading import find_topic, find_wheel_states
+from youbot_dynamics.identification.reading import find_pose_topic, find_wheel_states
 from youbot_dynamics.identification.signals import even_stamps
-from youbot_dynamics.recording.bag import POSE_TYPES, Recording
-from youbot_dynamics.recording.message_types import ODOMETRY
+from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
 _ONE_CLOCK = 0.5  # [s] difference of stamps above which the clocks were not synchronised
@@ -134,37 +133,3 @@ def recorded_calibration_signals(
             pose_time = pose_time + behind
     angles = states.position * np.array(robot.driver.position_sign)
     return calibration_signals(wheel_time, angles, pose_time, poses.pose, number)
-
-
-def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> str:
-    """Name of the topic with the poses of the robot: the chosen one, `ground_truth`, or the only candidate.
-
-    Odometry counts only if it is chosen by name, because it is usually computed from the same wheels.
-
-    Raises:
-        RecordingError: none, or several candidates.
-    """
-    if pose_topic or "ground_truth" in chosen:
-        name = pose_topic or chosen["ground_truth"]
-        if name in recording.topics and recording.topics[name].type in POSE_TYPES:
-            return name
-        got = recording.topics[name].type if name in recording.topics else "no such topic"
-        there = [info.name for info in recording.topics.values() if info.type in POSE_TYPES and info.count]
-        raise RecordingError(
-            f"topic {name} in {recording.path}",
-            got=got,
-            expected=f"one of {', '.join(there)}" if there else " or ".join(POSE_TYPES),
-            remedy="name the topic of the poses with --pose-topic NAME",
-        )
-    exact = find_topic(recording, "ground_truth", chosen)
-    if exact is not None:
-        return exact
-    found = [i.name for i in recording.topics.values() if i.type in POSE_TYPES and i.type != ODOMETRY and i.count]
-    if len(found) == 1:
-        return found[0]
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"several topics with poses: {', '.join(found)}" if found else "no topic with poses besides odometry",
-        expected="motion capture, tags, AMCL or ground truth, which do not come from the wheels",
-        remedy=f"choose with --pose-topic {found[0] if found else 'NAME'}",
-    )

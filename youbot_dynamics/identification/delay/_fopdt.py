@@ -20,7 +20,7 @@ BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so tha
 _WORST_CONDITION = 1e10  # of the normal equations with scaled columns
 
 
-def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Vector, int]:
+def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: float = BLOCK) -> tuple[Vector, int]:
     """Covariance (B - 1) / B sum_b (x_b - x)(x_b - x)', x_b the fit without block b of B, and degrees of freedom.
 
     The usual covariance assumes independent samples and is several times too small for correlated residuals.
@@ -29,6 +29,7 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Ve
         columns: (m, p) linearised model.
         residual: (m,).
         time: (m,) [s], not decreasing.
+        length: of a block [s].
 
     Returns:
         (p, p), infinite throughout if one block holds all information on a coefficient; degrees of freedom of Student's
@@ -40,9 +41,9 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector) -> tuple[Ve
     if np.any(norms == 0.0):
         return unknown
     scaled = columns / norms
-    block = np.floor((time - time[0]) / BLOCK).astype(int)
+    block = np.floor((time - time[0]) / length).astype(int)
     # Otherwise a last block of a few samples would count as a full one.
-    block = np.minimum(block, max(1, round((time[-1] - time[0]) / BLOCK)) - 1)
+    block = np.minimum(block, max(1, round((time[-1] - time[0]) / length)) - 1)
     ends = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
     normals, moments = [], []
     for first, last in zip(ends[:-1], ends[1:], strict=True):
@@ -164,6 +165,7 @@ def fit_fopdt(
     delay: float,
     friction: HeldCommand | None,
     longest: float,
+    block: float = BLOCK,
 ) -> tuple[Estimate, Estimate, Vector]:
     """Fit motion(t) = a + K x(t - tau) + friction, T x'' + x' = u, u the held command, by least squares over tau and T.
 
@@ -194,6 +196,7 @@ def fit_fopdt(
         delay: start value, the effective delay [s].
         friction: expected friction (any unit) held from each command on, with the same window; None for the sign.
         longest: largest dead time and lag considered [s].
+        block: length of the blocks of the jackknife [s], several correlation times of the residual.
 
     Returns:
         Dead time tau, lag d - tau (T of one lag, the sum of several), and the residual (m,) of the model with friction.
@@ -210,7 +213,7 @@ def fit_fopdt(
     # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
     longer = max(lag, 0.5 * float(np.median(np.diff(command.times))))
     slopes, left, _ = search.linearised(dead_time + lag - longer, longer)
-    covariance, freedom = block_jackknife(np.column_stack([search.others, slopes]), left, time)
+    covariance, freedom = block_jackknife(np.column_stack([search.others, slopes]), left, time, block)
     if not np.all(np.isfinite(covariance)):
         reason = "the motion carries no information on the response to a change of the command"
         return *refused(reason, dead_time, lag), residual
@@ -219,7 +222,7 @@ def fit_fopdt(
     q = 0.5 * lag**2
     if lag <= _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
         q = min(q, 0.5 * longer**2 + float(np.linalg.lstsq(slopes, left, rcond=None)[0][-1]))
-    orders = _orders(search, dead_time, lag, time, hidden)
+    orders = _orders(search, dead_time, lag, time, hidden, block)
     return *_judged(dead_time + lag, q, orders, covariance, freedom, longest), residual
 
 
@@ -231,12 +234,14 @@ class _Order(NamedTuple):
     q: float  # [s2]
 
 
-def _orders(search: _Search, dead_time: float, lag: float, time: Vector, hidden: float) -> tuple[_Order, ...]:
+def _orders(
+    search: _Search, dead_time: float, lag: float, time: Vector, hidden: float, block: float
+) -> tuple[_Order, ...]:
     """Orders of the loop that the data allow: the one nearest to 0, the lowest and the highest."""
     slope = search.order_slope(dead_time, lag)
     slopes, residual, _ = search.linearised(dead_time, lag)
     columns = np.column_stack([search.others, slopes, slope])
-    covariance, freedom = block_jackknife(columns, residual, time)
+    covariance, freedom = block_jackknife(columns, residual, time, block)
     low, high = _ORDERS
     if np.all(np.isfinite(covariance)):
         found = float(np.linalg.lstsq(columns, residual, rcond=None)[0][-1])

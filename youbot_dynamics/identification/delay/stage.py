@@ -43,7 +43,7 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         RecordingError: command or motion are missing, or share no clock.
         IdentificationError: too few samples in common.
     """
-    if opened.recording is None and opened.log is not None:
+    if opened.log is not None and "position" not in opened.log.joints:
         signals = text_signals(opened.log)
     else:
         signals = base_signals(opened.bag(), robot, opened.options.topics)

@@ -109,6 +109,7 @@ def identify(
     known = robot
     stages: list[StageResult] = []
     lacking: dict[str, YoubotDynamicsError] = {}
+    repeated: set[str] = set()  # stages with parameters that an earlier one gave
     extracted: list[Extracted] = []
     sound = list(range(len(files)))
     for names in PHASES:
@@ -132,6 +133,7 @@ def identify(
             # Recordings with wheel states and without may give the same number; the earlier stage knows it better.
             taken = {finding.name for stage in stages for finding in stage.findings}
             left = tuple(finding for finding in one.findings if finding.name not in taken)
+            repeated |= {name} if len(left) < len(one.findings) else set()
             stages.append(dataclasses.replace(one, findings=left))
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     for name in only:
@@ -145,7 +147,7 @@ def identify(
             raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
     missing = {name: str(problem) for name, problem in lacking.items()}
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
-    counted = tuple(name for name in asked if name in only or name not in missing)
+    counted = tuple(name for name in asked if name in only or not (name in missing or name in repeated))
     result = _result(robot, stages, counted, missing, extracted)
     drives, notes = _paths([files[k] for k in sound], robot, options)
     notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *result.out_of_range()]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError
-from youbot_dynamics.recording.bag import LogRecording, Recording, open_bag
+from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording, open_bag
 from youbot_dynamics.recording.message_types import (
     IMU,
     JOINT_STATE,
@@ -175,6 +175,40 @@ def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> 
     )
 
 
+def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> str:
+    """Name of the topic with the poses of the robot: the chosen one, `ground_truth`, or the only candidate.
+
+    Odometry counts only if it is chosen by name, because it is usually computed from the same wheels.
+
+    Raises:
+        RecordingError: none, or several candidates.
+    """
+    if pose_topic or "ground_truth" in chosen:
+        name = pose_topic or chosen["ground_truth"]
+        if name in recording.topics and recording.topics[name].type in POSE_TYPES:
+            return name
+        got = recording.topics[name].type if name in recording.topics else "no such topic"
+        there = [info.name for info in recording.topics.values() if info.type in POSE_TYPES and info.count]
+        raise RecordingError(
+            f"topic {name} in {recording.path}",
+            got=got,
+            expected=f"one of {', '.join(there)}" if there else " or ".join(POSE_TYPES),
+            remedy="name the topic of the poses with --pose-topic NAME",
+        )
+    exact = find_topic(recording, "ground_truth", chosen)
+    if exact is not None:
+        return exact
+    found = [i.name for i in recording.topics.values() if i.type in POSE_TYPES and i.type != ODOMETRY and i.count]
+    if len(found) == 1:
+        return found[0]
+    raise RecordingError(
+        f"{recording.path}",
+        got=f"several topics with poses: {', '.join(found)}" if found else "no topic with poses besides odometry",
+        expected="motion capture, tags, AMCL or ground truth, which do not come from the wheels",
+        remedy=f"choose with --pose-topic {found[0] if found else 'NAME'}",
+    )
+
+
 def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
     """Name of the topic with the wheel states: by name, else any topic that names all the joints.
 
@@ -292,7 +326,7 @@ class Opened:
     path: Path  # as given
     number: int  # of the recording within the identification, 0 for the first
     options: Options  # how the user wants it read
-    recording: Recording | None = None  # topics of a bag, or of a text log with joints; None for channels alone
+    recording: Recording | None = None  # topics of a bag, or of a text log of a robot; None for channels alone
     log: TextLog | None = None  # the text log, None for a bag
 
     def bag(self) -> Recording:
@@ -302,7 +336,7 @@ class Opened:
             RecordingError: it is a text log of channels, which has no topics.
         """
         if self.recording is None:
-            expected = "a bag with topics, or a text log with position.JOINT"
+            expected = "a bag with topics, or a text log with position.JOINT, measured.x or pose.x"
             raise RecordingError(str(self.path), got="a text log", expected=expected)
         return self.recording
 
@@ -323,7 +357,7 @@ class Opened:
 
 
 def _opened_log(path: Path, number: int, robot: Robot, options: Options) -> Opened:
-    """A text log, with the topics that a bag with its columns would have if it has positions of joints."""
+    """A text log, with the topics that a bag with its columns would have if the robot's motion is in it."""
     log = read_text_log(path, options.columns)
     known = (*robot.driver.wheel_joints, *robot.driver.arm_joints)
     for role, joints in log.joints.items():
@@ -335,7 +369,7 @@ def _opened_log(path: Path, number: int, robot: Robot, options: Options) -> Open
                     expected=f"{role}.JOINT with JOINT of {', '.join(known)}",
                     remedy="name the joints as the robot does; NAME=HEADER reads a column of another name",
                 )
-    return Opened(path, number, options, LogRecording(log) if "position" in log.joints else None, log)
+    return Opened(path, number, options, LogRecording(log) if LogRecording.tells(log) else None, log)
 
 
 def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:

@@ -92,7 +92,7 @@ class Recording:
         self.metadata: Mapping[str, str] = MappingProxyType(metadata)
         starts = [source.start for source in self._sources if source.start is not None]
         self.origin = min(starts) // _NANOSECONDS * _NANOSECONDS if starts else 0
-        self._decoded: dict[str, Any] = {}
+        self._decoded: dict[tuple[str, Callable[..., Any]], Any] = {}  # by topic and what is read of it
 
     @property
     def topics(self) -> Mapping[str, TopicInfo]:
@@ -248,18 +248,19 @@ class Recording:
     ) -> Decoded:
         """Return the columns of a topic; if the file is damaged, those of its readable part."""
         type_name = self._type_of(topic, types)
-        if topic not in self._decoded:
+        key = topic, columns
+        if key not in self._decoded:
             try:
                 with reading(self.path):
-                    self._decoded[topic] = columns(self._messages(topic), type_name)
+                    self._decoded[key] = columns(self._messages(topic), type_name)
             except DamagedError:
                 if all(isinstance(source, RecoveredMcap) for source in self._sources):
                     raise
                 self._sources, self._note = open_files(self._files, indexed=False)
                 self._type_of(topic, (type_name,))
                 with reading(self.path):
-                    self._decoded[topic] = columns(self._messages(topic), type_name)
-        decoded: Decoded = self._decoded[topic]
+                    self._decoded[key] = columns(self._messages(topic), type_name)
+        decoded: Decoded = self._decoded[key]
         return decoded
 
     def _messages(self, topic: str) -> _decode.Messages:

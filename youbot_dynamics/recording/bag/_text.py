@@ -1,8 +1,8 @@
-"""A text log with joints as a recording, so that every reader of topics reads it too."""
+"""A text log of a robot as a recording, so that every reader of topics reads it too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -11,9 +11,16 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bag._bag import Recording
-from youbot_dynamics.recording.bag._decode import IntArray, JointLayout
+from youbot_dynamics.recording.bag._decode import (
+    IntArray,
+    JointLayout,
+    Messages,
+    joint_layouts,
+    pose_columns,
+    twist_columns,
+)
 from youbot_dynamics.recording.bag._source import TopicInfo
-from youbot_dynamics.recording.message_types import JOINT_STATE, POSE_STAMPED, TWIST_STAMPED
+from youbot_dynamics.recording.message_types import JOINT_STATE, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
 from youbot_dynamics.recording.text_log import TextLog
 
 _AXES = ("x", "y", "yaw")
@@ -21,11 +28,17 @@ _SECOND = 1_000_000_000
 
 
 class LogRecording(Recording):
-    """A text log with positions of joints, as the topics of a bag; rows without a number are left out of a topic.
+    """A text log as the topics of a bag; rows without a number are left out of a topic.
 
     `driver/joint_states` has position, velocity and effort; `arm_1/motor_voltage` and `arm_1/motor_temperature` have
-    theirs, as does `cmd_vel` the columns `command.x`, `command.y`, `command.yaw`, and `pose` the three columns `pose`.
+    theirs, as do `cmd_vel` the columns `command.x`, `command.y`, `command.yaw`, `odom` those of `measured`, and `pose`
+    the three columns `pose`.
     """
+
+    @classmethod
+    def tells(cls, log: TextLog) -> bool:
+        """Whether a log has a topic with a motion: positions of joints, poses or speeds of the base."""
+        return "position" in log.joints or bool(log.pose) or any(axis in log.measured for axis in _AXES)
 
     def __init__(self, log: TextLog) -> None:
         """Arrange the columns.
@@ -39,7 +52,7 @@ class LogRecording(Recording):
         self.origin = _SECOND * (1 - int(np.floor(min(0.0, float(log.time[0])))))
         self._log = log
         self._stamps: IntArray = self.origin + np.round(log.time * _SECOND).astype(np.int64)
-        self._decoded: dict[str, Any] = {}
+        self._decoded: dict[tuple[str, Callable[..., Any]], Any] = {}
         self._infos: dict[str, TopicInfo] = {}
         self._names = tuple(dict.fromkeys(name for columns in log.joints.values() for name in columns))
         states = [log.joints.get(role, {}) for role in ("position", "velocity", "effort")]
@@ -48,13 +61,18 @@ class LogRecording(Recording):
             self._add_joints(f"/arm_1/motor_{role}", [{}, {}, log.joints.get(role, {})])
         if any(axis in log.command for axis in _AXES):
             rows, table = self._rows([log.command.get(axis, np.zeros(len(log.time))) for axis in _AXES])
-            self._add("/cmd_vel", TWIST_STAMPED, len(rows), (rows, rows, table))
+            self._add("/cmd_vel", TWIST_STAMPED, twist_columns, (rows, rows, table))
+        if any(axis in log.measured for axis in _AXES):
+            missing = np.full(len(log.time), np.nan)
+            speeds = np.column_stack([log.measured.get(axis, missing) for axis in _AXES])
+            told = np.any(np.isfinite(speeds), axis=1)
+            self._add("/odom", ODOMETRY, twist_columns, (self._stamps[told], self._stamps[told], speeds[told]))
         if log.pose:
             if sorted(log.pose) != sorted(_AXES):
                 got = ", ".join(f"pose.{axis}" for axis in log.pose)
                 raise RecordingError(f"{log.path}", got=got, expected="pose.x, pose.y and pose.yaw")
             rows, table = self._rows([log.pose[axis] for axis in _AXES])
-            self._add("/pose", POSE_STAMPED, len(rows), (set(), rows, rows, table))
+            self._add("/pose", POSE_STAMPED, pose_columns, (set(), rows, rows, table))
 
     @property
     def topics(self) -> Mapping[str, TopicInfo]:
@@ -71,9 +89,14 @@ class LogRecording(Recording):
         """Hash of the file."""
         return self._log.sha256
 
-    def _add(self, topic: str, type_name: str, count: int, decoded: object) -> None:
-        self._infos[topic] = TopicInfo(topic, type_name, count)
-        self._decoded[topic] = decoded
+    def _add(self, topic: str, type_name: str, kind: Callable[..., Any], decoded: Any) -> None:
+        stamps = decoded[0][0].stamp if kind is joint_layouts else decoded[-1]
+        self._infos[topic] = TopicInfo(topic, type_name, len(stamps))
+        self._decoded[topic, kind] = decoded
+
+    def _messages(self, topic: str) -> Messages:
+        """Nothing: what a topic holds is decoded already."""
+        return ()
 
     def _rows(self, columns: list[Vector]) -> tuple[IntArray, Vector]:
         """Stamps (r,) [ns] and values (r, k) of the rows in which all k columns are numbers."""
@@ -89,4 +112,4 @@ class LogRecording(Recording):
         values = np.array([np.column_stack([field.get(name, missing) for name in self._names]) for field in fields])
         told = np.any(np.isfinite(values), axis=(0, 2))
         layout = JointLayout(self._names, self._stamps[told], self._stamps[told], values[:, told])
-        self._add(topic, JOINT_STATE, int(np.count_nonzero(told)), ([layout], 0))
+        self._add(topic, JOINT_STATE, joint_layouts, ([layout], 0))

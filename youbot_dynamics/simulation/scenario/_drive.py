@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
@@ -28,6 +29,7 @@ from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import ArmDriver
 from youbot_dynamics.simulation.driver_reports import JointReport
 from youbot_dynamics.simulation.faults import BASE, Fault
+from youbot_dynamics.simulation.mujoco_youbot import contact_model
 from youbot_dynamics.simulation.robot_driver import Report, RobotDriver
 from youbot_dynamics.simulation.truth import BaseTruth, generator
 from youbot_dynamics.simulation.youbot import BaseOnly, Plant
@@ -366,6 +368,7 @@ def reading_phase(seed: int, period: float = 0.02) -> float:
     return period * float(generator(seed, 2).random())
 
 
+_URDF = "youbot.urdf"
 _MODEL_FLOOR_FRICTION = 0.8  # chosen: config/mock.yaml
 _FRICTION = ("wheel_coulomb", "roller_coulomb", "viscous_x", "viscous_y")
 _MODEL_LAG = 0.005  # [s] share of the effective delay that is lag, the least the facts give
@@ -411,3 +414,18 @@ def identified_model(robot: Robot) -> BaseTruth:
         wheel_distance=geometry.wheel_distance,
         drive_angles=geometry.drive_angles,
     )
+
+
+def identified_mjcf(robot: Robot) -> str:
+    """MJCF text of the whole robot with its values, on a floor; "" for a robot that is not that of urdf/youbot.urdf.
+
+    Masses, geometry and friction are those of `robot`; its wheels are of free rollers, from which the lateral factor
+    comes (`mujoco_youbot.contact_model`). It has no delays and no speed loops.
+
+    Raises:
+        ModelError: a mass that leaves nothing for the body of the base.
+    """
+    if not robot.has_arm or robot.arm.urdf_file().name != _URDF or robot.base.geometry.wheel_distance > 0.0:
+        return ""
+    friction = {name: getattr(robot.base.friction, name) for name in _FRICTION}
+    return contact_model(dataclasses.replace(identified_model(robot), **friction), robot.arm.model())
