@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bench.arm_peers import pinocchio_arm
 from bench.ekf_peers import NumpyArm, filterpy_filter, numpy_filter
@@ -19,31 +20,40 @@ from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.estimation.arm_ekf import PROPAGATED, ArmEkf, ArmEkfTuning, ArmSensors
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures
 from youbot_dynamics.resources import urdf_path
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import Robot, load_robot
 
 Array = NDArray[np.float64]
 
 STEP = 2e-3  # [s]
 START = (2.95, 1.2, -2.4, 1.8, 2.9)  # [rad]
+SIZE = (3.0, 2.0, 1.5, 0.6, 0.3)  # [N m]
+OTHERS = {name: Path(__file__).parents[1] / "test" / "robots" / f"{name}.yaml" for name in ("ur5e", "panda")}
 OURS, NUMPY, FILTERPY = "youbot_dynamics", "numpy + Pinocchio", "filterpy, differences"
 KNOWN = ArmEkfTuning(friction_error=0.0, load_error=0.0)
 TEN_MINUTES = 600_000  # messages of a log at 1 kHz
 
 
 class Log:
-    """t messages of an arm under swinging torques: stamps (t,), positions and efforts (t, 5)."""
+    """t messages of an arm of n joints under swinging torques: stamps (t,), positions and efforts (t, n)."""
 
-    def __init__(self, count: int) -> None:
-        self.robot = load_robot()
+    def __init__(
+        self,
+        count: int,
+        robot: Robot | None = None,
+        start: ArrayLike = START,
+        size: ArrayLike = SIZE,
+        step: float = STEP,
+    ) -> None:
+        self.robot = load_robot() if robot is None else robot
         self.arm: ArmModel = self.robot.arm.model()
         random = np.random.default_rng(2)
-        time = STEP * np.arange(count)
-        size = np.array([3.0, 2.0, 1.5, 0.6, 0.3])
-        held = self.arm.tree.gravity_forces(np.array(START))
-        swing = size * np.sin(2.0 * np.pi * np.array([0.7, 0.9, 1.1, 1.3, 1.7]) * time[:, None])
-        motion = self.arm.simulate(self.arm.at_rest(START), STEP, torque=held + swing)
+        time = step * np.arange(count)
+        held = self.arm.tree.gravity_forces(np.array(start))
+        rhythms = np.array([0.7, 0.9, 1.1, 1.3, 1.7, 1.9, 2.3])[: len(held)]
+        swing = np.array(size) * np.sin(2.0 * np.pi * rhythms * time[:, None])
+        motion = self.arm.simulate(self.arm.at_rest(start), step, torque=held + swing)
         quantum = self.robot.arm_quanta()[0]
-        self.stamps = time + STEP
+        self.stamps = time + step
         self.positions = np.rint(motion.position / quantum) * quantum
         self.efforts = held + swing + 0.02 * random.normal(size=swing.shape)
         self.sensors = ArmSensors.of_robot(self.robot)
@@ -139,4 +149,24 @@ def variants() -> Item:
     )
 
 
-ITEMS = {"ekf-replay": replay, "ekf-variants": variants}
+def other_arms() -> Item:
+    """A joint of arms without straight-line code beside one of the youBot's, messages at 200 Hz."""
+    logs = {"youBot": Log(2000, step=5e-3)}
+    for name, path in OTHERS.items():
+        arm = load_robot(robot_file=path).arm
+        size = [1.5 * joint.friction.coulomb for joint in arm.joints]
+        logs[name] = Log(2000, load_robot(robot_file=path), arm.rest_position, size, 5e-3)
+    candidates, goals = {}, []
+    for what, tuning in (("[q, v, z]", KNOWN), ("as shipped", ArmEkfTuning())):
+        for name, log in logs.items():
+            candidates[f"{name}, {what}"] = Candidate(log.ours(tuning)[1], samples=2000 * log.efforts.shape[1])
+        goals += [Goal(f"{name}, {what}", f"youBot, {what}", 1.0 / 3.0) for name in OTHERS]
+    return Item(
+        "EKF of arms of five, six and seven joints, time for each joint",
+        candidates,
+        goals=goals,
+        note="a third as fast as the youBot: at most three times its time for each joint",
+    )
+
+
+ITEMS = {"ekf-replay": replay, "ekf-variants": variants, "ekf-other-arms": other_arms}

@@ -159,6 +159,19 @@ class Arm:
     supply_voltage: float = fact(
         "Voltage of the supply of the motors.", "V", (1.0, 1000.0), source="KUKA youBot manual V6: batteries of 24 V"
     )
+    payload: float = fact(
+        "Largest permitted payload, about which arm_ekf knows nothing else.",
+        "kg",
+        (0.01, 1000.0),
+        source="KUKA youBot manual V6",
+    )
+    grip_point: tuple[float, ...] = fact(
+        "Where the centre of a payload is expected, in the frame of tip_link.",
+        "m",
+        (-2.0, 2.0),
+        source="chosen: between the fingers",
+        length=3,
+    )
     temperature_coefficient: float = fact(
         "Growth of the winding's resistance with its temperature.",
         "1/K",

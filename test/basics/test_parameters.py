@@ -160,7 +160,7 @@ def test_settings_become_a_table_with_their_defaults() -> None:
 
 def test_settings_within_settings_are_read_and_filled_by_their_own_names() -> None:
     table = [parameter.name for parameter in settings_table(ArmSettings)]
-    assert {"friction_error", "heat_error", "payload_limit", "hold_time"} <= set(table)
+    assert {"friction_error", "heat_error", "payload_share", "hold_time"} <= set(table)
     assert not {"filter", "effort_swing", "wander"} & set(table), "no parameters of the node"
     filled = settings_from_values(ArmSettings, {"friction_error": 0.05, "heat_error": 0.1, "hold_time": 9.0, "x": 1.0})
     assert (filled.filter.friction_error, filled.heat.heat_error, filled.hold_time) == (0.05, 0.1, 9.0)

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_runs import JITTER, Run, filtered, rms
+from arm_runs import JITTER, Run, filtered, loaded, rms
 from other_arms import FILES, ROBOTS, swing_of, truth_of
 
 from youbot_dynamics.commands._replay import read_node
 from youbot_dynamics.dynamics.arm import DONE, ROW, implicit_step, plain_recursive_step, step_work
+from youbot_dynamics.dynamics.tree import bias_at, mass_matrix_at, room_in, room_size, slopes_at
 from youbot_dynamics.errors import ModelError, ParameterError
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
+from youbot_dynamics.estimation.payload import Payload, PayloadBelief, PayloadTuning
 from youbot_dynamics.estimation.replay import ArmLog, replay_arm
 from youbot_dynamics.parameter_file import read_parameters, write_parameters
 from youbot_dynamics.robot import Robot, load_robot, robot_from_values, values_of
@@ -44,6 +46,30 @@ def test_accelerations_are_those_of_pinocchio(name: str) -> None:
         q, v, tau = random.uniform(-2.0, 2.0, tree.nv), random.normal(size=tree.nv), 20.0 * random.normal(size=tree.nv)
         theirs = pin.aba(model, data, q, v, tau)
         np.testing.assert_allclose(tree.forward_dynamics(q, v, tau), theirs, atol=1e-10 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_step_of_the_filter_is_made_of_is_that_of_pinocchio(name: str) -> None:
+    tree, random = ROBOTS[name].arm.tree(), np.random.default_rng(3)
+    model = pin.buildModelFromUrdf(str(FILES[name].with_suffix(".urdf")))
+    model.armature = tree.layout.rotor_inertias.copy()
+    data, n = model.createData(), tree.nv
+    room = room_in(np.zeros(room_size(n)), n)
+    for _ in range(30):
+        q, v, a = random.uniform(-2.0, 2.0, n), random.normal(size=n), 5.0 * random.normal(size=n)
+        (matrix, dq, dv), (bias, torque) = np.zeros((3, n, n)), np.zeros((2, n))
+        mass_matrix_at(tree.layout, q, room, matrix)
+        bias_at(tree.layout, v, room, bias)
+        slopes_at(tree.layout, v, a, room, torque, dq, dv)
+        upper = np.triu(pin.crba(model, data, q))
+        theirs = {
+            "mass matrix": (matrix, upper + np.triu(upper, 1).T),
+            "bias": (bias, pin.nle(model, data, q, v).copy()),
+            "torques": (torque + model.armature * a, pin.rnea(model, data, q, v, a).copy()),
+        }
+        by_q, by_v, _ = pin.computeRNEADerivatives(model, data, q, v, a)
+        for what, (ours, expected) in {**theirs, "by q": (dq, by_q), "by v": (dv, by_v)}.items():
+            np.testing.assert_allclose(ours, expected, rtol=0.0, atol=1e-13 * np.abs(expected).max(), err_msg=what)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -93,6 +119,31 @@ def test_robot_files_give_the_arm_its_joints_and_its_urdf(name: str) -> None:
     assert robot.arm.urdf == str(FILES[name].with_suffix(".urdf"))
     assert read_node(None, None, FILES[name])[0] == robot
     assert robot.arm_quanta()[0].shape == (len(robot.arm.joints),)
+
+
+def weighed(name: str, mass: float, seed: int) -> PayloadBelief:
+    """What an arm that is as its sheets say believes after a swing of 12 s with a payload at its grip point."""
+    robot = ROBOTS[name]
+    arm, tuning, place = robot.arm.model(), ArmEkfTuning(), np.array(robot.arm.grip_point)
+    truth = dataclasses.replace(truth_of(name), stamp_jitter=JITTER)
+    run = swing_of(name, loaded(truth, mass, arm.tree, place), seed, 12.0, 20)
+    ekf = ArmEkf(arm, ArmSensors.of_robot(robot, stamp_jitter=JITTER), tuning)
+    payload = Payload(arm, tuning, PayloadTuning().of_arm(robot.arm))
+    for stamp, position, effort in zip(run.stamp, run.position, run.effort, strict=True):
+        ekf.predict(stamp, effort)
+        ekf.update(position)
+        payload.add(ekf.state)
+    return payload.state
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_payload_is_weighed_on_the_scale_of_the_arm(name: str) -> None:
+    permitted = ROBOTS[name].arm.payload
+    for share in (0.0, 0.4, 1.0):
+        found = weighed(name, share * permitted, 1)
+        print(f"{name}: {share * permitted:.1f} kg, weighed {found.mass:.2f} +- {found.mass_deviation:.2f} kg")
+        assert found.identifiable and found.mass_deviation < 0.15 * permitted
+        assert abs(found.mass - share * permitted) < 2.0 * found.mass_deviation
 
 
 def changed(tmp_path: Path, **values: object) -> Robot:

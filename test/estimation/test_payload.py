@@ -265,7 +265,7 @@ def test_beliefs_without_torque_errors_or_too_soon_say_nothing() -> None:
 
 
 def test_values_that_make_no_sense_are_refused() -> None:
-    for name in ("mass_deviation", "grip_deviation", "memory", "model_noise", "payload_limit"):
+    for name in ("mass_deviation", "grip_deviation", "memory", "model_noise", "payload_share"):
         with pytest.raises(ModelError, match=name):
             PayloadTuning(**{name: 0.0})
         assert getattr(PayloadTuning(**{name: 1e-3}), name) == 1e-3

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.dynamics.arm import ArmModel
+from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors, ArmTrack
 from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.arm import ArmPlant
@@ -162,15 +163,15 @@ def figures(run: Run, arm: ArmModel, tuning: ArmEkfTuning, settle: float = 2.0) 
 PLACE = np.array([0.01, 0.0, 0.075])  # [m] of the payload in the last link's frame
 
 
-def loaded(truth: ArmTruth, mass: float) -> ArmTruth:
+def loaded(truth: ArmTruth, mass: float, tree: Tree = SHEETS.tree, place: Array = PLACE) -> ArmTruth:
     """The arm with a payload: a heavier last link whose centre of mass lies elsewhere."""
-    layout = SHEETS.tree.layout
-    own = truth.link_mass[4] * layout.masses[4]
-    centre = layout.first_moments[4] / layout.masses[4]
-    together = (own * centre + mass * PLACE) / (own + mass)
-    factors = (*truth.link_mass[:4], (own + mass) / layout.masses[4])
+    layout, last = tree.layout, tree.nv - 1
+    own = truth.link_mass[last] * layout.masses[last]
+    centre = layout.first_moments[last] / layout.masses[last]
+    together = (own * centre + mass * place) / (own + mass)
+    factors = (*truth.link_mass[:last], (own + mass) / layout.masses[last])
     shifts = {
-        f"centre_{axis}": (*getattr(truth, f"centre_{axis}")[:4], float(shift))
+        f"centre_{axis}": (*getattr(truth, f"centre_{axis}")[:last], float(shift))
         for axis, shift in zip("xyz", together - centre, strict=True)
     }
     return dataclasses.replace(truth, link_mass=factors, **shifts)

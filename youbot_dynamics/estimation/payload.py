@@ -17,8 +17,10 @@ Source: systems 7, 18, 20.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from math import exp
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +32,9 @@ from youbot_dynamics.dynamics.tree import Layout
 from youbot_dynamics.estimation.arm_ekf import ESTIMATED, ArmBelief, ArmEkfTuning
 from youbot_dynamics.estimation.ekf import correct
 from youbot_dynamics.parameters import setting
+
+if TYPE_CHECKING:
+    from youbot_dynamics.robot_arm import Arm
 
 PAYLOAD = 4  # columns of its mass and its first moment
 
@@ -137,12 +142,12 @@ class PayloadTuning:
     """Prior knowledge of a payload; deviations are standard deviations.
 
     Args:
-        mass_deviation: [kg]; the youBot may carry 0.5 kg.
+        mass_deviation: [kg]; the youBot may carry 0.5 kg, see `of_arm` for other arms.
         grip_point: (3,) expected centre of a payload, in the frame of the last link [m].
         grip_deviation: deviation of the centre from there [m].
         memory: time constant of forgetting a payload [s], which may have been put down.
         model_noise: noise of the torque errors by effects that are not modelled, relative to the Coulomb torque.
-        payload_limit: deviation of the mass [kg] above which it counts as not identifiable.
+        payload_share: deviation of the mass, relative to that before any data, above which it is not identifiable.
 
     Raises:
         ModelError: a value outside its range.
@@ -153,12 +158,13 @@ class PayloadTuning:
     grip_deviation: float = 0.03
     memory: float = 60.0
     model_noise: float = 0.2
-    payload_limit: float = setting(
-        0.2,
-        "Standard deviation of the payload's mass above which it counts as not identifiable and is not published.",
-        "kg",
-        (1e-3, 10.0),
-        source="chosen: 40 % of the youBot's permitted payload",
+    payload_share: float = setting(
+        0.4,
+        "Standard deviation of the payload's mass, relative to robot.arm.payload, above which it counts as not "
+        "identifiable and is not published.",
+        "1",
+        (1e-3, 1.0),
+        source="chosen: 0.2 kg of the youBot's permitted payload",
     )
 
     def __post_init__(self) -> None:
@@ -167,9 +173,14 @@ class PayloadTuning:
         number("grip_deviation", self.grip_deviation, "m", above=0.0)
         number("memory", self.memory, "s", above=0.0)
         number("model_noise", self.model_noise, "1", above=0.0)
-        number("payload_limit", self.payload_limit, "kg", above=0.0)
+        number("payload_share", self.payload_share, "1", above=0.0)
         for axis, value in zip("xyz", self.grip_point, strict=True):
             number(f"grip_point.{axis}", value, "m")
+
+    def of_arm(self, arm: Arm) -> PayloadTuning:
+        """The same for the permitted payload and the grip point of an arm."""
+        x, y, z = arm.grip_point
+        return dataclasses.replace(self, mass_deviation=arm.payload, grip_point=(x, y, z))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,8 +236,8 @@ class Payload:
         tuning = self.tuning
         if not self._rows:
             reason = "no joint has slid yet: move the arm"
-        elif deviation > tuning.payload_limit:
-            reason = f"known to {deviation:.2f} kg only: move joints 2 to 4 both ways with the forearm level"
+        elif deviation > tuning.payload_share * tuning.mass_deviation:
+            reason = f"known to {deviation:.2f} kg only: move the joints that lift it both ways with the forearm level"
         else:
             reason = ""
         centre = np.array(tuning.grip_point)

@@ -249,7 +249,7 @@ class ArmEkfNode(Node):
         return ArmEkf(self._arm, sensors, self._settings.filter)
 
     def _make_payload(self) -> Payload:
-        return Payload(self._arm, self._settings.filter, self._settings.payload)
+        return Payload(self._arm, self._settings.filter, self._settings.payload.of_arm(self._robot.arm))
 
     def _make_support(self) -> SupportEstimator | None:
         return SupportEstimator(self._robot, self._settings.support_lag) if supports(self._robot) else None

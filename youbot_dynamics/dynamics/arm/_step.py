@@ -399,7 +399,7 @@ def plain_recursive_step(
             mass_matrix_at(body.layout, middle, room, matrix)
         along = slopes and change < _NEAR  # the sweep for derivatives gives the torques of these accelerations, too
         if along:
-            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, found, derivatives)
+            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, found, derivatives[0], derivatives[1])
         else:
             bias_at(body.layout, mean_speed, room, found)
         for i in range(n):

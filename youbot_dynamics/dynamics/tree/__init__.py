@@ -1,16 +1,12 @@
 """Dynamics of trees of rigid bodies. Source: Featherstone 2008."""
 
+from youbot_dynamics.dynamics.tree._arm_sweeps import bias_at, mass_matrix_at, room_in, room_size, slopes_at
 from youbot_dynamics.dynamics.tree._layout import Layout
 from youbot_dynamics.dynamics.tree._rows import (
-    bias_at,
     derivative_rows,
     forward_dynamics_rows,
     inverse_dynamics_rows,
-    mass_matrix_at,
     mass_matrix_rows,
-    room_in,
-    room_size,
-    slopes_at,
     solve_derivative_rows,
 )
 from youbot_dynamics.dynamics.tree._spatial import factor, solve

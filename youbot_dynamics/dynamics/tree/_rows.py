@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,8 @@ from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import _articulated_body as articulated_body
 from youbot_dynamics.dynamics.tree._derivatives import (
-    Space,
     new_space,
     solve_derivatives,
-    space_in,
-    space_size,
     sweep_in,
     sweep_out,
 )
@@ -238,65 +235,3 @@ def solve_derivative_rows(dq: Vector, dv: Vector, matrix: Vector) -> bool:
         if not solve_derivatives(dq[t], dv[t], matrix[t]):
             return False
     return True
-
-
-class ArmRoom(NamedTuple):
-    """Work space for an arm of n joints with one speed each, in one array that the caller keeps; see `room_in`."""
-
-    rotations: Any  # (n, 3, 3) from `places`
-    positions: Any  # (n, 3) from `places`
-    still: Any  # (n,) zeros
-    free: Any  # (n, 6) no wrenches: zeros
-    factors: Any  # (n, n) for the caller
-    space: Space
-
-
-@compiled
-def room_size(n: int) -> int:
-    """Length of an array of zeros for `room_in`."""
-    return 19 * n + n * n + space_size(n, n)
-
-
-@compiled
-def room_in(room: Any, n: int) -> ArmRoom:
-    """Work space in an array, whose zeros nobody writes."""
-    return ArmRoom(
-        room[: 9 * n].reshape(n, 3, 3),
-        room[9 * n : 12 * n].reshape(n, 3),
-        room[12 * n : 13 * n],
-        room[13 * n : 19 * n].reshape(n, 6),
-        room[19 * n : 19 * n + n * n].reshape(n, n),
-        space_in(room[19 * n + n * n :], n, n),
-    )
-
-
-@compiled
-def mass_matrix_at(layout: Layout, q: Vector, room: ArmRoom, matrix: Vector) -> None:
-    """Write the mass matrix (n, n), rotors included, at q (n,); the room keeps the poses for the other functions."""
-    n, space = len(q), room.space
-    # The rates and seconds of the space serve as sines and cosines until the sweeps overwrite them.
-    sines, cosines = space.rates.reshape(6 * n)[:n], space.seconds.reshape(6 * n)[:n]
-    sines_and_cosines(layout, q, sines, cosines)
-    place(layout, q, sines, cosines, room.rotations, room.positions)
-    composite_inertias(layout, room.rotations, room.positions, space.masses, space.first_moments, space.inertias)
-    matrix[:] = 0.0
-    masses, first_moments, inertias = space.masses, space.first_moments, space.inertias
-    mass_matrix(layout, room.rotations, room.positions, masses, first_moments, inertias, space.force, matrix)
-
-
-@compiled
-def bias_at(layout: Layout, v: Vector, room: ArmRoom, tau: Vector) -> None:
-    """Write the torques tau (n,) of gravity and speeds v (n,) at the poses of the last `mass_matrix_at`."""
-    space = room.space
-    velocity, acceleration, joint = space.velocity, space.acceleration, space.columns
-    motions(layout, room.rotations, room.positions, v, room.still, velocity, acceleration, joint)
-    forces(layout, velocity, acceleration, room.free, space.rates, space.force)
-    gather(layout, room.rotations, room.positions, space.force, tau)
-
-
-@compiled
-def slopes_at(layout: Layout, v: Vector, a: Vector, room: ArmRoom, tau: Vector, slopes: Vector) -> None:
-    """Write slopes (3, n, n): d tau/d q, d tau/d v and M at the poses of the last `mass_matrix_at`; tau (n,), too."""
-    slopes[:] = 0.0
-    sweep_out(layout, room.rotations, room.positions, v, a, room.free, room.space)
-    sweep_in(layout, room.space, tau, slopes[0], slopes[1], slopes[2])

@@ -132,7 +132,8 @@ def replay_arm(
     )
     heat = replay_heat(log, track, warmth, said.hold_time, said.heat_deviations)
     tell("estimating the payload")
-    support = replay_support(log, track, robot, Payload(arm, said.filter, said.payload), said.support_lag)
+    payload = Payload(arm, said.filter, said.payload.of_arm(robot.arm))
+    support = replay_support(log, track, robot, payload, said.support_lag)
     tell("checking for faults")
     counts = {**ekf.counts, **log.counts, **heat.counts}
     counts["starts after a gap"] = max(0, counts.pop("starts") - 1)
