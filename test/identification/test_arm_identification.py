@@ -20,6 +20,8 @@ from arm_motions import (
     true_stiffness,
     truth_of,
 )
+from other_arms import ROBOTS as OTHERS
+from other_arms import truth_of as other_truth
 
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.arm_friction import (
@@ -40,6 +42,7 @@ from youbot_dynamics.identification.arm_friction._lugre import bend, fit_bristle
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, turning_points
+from youbot_dynamics.identification.excitation import arm_motion
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
 MODEL = ArmFrictionModel(JOINTS, TREE)
@@ -205,6 +208,42 @@ def test_a_minute_of_recommended_excitation_finds_the_friction_of_every_joint(fi
     assert within >= 0.97
     assert np.mean(covered) >= 0.85  # of 40; over 200 seeds 93 %
     assert np.abs(errors).max() < 0.05
+
+
+def test_scales_and_delay_of_the_efforts_are_found(fits):
+    """A torque constant that is off scales the bodies in that joint; a current is that of the last cycle of 1 ms."""
+    for seed, found in fits.items():
+        told_share = told(truth_of(seed))
+        *scales, delay = found.readings
+        assert np.isnan(scales[1].value)  # the joint with the largest torques is the measure of the others
+        assert np.isfinite([scales[k].value for k in (2, 3)]).all()
+        for k, scale in enumerate(scales):
+            if np.isfinite(scale.value):
+                expected = told_share[k] / told_share[1] - 1.0
+                assert abs(scale.value - expected) < max(4.0 * scale.standard_error, 1e-3), (seed, scale)
+        print(f"seed {seed}: {1e3 * delay.value:.2f} +- {1e3 * delay.standard_error:.2f} ms")
+        assert abs(delay.value - 5e-4) < 5.0 * delay.standard_error and delay.standard_error < 5e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["panda", "ur5e"])
+def test_the_friction_of_other_arms_is_found_within_5_per_cent_with_intervals_that_hold(name):
+    robot = OTHERS[name]
+    joints, motion = tuple(f"joint_{k + 1}" for k in range(len(robot.arm.joints))), arm_motion(robot, 60.0)
+    errors, covered = [], []
+    for seed in range(1, 21):
+        truth = other_truth(name, seed)
+        signals = excited(truth, motion, seed, robot=robot)
+        found = identify_arm_friction([signals], ArmFrictionModel(joints, robot.arm.model().tree))
+        for values, joint in zip(true_friction(truth, robot), joints, strict=True):
+            for what, value in zip(("coulomb", "viscous"), values, strict=True):
+                fit = found[joint][what]
+                assert fit.identified, fit
+                errors.append(abs(fit.value / value - 1.0))
+                covered.append(fit.interval[0] <= value <= fit.interval[1])
+    print(f"{name}: covered {np.mean(covered):.1%}, median {np.median(errors):.2%}, worst {max(errors):.1%}")
+    assert np.mean(np.array(errors) < 0.05) >= 0.99
+    assert 0.9 <= np.mean(covered) <= 0.99
 
 
 def test_what_is_found_of_the_bodies_predicts_other_motions_better_than_the_drawings(fits, motion):

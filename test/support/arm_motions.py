@@ -10,7 +10,7 @@ from youbot_dynamics.identification.arm_friction import inertial_parameters
 from youbot_dynamics.identification.arm_friction._inertia import pseudo_inertia
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_excitation
 from youbot_dynamics.identification.signals import ArmSignals
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.arm import ArmPlant
 from youbot_dynamics.simulation.truth import ArmTruth, load_arm_truth
 
@@ -33,9 +33,11 @@ def recommended(duration: float = 60.0, seed: int = 0, tries: int = 40) -> ArmEx
     return arm_excitation(TREE, expected_friction(), torque_limits(), duration=duration, seed=seed, tries=tries)
 
 
-def excited(truth: ArmTruth, motion: ArmExcitation, seed: int = 0, rate: float = 50.0, number: int = 0) -> ArmSignals:
+def excited(
+    truth: ArmTruth, motion: ArmExcitation, seed: int = 0, rate: float = 50.0, number: int = 0, robot: Robot = ROBOT
+) -> ArmSignals:
     """What the driver reports while the simulated arm follows a motion."""
-    plant = ArmPlant(truth, ROBOT, seed, position=motion.positions[0])
+    plant, n = ArmPlant(truth, robot, seed, position=motion.positions[0]), len(robot.arm.joints)
     plant.command_trajectory(motion.times, motion.positions, motion.velocities, motion.accelerations)
     readings = []
     for k in range(1, int(motion.times[-1] * rate)):
@@ -43,8 +45,8 @@ def excited(truth: ArmTruth, motion: ArmExcitation, seed: int = 0, rate: float =
         readings.append(plant.read())
     return ArmSignals(
         np.array([reading.stamp for reading in readings]),
-        np.array([reading.position[:5] for reading in readings]),
-        np.array([reading.effort[:5] for reading in readings]),
+        np.array([reading.position[:n] for reading in readings]),
+        np.array([reading.effort[:n] for reading in readings]),
         number,
     )
 
@@ -56,13 +58,13 @@ def is_consistent(parameters: np.ndarray) -> bool:
 
 
 def told(truth: ArmTruth) -> np.ndarray:
-    """Told over true torque (5,): efforts are currents times the torque constants of the sheets."""
+    """Told over true torque (n,): efforts are currents times the torque constants of the sheets."""
     return 1.0 / np.array(truth.torque_constant)
 
 
-def true_friction(truth: ArmTruth) -> np.ndarray:
-    """Coulomb and viscous friction (5, 2) as efforts show them."""
-    model = truth.model(ROBOT)
+def true_friction(truth: ArmTruth, robot: Robot = ROBOT) -> np.ndarray:
+    """Coulomb and viscous friction (n, 2) as efforts show them."""
+    model = truth.model(robot)
     return np.array([[f.coulomb, f.viscous] for f in model.friction]) * told(truth)[:, None]
 
 

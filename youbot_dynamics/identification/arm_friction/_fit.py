@@ -60,8 +60,14 @@ _CONSTANT = "the joint slid at one speed only, which determines only the total f
 _ONE_WAY = "the joint slid in one direction only, so weight and friction look the same; needed: both directions"
 _FALLING = "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown"
 _BEYOND = "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts"
+# Scales and delays of the efforts: largest half-widths of their intervals [1, s], and the largest plausible ones, with
+# which they are taken into account; else bodies and friction of the joint explain as much.
+_WIDEST, _LARGEST = (0.05, 0.005), (0.2, 0.05)
+_MEASURE = "it is the measure of the others, or these data do not tell its scale"
+_ROUNDS = 3  # fits with them
 # Combined standard errors, and share of a value, by which it may change with windows of half the length.
 _MOVED, _ALIKE = 2.0, 0.01
+_TOTAL = 0.01  # [N m] interval that is narrow enough for any total friction
 _PARTS = ("coulomb", "viscous", "stribeck", "offset")
 
 
@@ -91,12 +97,14 @@ class ArmFriction:
     # Combinations of inertial parameters that the data determine, as differences from the nominal tree; without a tree
     # inertia and weight of each joint
     inertial: tuple[Estimate, ...] = ()
+    readings: tuple[Estimate, ...] = ()  # scale of the efforts of each joint, and their delay; empty without a tree
     base: BaseParameters | None = None  # definition of these combinations; None without a tree
     fit: Fit | None = None  # of all unknowns; None if there was nothing to fit
     rows: tuple[JointRows, ...] = ()  # fitted rows, for `_inertia` and for plots
     # (p,) values of the unknowns, within their bounds, 0 if undetermined
     values: Vector = dataclasses.field(default_factory=lambda: np.zeros(0))
     offsets: tuple[bool, ...] = ()  # whether each joint in `rows` has an offset
+    scaled: tuple[bool, ...] = ()  # whether each joint in `rows` has a scale, and whether there is a delay
 
     def __getitem__(self, name: str) -> JointFit:
         """Fit of one joint by its name."""
@@ -114,13 +122,19 @@ class ArmFriction:
         changed[self.base.columns] += self.values[: len(self.base.columns)]
         return changed
 
+    @property
+    def reading_values(self) -> Vector:
+        """Scale of each joint's efforts less 1 (k,), then their delay [s]; 0 where unknown, empty without a tree."""
+        first = len(self.values) - len(_PARTS) * len(self.rows)
+        return self.values[first - len(self.readings) : first]
+
     def modelled(self, k: int) -> tuple[Vector, Vector]:
         """Torque (r,) of the rows of the k-th joint in `rows`, and the half-width (r,) of its 95 % band [N m].
 
         The band is that of the model, from the covariance of its values; readings also have their own noise.
         """
         row = self.rows[k]
-        table = _columns(self.rows, k, row, self.base, self.offsets)
+        table = _columns(self.rows, k, row, self.base, self.offsets, self.scaled)
         assert self.fit is not None  # rows exist only with a fit
         covariance = np.nan_to_num(self.fit.covariance)
         variance = np.einsum("ri,ij,rj->r", table, covariance, table)
@@ -132,8 +146,8 @@ class ArmFriction:
         tables = joint_rows(self.model, self.model.windows(recordings))
         shares = {}
         for k, fitted in enumerate(self.rows):
-            row = tables[fitted.joint]
-            table = _columns(self.rows, k, row, self.base, self.offsets)
+            row = _loaded(tables[fitted.joint], self.base, self.values)
+            table = _columns(self.rows, k, row, self.base, self.offsets, self.scaled)
             shares[self.model.joint_names[fitted.joint]] = row.explained(table @ self.values)
         return shares
 
@@ -144,18 +158,19 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     A joint that never slid, or has no effort, is refused with that reason. Unless the model gives Stribeck speeds,
     joints get a Stribeck curve if the data support it, see `with_stribeck`. Windows are halved until no friction
     changes by more than 2 combined standard errors; a value that still changes with the shortest windows is refused.
+    The last change counts as an error.
     """
     found, least = _identify(recordings, model), shortest(recordings)
     while True:
         if not model.stribeck_speeds:
-            found = with_stribeck(found, recordings)
+            found = with_stribeck(found)
         half = max(0.5 * found.model.half_width, least)
         if half >= found.model.half_width:
             return found
         finer = _identify(recordings, dataclasses.replace(found.model, half_width=half))
         moved = _moved(found, finer)
         if not moved:
-            return found
+            return _widened(found, finer)
         if half == least and found.fit is not None:
             return _without(finer, moved)
         found = finer
@@ -185,6 +200,36 @@ def _moved(found: ArmFriction, finer: ArmFriction) -> dict[str, str]:
     return moved
 
 
+def _widened(found: ArmFriction, finer: ArmFriction) -> ArmFriction:
+    """The identification with what windows of half the length change as an error of each friction value."""
+    if found.fit is None or finer.fit is None:
+        return found
+    fit, joints = found.fit, []
+    unknowns = {unknown.name: unknown for unknown in fit.unknowns}
+    after = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
+    rows = {finer.model.joint_names[row.joint]: (k, row) for k, row in enumerate(finer.rows)}
+    first = len(finer.values) - len(_PARTS) * len(rows)
+
+    def widened(one: Estimate, unknown: Unknown, other: float) -> Estimate:
+        if not (one.identified and math.isfinite(other)):
+            return one
+        error = math.hypot(one.standard_error, one.value - other)
+        return judge(unknown, one.value, error, fit.reach(error))
+
+    for joint in found.joints:
+        estimates = tuple(
+            widened(one, unknowns.get(one.name, Unknown(one.name, one.unit)), after.get(one.name, math.nan))
+            for one in joint.estimates
+        )
+        totals = []
+        for one in joint.totals:
+            (k, row), speed = rows[joint.name], float(one.name.rsplit("_", 1)[1])
+            other = _total(finer.fit, joint.name, row, speed, first + len(_PARTS) * k)
+            totals.append(widened(one, Unknown(one.name, one.unit, low=0.0, resolution=_TOTAL), other.value))
+        joints.append(dataclasses.replace(joint, estimates=estimates, totals=tuple(totals)))
+    return dataclasses.replace(found, joints=tuple(joints))
+
+
 def _without(found: ArmFriction, moved: Mapping[str, str]) -> ArmFriction:
     """The identification without the estimates in `moved`, and without the total friction of their joints."""
 
@@ -208,24 +253,56 @@ def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmF
     refused = {name: refusal_of(recordings, windows, j) for j, name in enumerate(model.joint_names)}
     if all(refused.values()):
         return ArmFriction(model, tuple(_refused(*pair) for pair in refused.items()))
+    left_out = {name: _refused(name, reason) for name, reason in refused.items() if reason}
     rows = tuple(row for row in joint_rows(model, windows) if not refused[model.joint_names[row.joint]])
     base = None if model.tree is None else _felt(model.tree, rows)
+    if base is None:
+        return _solved(model, left_out, rows, base, (), 1)
+    measure = int(np.argmax([np.mean(row.known**2) for row in rows]))
+    return _solved(model, left_out, rows, base, (*(k != measure for k in range(len(rows))), True), _ROUNDS)
+
+
+def _solved(
+    model: ArmFrictionModel,
+    left_out: Mapping[str, JointFit],
+    rows: tuple[JointRows, ...],
+    base: BaseParameters | None,
+    scaled: tuple[bool, ...],
+    rounds: int,
+) -> ArmFriction:
+    """Identification from rows of all joints but those that are left out, in a number of rounds for the scales."""
+    bodies = 0 if base is None else len(base.columns)
     offsets = tuple(row.has_offset(row.body if base is None else row.body[:, base.columns]) for row in rows)
     try:
-        fit = _fit(rows, model, base, offsets)
+        fit = _fit(rows, model, base, offsets, scaled)
+        for _ in range(rounds - 1):  # a scale times a change of the bodies is not linear
+            scaled = _plausible(fit, fit.estimates[bodies : bodies + len(scaled)])
+            rows = tuple(_loaded(row, base, np.nan_to_num(fit.values)) for row in rows)
+            fit = _fit(rows, model, base, offsets, scaled)
     except IdentificationError as few:
         little = f"only {few.got}; needed: {few.expected}"
-        reasons = {name: reason or little for name, reason in refused.items()}
-        return ArmFriction(model, tuple(_refused(*pair) for pair in reasons.items()), base=base, rows=rows)
+        joints = tuple(left_out.get(name) or _refused(name, little) for name in model.joint_names)
+        return ArmFriction(model, joints, base=base, rows=rows)
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
     first = len(values) - len(_PARTS) * len(rows)
-    fitted = {}
+    bodies = first - len(scaled)
+    fitted = dict(left_out)
     for k, row in enumerate(rows):
-        name, explained = model.joint_names[row.joint], row.explained(_columns(rows, k, row, base, offsets) @ values)
+        name, table = model.joint_names[row.joint], _columns(rows, k, row, base, offsets, scaled)
         hidden = row.hidden_by_weight(row.body if base is None else row.body[:, base.columns])
-        fitted[name] = _joint_fit(fit, name, row, explained, first + len(_PARTS) * k, hidden)
-    joints = tuple(_refused(name, reason) if reason else fitted[name] for name, reason in refused.items())
-    return ArmFriction(model, joints, fit.estimates[:first], base, fit, rows, values, offsets)
+        fitted[name] = _joint_fit(fit, name, row, row.explained(table @ values), first + len(_PARTS) * k, hidden)
+    joints = tuple(fitted[name] for name in model.joint_names)
+    inertial, readings = fit.estimates[:bodies], fit.estimates[bodies:first]
+    return ArmFriction(model, joints, inertial, readings, base, fit, rows, values, offsets, scaled)
+
+
+def _plausible(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
+    """Whether each scale and the delay, which come last, are known well enough and of a plausible size."""
+    *_, delay = readings
+    return tuple(
+        bool(fit.reach(one.standard_error) <= _WIDEST[one is delay] and abs(one.value) <= _LARGEST[one is delay])
+        for one in readings
+    )
 
 
 def _refused(joint: str, reason: str) -> JointFit:
@@ -247,11 +324,24 @@ def _felt(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
 
 
 def _columns(
-    rows: Sequence[JointRows], k: int, row: JointRows, base: BaseParameters | None, offsets: Sequence[bool]
+    rows: Sequence[JointRows],
+    k: int,
+    row: JointRows,
+    base: BaseParameters | None,
+    offsets: Sequence[bool],
+    scaled: Sequence[bool],
 ) -> Vector:
-    """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies first, then four friction columns per joint."""
+    """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies, readings, then four friction columns per joint.
+
+    The efforts of a joint are currents times a torque constant that is some percent off, so bodies that several joints
+    feel have another scale in each; the joint with the largest torques is the measure of the others. A delay of the
+    efforts shows as minus the rate of the torque; where gravity grows with the angle that looks like viscous friction.
+    """
     if base is not None:
-        body = row.body[:, base.columns]
+        readings = np.zeros((len(row.time), len(rows) + 1))
+        readings[:, k] = scaled[k] * row.load
+        readings[:, -1] = -row.slew * scaled[-1]
+        body = np.hstack([row.body[:, base.columns], readings])
     else:
         each = row.body.shape[1]
         body = np.zeros((len(row.time), each * len(rows)))
@@ -263,12 +353,21 @@ def _columns(
     return np.hstack([body, friction])
 
 
+def _loaded(row: JointRows, base: BaseParameters | None, values: Vector) -> JointRows:
+    """The row with the torque of the bodies that are identified; values (p,) begin with their combinations."""
+    if base is None:
+        return row
+    return dataclasses.replace(row, load=row.known + row.body[:, base.columns] @ values[: len(base.columns)])
+
+
 def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
     unknowns = []
     if base is not None and model.tree is not None:
         known = uncertainty(model.tree)[base.columns]
         for name, unit, size in zip(base.names, base.units, known, strict=True):
             unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
+        unknowns += [Unknown(f"{name}_scale", "1", resolution=0.05, unexcited=_MEASURE) for name in names]
+        unknowns.append(Unknown("effort_delay", "s", resolution=0.01, unexcited="these data do not tell it"))
     else:
         for name in names:
             unknowns.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
@@ -285,14 +384,18 @@ def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameter
 
 
 def _fit(
-    rows: Sequence[JointRows], model: ArmFrictionModel, base: BaseParameters | None, offsets: Sequence[bool]
+    rows: Sequence[JointRows],
+    model: ArmFrictionModel,
+    base: BaseParameters | None,
+    offsets: Sequence[bool],
+    scaled: Sequence[bool],
 ) -> Fit:
     """One fit of all joints together, since they share the bodies."""
     unknowns = _unknowns(model, [model.joint_names[row.joint] for row in rows], base)
     block = block_length(rows, len(unknowns))
     pieces = []
     for k, row in enumerate(rows):
-        table, target = _columns(rows, k, row, base, offsets), row.torque - row.known
+        table, target = _columns(rows, k, row, base, offsets, scaled), row.torque - row.known
         weight = _noise_weight(table, target)
         for number in np.unique(row.recording):
             of = row.recording == number
@@ -354,7 +457,7 @@ def _total(found: Fit, name: str, row: JointRows, speed: float, first: int) -> E
     rising = stribeck_share(np.array([speed]), row.stribeck_speed)[0] if row.stribeck_speed > 0.0 else 0.0
     one = np.array([1.0, speed, rising])
     solved = np.isfinite(found.values[first : first + 3])
-    unknown = Unknown(f"{name}_total_at_{speed:.3g}", "N m", low=0.0, resolution=0.01)
+    unknown = Unknown(f"{name}_total_at_{speed:.3g}", "N m", low=0.0, resolution=_TOTAL)
     if not np.any(solved):
         return undetermined(unknown, _CONSTANT)
     matrix = np.zeros((1, len(found.unknowns)))
@@ -372,15 +475,16 @@ _SEEN = 0.5  # largest v_s over the fastest speed; above it, or below the slowes
 _WORTH = 0.9  # share of the unexplained torque that may remain if a curve is accepted
 
 
-def with_stribeck(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
+def with_stribeck(found: ArmFriction) -> ArmFriction:
     """Add a Stribeck curve to those joints whose torque it explains better.
 
     (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s is nonlinear and is tried in steps, joint after joint. A curve is
     kept if it removes at least a tenth of the unexplained torque of the joint, with friction within its physical
     bounds. Static friction at zero speed is then coulomb + stribeck; the verdicts state whether the two are
-    identifiable separately. `found` was identified from the recordings, without Stribeck curves.
+    identifiable separately. `found` was identified without Stribeck curves.
     """
-    best = found
+    best, rubbing = found, {found.model.joint_names[row.joint] for row in found.rows}
+    left_out = {joint.name: joint for joint in found.joints if joint.name not in rubbing}
     for row in found.rows if found.fit is not None else ():
         name = found.model.joint_names[row.joint]
         slowest, fastest = np.quantile(np.abs(row.speed), (0.05, 1.0))
@@ -390,7 +494,8 @@ def with_stribeck(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFr
             if slowest <= speed <= _SEEN * fastest:
                 speeds[row.joint] = speed
                 model = dataclasses.replace(best.model, stribeck_speeds=tuple(speeds))
-                tried.append(_identify(recordings, model))
+                rows = tuple(dataclasses.replace(one, stribeck_speed=speeds[one.joint]) for one in best.rows)
+                tried.append(_solved(model, left_out, rows, best.base, best.scaled, 1))
         better = max(tried, key=lambda one: one[name].explained, default=best)
         if 1.0 - better[name].explained < _WORTH * (1.0 - best[name].explained):
             best = better

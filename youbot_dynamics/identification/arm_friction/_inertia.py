@@ -108,8 +108,10 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
     )
     at = parameters(best.x)
     friction, shares = at[width:].reshape(-1, 4), {}
-    for row, values, offset in zip(found.rows, friction, found.offsets, strict=True):
-        modelled = row.body @ (at[:width] - nominal) + row.friction() @ (values * [1.0, 1.0, 1.0, float(offset)])
+    scales, delay = 1.0 + found.reading_values[:-1], found.reading_values[-1]
+    for row, scale, values, offset in zip(found.rows, scales, friction, found.offsets, strict=True):
+        modelled = scale * (row.body @ at[:width]) - row.known - delay * row.slew
+        modelled += row.friction() @ (values * [1.0, 1.0, 1.0, float(offset)])
         shares[found.model.joint_names[row.joint]] = row.explained(modelled)
     return ConsistentInertia(at[:width], friction, shares)
 
@@ -118,14 +120,13 @@ def _triangle(found: ArmFriction) -> tuple[Vector, Vector]:
     """Triangular factor (r, p) and target (r,) of the weighted rows: all inertial parameters, then friction."""
     assert found.base is not None  # with a tree
     stacks: list[Vector] = []
-    columns, count = found.base.columns, len(found.base.columns)
+    scales, delay = 1.0 + found.reading_values[:-1], found.reading_values[-1]
     for k, (row, offset) in enumerate(zip(found.rows, found.offsets, strict=True)):
         friction = np.zeros((len(row.time), 4 * len(found.rows)))
         friction[:, 4 * k : 4 * k + 4] = row.friction() * [1.0, 1.0, 1.0, float(offset)]
-        own = row.friction() @ found.values[count + 4 * k : count + 4 * k + 4]
-        left = row.torque - row.known - row.body[:, columns] @ found.values[:count] - own
+        left = row.torque - found.modelled(k)[0]
         weight = 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
-        stacks.append(weight * np.column_stack([row.body, friction, row.torque]))
+        stacks.append(weight * np.column_stack([scales[k] * row.body, friction, row.torque + delay * row.slew]))
     upper: Vector = np.linalg.qr(np.vstack(stacks))[1]
     return upper[:, :-1], upper[:, -1]
 

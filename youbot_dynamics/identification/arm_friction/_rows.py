@@ -71,6 +71,8 @@ class JointRows:
     known: Vector  # (r,) torque of the nominal bodies [N m]
     speed: Vector  # (r,) [rad/s]
     torque: Vector  # (r,) [N m]
+    slew: Vector  # (r,) rate of the torque [N m/s]
+    load: Vector  # (r,) torque of the bodies as far as they are known [N m]
     stribeck_speed: float = 0.0  # v_s [rad/s], 0 for none
 
     @property
@@ -145,6 +147,8 @@ def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[J
                 bodies[:, -1],
                 np.concatenate([window.speed[k, j] for window, k in pairs]),
                 np.concatenate([window.torque[k, j] for window, k in pairs]),
+                np.concatenate([window.slew[k, j] for window, k in pairs]),
+                bodies[:, -1],
                 model.stribeck_speed(j),
             )
         )

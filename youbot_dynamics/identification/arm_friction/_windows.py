@@ -36,6 +36,7 @@ class ArmWindows:
     speed: Vector  # (k, n) [rad/s]
     acceleration: Vector  # (k, n) [rad/s2]
     torque: Vector  # (k, n) [N m]
+    slew: Vector  # (k, n) rate of the torque [N m/s]
     sliding: Vector  # (k, n) sign of the motion if a joint slides with settled friction, else 0
     recording: int  # number of the recording
 
@@ -56,15 +57,15 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
     usual = float(np.median(np.diff(time))) if len(time) > 1 else half_width
     width = max(half_width, shortest([signals]))
     middles = np.arange(time[0] + width, time[-1] - width, width) if len(time) > 1 else np.zeros(0)
-    states, sound = np.zeros((len(middles), 4, n)), np.zeros(len(middles), dtype=bool)
+    states, sound = np.zeros((len(middles), 5, n)), np.zeros(len(middles), dtype=bool)
     # Positions near 0, to preserve the precision of differences.
     origin = signals.position.mean(axis=0) if len(time) else np.zeros(n)
     expected = max(_FEWEST, int(1.2 * width / usual)) if usual > 0.0 else _FEWEST
     _smooth(time, signals.position - origin, signals.torque, middles, width, expected, states, sound)
     sliding = _sliding(time, signals.position, middles, states[:, 1])
-    position, speed, acceleration, mean_torque = states[sound].transpose(1, 0, 2)
+    position, speed, acceleration, mean_torque, slew = states[sound].transpose(1, 0, 2)
     return ArmWindows(
-        middles[sound], position + origin, speed, acceleration, mean_torque, sliding[sound], signals.recording
+        middles[sound], position + origin, speed, acceleration, mean_torque, slew, sliding[sound], signals.recording
     )
 
 
@@ -81,7 +82,7 @@ def _smooth(
 ) -> None:
     """Write mean position, speed, acceleration and torque of each window, and whether it is filled evenly.
 
-    Inputs are readings (s,), (s, n), (s, n); outputs, initially zero, are `states` (k, 4, n) and `sound` (k,) of the
+    Inputs are readings (s,), (s, n), (s, n); outputs, initially zero, are `states` (k, 5, n) and `sound` (k,) of the
     windows at `middles` (k,). `width` is the half-width of a window, `fewest` the number of readings it needs.
     """
     first, n = 0, position.shape[1]
@@ -90,7 +91,7 @@ def _smooth(
             first += 1
         # `unit`: both integrals for q = x and q = x^2 / 2; sums over few readings have errors of some per cent.
         total, centre, unit = 0.0, 0.0, np.zeros(4)
-        sums = np.zeros((4, n))
+        sums = np.zeros((5, n))
         last, widest, before = first, 0.0, -1.0
         while last < len(time) and time[last] < middles[k] + width:
             x = (time[last] - middles[k]) / width
@@ -120,6 +121,7 @@ def _smooth(
                 change = position[i, j] - position[i - 1, j]
                 sums[1, j] += kernel * change
                 sums[2, j] += falling * change
+                sums[4, j] += kernel * (torque[i, j] - torque[i - 1, j])
         determinant = unit[0] * unit[3] - unit[1] * unit[2]
         for j in range(n):
             speed = (sums[1, j] * unit[3] - sums[2, j] * unit[1]) / determinant
@@ -129,6 +131,7 @@ def _smooth(
             states[k, 1, j] = (speed + acceleration * centre / total) / width
             states[k, 2, j] = acceleration / (width * width)
             states[k, 3, j] = sums[3, j] / total
+            states[k, 4, j] = sums[4, j] / (unit[0] * width)
 
 
 def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> Vector:

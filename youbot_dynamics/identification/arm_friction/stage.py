@@ -78,6 +78,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     ]
     bodies = None
     if found.fit is not None:
+        notes += [_efforts(found)] if found.readings else []
         if max(len(row.time) for row in found.rows) < _FEWEST_FOR_BODIES:
             notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
         else:
@@ -147,6 +148,19 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
         # The fit is linearised about a delay that the data do not support, so its interval is meaningless too.
         delay = undetermined(unknown, delay.verdict.removeprefix(refusal("")))
     return [Finding(name, delay, found.fit.rows, "", {"starts": float(found.starts)})]
+
+
+def _efforts(found: ArmFriction) -> str:
+    """What the efforts show of themselves: scales relative to the joint with the largest torques, and their delay."""
+    *scales, delay = found.readings
+    off = [
+        f"{one.name.removesuffix('_scale')} {100.0 * one.value:+.1f} +- {100.0 * one.standard_error:.1f} %"
+        for one in scales
+        if np.isfinite(one.value)
+    ]
+    if np.isfinite(delay.value):
+        off.append(f"all {1e3 * delay.value:.1f} +- {1e3 * delay.standard_error:.1f} ms behind the motion")
+    return f"efforts, relative to those of the joint with the largest: {', '.join(off) or 'nothing is known'}"
 
 
 def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
