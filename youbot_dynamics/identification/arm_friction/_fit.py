@@ -146,7 +146,8 @@ class ArmFriction:
         tables = joint_rows(self.model, self.model.windows(recordings))
         shares = {}
         for k, fitted in enumerate(self.rows):
-            row = _loaded(tables[fitted.joint], self.base, self.values)
+            row = tables[fitted.joint]
+            row = row if self.base is None else row.loaded(self.base.columns, self.values)
             table = _columns(self.rows, k, row, self.base, self.offsets, self.scaled)
             shares[self.model.joint_names[fitted.joint]] = row.explained(table @ self.values)
         return shares
@@ -271,13 +272,13 @@ def _solved(
     rounds: int,
 ) -> ArmFriction:
     """Identification from rows of all joints but those that are left out, in a number of rounds for the scales."""
-    bodies = 0 if base is None else len(base.columns)
     offsets = tuple(row.has_offset(row.body if base is None else row.body[:, base.columns]) for row in rows)
     try:
         fit = _fit(rows, model, base, offsets, scaled)
         for _ in range(rounds - 1):  # a scale times a change of the bodies is not linear
-            scaled = _plausible(fit, fit.estimates[bodies : bodies + len(scaled)])
-            rows = tuple(_loaded(row, base, np.nan_to_num(fit.values)) for row in rows)
+            assert base is not None
+            scaled = _plausible(fit, fit.estimates[len(base.columns) : len(base.columns) + len(scaled)])
+            rows = tuple(row.loaded(base.columns, np.nan_to_num(fit.values)) for row in rows)
             fit = _fit(rows, model, base, offsets, scaled)
     except IdentificationError as few:
         little = f"only {few.got}; needed: {few.expected}"
@@ -351,13 +352,6 @@ def _columns(
     friction = np.zeros((len(row.time), len(_PARTS) * len(rows)))
     friction[:, len(_PARTS) * k : len(_PARTS) * (k + 1)] = own
     return np.hstack([body, friction])
-
-
-def _loaded(row: JointRows, base: BaseParameters | None, values: Vector) -> JointRows:
-    """The row with the torque of the bodies that are identified; values (p,) begin with their combinations."""
-    if base is None:
-        return row
-    return dataclasses.replace(row, load=row.known + row.body[:, base.columns] @ values[: len(base.columns)])
 
 
 def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,6 +86,10 @@ class JointRows:
         """Whether the joint slid in one direction only, so that columns (r, m) of free bodies can replace friction."""
         back = float(np.mean(self.speed < 0.0))
         return min(back, 1.0 - back) < _ONE_WAY and _left_of_constant(columns) < _LIKE_WEIGHT
+
+    def loaded(self, columns: NDArray[np.intp], values: Vector) -> JointRows:
+        """The same with the torque of the bodies for values (p,), which begin with those of their columns (b,)."""
+        return dataclasses.replace(self, load=self.known + self.body[:, columns] @ values[: len(columns)])
 
     def friction(self) -> Vector:
         """Columns (r, 4): Coulomb torque, viscous friction, Stribeck term, offset.
