@@ -249,3 +249,9 @@ def test_angles_that_are_not_finite_are_refused(wrong: float) -> None:
 def test_a_mean_twist_needs_a_positive_time(wrong: float) -> None:
     with pytest.raises(InputError, match="dt: got .* s; expected a positive time"):
         planar.mean_twist([0.0, 0.0, 0.0], [0.1, 0.0, 0.0], wrong)
+
+
+def test_a_moved_path_is_the_composition_with_each_of_its_poses() -> None:
+    path = np.array([[0.0, 0.0, 0.0], [0.4, -0.3, 0.2], [1.0, 0.7, -2.0]])
+    pose = (0.5, -1.5, 0.7)
+    np.testing.assert_allclose(planar.move_path(pose, path), [planar.compose(pose, each) for each in path], atol=1e-15)
