@@ -14,10 +14,11 @@ from stage_bags import BASE, ROBOT, WHEELS, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.body import BodyAxis, identify_axis
-from youbot_dynamics.identification.body._fit import _told
+from youbot_dynamics.identification.body._fit import _told, combined
 from youbot_dynamics.identification.body._model import LONGEST
 from youbot_dynamics.identification.delay._fopdt import LaggedCommand
 from youbot_dynamics.identification.excitation import base_program
+from youbot_dynamics.identification.least_squares import student
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.signals import HeldCommand
@@ -146,13 +147,18 @@ def test_intervals_of_each_value_hold_for_plants_and_readings_of_any_kind():
 
 
 def test_dead_time_and_lag_of_fine_readings_are_told_apart():
-    command = ramps(1)[:, 0]
-    sent, stamps = PERIOD * np.arange(len(command)), np.sort(np.random.default_rng(1).uniform(1.0, 59.0, 4000))
-    speed = LaggedCommand(HeldCommand(sent, command, 0.0), 0.15).at(stamps - 0.12).rate
-    found = identify_axis("x", "m/s", sent, command, stamps, speed)
+    axes = []
+    for seed in (1, 2):
+        command = ramps(seed)[:, 0]
+        sent, stamps = PERIOD * np.arange(len(command)), np.sort(np.random.default_rng(seed).uniform(1.0, 59.0, 4000))
+        speed = LaggedCommand(HeldCommand(sent, command, 0.0), 0.15).at(stamps - 0.12).rate
+        axes.append(identify_axis("x", "m/s", sent, command, stamps, speed))
+    both = combined(axes)
     for kind, truth in (("effective", 0.27), ("dead_time", 0.12), ("lag", 0.15), ("gain", 1.0)):
-        assert found[kind].identified and holds(found[kind], truth)
-        assert found[kind].value == pytest.approx(truth, abs=0.005)
+        for found in (*axes, both):
+            assert found[kind].identified and holds(found[kind], truth)
+            assert found[kind].value == pytest.approx(truth, abs=0.005)
+        assert both[kind].standard_error == pytest.approx(0.5 * np.ptp(both[kind].interval) / student(30.0))
 
 
 def test_readings_count_where_the_commands_of_the_longest_delay_before_them_are_known():
