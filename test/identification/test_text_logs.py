@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from body_runs import ramps
+from body_runs import ramps, twin_drive
 from command_line import exit_code
 from stage_bags import ROBOT, nanoseconds, write_rows
 
@@ -124,3 +124,14 @@ def test_a_log_of_the_arm_alone_gives_its_friction_and_one_line_for_what_the_bas
     assert said.count("expected messages that name wheel_joint_fl") == 1 and "got wheel states" not in said
     arm = load_robot(tmp_path / "found" / "result.yaml").arm
     assert [joint.friction.coulomb for joint in arm.joints] == pytest.approx([0.5] * len(joints), rel=0.05)
+
+
+def test_joints_of_the_arm_do_not_hide_a_base_without_wheel_states(tmp_path):
+    drive, log = twin_drive(1, ramps(1, 40.0)), tmp_path / "drive.csv"
+    rows = [[time, *twist, *[np.nan] * 3, *[np.nan] * 5] for time, twist in zip(drive.sent, drive.twists, strict=True)]
+    rows += [[time, *[np.nan] * 3, *speed, *[0.1] * 5] for time, speed in zip(drive.stamps, drive.speeds, strict=True)]
+    np.savetxt(log, sorted(rows, key=lambda row: row[0]), delimiter=",")
+    axes = [f"{kind}.{axis}" for kind in ("command", "measured") for axis in ("x", "y", "yaw")]
+    columns = ",".join(["time", *axes, *(f"position.{joint}" for joint in ROBOT.driver.arm_joints)])
+    found = identify([log], ROBOT, Options(columns=columns), only=("body",)).result
+    assert found["robot.base.delay.effective_x"].identified

@@ -31,7 +31,7 @@ from youbot_dynamics.parameters import Settings, setting
 _GRID = 24  # tested phases of a roller of unknown phase: 2.5 degrees apart for 6 rollers
 _SURE = 4.0  # standard deviations of random terms in a bound
 _ROUNDING = 1e-9  # [rad] of sums, for sensors without a quantum
-_CREEP = 0.002  # [rad/s], 0.1 mm/s at a rim: wheels at rest that push against each other creep, in MuJoCo half as fast
+_CREEP = 0.002  # [rad/s] of each wheel, 0.1 mm/s at a rim; in MuJoCo wheels at rest creep by 0.7 mrad/s
 _OF_ANOTHER = 0.8  # sine of the angle between a residual and that of a wheel, above which the wheel is excluded
 
 

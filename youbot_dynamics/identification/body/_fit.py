@@ -305,8 +305,8 @@ def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate]]:
     found = []
     for kind, limited, asked in (("acceleration", _ramped, _asked_acceleration), ("speed", _clipped, _asked_speed)):
         command = fit.command
-        limits = asked(command) * np.geomspace(_LEAST_LIMIT, 1.0, _MOST_LIMITS)[:-1]
-        commands = (limited(command, limit) for limit in limits.tolist())
+        limits = asked(command) * np.geomspace(_LEAST_LIMIT, 1.0, _MOST_LIMITS)
+        commands = (limited(command, limit) for limit in limits[:-1].tolist())
         estimate = _limit(fit, Unknown(kind, _unit(kind, unit), low=0.0), limits, commands)
         if estimate.identified:
             fit = Fit(limited(command, estimate.value), fit.readings, (fit.delay, fit.lag))
@@ -315,12 +315,17 @@ def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate]]:
 
 
 def _limit(fit: Fit, unknown: Unknown, limits: Vector, commands: Iterable[HeldCommand]) -> Estimate:
-    """Largest value of what is asked that the axis reaches, among limits (n,) and the commands with each of them."""
+    """Largest value of what is asked that the axis reaches, among limits (n,), the last of which is all that is asked.
+
+    `commands` are those with each of the other limits.
+    """
     squares, worse, freedom = compared(fit, chain(commands, [fit.command]))
     as_good = np.flatnonzero(worse <= student(freedom))
     low = float(limits[as_good[0] - 1]) if as_good[0] > 0 else 0.0
     if worse[-1] < _SURE or np.min(squares) > _UNEXPLAINED * squares[-1]:
-        told = f"the drive asked for no more than the axis does, at least {low:.3g} {unknown.unit}"
+        asked_more = worse[-1] > student(freedom)
+        why = "a limit fits better, but not clearly" if asked_more else "the drive asked for no more than the axis does"
+        told = f"{why}, at least {low:.3g} {unknown.unit}"
         return replace(undetermined(unknown, told), interval=(low, inf))
     high = float(limits[min(as_good[-1] + 1, len(limits) - 1)])
     reach = 0.5 * (high - low)

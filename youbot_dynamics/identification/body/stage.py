@@ -75,7 +75,8 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
 
 def _has_wheels(opened: Opened, robot: Robot) -> bool:
     with suppress(RecordingError):
-        find_wheel_states(opened.bag(), robot.driver.wheel_joints, opened.options.topics)
+        topic = find_wheel_states(opened.bag(), robot.driver.wheel_joints, opened.options.topics)
+        opened.bag().joint_states(topic, robot.driver.wheel_joints)  # a topic found by its name may hold the arm alone
         return True
     return False
 
@@ -95,8 +96,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             for found in limits
             if found.estimate.interval[0] > 0.0
         )
-        reached = f"; reached at least: {told}" if told else ""
-        return StageResult("body", missing=f"no drive asked for more than the base does{reached}")
+        if not told:
+            return StageResult("body", missing="; ".join(dict.fromkeys(found.estimate.verdict for found in limits)))
+        return StageResult("body", missing=f"no drive asked for more than the base does; reached at least: {told}")
     fits = tuple(fit for part in parts for fit in part.fits)
     return StageResult("body", (*response, *limits), fits=fits, notes=(ONE_WAY,) if response else ())
 
