@@ -102,6 +102,8 @@ class Stack:
         self.wish: Twist | None = None
         self.observer.node.create_timer(0.05, self._operate)
         self._late: list[tuple[float, float]] = []
+        self._stood: list[tuple[float, float]] = []
+        self._waits: dict[int, float] = {}  # of the processes of the robot
         self._over = threading.Event()
         self._threads = [threading.Thread(target=target, daemon=True) for target in (self._spin, self._beat)]
         for thread in self._threads:
@@ -129,6 +131,19 @@ class Stack:
             due = time.monotonic() + _BEAT
             time.sleep(_BEAT)
             self._late.append((time.time(), time.monotonic() - due))
+            self._stood.append((time.time(), max(map(self._waited, list(self._waits)), default=0.0)))
+
+    def _waited(self, pid: int) -> float:
+        """How long the main thread of a process was ready and not run [s], since the last look at it."""
+        with contextlib.suppress(OSError):
+            total = 1e-9 * float(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[1])
+            before, self._waits[pid] = self._waits[pid], total
+            return total - before if before else 0.0
+        return 0.0
+
+    def stood_still(self, since: float) -> float:
+        """Longest time that the machine did not run a process of the robot which was ready to, after a moment [s]."""
+        return max((waited for when, waited in list(self._stood) if when > since), default=0.0)
 
     def held_up(self, since: float) -> float:
         """What this machine may add to a promised time since `since` [s]: a few ms where it has nothing else to do."""
@@ -231,6 +246,7 @@ class Stack:
             )
 
         self.wait(ready, "a stack that is ready", _UP)
+        self._waits = {pid: 0.0 for pid in self.pids().values() if pid is not None}
 
     def stands(self, since: float | None = None) -> bool:
         """Whether the base has stood for the last 0.3 s."""

@@ -95,6 +95,7 @@ def robot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robot]:
 
 
 _HELD_UP = 0.2  # [s] of the robot's own loop: promises are made for a machine that runs it
+_BEFORE = 1.0  # time [s] in which that may have begun what shows after the fault
 _TRIES = 3
 
 
@@ -117,6 +118,7 @@ def test_fault(row: dict[str, Any], robot: Robot, tmp_path: Path, capsys: pytest
 
 def _attacked(row: dict[str, Any], robot: Robot, tmp_path: Path) -> dict[str, str]:
     """What was measured of the promises of a row."""
+    robot.held_up = 0.0
     stack = None if row["during"] == WITHOUT else _prepared(robot, row)
     attack = Attack(stack, stack.folder / f"row_{time.monotonic_ns()}" if stack else tmp_path)
     attack.folder.mkdir(exist_ok=True)
@@ -128,9 +130,11 @@ def _attacked(row: dict[str, Any], robot: Robot, tmp_path: Path) -> dict[str, st
             for verb, argument in action.items():
                 ACTIONS[verb](attack, argument)
         measured = {verb: PROMISES[verb](attack, argument) for verb, argument in row["promise"].items()}
-    except AssertionError:
-        robot.held_up = stack.held_up(attack.began) if stack else 0.0
-        raise
+    except AssertionError as failure:
+        if stack is None:
+            raise
+        robot.held_up = max(stack.held_up(attack.began), stack.stood_still(attack.began - _BEFORE))
+        raise AssertionError(f"{failure}\nheld up {robot.held_up:.3f} s\n{stack.end_of_logs()}") from failure
     finally:
         for undo in reversed(attack.undo):
             undo()

@@ -33,6 +33,7 @@ from youbot_dynamics.identification.arm_friction import (
     load_friction,
     regressor,
 )
+from youbot_dynamics.identification.arm_friction._fit import FAR
 from youbot_dynamics.identification.arm_friction._inertia import (
     body_parameters,
     consistent_inertia,
@@ -223,6 +224,54 @@ def test_scales_and_delay_of_the_efforts_are_found(fits):
                 assert abs(scale.value - expected) < max(4.0 * scale.standard_error, 1e-3), (seed, scale)
         print(f"seed {seed}: {1e3 * delay.value:.2f} +- {1e3 * delay.standard_error:.2f} ms")
         assert abs(delay.value - 5e-4) < 5.0 * delay.standard_error and delay.standard_error < 5e-4
+
+
+@pytest.mark.parametrize(("joint", "factor"), [(2, 0.7), (2, 10.0), (1, 0.4), (1, 1.6), (3, 2.0), (4, 2.0), (2, -1.0)])
+def test_efforts_of_one_joint_that_are_far_off_hide_no_friction_of_the_others(runs, joint, factor):
+    """A wrong torque constant, gear ratio or sign: the scale of that joint is told, bodies and delay are not bent."""
+    torque, true = runs[1].torque.copy(), true_friction(truth_of(1))
+    torque[:, joint] *= factor
+    found = identify_arm_friction([dataclasses.replace(runs[1], torque=torque)], MODEL)
+    share = told(truth_of(1))
+    share[joint] *= factor
+    scales = {one.name.removesuffix("_scale"): one for one in found.readings[:-1]}
+    measure = next(name for name in ("joint_2", "joint_3") if name in scales and np.isnan(scales[name].value))
+    for k in (1, 2, 3):
+        expected = share[k] / share[JOINTS.index(measure)] - 1.0
+        if JOINTS[k] != measure and (factor > 0.0 or k != joint):
+            scale = scales[JOINTS[k]]
+            assert abs(scale.value - expected) < 4.0 * scale.standard_error + 2e-3 * (1.0 + expected)
+    far = [name for name, scale in scales.items() if abs(scale.value) > FAR]
+    assert far == ([JOINTS[joint]] if factor > 0.0 else [])  # the one that is off is named, and no other
+    for k, name in enumerate(JOINTS):
+        if k == joint and factor < 0.0:
+            assert not found[name]["coulomb"].identified and "wrong sign" in found[name]["coulomb"].verdict
+            continue
+        for what, value in zip(("coulomb", "viscous"), true[k] * (factor if k == joint else 1.0), strict=True):
+            fit = found[name][what]
+            assert abs(fit.value - value) < 4.0 * fit.standard_error, (name, what)
+            if name != "joint_5":  # the smallest joint, whose viscous friction is known to a tenth
+                assert fit.identified and fit.value == pytest.approx(value, rel=0.04), (name, what)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_bristles_of_a_joint_whose_efforts_are_twice_too_large_are_found(runs, seed):
+    torque = runs[seed].torque.copy()
+    torque[:, 2] *= 2.0
+    signals = dataclasses.replace(runs[seed], torque=torque)
+    sigma0 = fit_bristles([signals], identify_arm_friction([signals], MODEL), "joint_3").sigma0
+    assert sigma0.interval[0] <= 2.0 * true_stiffness(truth_of(seed))[2] <= sigma0.interval[1]
+
+
+def test_efforts_without_friction_in_one_joint_refuse_that_joint_alone(runs):
+    """As of torque sensors behind the gear; what is left may look like friction of the wrong sign."""
+    true, position = true_friction(truth_of(1)), runs[1].position
+    for share in (0.999, 1.0, 1.004):
+        speed, torque = np.gradient(position[:, 3], runs[1].time), runs[1].torque.copy()
+        torque[:, 3] -= share * (true[3, 0] * np.tanh(speed / 0.02) + true[3, 1] * speed)
+        found = identify_arm_friction([dataclasses.replace(runs[1], torque=torque)], MODEL)
+        assert not found["joint_4"]["viscous"].identified
+        assert found["joint_3"]["coulomb"].value == pytest.approx(true[2, 0], rel=0.04)
 
 
 @pytest.mark.slow

@@ -387,7 +387,7 @@ init()
 with without_shared_memory():
     node = Node("ours")
 mapped = Path("/proc/self/maps").read_text().splitlines()
-print(sum("/dev/shm/fastrtps" in line for line in mapped), node.get_node_names())
+print(sum("/dev/shm/fast" in line for line in mapped), node.get_node_names())
 print(os.environ["{TRANSPORTS}"], flush=True)
 for entry in os.listdir("/proc/self/fd"):
     try:

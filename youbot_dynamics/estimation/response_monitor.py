@@ -182,6 +182,7 @@ class ResponseMonitor:
         apart = np.where(np.isnan(identified), measured, measured - identified)
         deviations = np.sqrt((count - 1) / count * np.sum((apart[1:] - apart[1:].mean(axis=0)) ** 2, axis=0)).tolist()
         values, expected = (np.array(found[0]) for found in (measured, identified))
+        change, sure = abs(values[2] - expected[2]), _SURE * deviations[2]  # of the moments
         for found in (values, expected):
             found[2] = sqrt(max(found[2], 0.0)) if found[2] == found[2] else nan
         deviations[2] /= 2.0 * max(values[2], _LAG_KNOWN)  # error of the root of a moment
@@ -193,6 +194,8 @@ class ResponseMonitor:
         for k, limit in enumerate((_DELAY_KNOWN, _GAIN_KNOWN, _LAG_KNOWN)):
             valid = bool(explained >= _LEAST_EXPLAINED and seen[k] and deviations[k] <= limit)
             off = valid and bool(abs(values[k] - expected[k]) > allowed[k] + _SURE * deviations[k])
+            if k == 2:  # a lag of almost 0 is the root of a moment that scatters about 0: the moments are compared
+                off = off and bool(change > (expected[2] + _LAG_OFF) ** 2 - expected[2] ** 2 + sure)
             figures.append(Figure(float(values[k]), float(deviations[k]), float(expected[k]), valid, off))
         return AxisResponse(figures[0], figures[1], figures[2], stamp)
 

@@ -27,10 +27,13 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     uncertainty,
 )
 from youbot_dynamics.identification.arm_friction._rows import (
+    PARTS,
     ArmFrictionModel,
     JointRows,
+    block_length,
     joint_rows,
     refusal_of,
+    regressors_of,
     stribeck_share,
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
@@ -53,22 +56,19 @@ _ROUGHLY = 0.005
 # Smallest ratio of its effect to the residual's standard error over all rows. Combinations left out keep their nominal
 # values, which biases the friction of a small joint.
 _CLEARLY = 5.0
-BLOCK = 1.0  # [s]
-_SHORTEST_BLOCK = 0.2
-_SPARE_BLOCKS = 12
 _CONSTANT = "the joint slid at one speed only, which determines only the total friction there; needed: two speeds"
 _ONE_WAY = "the joint slid in one direction only, so weight and friction look the same; needed: both directions"
 _FALLING = "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown"
 _BEYOND = "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts"
-# Scales and delays of the efforts: largest half-widths of their intervals [1, s], and the largest plausible ones, with
-# which they are taken into account; else bodies and friction of the joint explain as much.
-_WIDEST, _LARGEST = (0.05, 0.005), (0.2, 0.05)
+# Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], with which
+# they are taken into account; else bodies and friction of the joint explain as much.
+_WIDEST, _LONGEST_DELAY = (0.05, 0.005), 0.05
+FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
 _MEASURE = "it is the measure of the others, or these data do not tell its scale"
-_ROUNDS = 3  # fits with them
+_ROUNDS, _LAST = 6, 2  # fits in all, and how many of them are without the scales that are not known
 # Combined standard errors, and share of a value, by which it may change with windows of half the length.
 _MOVED, _ALIKE = 2.0, 0.01
 _TOTAL = 0.01  # [N m] interval that is narrow enough for any total friction
-_PARTS = ("coulomb", "viscous", "stribeck", "offset")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class ArmFriction:
     @property
     def reading_values(self) -> Vector:
         """Scale of each joint's efforts less 1 (k,), then their delay [s]; 0 where unknown, empty without a tree."""
-        first = len(self.values) - len(_PARTS) * len(self.rows)
+        first = len(self.values) - len(PARTS) * len(self.rows)
         return self.values[first - len(self.readings) : first]
 
     def modelled(self, k: int) -> tuple[Vector, Vector]:
@@ -134,7 +134,7 @@ class ArmFriction:
         The band is that of the model, from the covariance of its values; readings also have their own noise.
         """
         row = self.rows[k]
-        table = _columns(self.rows, k, row, self.base, self.offsets, self.scaled)
+        table = regressors_of(self.rows, k, row, self.base, self.offsets, self.scaled)
         assert self.fit is not None  # rows exist only with a fit
         covariance = np.nan_to_num(self.fit.covariance)
         variance = np.einsum("ri,ij,rj->r", table, covariance, table)
@@ -147,8 +147,9 @@ class ArmFriction:
         shares = {}
         for k, fitted in enumerate(self.rows):
             row = tables[fitted.joint]
-            row = row if self.base is None else row.loaded(self.base.columns, self.values)
-            table = _columns(self.rows, k, row, self.base, self.offsets, self.scaled)
+            if self.base is not None:
+                row = row.linearised(self.base.columns, self.values, self.reading_values[k])
+            table = regressors_of(self.rows, k, row, self.base, self.offsets, self.scaled)
             shares[self.model.joint_names[fitted.joint]] = row.explained(table @ self.values)
         return shares
 
@@ -193,8 +194,9 @@ def _moved(found: ArmFriction, finer: ArmFriction) -> dict[str, str]:
         near = max(_MOVED * math.hypot(one.standard_error, other.standard_error), _ALIKE * abs(other.value))
         # A value that only the shorter windows determine cannot be compared.
         if other.identified and not abs(one.value - other.value) <= near:
+            told = f"give {one.value:.3g} {one.unit}" if math.isfinite(one.value) else "do not determine it"
             moved[other.name] = (
-                f"windows of +-{1e3 * found.model.half_width:.0f} ms give {one.value:.3g} {one.unit}, windows of "
+                f"windows of +-{1e3 * found.model.half_width:.0f} ms {told}, windows of "
                 f"+-{1e3 * finer.model.half_width:.0f} ms give {other.value:.3g}; needed: a higher rate of readings, "
                 "or slower motion"
             )
@@ -209,7 +211,7 @@ def _widened(found: ArmFriction, finer: ArmFriction) -> ArmFriction:
     unknowns = {unknown.name: unknown for unknown in fit.unknowns}
     after = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
     rows = {finer.model.joint_names[row.joint]: (k, row) for k, row in enumerate(finer.rows)}
-    first = len(finer.values) - len(_PARTS) * len(rows)
+    first = len(finer.values) - len(PARTS) * len(rows)
 
     def widened(one: Estimate, unknown: Unknown, other: float) -> Estimate:
         if not (one.identified and math.isfinite(other)):
@@ -218,6 +220,9 @@ def _widened(found: ArmFriction, finer: ArmFriction) -> ArmFriction:
         return judge(unknown, one.value, error, fit.reach(error))
 
     for joint in found.joints:
+        if joint.name not in rows:  # refused by the shorter windows
+            joints.append(finer[joint.name])
+            continue
         estimates = tuple(
             widened(one, unknowns.get(one.name, Unknown(one.name, one.unit)), after.get(one.name, math.nan))
             for one in joint.estimates
@@ -225,7 +230,7 @@ def _widened(found: ArmFriction, finer: ArmFriction) -> ArmFriction:
         totals = []
         for one in joint.totals:
             (k, row), speed = rows[joint.name], float(one.name.rsplit("_", 1)[1])
-            other = _total(finer.fit, joint.name, row, speed, first + len(_PARTS) * k)
+            other = _total(finer.fit, joint.name, row, speed, first + len(PARTS) * k)
             totals.append(widened(one, Unknown(one.name, one.unit, low=0.0, resolution=_TOTAL), other.value))
         joints.append(dataclasses.replace(joint, estimates=estimates, totals=tuple(totals)))
     return dataclasses.replace(found, joints=tuple(joints))
@@ -254,13 +259,36 @@ def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmF
     refused = {name: refusal_of(recordings, windows, j) for j, name in enumerate(model.joint_names)}
     if all(refused.values()):
         return ArmFriction(model, tuple(_refused(*pair) for pair in refused.items()))
-    left_out = {name: _refused(name, reason) for name, reason in refused.items() if reason}
-    rows = tuple(row for row in joint_rows(model, windows) if not refused[model.joint_names[row.joint]])
-    base = None if model.tree is None else _felt(model.tree, rows)
-    if base is None:
-        return _solved(model, left_out, rows, base, (), 1)
-    measure = int(np.argmax([np.mean(row.known**2) for row in rows]))
-    return _solved(model, left_out, rows, base, (*(k != measure for k in range(len(rows))), True), _ROUNDS)
+    names = model.joint_names
+    rows = tuple(row for row in joint_rows(model, windows) if not refused[names[row.joint]])
+    found = _of_joints(model, {name: _refused(name, reason) for name, reason in refused.items() if reason}, rows)
+    right = {one.name.removesuffix("_scale") for one in found.readings if one.value > -1.0}
+    wrong = {joint.name: AGAINST for joint in found.joints if joint["coulomb"].verdict == refusal(AGAINST)}
+    wrong = {name: reason for name, reason in wrong.items() if name not in right}
+    if model.tree is None or not wrong or len(wrong) == len(rows):
+        return found
+    # The other joints share their bodies with these, which bend them.
+    left_out = {name: _refused(name, reason) for name, reason in (refused | wrong).items() if reason}
+    return _of_joints(model, left_out, tuple(row for row in rows if names[row.joint] not in wrong))
+
+
+def _of_joints(model: ArmFrictionModel, left_out: Mapping[str, JointFit], rows: tuple[JointRows, ...]) -> ArmFriction:
+    """Identification from rows of all joints but those that are left out."""
+    if model.tree is None:
+        return _solved(model, left_out, rows, None, (), 1)
+    base, loads = _felt(model.tree, rows), [float(np.mean(row.known**2)) for row in rows]
+
+    def relative_to(measure: int) -> ArmFriction:
+        scaled = (*(k != measure for k in range(len(rows))), True)
+        return _solved(model, left_out, rows, base, scaled, _ROUNDS)
+
+    measure = int(np.argmax(loads))
+    found = relative_to(measure)
+    scales = [one.value for one in found.readings[:-1] if math.isfinite(one.value)]
+    if len(scales) < 2 or np.count_nonzero(np.abs(scales) > FAR) <= 0.5 * len(scales):
+        return found
+    loads[measure] = 0.0  # most joints differ from it: it is the one that is off
+    return relative_to(int(np.argmax(loads)))
 
 
 def _solved(
@@ -275,35 +303,44 @@ def _solved(
     offsets = tuple(row.has_offset(row.body if base is None else row.body[:, base.columns]) for row in rows)
     try:
         fit = _fit(rows, model, base, offsets, scaled)
-        for _ in range(rounds - 1):  # a scale times a change of the bodies is not linear
+        for left in reversed(range(rounds - 1)):  # a scale times a change of the bodies is not linear
             assert base is not None
-            scaled = _plausible(fit, fit.estimates[len(base.columns) : len(base.columns) + len(scaled)])
-            rows = tuple(row.loaded(base.columns, np.nan_to_num(fit.values)) for row in rows)
+            readings = fit.estimates[len(base.columns) : len(base.columns) + len(scaled)]
+            scaled = scaled if left >= _LAST else _known(fit, readings)
+            scales = np.nan_to_num([one.value for one in readings]) * scaled
+            values = np.nan_to_num(fit.values)
+            rows = tuple(row.linearised(base.columns, values, scales[k]) for k, row in enumerate(rows))
             fit = _fit(rows, model, base, offsets, scaled)
     except IdentificationError as few:
         little = f"only {few.got}; needed: {few.expected}"
         joints = tuple(left_out.get(name) or _refused(name, little) for name in model.joint_names)
         return ArmFriction(model, joints, base=base, rows=rows)
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
-    first = len(values) - len(_PARTS) * len(rows)
+    first = len(values) - len(PARTS) * len(rows)
     bodies = first - len(scaled)
     fitted = dict(left_out)
     for k, row in enumerate(rows):
-        name, table = model.joint_names[row.joint], _columns(rows, k, row, base, offsets, scaled)
+        name, table = model.joint_names[row.joint], regressors_of(rows, k, row, base, offsets, scaled)
         hidden = row.hidden_by_weight(row.body if base is None else row.body[:, base.columns])
-        fitted[name] = _joint_fit(fit, name, row, row.explained(table @ values), first + len(_PARTS) * k, hidden)
+        fitted[name] = _joint_fit(fit, name, row, row.explained(table @ values), first + len(PARTS) * k, hidden)
     joints = tuple(fitted[name] for name in model.joint_names)
     inertial, readings = fit.estimates[:bodies], fit.estimates[bodies:first]
     return ArmFriction(model, joints, inertial, readings, base, fit, rows, values, offsets, scaled)
 
 
-def _plausible(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
-    """Whether each scale and the delay, which come last, are known well enough and of a plausible size."""
-    *_, delay = readings
-    return tuple(
-        bool(fit.reach(one.standard_error) <= _WIDEST[one is delay] and abs(one.value) <= _LARGEST[one is delay])
-        for one in readings
-    )
+def _known(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
+    """Whether each scale and the delay, which come last, are known well enough; a delay must be plausible besides.
+
+    A scale may have any size: a wrong torque constant or gear ratio of one joint must not bend the bodies of all.
+    """
+    *scales, delay = readings
+    reaches = [fit.reach(one.standard_error) for one in scales]
+    narrow = [
+        reach <= max(_WIDEST[0] * max(1.0, abs(1.0 + one.value)), abs(one.value) - FAR)
+        for one, reach in zip(scales, reaches, strict=True)
+    ]
+    prompt = fit.reach(delay.standard_error) <= _WIDEST[1] and abs(delay.value) <= _LONGEST_DELAY
+    return (*map(bool, narrow), bool(prompt))
 
 
 def _refused(joint: str, reason: str) -> JointFit:
@@ -322,36 +359,6 @@ def _felt(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
         weighted.append(_noise_weight(table, row.torque - row.known) * row.body)
     together = np.concatenate(weighted)
     return felt_parameters(tree, together, _CLEARLY / math.sqrt(len(together)))
-
-
-def _columns(
-    rows: Sequence[JointRows],
-    k: int,
-    row: JointRows,
-    base: BaseParameters | None,
-    offsets: Sequence[bool],
-    scaled: Sequence[bool],
-) -> Vector:
-    """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies, readings, then four friction columns per joint.
-
-    The efforts of a joint are currents times a torque constant that is some percent off, so bodies that several joints
-    feel have another scale in each; the joint with the largest torques is the measure of the others. A delay of the
-    efforts shows as minus the rate of the torque; where gravity grows with the angle that looks like viscous friction.
-    """
-    if base is not None:
-        readings = np.zeros((len(row.time), len(rows) + 1))
-        readings[:, k] = scaled[k] * row.load
-        readings[:, -1] = -row.slew * scaled[-1]
-        body = np.hstack([row.body[:, base.columns], readings])
-    else:
-        each = row.body.shape[1]
-        body = np.zeros((len(row.time), each * len(rows)))
-        body[:, each * k : each * (k + 1)] = row.body
-    own = row.friction()
-    own[:, -1] *= offsets[k]
-    friction = np.zeros((len(row.time), len(_PARTS) * len(rows)))
-    friction[:, len(_PARTS) * k : len(_PARTS) * (k + 1)] = own
-    return np.hstack([body, friction])
 
 
 def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
@@ -389,7 +396,7 @@ def _fit(
     block = block_length(rows, len(unknowns))
     pieces = []
     for k, row in enumerate(rows):
-        table, target = _columns(rows, k, row, base, offsets, scaled), row.torque - row.known
+        table, target = regressors_of(rows, k, row, base, offsets, scaled), row.torque - row.known
         weight = _noise_weight(table, target)
         for number in np.unique(row.recording):
             of = row.recording == number
@@ -405,20 +412,9 @@ def _noise_weight(table: Vector, target: Vector) -> float:
     return 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
 
 
-def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
-    """Duration of the blocks [s]: 1 s, or shorter if a recording is too short for enough blocks."""
-    block = BLOCK
-    while block > _SHORTEST_BLOCK:
-        keys = {(int(r), int(t // block)) for row in rows for r, t in zip(row.recording, row.time, strict=True)}
-        if len(keys) >= unknowns + _SPARE_BLOCKS:
-            break
-        block *= 0.8
-    return max(block, _SHORTEST_BLOCK)
-
-
 def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: int, hidden: bool) -> JointFit:
     """Estimates of one joint with verdicts that depend on its motion; `hidden` means that weight hides its friction."""
-    estimates = list(found.estimates[first : first + len(_PARTS)])
+    estimates = list(found.estimates[first : first + len(PARTS)])
     speeds = np.abs(row.speed)
     at = [np.mean(speeds)] if row.one_speed else [np.quantile(speeds, share) for share in (0.05, 0.5, 0.95)]
     totals = [_total(found, name, row, float(speed), first) for speed in at]
@@ -441,7 +437,7 @@ def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: i
             dataclasses.replace(one, verdict=refusal(_FALLING)) for one in (estimates[0], totals[0])
         )
     if row.stribeck_speed == 0.0:
-        del estimates[_PARTS.index("stribeck")]
+        del estimates[PARTS.index("stribeck")]
     limits = (float(speeds.min()), float(speeds.max()))
     return JointFit(name, tuple(estimates), explained, len(row.time), limits, tuple(totals))
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.lugre import coulomb_under_load
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._fit import ArmFriction, block_length
+from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters
-from youbot_dynamics.identification.arm_friction._rows import JointRows
+from youbot_dynamics.identification.arm_friction._rows import JointRows, block_length
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
@@ -85,7 +85,7 @@ def _fitted(found: ArmFriction, row: JointRows, used: NDArray[np.bool_]) -> tupl
     for _ in range(_ROUNDS):
         gear = _gear_torque(found, row, body, own)
         column = np.sign(row.speed) * coulomb_under_load(0.0, 1.0, gear)
-        table, target = np.column_stack([body, friction, column]), row.torque - row.known
+        table, target = np.column_stack([body, friction, column]), row.torque - row.nominal
         pieces = []
         for number in np.unique(row.recording[used]):
             of = used & (row.recording == number)
@@ -99,7 +99,7 @@ def _gear_torque(found: ArmFriction, row: JointRows, body: Vector, own: Vector) 
     """Torque (r,) from the gear to the bodies, for values `own` (m,) of their columns."""
     tree, base = found.model.tree, found.base
     if tree is None or base is None:
-        return row.known + body @ own
+        return row.nominal + body @ own
     parameters, bodies = inertial_parameters(tree), OF_BODY * len(tree.names)
     parameters[base.columns] += own
     return row.body[:, :bodies] @ parameters[:bodies]
@@ -114,7 +114,7 @@ def _held_out(found: ArmFriction, row: JointRows, gear: Vector) -> tuple[float, 
         piece[of] = np.minimum((_PIECES * (row.time[of] - begin) / span).astype(int), _PIECES - 1)
     column = np.sign(row.speed) * coulomb_under_load(0.0, 1.0, gear)
     plain = np.column_stack(_columns(found, row))
-    target, left = row.torque - row.known, []
+    target, left = row.torque - row.nominal, []
     for table in (plain, np.column_stack([plain, column])):
         lengths = np.maximum(np.linalg.norm(table, axis=0), 1e-12)
         error = np.empty(len(target))

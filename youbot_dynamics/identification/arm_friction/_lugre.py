@@ -186,7 +186,8 @@ def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None,
     curve = CubicSpline(middles, table)
     speed, acceleration, position = curve(time, 1), curve(time, 2), signals.position[index]
     if tree is not None:
-        bodies = tree.inverse_dynamics(position, speed, acceleration)[:, row.joint]
+        scale = 1.0 + found.reading_values[joint]
+        bodies = scale * tree.inverse_dynamics(position, speed, acceleration)[:, row.joint]
     else:
         own = [acceleration[:, row.joint]]
         if found.model.weighed:

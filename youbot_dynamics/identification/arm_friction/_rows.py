@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import Tree
-from youbot_dynamics.identification.arm_friction._regressors import inertial_parameters, regressor
+from youbot_dynamics.identification.arm_friction._regressors import BaseParameters, inertial_parameters, regressor
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
@@ -27,7 +27,12 @@ STOOD = (
 _LEAST_VARIATION = 0.15
 _ONE_WAY = 0.1  # share of the windows that must slide in the other direction
 _LIKE_WEIGHT = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
+# Blocks of the scatter: longest and shortest [s], and how many more of them than unknowns are wanted.
+_BLOCK, _SHORTEST_BLOCK, _SPARE_BLOCKS = 1.0, 0.2, 12
 _DEPENDENT = 0.3  # share of a constant not explained by weight and friction that an offset needs
+
+
+PARTS = ("coulomb", "viscous", "stribeck", "offset")  # unknowns of the friction of a joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +74,12 @@ class JointRows:
     time: Vector  # (r,) [s]
     recording: NDArray[np.int64]  # (r,) numbers
     body: Vector  # (r, m) columns of weight and inertia
-    known: Vector  # (r,) torque of the nominal bodies [N m]
+    nominal: Vector  # (r,) torque of the nominal bodies [N m]
     speed: Vector  # (r,) [rad/s]
     torque: Vector  # (r,) [N m]
     slew: Vector  # (r,) rate of the torque [N m/s]
     load: Vector  # (r,) torque of the bodies as far as they are known [N m]
+    scale: float = 0.0  # of its efforts less 1, as far as it is known
     stribeck_speed: float = 0.0  # v_s [rad/s], 0 for none
 
     @property
@@ -87,9 +93,23 @@ class JointRows:
         back = float(np.mean(self.speed < 0.0))
         return min(back, 1.0 - back) < _ONE_WAY and _left_of_constant(columns) < _LIKE_WEIGHT
 
-    def loaded(self, columns: NDArray[np.intp], values: Vector) -> JointRows:
-        """The same with the torque of the bodies for values (p,), which begin with those of their columns (b,)."""
-        return dataclasses.replace(self, load=self.known + self.body[:, columns] @ values[: len(columns)])
+    @property
+    def known(self) -> Vector:
+        """Torque (r,) of the linearised model with all unknowns 0 [N m]; see `bodies`."""
+        return self.nominal - self.scale * (self.load - self.nominal)
+
+    def bodies(self, columns: NDArray[np.intp]) -> Vector:
+        """Columns (r, b) of changes of the bodies.
+
+        The efforts (1 + s)(nominal + B b), linearised about a scale s0 and bodies b0, are
+        nominal - s0 B b0 + (1 + s0) B b + s (nominal + B b0).
+        """
+        return (1.0 + self.scale) * self.body[:, columns]
+
+    def linearised(self, columns: NDArray[np.intp], values: Vector, scale: float) -> JointRows:
+        """The same about a scale, and about the values (p,) of unknowns that begin with those of the columns (b,)."""
+        load = self.nominal + self.body[:, columns] @ values[: len(columns)]
+        return dataclasses.replace(self, load=load, scale=scale)
 
     def friction(self) -> Vector:
         """Columns (r, 4): Coulomb torque, viscous friction, Stribeck term, offset.
@@ -123,6 +143,47 @@ def _left_of_constant(table: Vector) -> float:
     return float(np.linalg.norm(left) / np.linalg.norm(ones))
 
 
+def regressors_of(
+    rows: Sequence[JointRows],
+    k: int,
+    row: JointRows,
+    base: BaseParameters | None,
+    offsets: Sequence[bool],
+    scaled: Sequence[bool],
+) -> Vector:
+    """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies, readings, then four friction columns per joint.
+
+    The efforts of a joint are currents times a torque constant that is some percent off, so bodies that several joints
+    feel have another scale in each; the joint with the largest torques is the measure of the others. A delay of the
+    efforts shows as minus the rate of the torque; where gravity grows with the angle that looks like viscous friction.
+    """
+    if base is not None:
+        readings = np.zeros((len(row.time), len(rows) + 1))
+        readings[:, k] = scaled[k] * row.load
+        readings[:, -1] = -row.slew * scaled[-1]
+        body = np.hstack([row.bodies(base.columns), readings])
+    else:
+        each = row.body.shape[1]
+        body = np.zeros((len(row.time), each * len(rows)))
+        body[:, each * k : each * (k + 1)] = row.body
+    own = row.friction()
+    own[:, -1] *= offsets[k]
+    friction = np.zeros((len(row.time), len(PARTS) * len(rows)))
+    friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = own
+    return np.hstack([body, friction])
+
+
+def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
+    """Duration of the blocks [s]: 1 s, or shorter if a recording is too short for enough blocks."""
+    block = _BLOCK
+    while block > _SHORTEST_BLOCK:
+        keys = {(int(r), int(t // block)) for row in rows for r, t in zip(row.recording, row.time, strict=True)}
+        if len(keys) >= unknowns + _SPARE_BLOCKS:
+            break
+        block *= 0.8
+    return max(block, _SHORTEST_BLOCK)
+
+
 def refusal_of(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> str:
     """Why joint number `joint` cannot be identified, "" if it may be."""
     torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
@@ -154,7 +215,7 @@ def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[J
                 np.concatenate([window.torque[k, j] for window, k in pairs]),
                 np.concatenate([window.slew[k, j] for window, k in pairs]),
                 bodies[:, -1],
-                model.stribeck_speed(j),
+                stribeck_speed=model.stribeck_speed(j),
             )
         )
     return rows

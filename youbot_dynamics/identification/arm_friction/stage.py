@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._fit import ArmFriction, JointFit, identify_arm_friction
+from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction, JointFit, identify_arm_friction
 from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
 from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
@@ -93,7 +93,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         tuple(findings),
         fits=_curves(found),
         correlations=_correlations(found),
-        warnings=tuple(warning for one in used for warning in _warnings(one)),
+        warnings=(*_wrong_scales(found), *(warning for one in used for warning in _warnings(one))),
         notes=tuple(notes),
         products={} if bodies is None else {BODIES: bodies},
     )
@@ -161,6 +161,16 @@ def _efforts(found: ArmFriction) -> str:
     if np.isfinite(delay.value):
         off.append(f"all {1e3 * delay.value:.1f} +- {1e3 * delay.standard_error:.1f} ms behind the motion")
     return f"efforts, relative to those of the joint with the largest: {', '.join(off) or 'nothing is known'}"
+
+
+def _wrong_scales(found: ArmFriction) -> list[str]:
+    """Warnings of joints whose efforts are further off than torque constants scatter."""
+    return [
+        f"efforts of {one.name.removesuffix('_scale')} are {100.0 * one.value:+.0f} % off, relative to those of the "
+        "joint with the largest: check the torque constants and gear ratios of both"
+        for one in found.readings[:-1]
+        if abs(one.value) > FAR
+    ]
 
 
 def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:

@@ -13,9 +13,8 @@ Source: systems 32, 33.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import inf
 
 import numpy as np
@@ -49,14 +48,14 @@ from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
 
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _LAGS = (0.02, 0.1, 0.3)  # of the coarse search [s]
-_SHORTEST, _FEWEST = 10.0, 100  # duration [s] and number of the readings of a fit
+_SHORTEST, _FEWEST = 20.0, 100  # duration [s], 6 blocks of the scatter, and number of the readings of a fit
 _RIVAL_DISTANCE = 0.15  # of a second minimum of the misfit from the best one [s]: the motion is periodic
 _OPPOSITE_MISFIT = 0.5  # improvement by the opposite sign above which the signs are reported as wrong
 _LEAST_EXPLAINED = 0.9  # share of the motion that the model must explain
 _MOST_BANDS = 60  # tested dead bands
 _WIDEST_BAND = 0.5  # largest tested dead band, as a share of the fastest command
 _BAND_RESOLUTION = 0.05  # half-width of the interval of a dead band that suffices, as a share of the fastest command
-_LEAST_LIMIT, _MOST_LIMITS = 0.05, 40  # smallest tested limit, as a share of what was asked, and number of them
+_LIMITS = np.geomspace(0.05, 1.0, 40)  # tested limits, as shares of what was asked
 _ASKED_OVER = 0.2  # time over which a commanded acceleration counts [s]
 _RAMP_STEP = 0.01  # of a command with limited acceleration [s]
 _SURE = 4.0  # standard errors by which a limit must improve the fit
@@ -120,7 +119,8 @@ def identify_axis(
     the one with the smallest misfit. Its interval holds all that are not worse, by the scatter between blocks, and half
     a quantum of the readings on each side. The largest acceleration and speed are found likewise, by commands limited
     to them; they are refused if the commands as sent fit as well. A drive that shows the largest acceleration does not
-    show the delay: how fast the axis follows smaller changes is unknown.
+    show the delay: how fast the axis follows smaller changes is unknown. Limits that the data neither show nor exclude
+    widen delay and gain.
 
     Args:
         channel: name of the axis.
@@ -171,16 +171,17 @@ def identify_axis(
     start, reason = _start(held, readings)
     if reason:
         return refused(reason)
-    fit, limits = _limits(Fit(held, readings, start), unit)
+    fit, limits, rivals = _limits(Fit(held, readings, start), unit)
     band = _dead_band(fit, readings.quantum(measured), unit)
-    if band.identified and band.interval[0] > 0.0:
-        fit = Fit(_beyond(fit.command, band.value), readings, (fit.delay, fit.lag))
+    silent = band.value if band.identified and band.interval[0] > 0.0 else 0.0
+    if silent:
+        fit = Fit(_beyond(fit.command, silent), readings, (fit.delay, fit.lag))
     if fit.explained < _LEAST_EXPLAINED:
         return refused(
             f"the command explains only {fit.explained:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed: the axis "
             "was hardly driven, or something else moved it"
         )
-    response = fit.estimates(held)
+    response: tuple[Estimate, ...] = fit.estimates(held)
     if limits[0].identified:
         hidden = (
             f"the drive asked for more than {limits[0].value:.3g} {unit}2, which the axis does: that hides its delay; "
@@ -188,6 +189,9 @@ def identify_axis(
         )
         delay, dead_time, lag = (undetermined(Unknown(one.name, "s"), hidden) for one in response[:3])
         response = delay, dead_time, lag, response[3]
+    for kind, rival in rivals:
+        other = Fit(_beyond(rival, silent), readings, (fit.delay, fit.lag)).estimates(held)
+        response = tuple(_widened(one, then, kind) for one, then in zip(response, other, strict=True))
     estimates = (*response, band, *limits)
     left = readings.means(fit.solved(fit.responses(fit.command))[1])
     modelled, colour = readings.mean - left, whiteness(readings.at, left)
@@ -206,8 +210,17 @@ def combined(axes: Sequence[BodyAxis]) -> BodyAxis:
 
 
 def _together(parts: Sequence[Estimate]) -> Estimate:
-    """Random-effects mean of the identified values; what is unknown in all recordings alike does not average out."""
+    """Random-effects mean of the identified values; what is unknown in all recordings alike does not average out.
+
+    A limit is refused if another recording reached more than its interval holds; of limits that no recording shows,
+    the one counts that reached most.
+    """
     good = [part for part in parts if part.identified]
+    reached = [part for part in parts if part.interval[1] == inf]
+    most = max(reached, key=lambda part: part.interval[0], default=None)
+    if most is not None and all(part.interval[1] < most.interval[0] for part in good):
+        told = f"; another recording shows a limit of {good[0].value:.3g} {good[0].unit}" if good else ""
+        return replace(most, verdict=most.verdict + told)
     if len(good) <= 1:
         return (good or parts)[0]
     values = np.array([part.value for part in good])
@@ -300,36 +313,90 @@ def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
     return replace(found, interval=(low, high))
 
 
-def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate]]:
-    """Fit with the largest acceleration and speed that commands reach, where they asked for more, and these two."""
-    found = []
-    for kind, limited, asked in (("acceleration", _ramped, _asked_acceleration), ("speed", _clipped, _asked_speed)):
-        command = fit.command
-        limits = asked(command) * np.geomspace(_LEAST_LIMIT, 1.0, _MOST_LIMITS)
-        commands = (limited(command, limit) for limit in limits[:-1].tolist())
-        estimate = _limit(fit, Unknown(kind, _unit(kind, unit), low=0.0), limits, commands)
-        if estimate.identified:
-            fit = Fit(limited(command, estimate.value), fit.readings, (fit.delay, fit.lag))
-        found.append(estimate)
-    return fit, found
+def _widened(found: Estimate, then: Estimate, kind: str) -> Estimate:
+    """The estimate with `then`, its value under a limit of some kind that the data do not exclude, in its interval."""
+    if not found.identified or found.interval[0] <= then.value <= found.interval[1]:
+        return found
+    interval = min(found.interval[0], then.value), max(found.interval[1], then.value)
+    if 0.5 * (interval[1] - interval[0]) > max(0.5 * min(found.value, 0.5 * sum(interval)), 0.01):
+        told = (
+            f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the drive may have asked for more {kind} than "
+            "the axis does; drive more gently"
+        )
+        return undetermined(Unknown(found.name, found.unit), told)
+    wider = (interval[1] - interval[0]) / (found.interval[1] - found.interval[0])
+    return replace(found, interval=interval, standard_error=wider * found.standard_error)
 
 
-def _limit(fit: Fit, unknown: Unknown, limits: Vector, commands: Iterable[HeldCommand]) -> Estimate:
-    """Largest value of what is asked that the axis reaches, among limits (n,), the last of which is all that is asked.
+def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, HeldCommand]]]:
+    """Fit with the largest acceleration and speed that commands reach, where they asked for more, and these two.
 
-    `commands` are those with each of the other limits.
+    And the commands with other limits that the data do not exclude: the ends of the interval of an identified one; of
+    one that is not identified the best and the smallest. Each limit is the same for both directions.
     """
-    squares, worse, freedom = compared(fit, chain(commands, [fit.command]))
-    as_good = np.flatnonzero(worse <= student(freedom))
-    low = float(limits[as_good[0] - 1]) if as_good[0] > 0 else 0.0
-    if worse[-1] < _SURE or np.min(squares) > _UNEXPLAINED * squares[-1]:
-        asked_more = worse[-1] > student(freedom)
-        why = "a limit fits better, but not clearly" if asked_more else "the drive asked for no more than the axis does"
-        told = f"{why}, at least {low:.3g} {unknown.unit}"
-        return replace(undetermined(unknown, told), interval=(low, inf))
-    high = float(limits[min(as_good[-1] + 1, len(limits) - 1)])
-    reach = 0.5 * (high - low)
-    return judge(unknown, low + reach, reach / student(freedom), reach)
+    sent, fastest = fit.command, inf
+
+    def fitted(acceleration: Estimate) -> Fit:
+        ramped = _ramped(sent, acceleration.value) if acceleration.identified else sent
+        return Fit(_clipped(ramped, fastest), fit.readings, (fit.delay, fit.lag))
+
+    def steepest() -> tuple[Estimate, tuple[float, ...]]:
+        limits = _asked_acceleration(sent) * _LIMITS
+        commands = [_clipped(_ramped(sent, limit), fastest) for limit in limits[:-1].tolist()]
+        return _limit(fit, Unknown("acceleration", f"{unit}2", low=0.0), limits, [*commands, fit.command])
+
+    acceleration, steeper = steepest()
+    fit = fitted(acceleration) if acceleration.identified else fit
+    ramped = fit.command
+    limits = _asked_speed(ramped) * _LIMITS
+    commands = [_clipped(ramped, limit) for limit in limits[:-1].tolist()]
+    speed, faster = _limit(fit, Unknown("speed", unit, low=0.0), limits, [*commands, ramped])
+    if speed.identified:
+        fastest = speed.value
+        fit = fitted(acceleration)
+        if not acceleration.identified:  # a limited speed that the model lacks hides it
+            acceleration, steeper = steepest()
+            fit = fitted(acceleration)
+    rivals = [("acceleration", _clipped(_ramped(sent, limit), fastest)) for limit in steeper]
+    rivals += [("speed", _clipped(ramped, limit)) for limit in faster]
+    return fit, [acceleration, speed], [(kind, one) for kind, one in rivals if not _alike(one, fit.command)]
+
+
+def _alike(one: HeldCommand, other: HeldCommand) -> bool:
+    """Whether a command is a multiple of another: a drive at one speed shows the gain at that speed."""
+    if len(one.values) != len(other.values):
+        return False
+    common = float(one.values @ other.values) ** 2
+    return common > (1.0 - 1e-9) * float(one.values @ one.values) * float(other.values @ other.values)
+
+
+def _limit(
+    fit: Fit, unknown: Unknown, limits: Vector, commands: Sequence[HeldCommand]
+) -> tuple[Estimate, tuple[float, ...]]:
+    """Largest value of what is asked that the axis reaches, and others that the data do not exclude, see `_limits`.
+
+    Among limits (n,), the last of which is all that is asked. `commands` are those with each of the limits. They are
+    compared in the response that was fitted without a limit; where another one is best there, also in that fitted with
+    it, since delay and lag follow the limit.
+    """
+    squares, worse, freedom = compared(fit, commands)
+    as_good, best = np.flatnonzero(worse <= student(freedom)), int(np.argmin(squares))
+    if worse[-1] >= _SURE and np.min(squares) <= _UNEXPLAINED * squares[-1]:
+        low = float(limits[as_good[0] - 1]) if as_good[0] > 0 else 0.0
+        high = float(limits[min(as_good[-1] + 1, len(limits) - 1)])
+        reach = 0.5 * (high - low)
+        found = judge(unknown, low + reach, reach / student(freedom), reach)
+        return found, found.interval
+    why = "the drive asked for no more than the axis does"
+    if worse[-1] > student(freedom):
+        why = "a limit fits better, but not clearly"
+    others = {int(as_good[0]), best}
+    if best < len(limits) - 1:
+        _, worse, freedom = compared(Fit(commands[best], fit.readings, (fit.delay, fit.lag)), commands)
+        others.add(int(np.flatnonzero(worse <= student(freedom))[0]))
+    low = float(limits[min(others) - 1]) if min(others) > 0 else 0.0
+    told = replace(undetermined(unknown, f"{why}, at least {low:.3g} {unknown.unit}"), interval=(low, inf))
+    return told, tuple(float(limits[k]) for k in sorted(others) if k < len(limits) - 1)
 
 
 def _asked_speed(command: HeldCommand) -> float:

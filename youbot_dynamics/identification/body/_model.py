@@ -107,7 +107,7 @@ class Fit:
             return readings.means(self.solved([path])[1])
 
         bounds = ((0.0, _LEAST_LAG), (2.0 * LONGEST, LONGEST))
-        best = least_squares(left, start, x_scale=GRID, bounds=bounds)
+        best = least_squares(left, np.clip(start, *bounds), x_scale=GRID, bounds=bounds)
         self.delay, self.lag = best.x.tolist()
         self.explained = 1.0 - float(np.sum(left(best.x) ** 2)) / float(np.sum((mean - mean.mean()) ** 2))
         for _ in range(_REFINEMENTS):
@@ -192,7 +192,8 @@ def _covariance(readings: Readings, columns: Vector, left: Vector) -> tuple[Vect
     count, size = scores.shape
     freedom = max(1, count - size)
     covariance: Vector = count / freedom * (moved.T @ moved) / np.outer(norms, norms)
-    return covariance, freedom
+    # The scatter of as few blocks as values lacks directions: it is 0 there, whatever the errors are.
+    return (covariance if count > size else np.full_like(covariance, np.inf)), freedom
 
 
 def _own_size(columns: Vector, k: int) -> float:
@@ -205,14 +206,17 @@ def _own_size(columns: Vector, k: int) -> float:
 def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector, float]:
     """Squares (n,) left by each of some commands, by how many standard errors they exceed the least; their freedom.
 
-    If a command is the true one, its squares exceed those of the best one by 2 d' r less d' d, d the difference of the
-    means and r what the best one leaves. The sum of d' r has the scatter that its parts in blocks show.
+    If a command is the true one and leaves r, its squares exceed those of the best one by 2 d' r - d' d, d the means of
+    its residual less those of the best. The sum of d' r has the scatter that its parts in blocks show, with what the
+    best one leaves for r. Friction takes speed away: a term that adds speed is left out, else it looks like a limit.
     """
     readings = fit.readings
     left = []
     for command in commands:
         lost = HeldCommand(command.times, np.sign(command.values), 0.0)  # speed lost to friction
-        left.append(fit.solved([*fit.responses(command), fit.responses(lost)[0]])[1])
+        responses = fit.responses(command)
+        factors, path = fit.solved([*responses, fit.responses(lost)[0]])
+        left.append(path if factors[-1] < 0.0 else fit.solved(responses)[1])  # friction does not add speed
     means = [readings.means(path) for path in left]
     squares = np.array([float(mean @ mean) for mean in means])
     best = int(np.argmin(squares))

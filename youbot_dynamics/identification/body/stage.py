@@ -52,7 +52,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
         signals = base_signals(opened.bag(), robot, chosen)
         time = signals.measured_time
         every = max(1, round(_OF_WHEELS / float(np.median(np.diff(time))))) if len(time) > 1 else 1
-        used = np.flatnonzero(time <= signals.command_time[0] + _LONGEST)[::every]
+        used = np.flatnonzero(time <= np.min(signals.command_time, initial=np.inf) + _LONGEST)[::every]
     else:
         signals = body_signals(opened.bag(), chosen, opened.options.pose_topic)
         used = np.arange(len(signals.measured_time))
