@@ -110,6 +110,7 @@ setup(
             *PROGRAM,
             "pytest>=7.4,<10",
             "pytest-xdist",
+            "pytest-rerunfailures",
             "hypothesis",
             "ruff",
             "mypy",

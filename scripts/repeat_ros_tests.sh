@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run the tests over DDS N times (10 by default), every second run with each core kept busy by a niced program.
-# Other arguments go to pytest. Needs the environment that scripts/test.sh makes.
+# None is run again where it fails. Other arguments go to pytest. Needs the environment that scripts/test.sh makes.
 set -euo pipefail
 SETUP_EXTRA=test
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -27,7 +27,7 @@ for ((run = 1; run <= runs; run++)); do
     fi
     started=$SECONDS
     verdict=passed
-    "$VENV/bin/python" -m pytest -q "${END_OF_A_HANG[@]}" -n 2 --dist loadfile -m "ros and not slow" "$@" \
+    "$VENV/bin/python" -m pytest -q -p no:rerunfailures "${END_OF_A_HANG[@]}" -n 2 --dist loadfile -m "ros and not slow" "$@" \
         || { verdict=FAILED; failed=1; }
     printf '== run %d of %d, %s: %s after %d s\n' "$run" "$runs" "$load" "$verdict" $((SECONDS - started))
     rest

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Generator
 
 import pytest
+from machine_watch import MachineWatch
 
 # A test may be skipped only where one of these is absent; any other skip fails the session.
 ALLOWED_SKIP_REASONS = (
@@ -79,5 +81,37 @@ class SkipGuard:
             terminalreporter.line(f"allowed: a reason that contains one of {', '.join(ALLOWED_SKIP_REASONS)}")
 
 
+class StallGuard:
+    """Runs a failed test again, at most twice, if this machine stood still during it; the summary says which."""
+
+    def __init__(self) -> None:
+        self._watch = MachineWatch()
+        self._lates: list[str] = []
+
+    def _stood_still(self) -> bool:
+        self._lates += self._watch.lates()
+        return bool(self._lates)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            item.add_marker(pytest.mark.flaky(reruns=2, condition=self._stood_still))
+
+    def pytest_runtest_logstart(self) -> None:
+        self._watch.lates()
+        self._lates.clear()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if report.failed and self._stood_still():
+            report.sections.append(("this machine stood still", "\n".join(self._lates)))
+        return report
+
+    def pytest_unconfigure(self) -> None:
+        self._watch.close()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipGuard(), "skip_guard")
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        config.pluginmanager.register(StallGuard(), "stall_guard")

@@ -42,10 +42,15 @@ def run_on(plant: str, truth: BaseTruth, robot: Robot, path: Trajectory, seed: i
     return drive(path, robot, body, seed, settings, faults=faults, interface="wheels" if seed % 2 else "twist")
 
 
-def counts_are_as_they_should_be(run: Drive, wheel: str) -> bool:
-    """Whether in the drive's middle all wheels slide as they are told, as far as the driver reads: nothing to see."""
+def straight(way: str) -> Trajectory:
+    """Four seconds at one of WAYS."""
+    return Trajectory([0.0, 4.0], [np.zeros(3), 4.0 * np.array(WAYS[way])])
+
+
+def counts_are_as_they_should_be(run: Drive, wheel: str, begin: float = 2.0) -> bool:
+    """Whether for a second after `begin` [s] all wheels slide as told, as far as the driver reads: nothing to see."""
     signs = np.where(np.array(WHEELS) == wheel, -1.0, 1.0)
-    k, n = np.searchsorted(run.reading_time, [run.reading_time[0] + 2.0, run.reading_time[0] + 3.0])
+    k, n = np.searchsorted(run.reading_time, run.reading_time[0] + [begin, begin + 1.0])
     turned = signs * (run.wheel_angle[n] - run.wheel_angle[k])
     told = sum(
         PERIOD * sent.wheel_speeds for sent in run.sent if run.reading_time[k] <= sent.stamp < run.reading_time[n]
@@ -60,10 +65,11 @@ def counts_are_as_they_should_be(run: Drive, wheel: str) -> bool:
 def test_each_wheel_is_named_within_a_second(plant: str, way: str, after: float, kind: str) -> None:
     """From the start of the drive, or in the middle of it; with the response known or not."""
     truth = calibrated_truth(1)
-    path = Trajectory([0.0, 4.0], [np.zeros(3), 4.0 * np.array(WAYS[way])])
+    if kind == "reversed_wheel":
+        truth = dataclasses.replace(truth, servo_gain=0.0)  # loops that the floor's grip overcomes
     for wheel in WHEELS:
         robot = knowing(ROBOT, truth) if wheel in WHEELS[:2] else ROBOT
-        run = run_on(plant, truth, robot, path, 1, f"{kind} joint={wheel} after={after}")
+        run = run_on(plant, truth, robot, straight(way), 1, f"{kind} joint={wheel} after={after}")
         if (plant, way, after, kind) == SLIDING and counts_are_as_they_should_be(run, wheel):
             continue
         assert run.given_up.startswith(wheel) and ";" not in run.given_up
@@ -71,6 +77,19 @@ def test_each_wheel_is_named_within_a_second(plant: str, way: str, after: float,
         quick = next(sent.stamp for sent in run.sent if np.min(np.abs(sent.wheel_speeds)) > least)
         moving = max(wish.stamp for wish in run.wishes if np.any(wish.twist))
         assert moving + PERIOD - max(after, quick) <= 1.0, f"{wheel}: {run.given_up}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("after", [0.0, 2.5])
+def test_a_wheel_reversed_in_both_is_named_unless_stiff_servos_make_all_wheels_slide_as_told(
+    way: str, after: float
+) -> None:
+    truth = calibrated_truth(1)
+    assert truth.servo_gain > 5.0
+    for wheel in WHEELS:
+        run = run_on("mujoco", truth, ROBOT, straight(way), 1, f"reversed_wheel joint={wheel} after={after}")
+        assert run.given_up.startswith(wheel) or counts_are_as_they_should_be(run, wheel, max(2.0, after + 0.4))
 
 
 def healthy(seed: int) -> tuple[BaseTruth, Robot, Trajectory, str]:

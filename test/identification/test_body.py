@@ -278,6 +278,15 @@ def test_a_speed_limit_between_two_speeds_widens_delay_and_gain(fastest):
         assert holds(found["gain"], 1.0) and holds(found["effective"], Plant().delay)
 
 
+def test_an_axis_with_one_speed_does_not_show_its_response():
+    """A relay drives it: of the command only the sign has an effect. Any smaller limit gives the same motion."""
+    for seed in range(4):
+        asked = two_speeds(seed)
+        sent, stamps, speeds = Plant(noise=0.01).drive(0.3 * np.sign(asked), seed)
+        found = identify_axis("x", "m/s", sent, asked, stamps, speeds)
+        assert not any(one.identified for one in found.estimates)
+
+
 def test_limits_of_several_recordings_keep_to_what_one_of_them_reached():
     shown = limits_of(Plant(acceleration=0.8), steps(2, 0.4))
     free = limits_of(Plant(), steps(2, 0.4))

@@ -356,7 +356,7 @@ def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, H
         fit = fitted(acceleration)
         if not acceleration.identified:  # a limited speed that the model lacks hides it
             acceleration, steeper = steepest()
-            fit = fitted(acceleration)
+            fit = fitted(acceleration) if acceleration.identified else fit
     rivals = [("acceleration", _clipped(_ramped(sent, limit), fastest)) for limit in steeper]
     rivals += [("speed", _clipped(ramped, limit)) for limit in faster]
     return fit, [acceleration, speed], [(kind, one) for kind, one in rivals if not _alike(one, fit.command)]
@@ -386,7 +386,7 @@ def _limit(
         high = float(limits[min(as_good[-1] + 1, len(limits) - 1)])
         reach = 0.5 * (high - low)
         found = judge(unknown, low + reach, reach / student(freedom), reach)
-        return found, found.interval
+        return found, (max(low, float(limits[0])), high)  # an axis that is limited to 0 would not move
     why = "the drive asked for no more than the axis does"
     if worse[-1] > student(freedom):
         why = "a limit fits better, but not clearly"
