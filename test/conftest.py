@@ -20,6 +20,7 @@ ALLOWED_SKIP_REASONS = (
     "numba",
     "mujoco",
     "pinocchio",
+    "rerunfailures",
     "tf2_msgs",
 )
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from clones import SHOW, Clone
@@ -202,42 +203,61 @@ def test_a_sourced_ros_without_rclpy_is_refused(clone):
     assert "cannot import rclpy" in error_of(clone.run(ROS_DISTRO="jazzy"))
 
 
+def guarded_session(folder: Path, tests: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run tests under our conftest.py alone."""
+    for path in (ROOT / "test" / "conftest.py", ROOT / "test" / "support" / "machine_watch.py"):
+        shutil.copy(path, folder)
+    (folder / "test_guarded.py").write_text(textwrap.dedent(tests))
+    command = [sys.executable, "-m", "pytest", "-q", "-rR", "-p", "no:cacheprovider", "-c", os.devnull, str(folder)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, **variables})
+
+
 def test_skip_without_allowed_reason_fails_the_session(tmp_path):
-    shutil.copy(ROOT / "test" / "conftest.py", tmp_path)
-    (tmp_path / "test_skips.py").write_text(
-        textwrap.dedent(
-            """
-            import pytest
+    tests = """
+        import pytest
 
-            def test_passes():
-                pass
+        def test_passes():
+            pass
 
-            def test_allowed():
-                pytest.skip("the data folder is not here")
+        def test_allowed():
+            pytest.skip("the data folder is not here")
 
-            @pytest.mark.xfail(reason="known", strict=True)
-            def test_expected_failure():
-                assert False
+        @pytest.mark.xfail(reason="known", strict=True)
+        def test_expected_failure():
+            assert False
 
-            @pytest.mark.skipif("SKIP" in __import__("os").environ, reason="felt like it")
-            def test_not_allowed():
-                pass
-            """
-        )
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-c",
-        os.devnull,
-        str(tmp_path),
-    ]
-    good = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        @pytest.mark.skipif("SKIP" in __import__("os").environ, reason="felt like it")
+        def test_not_allowed():
+            pass
+        """
+    good = guarded_session(tmp_path, tests)
     assert good.returncode == 0, good.stdout
-    bad = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "SKIP": "1"})
+    bad = guarded_session(tmp_path, tests, SKIP="1")
     assert bad.returncode == 1
-    assert "test_skips.py::test_not_allowed: felt like it" in bad.stdout
+    assert "test_guarded.py::test_not_allowed: felt like it" in bad.stdout
+
+
+def test_a_failed_test_runs_again_only_if_the_machine_stood_still(tmp_path):
+    """A sleeper that is stopped wakes late."""
+    pytest.importorskip("pytest_rerunfailures")
+    tests = """
+        import signal, time
+
+        runs = []
+
+        def test_stalled(request):
+            runs.append("stalled")
+            sleeper = request.config.pluginmanager.get_plugin("stall_guard")._watch._sleeper
+            sleeper.send_signal(signal.SIGSTOP)
+            time.sleep(0.2)
+            sleeper.send_signal(signal.SIGCONT)
+            time.sleep(0.1)
+            assert runs.count("stalled") == 2
+
+        def test_smooth():
+            runs.append("smooth")
+            assert runs.count("smooth") == 2
+        """
+    told = guarded_session(tmp_path, tests)
+    assert told.returncode == 1
+    assert "RERUN test_guarded.py::test_stalled" in told.stdout and "1 failed, 1 passed, 1 rerun" in told.stdout
