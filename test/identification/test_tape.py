@@ -12,7 +12,13 @@ from stage_bags import nanoseconds, write_rows
 
 from youbot_dynamics.commands.main import main
 from youbot_dynamics.errors import InputError, ModelError, RecordingError
-from youbot_dynamics.identification.calibration import TapeLeg, calibrate_by_tape, recorded_legs, tape_program
+from youbot_dynamics.identification.calibration import (
+    TapeLeg,
+    calibrate_by_tape,
+    recorded_legs,
+    standstill,
+    tape_program,
+)
 from youbot_dynamics.identification.calibration._fit import named_estimates
 from youbot_dynamics.identification.calibration._tape import FORWARD, SIDEWAYS, TURN
 from youbot_dynamics.kinematics import planar
@@ -180,8 +186,8 @@ def held(name: str | None, seeds: range) -> tuple[np.ndarray, np.ndarray]:
     return np.array(inside), np.array(off)
 
 
-def recorded(folder, plan: tuple[tuple[str, float], ...], rest: float = 2.0):
-    """Bag of the legs of a twin that its geometry is known of, one after the other."""
+def recorded(folder, plan: tuple[tuple[str, float], ...], rest: float = 2.0, begin: float = 0.0, end: float = np.inf):
+    """Bag of the legs of a twin that its geometry is known of, one after the other, with what lies in an interval."""
     truth = load_truth(2).with_geometry(ROBOT.base.geometry)
     plant, driver = BasePlant(truth, ROBOT.driver, 5), ROBOT.driver
     still = np.zeros((round(rest / 0.02), 3))
@@ -192,12 +198,30 @@ def recorded(folder, plan: tuple[tuple[str, float], ...], rest: float = 2.0):
         plant.advance((k + 1) * 0.02)
         reading = plant.read()
         data = joint_state_cdr(nanoseconds(reading.stamp), driver.wheel_joints, reading.position, reading.velocity)
-        rows.append(((k + 1) * 0.02, "/driver/joint_states", data))
+        if begin <= k * 0.02 <= end:
+            rows.append(((k + 1) * 0.02, "/driver/joint_states", data))
     return write_rows(folder, rows)
 
 
 def _twists(kind: str, amount: float) -> np.ndarray:
     return tape_program(kind, amount, ROBOT.base, 0.02).twists
+
+
+@pytest.mark.parametrize("part", [{"begin": 3.0}, {"end": 15.0}])
+def test_a_motion_that_is_cut_off_is_no_leg(tmp_path, part):
+    bag = recorded(tmp_path / "legs", ((FORWARD, 1.0), (SIDEWAYS, 1.0), (TURN, 2.0 * np.pi)), **part)
+    with pytest.raises(RecordingError, match="got 2 whole legs between"):
+        recorded_legs(open_bag(bag), ROBOT, 3)
+
+
+def test_wheels_stand_by_what_was_read_and_not_while_readings_are_missing():
+    time = np.arange(0.0, 5.0, 0.02)
+    angles = np.column_stack(4 * [np.clip(time, 1.0, 3.0)])
+    assert standstill(time, angles) == pytest.approx(2.0, abs=0.15)
+    assert standstill(time[:51], angles[:51]) == pytest.approx(1.0, abs=0.05)
+    known = (time < 1.0) | (time > 4.5)  # lost while they turned
+    assert standstill(time[known], angles[known]) == pytest.approx(0.5, abs=0.05)
+    assert standstill(time[:1], angles[:1]) == standstill(time[:0], angles[:0]) == 0.0
 
 
 def test_legs_of_a_recording_are_what_lies_between_two_rests(tmp_path, capsys):
@@ -207,7 +231,7 @@ def test_legs_of_a_recording_are_what_lies_between_two_rests(tmp_path, capsys):
     np.testing.assert_allclose(ways, np.diag([1.0, 1.0, 2.0 * np.pi]), atol=0.02)
     # Each begins and ends at rest, a moment before and after its motion.
     assert all(np.ptp(angles[part], axis=0).max() < 0.01 for angles in legs for part in (slice(10), slice(-10, None)))
-    with pytest.raises(RecordingError, match="got 3 legs between rests of 1 s; expected 2"):
+    with pytest.raises(RecordingError, match="got 3 whole legs between rests of 1 s; expected 2"):
         recorded_legs(open_bag(bag), ROBOT, 2)
     words = ["calibrate", "--tape", "--bag", str(bag), "--forward", "1.0", "--sideways", "1.0", "--turn", "360"]
     with pytest.raises(SystemExit) as end:

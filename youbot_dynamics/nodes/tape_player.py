@@ -7,6 +7,7 @@ import math
 import os
 import select
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,14 +15,17 @@ import numpy as np
 import rclpy
 
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.calibration import TapeLeg, tape_program
+from youbot_dynamics.identification.calibration import TapeLeg, standstill, tape_program
 from youbot_dynamics.nodes._listening import listen_joints
 from youbot_dynamics.nodes._player import play_once
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, parse
 from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.nodes.program_player import ProgramPlayer
 
-_REST = 1.5  # [s] after a leg, until the base stands and its last readings have come
+# Rest before and after a leg [s], by its readings, and how long to wait for it [s]: a busy machine loses messages, and
+# DDS repeats them after up to 3 s. A leg whose begin or end is missing would look shorter than it was.
+_REST, _PATIENCE = (0.5, 1.0), 10.0
+_TURNED = 1.0  # [rad] that a wheel turns at least in a leg
 _MARKS = {
     "forward": "Mark the floor below the middle of the front edge of the base",
     "sideways": "Mark the floor below the middle of the left edge of the base",
@@ -46,6 +50,7 @@ class TapePlayer(ProgramPlayer):
         super().__init__()
         self.legs: list[TapeLeg] = []
         self._plan, self._errors = plan, errors
+        self._times: list[float] = []
         self._angles: list[np.ndarray] = []
         driver = self.config.robot().driver
         self._joints, self._signs = driver.wheel_joints, np.array(driver.position_sign)
@@ -55,7 +60,35 @@ class TapePlayer(ProgramPlayer):
         if set(self._joints) <= set(names) and len(position) == len(names):
             angles = np.array([position[names.index(joint)] for joint in self._joints]) * self._signs
             if np.all(np.isfinite(angles)):
+                self._times.append(time.monotonic())
                 self._angles.append(angles)
+
+    def _rested(self, duration: float, turned: float, flag: StopFlag) -> bool:
+        """Wait until the wheels stand for a time by their last readings [s]; False if a signal came first.
+
+        Args:
+            duration: time [s].
+            turned: angle by which one of them must have turned before [rad].
+            flag: of signals.
+
+        Raises:
+            RecordingError: no state of the wheels, or wheels that do not come to rest, or did not turn.
+        """
+
+        def travel() -> float:
+            return float(np.ptp(self._angles, axis=0).max()) if self._angles else 0.0
+
+        def stand() -> bool:
+            return standstill(np.array(self._times), np.array(self._angles)) >= duration and travel() >= turned
+
+        if self.wait(stand, _PATIENCE, flag) or flag.set:
+            return not flag.set
+        got = "wheels that do not come to rest" if travel() >= turned else "wheels that did not turn"
+        raise RecordingError(
+            f"topic {self.resolve_topic_name('driver/joint_states')}",
+            got=got if self._angles else "no positions of the wheels",
+            remedy="youbot check-driver",
+        )
 
     def motion(self, given: argparse.Namespace) -> Any:
         """Programs of the legs, each with its kind."""
@@ -66,26 +99,27 @@ class TapePlayer(ProgramPlayer):
         """Play each leg and take its reading; False if a signal came first.
 
         Raises:
-            RecordingError: no state of the wheels, or nobody who answers.
+            RecordingError: no state of the wheels, wheels that do not come to rest or did not turn, or nobody who
+                answers.
             TrajectoryError: as for a program.
         """
         for number, (kind, program) in enumerate(motion, start=1):
             begin = f"Leg {number} of {len(motion)}, {kind}. {_MARKS[kind]}, then press Enter: "
             if self._ask(begin, flag, lambda _: 0.0) is None:
                 return False
+            self._times.clear()
             self._angles.clear()
-            self._last_error = float("-inf")  # else the last leg would count as one that is being followed
-            if not super().play(program, flag):
+            if not self._rested(_REST[0], 0.0, flag):
                 return False
-            self.wait(lambda: False, _REST, flag)
-            angles = self._angles.copy()
-            if len(angles) < 2:
-                topic = self.resolve_topic_name("driver/joint_states")
-                raise RecordingError(f"topic {topic}", got="no positions of the wheels", remedy="youbot check-driver")
+            del self._times[:-1], self._angles[:-1]  # the base may have been pushed to its mark
+            self._last_error = float("-inf")  # else the last leg would count as one that is being followed
+            if not super().play(program, flag) or not self._rested(_REST[1], _TURNED, flag):
+                return False
+            angles = np.array(self._angles)
             read = self._ask(_QUESTIONS[kind], flag, _turn if kind == "turn" else _distance)
             if read is None:
                 return False
-            self.legs.append(TapeLeg(kind, np.array(angles), read, self._errors[kind]))
+            self.legs.append(TapeLeg(kind, angles, read, self._errors[kind]))
         return True
 
     def _ask(self, question: str, flag: StopFlag, understand: Callable[[str], float]) -> float | None:

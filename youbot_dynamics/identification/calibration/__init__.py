@@ -6,6 +6,7 @@ from youbot_dynamics.identification.calibration._tape import (
     TapeLeg,
     calibrate_by_tape,
     recorded_legs,
+    standstill,
     tape_findings,
     tape_program,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "calibrate",
     "calibrate_by_tape",
     "recorded_legs",
+    "standstill",
     "tape_findings",
     "tape_program",
 ]

@@ -47,6 +47,7 @@ FORWARD, SIDEWAYS, TURN = KINDS = ("forward", "sideways", "turn")
 _SPEED, _TURN_RATE = 0.3, 0.8  # [m/s], [rad/s] of a leg: slow enough for wheels not to slip
 _GENTLE = 0.5  # share of the acceleration limits that a leg uses
 _REST = 1.0  # [s] for which the wheels stand between two legs
+_STOOD = 0.3  # [s] of it that belong to a leg, at each end
 _STANDS = 0.02  # [rad/s] of a wheel that stands
 _MOVED = 1.0  # [rad] that some wheel turns in a leg; less is no leg
 _UNEQUAL = 0.005  # chosen: standard deviation of the radii of one robot's wheels over their mean
@@ -262,6 +263,30 @@ def tape_program(kind: str, amount: float, base: Base, dt: float = 0.02) -> Prog
     return program.scaled(program.fitting_time_scale(base))
 
 
+def standstill(time: Vector, angles: Vector) -> float:
+    """Time for which the wheels have been standing by the last of some readings [s].
+
+    Args:
+        time: (m,) when the readings came [s].
+        angles: (m, n) of the wheels [rad].
+    """
+    if len(time) < 2:
+        return 0.0
+    moving = _moving(time, angles)
+    return float(time[-1] - time[moving[-1] if len(moving) else 0])
+
+
+def _moving(time: Vector, angles: Vector) -> Indices:
+    """Readings (m,) at which a wheel turns.
+
+    Over a tenth of a second, since a tick of an encoder looks fast from one reading to the next; over one step where
+    readings are missing.
+    """
+    before = np.minimum(np.searchsorted(time, time - 0.1), np.maximum(np.arange(len(time)) - 1, 0))
+    step, span = np.abs(angles - angles[before]).max(axis=1), np.maximum(time - time[before], 1e-3)
+    return np.flatnonzero(step / span > _STANDS)
+
+
 def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector]:
     """Wheel angles (m, n) [rad] of the legs in a recording, in their order: all motion between two rests is a leg.
 
@@ -271,7 +296,7 @@ def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector
         count: of the legs that were measured.
 
     Raises:
-        RecordingError: no wheel states, or another number of legs.
+        RecordingError: no wheel states, or another number of whole legs.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, {}), joints)
@@ -279,22 +304,20 @@ def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector
     time, angles = states.received[sound], states.position[sound] * np.array(robot.driver.position_sign)
     if len(time) < 2:
         raise RecordingError(f"{recording.path}", got=f"{len(time)} readings of the wheels", expected="a drive")
-    # Over a tenth of a second, since a tick of an encoder looks fast from one reading to the next.
-    before = np.searchsorted(time, time - 0.1)
-    step, span = np.abs(angles - angles[before]).max(axis=1), np.maximum(time - time[before], 1e-3)
-    moving = np.flatnonzero(step / span > _STANDS)
+    moving = _moving(time, angles)
     breaks = np.flatnonzero(np.diff(time[moving]) > _REST) + 1
     legs = []
     for part in np.split(moving, breaks):
-        if len(part):
-            first, last = np.searchsorted(time, [time[part[0]] - 0.3 * _REST, time[part[-1]] + 0.3 * _REST])
+        # A motion that had begun before the first reading, or goes on after the last, is no leg.
+        if len(part) and time[part[0]] - time[0] > _STOOD and time[-1] - time[part[-1]] > _STOOD:
+            first, last = np.searchsorted(time, [time[part[0]] - _STOOD, time[part[-1]] + _STOOD])
             rows = angles[first:last]
             if np.abs(rows[-1] - rows[0]).max() > _MOVED:
                 legs.append(rows)
     if len(legs) != count:
         raise RecordingError(
             f"{recording.path}",
-            got=f"{len(legs)} legs between rests of {_REST:g} s",
+            got=f"{len(legs)} whole legs between rests of {_REST:g} s",
             expected=f"{count}, one for each reading",
             remedy="record one leg after the other, and give their readings in this order",
         )
