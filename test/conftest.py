@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import socket
 from collections.abc import Generator
@@ -112,7 +113,12 @@ class StallGuard:
         self._watch.close()
 
 
+@pytest.hookimpl(trylast=True)  # behind that of pytest-rerunfailures
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipGuard(), "skip_guard")
     if config.pluginmanager.hasplugin("rerunfailures"):
         config.pluginmanager.register(StallGuard(), "stall_guard")
+        if hasattr(config, "workerinput"):
+            # A worker asks the main process before each test whether its last one crashed: 40 ms, and a crash has failed.
+            config.failures_db.sock.close()
+            config.failures_db = importlib.import_module("pytest_rerunfailures").StatusDB()
