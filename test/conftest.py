@@ -119,6 +119,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.pluginmanager.hasplugin("rerunfailures"):
         config.pluginmanager.register(StallGuard(), "stall_guard")
         if hasattr(config, "workerinput"):
-            # A worker asks the main process before each test whether its last one crashed: 40 ms, and a crash has failed.
+            # A worker asks the main process before each test whether one crashed: 40 ms, and a crash has failed.
             config.failures_db.sock.close()
             config.failures_db = importlib.import_module("pytest_rerunfailures").StatusDB()
