@@ -173,6 +173,7 @@ class Driver(Listener):
         super().__init__()
         self.out = self.node.create_publisher(JointState, STATES, 10)
         self.stamp = 0.0
+        self.pauses = 0  # longer than `longest_gap`: the machine held this process up, or an answer was late
         self.position = np.array([2.9, 1.1, -2.5, 1.8, 2.9])
 
     def now(self) -> float:
@@ -181,6 +182,7 @@ class Driver(Listener):
     def say(self, ahead: float = 0.02, names: list[str] | None = None, position=None, effort=(0.5,) * 7) -> None:
         """One message, stamped `ahead` of the last one."""
         self.stamp += ahead
+        self.pauses += ahead > 1.0
         where = [*self.position, 0.0, 0.0] if position is None else position
         told = joint_message(self.stamp, [*ARM, *FINGERS] if names is None else names, where, [0.0] * 7, effort)
         self.out.publish(told)
@@ -289,10 +291,11 @@ def test_bad_messages_are_each_counted_and_none_ends_the_node() -> None:
         counted = raised(driver, before)
         assert counted["voltages_without_an_effort"] == 1 and counted["motor_messages_refused"] == 2
 
+        pauses = driver.pauses
         assert driver.call(Trigger, "arm_ekf/reset", Trigger.Request()).success
         before = driver.values()
         driver.listen_on()
-        assert raised(driver, before).get("starts_after_a_gap", 0) == 0
+        assert raised(driver, before).get("starts_after_a_gap", 0) <= driver.pauses - pauses
         output = end(child)
         assert child.returncode == 0, output
         assert "Traceback" not in output

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from operators import DRIVER, WISH, Operator, moving  # noqa: E402
 from ros_processes import Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
-from youbot_dynamics.nodes.local_socket import LOST, GuardEnd, domain_of_environment, tell  # noqa: E402
+from youbot_dynamics.nodes.local_socket import LOST, ControllerEnd, GuardEnd, domain_of_environment, tell  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -125,11 +127,42 @@ def test_news_that_are_none_do_the_guard_no_harm():
     with Observer("guard") as observer:
         guard = GuardEnd(observer.node)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
-            for text in (b"x", b"[]", b"[[], 1, {}]", b"[" * 1990, b"\xff\xfe", b""):
+            for text in (b"x", b"[]", b"[[], 1, {}]", b'["a", "b", "c"]', b"[" * 1990, b"\xff\xfe", b""):
                 stranger.sendto(text, guard._news.getsockname())
+            stranger.sendto(rb'["odometry", "lost", "\ud800"]', guard._news.getsockname())
         tell("", "recorder", LOST, "\u0436" * 3000)
-        news = guard.news()
-    assert news["recorder"] == (LOST, "\u0436" * 400)
+        assert guard.news() == {"odometry": (LOST, r"\ud800"), "recorder": (LOST, "\u0436" * 400)}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can speak as somebody else")
+def test_news_of_another_user_are_not_believed():
+    speak = 'import socket, sys; socket.socket(1, 2).sendto(b\'["odometry", "lost", "x"]\', sys.argv[1].encode())'
+    with Observer("guard") as observer:
+        guard = GuardEnd(observer.node)
+        place = "@" + guard._news.getsockname()[1:].decode()
+        speak = speak.replace("sys.argv[1]", "sys.argv[1].replace('@', chr(0))")
+        for user, heard in ((65534, set()), (0, {"odometry"})):
+            subprocess.run([sys.executable, "-S", "-c", speak, place], user=user, check=True)
+            assert set(guard.news()) == heard
+
+
+def test_a_controller_that_dies_with_its_first_command_is_noticed():
+    with Observer("guard") as observer:
+        guard, controller = GuardEnd(observer.node), ControllerEnd(observer.node)
+        controller.beat(True)
+        controller._line.close()
+        assert guard.quiet_for() == float("inf") and guard.moving
+
+
+def test_the_base_stops_when_the_controller_dies_right_after_its_first_command():
+    with Processes() as processes, Operator() as operator:
+        processes.node("stop_base", *STANDBY)
+        controller = processes.node("base_controller", "-p", "rate:=5.0")
+        operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
+        operator.spin(3.0)  # time for DDS to connect stop_base
+        operator.start_driving()
+        controller.kill()
+        operator.wait(lambda: not moving(operator.received[DRIVER][-1]), "zero", 5.0)
 
 
 @pytest.mark.parametrize("text", ["", "7", "0x2A", "010", " 12"])

@@ -154,8 +154,10 @@ class BaseController(Node):
         command = self._base.step(time.monotonic(), stamp)
         if command is None:
             return
-        self._send(stamp, command.wheel_speeds, command.rolling_speeds)
+        if self._sent == 0:
+            self._line.beat(True)  # a guard that knows of no command would not stop the first one
         self._sent += 1
+        self._send(stamp, command.wheel_speeds, command.rolling_speeds)
         self._limited += command.limited
         if command.source != self._source:
             self.get_logger().info(f"driven by: {command.source}")

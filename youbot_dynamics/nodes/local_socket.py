@@ -18,7 +18,7 @@ import struct
 import time
 from typing import TYPE_CHECKING
 
-from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.errors import ResourceError, printable
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -28,6 +28,7 @@ _GUARD, _NEWS, _TOPIC = "stop_base for a base_controller", "news", "wheel_comman
 _LONGEST = 2000  # [B] of one piece of news; a letter takes up to 4
 _AT_ONCE = 20  # pieces of news at one look
 _IDLE, _DRIVING, _FAREWELL, _ANSWER = b"i", b"d", b"f", b"a"
+_WHO = struct.Struct("3i")  # process, user and group, by the kernel
 _HANGING = 5.0  # [s] without an answer of the guard: it looks at the line every 0.05 s, a stop may take it 4 s
 
 
@@ -76,7 +77,7 @@ def _holder(name: str) -> int:
 
 def _peer(line: socket.socket) -> tuple[int, int, int]:
     """Process, user and group at the other end."""
-    process, user, group = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    process, user, group = _WHO.unpack(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _WHO.size))
     return process, user, group
 
 
@@ -125,6 +126,7 @@ class GuardEnd:
 
     Attributes:
         driving: whether the controller has sent anything to the driver.
+        moving: whether it has since the guard stopped the base, which sets this to False.
         parted: whether it has said that its last zero has arrived.
 
     Raises:
@@ -134,10 +136,11 @@ class GuardEnd:
     def __init__(self, node: Node) -> None:
         self._server = claim(node, _GUARD, _TOPIC)
         self._news = _socket(socket.SOCK_DGRAM)
+        self._news.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._news.bind(_address_of(node, _NEWS, _TOPIC))
         self._line: socket.socket | None = None
         self._heard = float("-inf")
-        self.driving = self.parted = False
+        self.driving = self.moving = self.parted = False
 
     def quiet_for(self) -> float:
         """Time since the controller's last beat [s]; infinite where it has ended."""
@@ -153,6 +156,7 @@ class GuardEnd:
                 self._heard = time.monotonic() if beat else float("-inf")
                 self._line = self._line if beat else None
                 self.driving |= beat == _DRIVING
+                self.moving |= beat == _DRIVING
                 self.parted |= beat == _FAREWELL
         if self._line is not None:
             with contextlib.suppress(OSError):  # it hangs, or has ended
@@ -164,12 +168,15 @@ class GuardEnd:
         news = {}
         for _ in range(_AT_ONCE):
             try:
-                item, level, text = map(str, json.loads(self._news.recv(_LONGEST)))
+                letter, ((_, _, sender),), *_ = self._news.recvmsg(_LONGEST, socket.CMSG_SPACE(_WHO.size))
             except BlockingIOError:
                 break
-            except (ValueError, TypeError, RecursionError):  # of somebody else
+            if _WHO.unpack(sender)[1] != os.getuid():  # anybody on this machine can send
                 continue
-            news[item] = (level, text)
+            with contextlib.suppress(ValueError, TypeError, RecursionError):  # not by `tell`
+                item, level, text = (printable(str(word)) for word in json.loads(letter))
+                if level in (LOST, BACK):
+                    news[item] = (level, text)
         return news
 
     def leave(self) -> None:

@@ -110,20 +110,17 @@ class StopBase(Node):
         """
         if not self._config["standby"]:
             return self._finish(self._config["wait"])
-        line, guarding = GuardEnd(self), False
+        line = GuardEnd(self)
         while not flag.set:
             self._executor.spin_once(_BEAT)
             self._take(line.news())
-            if line.quiet_for() <= self._config["silence"]:
-                guarding = line.driving
-            elif guarding:
+            if line.quiet_for() > self._config["silence"] and line.moving:
                 if line.parted:
                     self.get_logger().info("base_controller has stopped the base and ended")
                 else:
                     self.get_logger().error("base_controller has fallen silent: stopping the base")
                 self._finish(self._config["wait"])
-                # Stay on guard: it may have been held up, and speak again.
-                guarding = False
+                line.moving = False  # stay on guard: it may have been held up, and speak again
         begun = time.monotonic()
         while line.quiet_for() <= self._config["silence"] and time.monotonic() < begun + _LAST_WORD:
             time.sleep(_PAUSE)
