@@ -160,7 +160,9 @@ def test_the_base_stops_when_the_controller_dies_right_after_its_first_command()
         controller = processes.node("base_controller", "-p", "rate:=5.0")
         operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
         operator.spin(3.0)  # time for DDS to connect stop_base
-        operator.start_driving()
+        operator.wait(lambda: operator.wish.get_subscription_count() > 0, "base_controller")
+        told = operator.received[DRIVER]
+        operator.send(operator.wish, WISH, lambda: bool(told) and moving(told[-1]), "its first command")
         controller.kill()
         operator.wait(lambda: not moving(operator.received[DRIVER][-1]), "zero", 5.0)
 
