@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from youbot_dynamics.estimation.odometry import GyroSettings
+from youbot_dynamics.estimation.odometry import BaseEstimator, GyroSettings
 from youbot_dynamics.estimation.odometry._gyro import GyroYaw
+from youbot_dynamics.robot import load_robot
 
 RATE = 100.0  # [Hz]
 
@@ -155,3 +156,19 @@ def test_the_bias_is_followed_when_it_drifts() -> None:
     for k in range(2000):
         gyro.update(4.0 + k / RATE, 0.02 + 5e-5 * k / RATE, True)
     assert gyro.bias is not None and gyro.bias[0] == pytest.approx(0.021, abs=2e-4)
+
+
+@pytest.mark.parametrize("bad", [20.0, -1e6, 1e150, 1e308, np.inf, np.nan])
+def test_a_rate_no_base_turns_at_is_lost_and_told(bad: float) -> None:
+    """A base that stands for 2 s, then goes straight on; one rate of its gyro is impossible."""
+    robot, angles, state = load_robot(), np.zeros(4), None
+    estimator, step = BaseEstimator(robot), robot.base.geometry.mecanum().wheel_speeds([0.3, 0.0, 0.0]) / RATE
+    for k in range(400):
+        angles = angles + (step if k > 200 else 0.0)
+        estimator.take_rate(k / RATE, bad if k == 300 else 0.02)
+        state = estimator.take_wheels(k / RATE, angles)
+    assert state is not None and estimator.gyro_used
+    np.testing.assert_allclose(state.pose, [0.3 * 1.99, 0.0, 0.0], atol=1e-4)
+    assert np.all(np.isfinite(state.covariance)) and np.trace(state.covariance) < 0.01
+    (told,) = estimator.complaints()
+    assert told.startswith("gyro: 0 steps") and "0 gaps" in told and "1 impossible rates" in told

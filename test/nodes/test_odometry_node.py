@@ -19,8 +19,9 @@ from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
+from rclpy.duration import Duration  # noqa: E402
 from roller_drives import twin_drive  # noqa: E402
-from ros_processes import Observer, Processes  # noqa: E402
+from ros_processes import PATIENCE, Observer, Processes  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 
 from youbot_dynamics.nodes._messages import joint_message, pose_vector, seconds, to_time  # noqa: E402
@@ -191,6 +192,22 @@ def test_a_gyro_that_is_well_again_is_no_longer_complained_of():
         assert status(observer, PATTERN).level == b"\x01"
         wheels.roll(31.0, np.zeros(4), 0.0)
         observer.wait(lambda: status(observer, PATTERN).level == b"\x00", "a diagnostic without the gap")
+
+
+def test_wheel_commands_without_finite_speeds_are_ignored():
+    with Processes() as processes, Observer() as observer:
+        processes.node("odometry", "-p", "stabilize:=false")
+        observer.listen(Odometry, "odom")
+        commands = observer.node.create_publisher(JointState, "wheel_commands", 10)
+        wheels = Wheels(observer)
+        observer.wait(lambda: wheels.states.get_subscription_count() > 0, "odometry")
+        observer.wait(lambda: commands.get_subscription_count() > 0, "its ear for commands")
+        wheels.begin()
+        for speeds in ((), (np.nan,) * 4, (1.0, -np.inf, np.inf, 1.0)):
+            commands.publish(joint_message(wheels.stamp, NAMES, velocity=speeds))
+            assert commands.wait_for_all_acked(Duration(seconds=PATIENCE))
+            wheels.roll(0.2, np.ones(4))
+        assert all(child.poll() is None for child in processes.children)
 
 
 def test_a_refusal_is_warned_of_for_a_while_and_counted_for_ever():

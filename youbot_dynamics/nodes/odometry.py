@@ -139,9 +139,9 @@ class OdometryNode(Node):
             self._estimator.take_rate(seconds(message.header.stamp), message.angular_velocity.z)
 
     def _on_wheel_commands(self, message: JointState) -> None:
-        """Take what was sent, for the response of the running drive."""
+        """Take what was sent, for the response of the running drive; no speeds that are not finite."""
         picked = joint_positions(message, self._names)
-        if picked is not None:
+        if picked is not None and np.all(np.isfinite(picked[1])):
             self._monitor.sent(seconds(message.header.stamp), self._base.twist(picked[1]))
 
     def _put_signs_right(self, message: JointState) -> None:

@@ -147,6 +147,7 @@ class SpeedChannelCheck:
 
 
 _WINDOW = 30.0  # [s] that a complaint stays after the last fault of a gyro
+_TURNS = 3.0  # times the turn at the limit of the wheels, which a push or slipping wheels may exceed
 
 
 class BaseEstimator:
@@ -188,7 +189,8 @@ class BaseEstimator:
                 "find_roller_phases", got="true on omni wheels", expected="false: they have no roller phases"
             )
         self.odometry = Odometry(robot, odometry or OdometrySettings(), wheels, slip)
-        self.gyro = GyroYaw(gyro or GyroSettings())
+        fastest = robot.base.limits.wheel_speed * float(np.abs(wheels.base.forward_matrix[2]).sum())
+        self.gyro = GyroYaw(gyro or GyroSettings(), _TURNS * fastest)
         self.gyro_used, self.gyro_missed = False, 0
         self._joints = robot.driver.wheel_joints
         # Stamps [s]: now, last fault of the gyro, last reading with roller phases.
@@ -221,7 +223,7 @@ class BaseEstimator:
         if state is not None:
             self.gyro_used = turn is not None
             self.gyro_missed += turn is None and self.gyro.bias is not None
-        self._now, faults = stamp, self.gyro_missed + self.gyro.gaps + self.gyro.late
+        self._now, faults = stamp, self.gyro_missed + self.gyro.gaps + self.gyro.late + self.gyro.impossible
         if faults > self._faults:
             self._faults, self._faulty_at = faults, stamp
         if not self.odometry.phases_lost:
@@ -270,8 +272,8 @@ class BaseEstimator:
         if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:
             found.append(
                 f"gyro: {self.gyro_missed} steps without its yaw rate, {gyro.gaps} gaps, {gyro.late} late "
-                f"rates, the last one {age:.0f} s ago: check that its stamps are on the clock of the wheels and that "
-                f"its rate is regular"
+                f"rates, {gyro.impossible} impossible rates, the last one {age:.0f} s ago: check that its stamps are "
+                f"on the clock of the wheels, that it comes regularly and that it is in rad/s"
             )
         return tuple(found)
 

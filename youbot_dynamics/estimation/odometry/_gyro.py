@@ -11,6 +11,7 @@ from youbot_dynamics.parameters import Settings, setting
 _KEPT = 5.0  # [s] of rates that are stored for later wheel readings
 _GATE = 5.0  # standard deviations; a larger rate at standstill means that something turns the base
 _LATE_MEANS_RESTART = 10  # rates in a row
+_RANGE = 35.0  # [rad/s] of common MEMS gyros, 2000 deg/s
 
 
 @dataclass(frozen=True)
@@ -87,16 +88,19 @@ class GyroYaw:
 
     Args:
         settings: noise, bias and gaps.
+        fastest: turn that can be [rad/s]; rates beyond it and the largest bias are lost ones.
 
     Attributes:
         refused: rates at standstill that were beyond the gate: the base was turned, or the bias jumped.
         late: rates with a stamp that is not after the previous one.
         gaps: gaps longer than allowed.
+        impossible: rates that are not finite or too fast.
     """
 
-    def __init__(self, settings: GyroSettings) -> None:
+    def __init__(self, settings: GyroSettings, fastest: float = _RANGE) -> None:
         self.settings = settings
-        self.refused = self.late = self.gaps = 0
+        self._fastest = fastest
+        self.refused = self.late = self.gaps = self.impossible = 0
         self._late_in_a_row = 0
         self._bias, self._bias_variance = 0.0, settings.gyro_largest_bias**2
         self._rested = 0.0
@@ -114,7 +118,7 @@ class GyroYaw:
         return self._bias, sqrt(self._bias_variance)
 
     def update(self, stamp: float, rate: float, standing: bool) -> None:
-        """Process a rate about the vertical [rad/s], positive to the left; a value that is not finite is ignored.
+        """Process a rate about the vertical [rad/s], positive to the left; an impossible one is ignored and counted.
 
         Args:
             stamp: on the clock of the wheel readings [s]; late ones are ignored and counted. Ten in a row mean another
@@ -122,7 +126,8 @@ class GyroYaw:
             rate: as above.
             standing: whether the wheels stand.
         """
-        if not (isfinite(rate) and isfinite(stamp)):
+        if not (isfinite(stamp) and abs(rate) <= self._fastest + _GATE * self.settings.gyro_largest_bias):
+            self.impossible += 1
             return
         dt = stamp - self._stamps[-1] if self._stamps else 0.0
         if self._stamps and dt <= 0.0:
