@@ -332,8 +332,17 @@ def test_driver_is_started_with_its_topics_out_of_the_way(prefix_with, two_files
     values = parameters(process)
     assert any(p.startswith("youBotConfigurationFilePath:=") and p.endswith("youbot_driver/config") for p in values)
     assert "youBotArmName1:=youbot-manipulator" in values
-    without = by_name(robot="real", driver="start", estimate_arm=False)["youbot_driver_ros_interface"]
-    assert "youBotHasArms:=false" in without.arguments
+
+
+@pytest.mark.parametrize("has_arm", [True, False])
+@pytest.mark.parametrize("estimate_arm", [True, False])
+def test_the_driver_has_the_arm_of_the_robot_whether_or_not_arm_ekf_runs(prefix_with, tmp_path, has_arm, estimate_arm):
+    prefix_with("youbot_driver_ros_interface", "youbot_driver_ros_interface")
+    own = tmp_path / "own.yaml"
+    own.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"robot": {"has_arm": has_arm}}}}))
+    processes = by_name(robot="real", driver="start", estimate_arm=estimate_arm, params_file=str(own))
+    assert f"youBotHasArms:={str(has_arm).lower()}" in processes["youbot_driver_ros_interface"].arguments
+    assert ("arm_ekf" in processes) == (has_arm and estimate_arm)
 
 
 def test_gazebo_brings_its_own_clock_signs_and_interface():

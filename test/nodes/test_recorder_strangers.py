@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Point, Twist
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_processes import Observer, Processes, end
 from std_srvs.srv import Trigger
 
-from youbot_dynamics.nodes._topic_recorder import _message_class
+from youbot_dynamics.nodes import _topic_recorder
+from youbot_dynamics.nodes._topic_recorder import TopicRecorder, _message_class
 from youbot_dynamics.recording.bag import open_bag
 
 pytestmark = pytest.mark.ros
@@ -36,6 +38,36 @@ def test_a_type_nobody_knows_is_not_imported(name: str) -> None:
     assert _message_class(name) is None
     assert "antigravity" not in set(sys.modules) - before
     assert _message_class("geometry_msgs/msg/Point") is Point
+
+
+def test_a_topic_has_the_type_of_its_first_publisher_whoever_else_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def publisher(type_name: str, reliable: bool) -> SimpleNamespace:
+        reliability = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
+        return SimpleNamespace(topic_type=type_name, qos_profile=QoSProfile(depth=1, reliability=reliability))
+
+    monkeypatch.setattr(_topic_recorder, "steady_timer", lambda *arguments: None)
+    twist, stamped = "geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped"
+    publishers = [publisher(stamped, True)]
+    subscribed: list[tuple[str, bool]] = []
+    node = SimpleNamespace(
+        # The network names the types of subscribers too, in the order of the alphabet.
+        get_topic_names_and_types=lambda: [("/cmd_vel", [twist, stamped])],
+        count_publishers=lambda topic: len(publishers),
+        get_publishers_info_by_topic=lambda topic: publishers,
+        create_subscription=lambda kind, topic, take, qos, raw: subscribed.append(
+            (kind.__name__, qos.reliability == ReliabilityPolicy.RELIABLE)
+        ),
+        destroy_subscription=lambda subscription: None,
+    )
+    recorder = TopicRecorder(node, lambda topic: True, lambda *message: None)
+    assert recorder.topics == {"/cmd_vel": stamped} and subscribed == [("TwistStamped", True)]
+    publishers.insert(0, publisher(twist, False))
+    recorder._discover()
+    assert subscribed == [("TwistStamped", True)]
+    publishers.append(publisher(stamped, False))
+    recorder._discover()
+    assert recorder.topics == {"/cmd_vel": stamped}
+    assert subscribed == [("TwistStamped", True), ("TwistStamped", False)]
 
 
 def test_the_recorder_passes_over_unknown_types_and_foreign_nodes(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.recording.bag import LogRecording
 from youbot_dynamics.recording.text_log import read_text_log
 
 DESCRIPTION = "time:ms,_,command.x:rpm,measured.x:rad/s"
@@ -177,3 +178,17 @@ def test_a_header_without_a_name_is_reported(tmp_path: Path) -> None:
 def test_a_bad_entry_below_named_headers_names_line_and_column(tmp_path: Path) -> None:
     path = write(tmp_path, "x,t\n1,0\n2,1\nbad,2\n")
     assert f"{path} line 4: got 'bad' in column 1" in str(fault(path, "time=t,measured.x=x"))
+
+
+@pytest.mark.parametrize("times", [(1.7e12, 1.7e12 + 20), (-1e10, 1.0), (-5e9, 5e9)])
+def test_a_time_that_does_not_fit_into_nanoseconds_asks_for_its_unit(
+    tmp_path: Path, times: tuple[float, float]
+) -> None:
+    path = write(tmp_path, "".join(f"{time},1\n" for time in times))
+    with pytest.raises(RecordingError, match="a time beyond 9e9 s.*time:ms"):
+        LogRecording(read_text_log(path, "time,measured.x"))
+
+
+def test_a_time_in_milliseconds_since_1970_is_read(tmp_path: Path) -> None:
+    log = LogRecording(read_text_log(write(tmp_path, "1700000000000,1\n1700000000020,1\n"), "time:ms,measured.x"))
+    np.testing.assert_allclose(np.diff(log.twists("/odom").stamp), 0.02, atol=1e-6)

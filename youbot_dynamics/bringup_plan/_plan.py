@@ -90,7 +90,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     if given.robot in _PLANTS:
         processes.append(_mock(nodes, given, sim_time))
     if given.driver == "start":
-        processes.append(driver_process(common, given.estimate_arm, own))
+        processes.append(driver_process(common, facts.has_arm, own))
     if given.passive:
         processes += _listening(nodes, given)
     else:

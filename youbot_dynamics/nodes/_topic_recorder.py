@@ -55,7 +55,7 @@ class TopicRecorder:
         self._looks += 1
         if self._looks % _THOROUGH == 0:
             self._counts.clear()
-        for topic, types in self._node.get_topic_names_and_types():
+        for topic, _ in self._node.get_topic_names_and_types():
             if topic in self._ignored or not self._wanted(topic):
                 continue
             count = self._node.count_publishers(topic)
@@ -65,18 +65,20 @@ class TopicRecorder:
             self._counts[topic] = len(publishers)
             if not publishers:
                 continue
-            offered = [info.qos_profile for info in publishers]
+            # A subscriber may have another type, or a publisher that comes later: a bag has one type for each topic.
+            kind = self.topics.get(topic, publishers[0].topic_type)
+            offered = [info.qos_profile for info in publishers if info.topic_type == kind]
             quality = TopicQos(
                 reliable=all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered),
                 transient_local=all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered),
             )
             before = self._subscribed.get(topic)
             if before is None:
-                self._subscribe(topic, types[0], quality)
+                self._subscribe(topic, kind, quality)
             elif (before.reliable and not quality.reliable) or (before.transient_local and not quality.transient_local):
                 # A publisher has come that offers less than we asked for: ask for less.
                 self._node.destroy_subscription(self._subscriptions[topic])
-                self._subscribe(topic, types[0], quality)
+                self._subscribe(topic, kind, quality)
 
     def _subscribe(self, topic: str, type_name: str, quality: TopicQos) -> None:
         kind = _message_class(type_name)
