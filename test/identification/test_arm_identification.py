@@ -445,6 +445,17 @@ def test_friction_that_moves_with_the_windows_follows_the_shorter_ones_or_is_ref
     assert "+-100 ms give" in slow.inertial[1].verdict and "needed: a higher rate" in slow.inertial[1].verdict
 
 
+def test_slow_readings_tell_the_friction_of_slow_motion_and_refuse_that_of_fast_motion():
+    amplitudes, model = (0.6, 0.25, 0.14), ArmFrictionModel(("joint",))
+    for rate in (20.0, 25.0, 30.0):
+        slow = identify_arm_friction([fast_joint((0.15, 0.35, 0.6), amplitudes, rate, weight=20.0)], model)["joint"]
+        assert slow["coulomb"].identified and slow["coulomb"].value == pytest.approx(7.14, rel=0.03)
+        assert slow["viscous"].identified and slow["viscous"].value == pytest.approx(7.95, rel=0.03)
+        fast = identify_arm_friction([fast_joint((0.5, 1.3, 2.6), amplitudes, rate, weight=20.0)], model)["joint"]
+        for estimate in (fast["coulomb"], fast["viscous"], *fast.totals):
+            assert not estimate.identified and "needed: a higher rate" in estimate.verdict
+
+
 def test_late_efforts_identify_no_friction():
     fast = fast_joint((0.5, 2.3, 4.7), (0.5, 0.1, 0.05), 200.0)
     late = dataclasses.replace(fast, torque=np.roll(fast.torque, 4, axis=0))
