@@ -381,6 +381,14 @@ def test_efforts_of_the_wrong_sign_are_blamed():
     assert "wrong sign relative to its friction: check their sign" in refused(turned)
 
 
+def test_no_friction_is_identified_beside_a_coulomb_torque_of_the_wrong_sign():
+    signals = pendulum(lambda time: 2.0 * wave(time), friction=(-0.3, 0.3), noise=0.005)
+    joint = identify_arm_friction([signals], ArmFrictionModel(("joint",)))["joint"]
+    for estimate in (joint["coulomb"], joint["viscous"], joint.totals[-1]):
+        assert "wrong sign relative to its friction" in estimate.verdict
+    assert not any(total.identified for total in joint.totals)
+
+
 def test_an_offset_hidden_by_one_way_motion_is_not_made_up():
     one_way = pendulum(lambda t: 0.5 + 0.3 * np.sin(t), weight=0.0)
     found = identify_arm_friction([one_way], ArmFrictionModel(("joint",), weighed=False))["joint"]

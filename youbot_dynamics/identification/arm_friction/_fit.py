@@ -428,6 +428,11 @@ def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: i
             [undetermined(Unknown(one.name, one.unit), _ONE_WAY) for one in group] for group in (estimates, totals)
         )
     elif totals[len(at) // 2].bound is not None:
+        # The others were solved again with this one at its bound.
+        estimates[1:3], totals = (
+            [dataclasses.replace(one, verdict=refusal(AGAINST)) if one.identified else one for one in group]
+            for group in (estimates[1:3], totals)
+        )
         estimates[0] = dataclasses.replace(estimates[0], verdict=refusal(AGAINST))
     elif row.one_speed:
         estimates[:2] = [undetermined(Unknown(one.name, one.unit), _CONSTANT) for one in estimates[:2]]
