@@ -338,6 +338,18 @@ def test_the_search_for_bodies_ends_where_torques_without_weight_would_shrink_th
     assert all(is_consistent(bodies.parameters[10 * k : 10 * k + 10]) for k in range(5))
 
 
+def test_bodies_are_found_beside_a_massless_link(motion):
+    parameters = inertial_parameters(TREE)
+    parameters[10:20] = 0.0
+    tree = with_inertial_parameters(TREE, parameters)
+    torque = tree.inverse_dynamics(motion.positions, motion.velocities, motion.accelerations)
+    torque += 0.5 * np.sign(motion.velocities) + 0.02 * np.random.default_rng(0).normal(size=torque.shape)
+    signals = ArmSignals(motion.times, motion.positions, torque)
+    bodies = consistent_inertia(identify_arm_friction([signals], ArmFrictionModel(JOINTS, tree)))
+    assert min(bodies.explained.values()) > 0.99
+    np.testing.assert_allclose(bodies.parameters[10:20], 0.0, atol=1e-6)
+
+
 def test_a_stribeck_curve_is_found_where_there_is_one_and_not_elsewhere():
     model = ArmFrictionModel(("joint",))
     plain = pendulum(wave, noise=0.01)
@@ -557,6 +569,15 @@ def test_a_joint_that_never_turns_tells_nothing_of_its_bristles():
     signals = pendulum(lambda t: 0.5 + 0.3 * np.sin(t), weight=0.0)
     found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
     assert "never reversed" in fit_bristles([signals], found, "joint").sigma0.verdict
+
+
+def test_readings_that_were_sent_twice_count_once():
+    once = pendulum(wave)
+    twice = ArmSignals(*(np.repeat(values, 2, axis=0) for values in (once.time, once.position, once.torque)))
+    np.testing.assert_array_equal(twice.time, once.time)
+    found = [identify_arm_friction([signals], ArmFrictionModel(("joint",))) for signals in (once, twice)]
+    assert found[1]["joint"]["coulomb"] == found[0]["joint"]["coulomb"]
+    assert fit_bristles([twice], found[1], "joint").sigma0 == fit_bristles([once], found[0], "joint").sigma0
 
 
 @pytest.mark.parametrize("friction", [(0.3, 0.05), (0.0, 0.0)])
