@@ -338,6 +338,18 @@ def test_the_search_for_bodies_ends_where_torques_without_weight_would_shrink_th
     assert all(is_consistent(bodies.parameters[10 * k : 10 * k + 10]) for k in range(5))
 
 
+def test_bodies_are_found_beside_a_massless_link(motion):
+    parameters = inertial_parameters(TREE)
+    parameters[10:20] = 0.0
+    tree = with_inertial_parameters(TREE, parameters)
+    torque = tree.inverse_dynamics(motion.positions, motion.velocities, motion.accelerations)
+    torque += 0.5 * np.sign(motion.velocities) + 0.02 * np.random.default_rng(0).normal(size=torque.shape)
+    signals = ArmSignals(motion.times, motion.positions, torque)
+    bodies = consistent_inertia(identify_arm_friction([signals], ArmFrictionModel(JOINTS, tree)))
+    assert min(bodies.explained.values()) > 0.99
+    np.testing.assert_allclose(bodies.parameters[10:20], 0.0, atol=1e-6)
+
+
 def test_a_stribeck_curve_is_found_where_there_is_one_and_not_elsewhere():
     model = ArmFrictionModel(("joint",))
     plain = pendulum(wave, noise=0.01)
@@ -379,6 +391,14 @@ def test_efforts_of_the_wrong_sign_are_blamed():
     moving = pendulum(wave)
     turned = dataclasses.replace(moving, torque=-moving.torque)
     assert "wrong sign relative to its friction: check their sign" in refused(turned)
+
+
+def test_no_friction_is_identified_beside_a_coulomb_torque_of_the_wrong_sign():
+    signals = pendulum(lambda time: 2.0 * wave(time), friction=(-0.3, 0.3), noise=0.005)
+    joint = identify_arm_friction([signals], ArmFrictionModel(("joint",)))["joint"]
+    for estimate in (joint["coulomb"], joint["viscous"], joint.totals[-1]):
+        assert "wrong sign relative to its friction" in estimate.verdict
+    assert not any(total.identified for total in joint.totals)
 
 
 def test_an_offset_hidden_by_one_way_motion_is_not_made_up():
@@ -443,6 +463,17 @@ def test_friction_that_moves_with_the_windows_follows_the_shorter_ones_or_is_ref
     # 50 readings a second allow no windows that are short enough.
     slow = identify_arm_friction([fast_joint(*motion, 50.0, weight=40.0)], model)
     assert "+-100 ms give" in slow.inertial[1].verdict and "needed: a higher rate" in slow.inertial[1].verdict
+
+
+def test_slow_readings_tell_the_friction_of_slow_motion_and_refuse_that_of_fast_motion():
+    amplitudes, model = (0.6, 0.25, 0.14), ArmFrictionModel(("joint",))
+    for rate in (20.0, 25.0, 30.0):
+        slow = identify_arm_friction([fast_joint((0.15, 0.35, 0.6), amplitudes, rate, weight=20.0)], model)["joint"]
+        assert slow["coulomb"].identified and slow["coulomb"].value == pytest.approx(7.14, rel=0.03)
+        assert slow["viscous"].identified and slow["viscous"].value == pytest.approx(7.95, rel=0.03)
+        fast = identify_arm_friction([fast_joint((0.5, 1.3, 2.6), amplitudes, rate, weight=20.0)], model)["joint"]
+        for estimate in (fast["coulomb"], fast["viscous"], *fast.totals):
+            assert not estimate.identified and "needed: a higher rate" in estimate.verdict
 
 
 def test_late_efforts_identify_no_friction():
@@ -538,6 +569,15 @@ def test_a_joint_that_never_turns_tells_nothing_of_its_bristles():
     signals = pendulum(lambda t: 0.5 + 0.3 * np.sin(t), weight=0.0)
     found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
     assert "never reversed" in fit_bristles([signals], found, "joint").sigma0.verdict
+
+
+def test_readings_that_were_sent_twice_count_once():
+    once = pendulum(wave)
+    twice = ArmSignals(*(np.repeat(values, 2, axis=0) for values in (once.time, once.position, once.torque)))
+    np.testing.assert_array_equal(twice.time, once.time)
+    found = [identify_arm_friction([signals], ArmFrictionModel(("joint",))) for signals in (once, twice)]
+    assert found[1]["joint"]["coulomb"] == found[0]["joint"]["coulomb"]
+    assert fit_bristles([twice], found[1], "joint").sigma0 == fit_bristles([once], found[0], "joint").sigma0
 
 
 @pytest.mark.parametrize("friction", [(0.3, 0.05), (0.0, 0.0)])

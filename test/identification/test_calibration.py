@@ -103,6 +103,21 @@ def test_the_stage_measures_the_twist_of_the_calibrated_odometry(run):
     np.testing.assert_allclose(stage.products[TWIST_ERROR], np.sqrt(np.mean(off**2, axis=0)) / 2.0, rtol=0.2)
 
 
+def test_a_drive_beyond_the_hour_keeps_out_no_shorter_one(monkeypatch):
+    fitted = []
+
+    def stop(used, *_):
+        fitted.extend(used)
+        raise InterruptedError
+
+    monkeypatch.setattr("youbot_dynamics.identification.calibration.stage.calibrate_with_rollers", stop)
+    nothing = np.zeros(0), np.zeros((0, 3))
+    parts = [CalibrationSignals([0.0, span], np.zeros((2, 4)), *nothing) for span in (1200.0, 3000.0, 1200.0)]
+    with pytest.raises(InterruptedError):
+        finish([Taken(k, f"drive {k}", part) for k, part in enumerate(parts)], ROBOT, lambda number: None)
+    assert [part in fitted for part in parts] == [True, False, True]
+
+
 def test_the_result_names_what_a_relaunch_reads_and_what_stands_beside(run):
     geometry = ROBOT.base.geometry
     found = calibrate([run.signals()], BASE)

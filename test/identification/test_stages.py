@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from stage_bags import arm_rows, base_rows, heat_rows, swing, torque_rows, write
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.arm_friction import ConsistentInertia, inertial_parameters
-from youbot_dynamics.identification.arm_friction.stage import BODIES
+from youbot_dynamics.identification.arm_friction.stage import BODIES, _within_an_hour
 from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.pipeline._extraction import stage_of
 from youbot_dynamics.identification.reading import Options, look_at, open_recording
+from youbot_dynamics.identification.signals import ArmSignals, recorded_arm
 from youbot_dynamics.identification.stages import Taken
+from youbot_dynamics.recording.bag import open_bag
 
 
 def run(name: str, bags: Path | list[Path], options: Options | None = None) -> StageResult:
@@ -137,6 +140,23 @@ def test_two_recordings_are_fitted_together(folder, arm_bag, arm):
     both = run("arm_friction", [arm_bag, more])
     name = "robot.arm.joint_4.friction.coulomb"
     assert {f.name: f for f in both.findings}[name].samples > 1.3 * {f.name: f for f in arm.findings}[name].samples
+
+
+def test_speeds_stay_beside_their_readings_where_every_message_was_recorded_twice(folder):
+    rows = arm_rows(truth_of(1), swing(5.0), 1)
+    bags = write_rows(folder / "once", rows), write_rows(folder / "twice", rows * 2)
+    once, twice = (recorded_arm(open_bag(bag), ROBOT, {}) for bag in bags)
+    np.testing.assert_array_equal(twice.signals.time, once.signals.time)
+    np.testing.assert_array_equal(twice.speed, once.speed)
+    assert twice.left_out == 0
+
+
+def test_a_recording_beyond_the_hour_keeps_out_no_shorter_one():
+    spans = {"first": 1200.0, "long": 3000.0, "last": 1200.0}
+    signals = [ArmSignals([0.0, span], np.zeros((2, 5)), np.zeros((2, 5))) for span in spans.values()]
+    parts = [SimpleNamespace(arm=SimpleNamespace(signals=one)) for one in signals]
+    used, left_out = _within_an_hour([Taken(k, *pair) for k, pair in enumerate(zip(spans, parts, strict=True))])
+    assert [one.name for one in used] == ["first", "last"] and [one.name for one in left_out] == ["long"]
 
 
 def test_angles_in_degrees_are_refused_and_those_of_another_zero_are_told(folder):

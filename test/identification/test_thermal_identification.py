@@ -116,6 +116,32 @@ def test_a_time_constant_longer_than_half_the_run_is_refused_with_what_is_needed
     assert "are needed" in found["housing_time_constant"].verdict
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_time_without_temperatures_does_not_make_a_run_longer(apart):
+    whole = heated(noise=0.02)
+    read = whole.time < 300.0
+    parts = {name: np.where(read, getattr(whole, name), np.nan) for name in ("winding", "housing")}
+    early = dataclasses.replace(whole, **parts)
+    alone = dataclasses.replace(
+        whole, **{name: getattr(whole, name)[read] for name in ("time", "current", "winding", "housing")}
+    )
+    runs = [alone, dataclasses.replace(whole, winding=None, housing=None)] if apart else [early]
+    found, expected = (identify_heat(one, coefficient=coefficient(MOTOR)) for one in (runs, [alone]))
+    assert "the longest run lasts 299 s" in found["housing_time_constant"].verdict
+    for one, other in zip(found.ratios, expected.ratios, strict=True):
+        assert (one.value, one.standard_error) == pytest.approx((other.value, other.standard_error), rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [1, 6])
+def test_a_few_readings_of_a_temperature_are_refused_with_what_is_needed(count):
+    run = heated()
+    few = np.full(len(run.time), np.nan)
+    few[:: len(few) // count + 1] = run.winding[:: len(few) // count + 1]
+    found = identify_heat([dataclasses.replace(run, winding=few, housing=None)], resistance=(1.0, 0.01))
+    for estimate in (*found.ratios, *found.constants):
+        assert "usable time blocks; needed: 8 or more" in estimate.verdict
+
+
 def test_recordings_that_disagree_widen_the_interval_until_it_holds_both_or_are_refused():
     sound = heated(seed=1)
     # A current sensor that reads 10 % more in the second recording: the same heat from less current.

@@ -372,13 +372,15 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     time = times_of(states)
     beyond = excess_of_angles(f"topic {states.topic} in {recording.path}", states.position, robot)
     sound = np.isfinite(time) & np.all(np.isfinite(states.position) & np.isfinite(states.effort), axis=1)
+    left_out = int(np.count_nonzero(~sound))
+    sound[sound] = _first_of_each(time[sound])  # as `ArmSignals` does, so that the speeds stay beside them
     signals = ArmSignals(time[sound], states.position[sound], states.effort[sound], number)
     asked = None
     topic = find_topic(recording, "arm_torque_commands", chosen)
     if topic is not None:
         commands = recording.joint_states(topic, joints)
         asked = times_of(commands) if time is states.stamp else commands.received, commands.effort
-    return RecordedArm(states.topic, signals, states.velocity[sound], asked, int(np.count_nonzero(~sound)), beyond)
+    return RecordedArm(states.topic, signals, states.velocity[sound], asked, left_out, beyond)
 
 
 def excess_of_angles(thing: str, position: ArrayLike, robot: Robot) -> float:
@@ -402,9 +404,15 @@ def excess_of_angles(thing: str, position: ArrayLike, robot: Robot) -> float:
 TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint
 
 
+def _first_of_each(time: Vector) -> NDArray[np.bool_]:
+    """Whether each of some times (s,) differs from the one before: two publishers may send every reading twice."""
+    first: NDArray[np.bool_] = np.diff(time, prepend=-np.inf) != 0.0
+    return first
+
+
 @dataclass(frozen=True, eq=False)
 class ArmSignals:
-    """Readings of n joints; rows with a number that is not finite are left out.
+    """Readings of n joints; rows with a number that is not finite are left out, and those that repeat a stamp.
 
     Raises:
         InputError: shapes that do not fit.
@@ -417,7 +425,7 @@ class ArmSignals:
     recording: int = 0  # number of the recording, distinct for each
 
     def __post_init__(self) -> None:
-        """Check the shapes and leave out what is not finite."""
+        """Check the shapes and leave out what is not finite, and repetitions."""
         time = np.asarray(self.time, dtype=float)
         table = [np.asarray(value, dtype=float) for value in (self.position, self.torque)]
         if time.ndim != 1 or any(value.ndim != 2 or value.shape != (len(time), table[0].shape[1]) for value in table):
@@ -432,5 +440,6 @@ class ArmSignals:
                 expected="increasing times",
                 remedy="cut the recording where its clock jumps",
             )
+        sound[sound] = _first_of_each(time[sound])
         for name, value in (("time", time), ("position", table[0]), ("torque", table[1])):
             object.__setattr__(self, name, np.ascontiguousarray(value[sound]))

@@ -160,9 +160,12 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     A joint that never slid, or has no effort, is refused with that reason. Unless the model gives Stribeck speeds,
     joints get a Stribeck curve if the data support it, see `with_stribeck`. Windows are halved until no friction
     changes by more than 2 combined standard errors; a value that still changes with the shortest windows is refused.
-    The last change counts as an error.
+    The last change counts as an error. Slow readings begin with wider windows, so that there are shorter ones.
     """
-    found, least = _identify(recordings, model), shortest(recordings)
+    least = shortest(recordings)
+    if 2.0 * least > 1.5 * model.half_width:
+        model = dataclasses.replace(model, half_width=2.0 * least)
+    found = _identify(recordings, model)
     while True:
         if not model.stribeck_speeds:
             found = with_stribeck(found)
@@ -173,7 +176,7 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
         moved = _moved(found, finer)
         if not moved:
             return _widened(found, finer)
-        if half == least and found.fit is not None:
+        if half == least:
             return _without(finer, moved)
         found = finer
 
@@ -425,6 +428,11 @@ def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: i
             [undetermined(Unknown(one.name, one.unit), _ONE_WAY) for one in group] for group in (estimates, totals)
         )
     elif totals[len(at) // 2].bound is not None:
+        # The others were solved again with this one at its bound.
+        estimates[1:3], totals = (
+            [dataclasses.replace(one, verdict=refusal(AGAINST)) if one.identified else one for one in group]
+            for group in (estimates[1:3], totals)
+        )
         estimates[0] = dataclasses.replace(estimates[0], verdict=refusal(AGAINST))
     elif row.one_speed:
         estimates[:2] = [undetermined(Unknown(one.name, one.unit), _CONSTANT) for one in estimates[:2]]

@@ -27,6 +27,7 @@ OF_BODY = len(QUANTITIES)
 _NOTHING = 1e-9  # share of a column in a combination below which it is a rounding error
 # Assumed uncertainty of nominal links: twice that of docs/robot_facts.md.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
+_SURE = 1e-9  # least uncertainty of a number of a body [kg, kg m, kg m2], since others are divided by it
 
 
 def inertial_parameters(tree: Tree) -> Vector:
@@ -96,7 +97,8 @@ class BaseParameters:
 def uncertainty(tree: Tree) -> Vector:
     """Assumed uncertainty (10 n + nv,) of the nominal inertial parameters of a robot.
 
-    A third of the mass, 2 cm of the centre of mass and their effect on the inertia; a fifth of a rotor.
+    A third of the mass, 2 cm of the centre of mass and their effect on the inertia; a fifth of a rotor. It is never 0,
+    so a massless body stays massless.
     """
     layout = tree.layout
     rows = []
@@ -106,7 +108,7 @@ def uncertainty(tree: Tree) -> Vector:
         moment = mass * np.hypot(_CENTRE, _MASS_SHARE * length)
         rows.append([_MASS_SHARE * mass, *(moment,) * 3, *(size,) * 6])
     rotors = np.maximum(_ROTOR_SHARE * layout.rotor_inertias, 1e-4)
-    return np.concatenate([np.ravel(rows), rotors])
+    return np.concatenate([np.maximum(np.ravel(rows), _SURE), rotors])
 
 
 def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameters:

@@ -115,8 +115,10 @@ def _within_an_hour(useful: Sequence[Taken]) -> tuple[list[Taken], list[Taken]]:
     total = 0.0
     for one in useful:
         time = one.part.arm.signals.time
-        total += float(time[-1] - time[0])
-        (used if not used or total <= _LONGEST else left_out).append(one)
+        duration = float(time[-1] - time[0])
+        fits = not used or total + duration <= _LONGEST
+        total += duration if fits else 0.0
+        (used if fits else left_out).append(one)
     return used, left_out
 
 

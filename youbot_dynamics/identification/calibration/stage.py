@@ -52,9 +52,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     total = 0.0
     for recording in taken:
         time = recording.part.wheel_time
-        total += float(time[-1] - time[0]) if len(time) else 0.0
-        if not used or total <= _LONGEST:
+        duration = float(time[-1] - time[0]) if len(time) else 0.0
+        if not used or total + duration <= _LONGEST:
             used.append(recording.part)
+            total += duration
         else:
             notes.append(f"{recording.name} left out: the limit of one hour of readings is reached")
     geometry = robot.base.geometry

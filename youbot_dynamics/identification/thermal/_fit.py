@@ -61,7 +61,7 @@ _SPREADS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _AT_END = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
 _EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 _APART = 3.0  # combined standard errors above which parts of the data disagree
-_SHOWN = 2.0  # minimum length of a run in time constants; in a shorter run an exponential looks like a line
+_SHOWN = 2.0  # minimum length of a run's readings in time constants; in a shorter run an exponential looks like a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +211,9 @@ class HeatRun:
         return left - left.mean() if self.ambient is None and len(left) else left
 
     def only(self, half: int) -> HeatRun:
-        """The run with only the readings of its first (0) or second (1) half, and its initial temperature."""
-        late = self.time >= 0.5 * (self.time[0] + self.time[-1])
+        """The run with only the first (0) or second (1) half of its readings, by time, and its initial temperature."""
+        read = self.read_times()
+        late = self.time >= 0.5 * (read.min() + read.max())
 
         def kept(column: Vector | None) -> Vector | None:
             if column is None:
@@ -262,21 +263,22 @@ def identify_heat(
     """Identify thermal ratios from currents and temperatures, and the constants if the resistance is known.
 
     Output-error fit of the logarithms of the four ratios. Intervals come from blocks of the linearised fit and are
-    widened if parts of the data disagree. All ratios are refused if no temperature was read or the fit explains less
-    than half of its variance; a time constant is refused if no run is twice as long.
+    widened if parts of the data disagree. All ratios are refused if too few temperatures were read or the fit explains
+    less than half of their variance; a time constant is refused if the readings of no run last twice as long.
 
     Args:
         runs: recordings of one motor.
         coefficient: temperature coefficient of the resistance, relative to ambient temperature [1/K].
         resistance: R_a at ambient temperature and its standard error [Ohm], from the armature; None if unknown.
     """
-    if not runs or not any(len(run.read_times()) for run in runs):
-        nothing = tuple(undetermined(Unknown(*pair), _NO_TEMPERATURE) for pair in zip(_NAMES, _UNITS, strict=True))
-        constants = tuple(undetermined(unknown, _NO_TEMPERATURE) for unknown in _CONSTANTS)
-        return Heat(nothing, constants, math.nan, np.full(4, math.nan), coefficient)
-
+    runs = [run for run in runs if len(run.read_times())]
+    if not runs:
+        return _unknown(_NO_TEMPERATURE, coefficient)
     starts = [np.log(np.array(_START) * [spread, 1.0, 1.0, 1.0]) for spread in _SPREADS]
-    logs, found, left = _solved(runs, coefficient, starts)
+    try:
+        logs, found, left = _solved(runs, coefficient, starts)
+    except IdentificationError as few:
+        return _unknown(f"{few.got}; needed: {few.expected}", coefficient)
     values = np.exp(logs)
     gaps = _disagreement(runs, coefficient, logs)
     # Half the difference as an additional standard error, so that the interval contains the values of both parts.
@@ -296,6 +298,13 @@ def identify_heat(
     disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
     residual = float(np.sqrt(np.mean(left**2)))
     return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
+
+
+def _unknown(reason: str, coefficient: float) -> Heat:
+    """A thermal model of which nothing is known."""
+    unknowns = [Unknown(*pair) for pair in zip(_NAMES, _UNITS, strict=True)]
+    ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (unknowns, _CONSTANTS))
+    return Heat(ratios, constants, math.nan, np.full(4, math.nan), coefficient)
 
 
 def _solved(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> tuple[Vector, Fit, Vector]:
@@ -318,11 +327,10 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
     Compared are the readings of the first half of every run with those of the second, each run with all others, and the
     first half of the runs with the second. Parts agree within 3 combined standard errors.
     """
-    read = [run for run in runs if len(run.read_times())]
-    pairs = [([run.only(0) for run in read], [run.only(1) for run in read])]
-    if len(read) > 1:
-        pairs += [([run], [*read[:k], *read[k + 1 :]]) for k, run in enumerate(read)]
-        pairs += [(read[: len(read) // 2], read[len(read) // 2 :])]
+    pairs = [([run.only(0) for run in runs], [run.only(1) for run in runs])]
+    if len(runs) > 1:
+        pairs += [([run], [*runs[:k], *runs[k + 1 :]]) for k, run in enumerate(runs)]
+        pairs += [(list(runs[: len(runs) // 2]), list(runs[len(runs) // 2 :]))]
     gaps = np.zeros(4)
     for pair in pairs:
         try:
@@ -340,7 +348,7 @@ def _unbelievable(k: int, runs: Sequence[HeatRun], logs: Vector, left: Vector, g
     spread = np.concatenate([run.spread() for run in runs])
     power = float(spread @ spread)
     explained = 1.0 - float(left @ left) / power if power > 0.0 else 0.0
-    value, longest = math.exp(logs[k]), max(float(np.ptp(run.time)) for run in runs)
+    value, longest = math.exp(logs[k]), max(float(np.ptp(run.read_times())) for run in runs)
     if explained < _EXPLAINS:
         return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {_EXPLAINS:g} is needed"
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _AT_END:
@@ -360,7 +368,7 @@ def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], log
     pairs = [(misfit(logs + step * one), misfit(logs - step * one)) for one in np.eye(4)]
     slopes = np.column_stack([(after - before) / (2.0 * step) for after, before in pairs])
     pieces, row = [], 0
-    total = sum(float(np.ptp(run.time)) for run in runs)
+    total = sum(float(np.ptp(run.read_times())) for run in runs) or 1.0  # each a single reading
     for k, run in enumerate(runs):
         times = run.read_times()
         part = slice(row, row + len(times))

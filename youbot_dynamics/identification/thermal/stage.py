@@ -106,7 +106,8 @@ def _electric(
     Voltages and temperatures are pairs of times (v,) and values (v, n); rotor angles and currents are (s, n) at the
     times (s,) of the joint states.
     """
-    at, volts = voltage
+    at, first = np.unique(voltage[0], return_index=True)  # two publishers may send every reading twice
+    volts = voltage[1][first]
     # Speeds from the angles at the middles between voltages, so that their mean covers the whole time without gaps.
     around = 0.5 * float(np.median(np.diff(at))) if len(at) > 1 else MEAN
     known = _near(at - around, time) & _near(at + around, time)
