@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
+from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay, stage
 from youbot_dynamics.identification.delay._estimator import combine
 from youbot_dynamics.identification.delay.stage import _curve
 from youbot_dynamics.identification.signals import HeldCommand, MotionSignals
@@ -105,7 +105,7 @@ def test_no_delay_beyond_the_longest_is_told():
 
 def test_too_little_in_common_is_an_error_that_says_how_much():
     time = np.arange(0.0, 3.0, PERIOD)
-    with pytest.raises(IdentificationError, match="longer recording"):
+    with pytest.raises(IdentificationError, match=r"expected 5.8 s or more in common; .*longer recording"):
         estimate_delay(time, rich(time), time, rich(time))
     later = time + 100.0
     with pytest.raises(IdentificationError, match="in common"):
@@ -128,6 +128,35 @@ def test_shapes_and_kinds_are_checked():
         estimate_delay(time, rich(time), time, rich(time), longest=-1.0)
     with pytest.raises(InputError, match="channels: got 1 commands, 1 motions and 2 names; expected equal numbers"):
         estimate_delay(time, rich(time), time, rich(time), channels=["x", "y"])
+
+
+def test_a_channel_that_is_commanded_only_after_the_last_reading_is_refused_alone():
+    sent = np.arange(0.0, 60.0, PERIOD)
+    seen = sent[sent < 35.0]
+    late = np.where(sent < 40.0, 0.0, rich(sent))
+    motion = HeldCommand(sent, rich(sent), 0.0).motion(seen - 0.15)
+    still = 1e-4 * np.random.default_rng(0).standard_normal(len(seen))
+    commands, motions = np.column_stack([rich(sent), late]), np.column_stack([motion, still])
+    x, y = estimate_delay(sent, commands, seen, motions, model="fopdt", measured_is="position")
+    assert x.identified and x.value == pytest.approx(0.15, abs=1e-3)
+    assert "never changed before the last reading" in y.verdict and y.dead_time.verdict == y.verdict
+
+
+@pytest.mark.parametrize("measured_is", ["position", "velocity"])
+def test_channels_may_be_commanded_in_rows_of_their_own(measured_is):
+    sent = np.arange(0.0, 40.0, PERIOD)
+    time = np.sort(np.concatenate([sent, sent + 0.007]))
+    commands = np.full((len(time), 3), np.nan)
+    commands[::2, 0], commands[1::2, 1] = rich(sent), rich(sent + 3.0)
+    commands[:40, 2] = 0.1  # too few to tell anything
+    window = 0.5 * PERIOD if measured_is == "velocity" else 0.0
+    motions = np.full((len(time), 3), np.nan)
+    motions[::2, 0] = motions[::2, 2] = HeldCommand(sent, rich(sent), window).motion(sent - 0.145)
+    motions[::2, 1] = HeldCommand(sent + 0.007, rich(sent + 3.0), window).motion(sent - 0.2)
+    a, b, c = estimate_delay(time, commands, time, motions, measured_is=measured_is)
+    assert a.identified and a.value == pytest.approx(0.145, abs=1e-3)
+    assert b.identified and b.value == pytest.approx(0.2, abs=1e-3)
+    assert "0 readings while 5.8 s or more of its commands are known" in c.verdict
 
 
 @pytest.mark.parametrize("which", ["command_time", "measured_time"])
@@ -206,3 +235,13 @@ def test_the_curve_of_a_channel_keeps_the_window_of_the_fit_and_survives_a_readi
     later = curve.time > 1.0
     assert np.all(np.isfinite(curve.measured)) and found.value == pytest.approx(0.2, abs=1e-3)
     np.testing.assert_allclose(curve.modelled[later], curve.measured[later], atol=0.01)
+
+
+@pytest.mark.parametrize("more", [5.0, 5.9, 6.1])
+def test_a_short_piece_behind_a_gap_does_not_cost_the_long_one(more, monkeypatch):
+    monkeypatch.setattr(stage, "_SHORTEST_PIECE", min(more, stage._SHORTEST_PIECE))  # also one that is admitted
+    sent = np.concatenate([np.arange(0.0, 40.0, PERIOD), np.arange(42.0, 42.0 + more, PERIOD)])
+    motion = HeldCommand(sent, rich(sent), 0.0).motion(sent - 0.15)
+    table = sent, rich(sent)[:, None], sent, motion[:, None]
+    signals = MotionSignals(("x",), ("m",), *table, "position", None, "stamps", "log")
+    assert stage.effective_delays(signals)["x"] == pytest.approx(0.15, abs=1e-3)

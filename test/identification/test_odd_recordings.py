@@ -12,6 +12,7 @@ from command_line import exit_code
 from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, RecordingError
+from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.base_friction._signals import wheel_signals
 from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
@@ -149,6 +150,22 @@ def test_an_error_nobody_foresaw_stops_one_stage_only(tmp_path: Path, monkeypatc
     found = identify([bag(tmp_path / "bag", rows())], ROBOT, Options()).result
     assert "unexpected error (ZeroDivisionError in extract" in found.missing["response"]
     assert found["robot.base.delay.effective_x"].identified
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["no path", "an error nobody foresaw"])
+def test_odometry_without_a_single_pose_does_not_cost_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    def fail(*_: object) -> None:
+        raise IndexError("index 0 is out of bounds")
+
+    if broken:
+        monkeypatch.setattr(comparison, "recorded_path", fail)
+    no_pose = [np.inf, 0.0, 0.0]  # read as none, like a quaternion of zeros
+    odom = [(t, "/odom", ODOMETRY, odometry_cdr(nanoseconds(t), "odom", "base", no_pose, [0.0] * 3)) for t in TIME]
+    found = identify([write_rows(tmp_path / "bag", [*rows(), *odom])], ROBOT, Options(), only=("delay",))
+    assert found.result["robot.base.delay.effective_x"].identified and not found.paths
+    assert any("no path in the report" in note for note in found.notes) == broken
 
 
 def test_a_robot_that_stood_while_it_was_asked_to_move_is_no_crash(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from stage_bags import ROBOT, nanoseconds, write_rows
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.recording.bag import LogRecording
 from youbot_dynamics.recording.message_types import (
     JOINT_STATE,
     POSE_STAMPED,
@@ -21,6 +22,7 @@ from youbot_dynamics.recording.message_types import (
     pose_stamped_cdr,
     twist_stamped_cdr,
 )
+from youbot_dynamics.recording.text_log import read_text_log
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import load_truth
@@ -89,6 +91,22 @@ def test_the_program_reads_such_a_log(folder, tmp_path):
     words = ["identify", folder / "log.csv", "--columns", COLUMNS, "--out", tmp_path / "found", "--only", "delay"]
     assert exit_code(*words) == 0
     assert "effective_yaw" in (tmp_path / "found" / "result.yaml").read_text()
+
+
+def test_an_axis_is_held_until_its_next_command_when_each_has_rows_of_its_own(tmp_path):
+    nan = np.nan
+    rows = [
+        (0.0, 0.1, nan, nan),
+        (0.1, nan, 0.5, nan),
+        (0.2, nan, nan, 0.0),
+        (0.3, 0.2, nan, nan),
+        (0.4, nan, 0.6, nan),
+    ]
+    np.savetxt(tmp_path / "log.csv", rows, delimiter=",")
+    recording = LogRecording(read_text_log(tmp_path / "log.csv", "time,command.x,command.yaw,measured.x"))
+    sent = recording.twists("/cmd_vel")
+    np.testing.assert_allclose(sent.twist, [[0.1, 0.0, 0.5], [0.2, 0.0, 0.5], [0.2, 0.0, 0.6]])
+    np.testing.assert_allclose(np.diff(sent.stamp), [0.2, 0.1])
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
     """Path of the last trajectory of a bag; without a trajectory, the path of the commanded twists.
 
     Args:
-        recording: a bag of a base; without poses there is no path.
+        recording: a bag of a base; without poses that are numbers there is no path.
         signals: command and motion of the same bag.
         chosen: role -> topic, given by the user.
     """
@@ -202,6 +202,8 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
     if topic is None:
         return None
     moments, poses = _poses(recording, topic)
+    if not len(moments):
+        return None
     desired, start = _trajectory(recording, chosen) or _commanded(signals, float(moments[0]))
     stamps = moments - start
     time = np.arange(0.0, min(desired.duration, float(stamps[-1])) + STEP / 2.0, STEP)
@@ -245,7 +247,7 @@ def _estimated(recording: Recording, topic: str, start: float, time: Vector) -> 
     """
     moments, poses = _poses(recording, topic)
     stamps = moments - start
-    if stamps[0] > 0.0 or stamps[-1] < time[-1] - STEP:
+    if not len(stamps) or stamps[0] > 0.0 or stamps[-1] < time[-1] - STEP:
         return None
     return sample_poses(stamps, _from_start(stamps, poses), time)
 

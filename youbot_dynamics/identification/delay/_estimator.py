@@ -11,11 +11,11 @@ from math import nan
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
-from youbot_dynamics.arrays import Vector, excerpt, positive_time
+from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
@@ -43,7 +43,7 @@ from youbot_dynamics.identification.signals import HeldCommand
 _GRID = 5e-3  # step of the coarse search [s]
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
-_FEWEST_BLOCKS = 6
+_FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _FREEDOM = 30.0  # degrees of freedom of the errors of several recordings, each of at least half a minute
 _WIDEST_NEAR_ZERO = 0.01  # [s] a smaller half-width is useful for any value
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
@@ -130,7 +130,7 @@ def estimate_delay(
 
     Args:
         command_time: (n,) when each command was sent [s], increasing.
-        command: (n, k) or (n,) commanded velocity of each channel [unit/s]; rows with NaN are left out.
+        command: (n, k) or (n,) commanded velocity of each channel [unit/s]; NaN in rows that do not tell it.
         measured_time: (m,) stamps [s], increasing.
         measured: (m, k) or (m,) motion of each channel.
         model: "delay" for the effective delay only, or "fopdt" for dead time and lag too.
@@ -165,37 +165,47 @@ def estimate_delay(
     rubbing = None if friction is None else _columns("friction", friction, sent)
     for thing, times in (("command_time", sent), ("measured_time", stamps)):
         _check_order(thing, times)
-    sound = _sound(sent, commands)
-    sent, commands = sent[sound], commands[sound]
-    rubbing = None if rubbing is None else rubbing[sound]
     sound = np.isfinite(stamps)
     stamps, motions = stamps[sound], motions[sound]
     names = [str(k) for k in range(commands.shape[1])] if channels is None else list(channels)
     if not commands.shape[1] == motions.shape[1] == len(names):
         got = f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names"
         raise InputError("channels", got=got, expected="equal numbers")
-    inside = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else np.zeros(len(stamps), bool)
-    if np.count_nonzero(inside) < 10 or np.ptp(stamps[inside]) < _FEWEST_BLOCKS * BLOCK:
-        spans = " and ".join(f"{t[0]:.2f}-{t[-1]:.2f} s" if len(t) else "nothing" for t in (sent, stamps))
+    # Each channel has its own rows: a log may write every command in a row of its own.
+    told = [_sound(sent, column) for column in commands.T]
+    inside = [_covered(sent[rows], stamps, longest) for rows in told]
+    if not any(np.any(rows) for rows in inside):
+        known = sent[np.any(told, axis=0)]
+        spans = " and ".join(f"{t[0]:.2f}-{t[-1]:.2f} s" if len(t) else "nothing" for t in (known, stamps))
         raise IdentificationError(
             "delay",
             got=f"command and motion over {spans}",
-            expected=f"{longest + _FEWEST_BLOCKS * BLOCK:g} s or more in common",
+            expected=f"{_least(longest):g} s or more in common",
             remedy="make a longer recording, with command and motion in one bag",
         )
-    half = 0.5 * float(np.median(np.diff(stamps[inside]))) if measured_is == "velocity" else 0.0
-    return tuple(
-        _estimate_channel(
-            names[k],
-            HeldCommand(sent, commands[:, k], half),
-            stamps[inside],
-            motions[inside, k],
-            None if rubbing is None else HeldCommand(sent, rubbing[:, k], half),
-            longest,
-            model == "fopdt",
-        )
-        for k in range(len(names))
-    )
+
+    def estimated(k: int) -> DelayEstimate:
+        rows, seen = told[k], inside[k] & _sound(stamps, motions[:, k])
+        time = stamps[seen]
+        half = 0.5 * float(np.median(np.diff(time))) if measured_is == "velocity" and len(time) > 1 else 0.0
+        command = HeldCommand(sent[rows], commands[rows, k], half)
+        rubs = None if rubbing is None else HeldCommand(sent[rows], rubbing[rows, k], half)
+        return _estimate_channel(names[k], command, time, motions[seen, k], rubs, longest, model == "fopdt")
+
+    return tuple(estimated(k) for k in range(len(names)))
+
+
+def _least(longest: float) -> float:
+    """Shortest time that command and motion of a channel must have in common [s]."""
+    return longest + _LEAD + _FEWEST_BLOCKS * BLOCK
+
+
+def _covered(sent: Vector, stamps: Vector, longest: float) -> Flags:
+    """Readings (m,) whose commands, sent at (n,) [s], are known for every shift; none if they are too few."""
+    none = np.zeros(len(stamps), dtype=bool)
+    inside: Flags = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else none
+    enough = np.count_nonzero(inside) >= _FEWEST and np.ptp(stamps[inside]) >= _FEWEST_BLOCKS * BLOCK
+    return inside if enough else none
 
 
 def _numbers(thing: str, values: ArrayLike) -> Vector:
@@ -225,11 +235,10 @@ def _check_order(thing: str, times: Vector) -> None:
         raise InputError(f"{thing}[{row}]", got=told, expected="times that never decrease", remedy=remedy)
 
 
-def _sound(time: Vector, values: Vector) -> NDArray[np.bool_]:
-    """Rows (n,) whose time and values (n, k) are finite numbers of a plausible size."""
+def _sound(time: Vector, values: Vector) -> Flags:
+    """Rows (n,) whose time and value are finite numbers of a plausible size."""
     with np.errstate(invalid="ignore"):
-        small: NDArray[np.bool_] = np.all(np.abs(values) < _LARGEST_VALUE, axis=1)
-    sound: NDArray[np.bool_] = np.isfinite(time) & small
+        sound: Flags = np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE)
     return sound
 
 
@@ -242,14 +251,18 @@ def _estimate_channel(
     longest: float,
     apart: bool,
 ) -> DelayEstimate:
-    keep = _sound(time, motion[:, None])
-    time, motion = time[keep], motion[keep]
     recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
-    if len(time) < 10 or np.ptp(recent) <= 1e-9 * max(1.0, fastest):
-        reason = "the command never changed" if len(time) >= 10 else f"{len(time)} readings; 10 are needed"
+
+    def nothing(reason: str) -> DelayEstimate:
         parts = refused(reason) if apart else (None, None)
         return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
+
+    if len(time) < _FEWEST:
+        known = f"{_least(longest):g} s or more of its commands are known"
+        return nothing(f"{len(time)} readings while {known}; {_FEWEST} are needed")
+    if np.ptp(recent) <= 1e-9 * max(1.0, fastest):
+        return nothing("the command never changed")
     centred = motion - motion.mean()
 
     def misfit(shift: float, sign: float = 1.0) -> float:
@@ -266,7 +279,10 @@ def _estimate_channel(
 
     model = command.motion(time - value)
     columns = np.column_stack([np.ones(len(time)), model, np.zeros(len(time))])
-    gain = float((model - model.mean()) @ centred / np.sum((model - model.mean()) ** 2))
+    power = float(np.sum((model - model.mean()) ** 2))
+    if power == 0.0:
+        return nothing("the command never changed before the last reading")
+    gain = float((model - model.mean()) @ centred / power)
     columns[:, 2] = -gain * command.rate(time - value)
     residual = centred - gain * (model - model.mean())
     rms = float(np.sqrt(np.mean(residual**2)))

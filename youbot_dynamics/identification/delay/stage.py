@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import Estimate
@@ -21,7 +22,7 @@ from youbot_dynamics.robot import Robot
 # Channels of the base: the robot has parameters for their delays.
 _AXES = ("x", "y", "yaw")
 _PREFIX = "robot.base.delay"
-_SHORTEST_PIECE, _FEWEST = 4.0, 100  # smallest duration [s] and number of readings of a piece between gaps
+_SHORTEST_PIECE, _FEWEST = 6.0, 100  # smallest duration [s] and number of readings of a piece between gaps
 _MOST_POINTS = 4000  # of a curve
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
@@ -47,40 +48,48 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         signals = text_signals(opened.log)
     else:
         signals = base_signals(opened.bag(), robot, opened.options.topics)
-    found: list[DelayEstimate] = []
-    fits: list[FitCurve] = []
-    for number, piece in enumerate(_unbroken(signals)):
-        of_piece = estimate_delay(
-            piece.command_time,
-            piece.command,
-            piece.measured_time,
-            piece.measured,
-            model="fopdt",
-            measured_is=piece.measured_is,
-            channels=piece.channels,
-            friction=piece.friction,
-        )
-        found += of_piece
-        if opened.number < DRAWN and number == 0:
-            fits = [_curve(piece, k, one, opened.path.name) for k, one in enumerate(of_piece) if one.identified]
-    return _DelayPart(tuple(found), tuple(fits), signals.clock, signals.source)
+    found = _estimated(signals, "fopdt")
+    piece, longest = found[0]
+    fits: tuple[FitCurve, ...] = ()
+    if opened.number < DRAWN:
+        fits = tuple(_curve(piece, k, one, opened.path.name) for k, one in enumerate(longest) if one.identified)
+    estimates = tuple(one for _, of_piece in found for one in of_piece)
+    return _DelayPart(estimates, fits, signals.clock, signals.source)
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:
     """Effective delay of each channel [s], from the pieces that the stage uses; NaN if it is refused."""
-    pieces = [
-        estimate_delay(
-            piece.command_time,
-            piece.command,
-            piece.measured_time,
-            piece.measured,
-            measured_is=piece.measured_is,
-            channels=piece.channels,
-            friction=piece.friction,
-        )
-        for piece in _unbroken(signals)
-    ]
+    pieces = [estimates for _, estimates in _estimated(signals, "delay")]
     return {of_channel[0].channel: combine(of_channel).value for of_channel in zip(*pieces, strict=True)}
+
+
+def _estimated(signals: MotionSignals, model: str) -> list[tuple[MotionSignals, tuple[DelayEstimate, ...]]]:
+    """Pieces without gaps, the longest first, and the delays in each.
+
+    Raises:
+        IdentificationError: too little in every piece; one alone is left out.
+    """
+    found: list[tuple[MotionSignals, tuple[DelayEstimate, ...]]] = []
+    lacking: list[IdentificationError] = []
+    for piece in _unbroken(signals):
+        try:
+            estimates = estimate_delay(
+                piece.command_time,
+                piece.command,
+                piece.measured_time,
+                piece.measured,
+                model=model,
+                measured_is=piece.measured_is,
+                channels=piece.channels,
+                friction=piece.friction,
+            )
+        except IdentificationError as problem:
+            lacking.append(problem)
+        else:
+            found.append((piece, estimates))
+    if not found:
+        raise lacking[0]
+    return found
 
 
 def _unbroken(signals: MotionSignals) -> list[MotionSignals]:
@@ -150,7 +159,8 @@ def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -
     half = 0.5 * float(np.median(np.diff(signals.measured_time[inside]))) if signals.measured_is == "velocity" else 0.0
     every = max(1, int(np.count_nonzero(inside) / _MOST_POINTS))
     time, motion = signals.measured_time[inside][::every], signals.measured[inside, k][::every]
-    command = HeldCommand(signals.command_time, signals.command[:, k], half)
+    told = np.isfinite(signals.command[:, k])
+    command = HeldCommand(signals.command_time[told], signals.command[told, k], half)
     commanded, shifted = command.motion(time), estimate.gain * command.motion(time - estimate.value)
     level = float(np.mean(motion - shifted))
     first = motion[0] if signals.measured_is == "position" else 0.0

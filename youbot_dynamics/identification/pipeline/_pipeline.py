@@ -242,6 +242,9 @@ def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[
         except YoubotDynamicsError as problem:
             notes.append(f"no path in the report: {problem}")
             continue
+        except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the numbers are found
+            notes.append(f"no path in the report: {unforeseen_error(f'path of {file}', unforeseen)}")
+            continue
         if path is not None:
             drives[file.name] = path
     return drives, notes

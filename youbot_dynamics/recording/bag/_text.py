@@ -69,7 +69,7 @@ class LogRecording(Recording):
         for role in ("voltage", "temperature"):
             self._add_joints(f"/arm_1/motor_{role}", [{}, {}, log.joints.get(role, {})])
         if any(axis in log.command for axis in _AXES):
-            rows, table = self._rows([log.command.get(axis, np.zeros(len(log.time))) for axis in _AXES])
+            rows, table = self._commands(log.command)
             self._add("/cmd_vel", TWIST_STAMPED, twist_columns, (rows, rows, table))
         if any(axis in log.measured for axis in _AXES):
             missing = np.full(len(log.time), np.nan)
@@ -106,6 +106,22 @@ class LogRecording(Recording):
     def _messages(self, topic: str) -> Messages:
         """Nothing: what a topic holds is decoded already."""
         return ()
+
+    def _commands(self, columns: Mapping[str, Vector]) -> tuple[IntArray, Vector]:
+        """Stamps (r,) [ns] and twists (r, 3) of the rows with a command, which may be of one axis alone.
+
+        Each axis is held until its next command; an axis without a column is 0.
+        """
+        axes = [k for k, axis in enumerate(_AXES) if axis in columns]
+        table = np.column_stack([columns[_AXES[k]] for k in axes])
+        told = np.any(np.isfinite(table), axis=1)
+        stamps, table = self._stamps[told], table[told]
+        own = np.where(np.isfinite(table), np.arange(len(table))[:, None], 0)
+        held = np.take_along_axis(table, np.maximum.accumulate(own, axis=0), axis=0)
+        known = np.all(np.isfinite(held), axis=1)  # not before the first command of each axis
+        twists = np.zeros((np.count_nonzero(known), len(_AXES)))
+        twists[:, axes] = held[known]
+        return stamps[known], twists
 
     def _rows(self, columns: list[Vector]) -> tuple[IntArray, Vector]:
         """Stamps (r,) [ns] and values (r, k) of the rows in which all k columns are numbers."""
