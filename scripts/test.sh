@@ -37,8 +37,8 @@ step "ruff check" "$VENV/bin/python" -m ruff check .
 step "ruff format" "$VENV/bin/python" -m ruff format --check .
 step "mypy" "$VENV/bin/python" -m mypy
 step "pytest" chosen -n auto --maxprocesses 4 --dist loadfile -m "($speed) and not ros"
-# Nodes over DDS wait most of the time: two at once, each in a domain of its own.
-step "pytest ros" chosen -n 2 --dist loadfile -m "($speed) and ros"
+# Nodes over DDS wait most of the time: three at once, each in a domain of its own.
+step "pytest ros" chosen -n 3 --dist loadfile -m "($speed) and ros"
 
 printf '\n%s' "$summary"
 exit "$failed"
