@@ -35,6 +35,7 @@ CRASH = re.compile(
 )
 _UP = 600.0  # [s] for a stack to be ready: the first one compiles
 _TRACE = 40  # lines of a log that a failure shows
+_OPERATED = 0.05  # [s] between commands of the operator
 _BEAT = 0.01  # [s] between looks at how late this machine runs what is due
 _HOPS = 3  # processes in a row that each may be run so late: who notices, who acts, who reports
 _ERROR = "trajectory_tracker/error"
@@ -100,9 +101,10 @@ class Stack:
         self.cmd_vel = self.observer.node.create_publisher(Twist, "cmd_vel", 1)
         self.trajectory = self.observer.node.create_publisher(MultiDOFJointTrajectory, "trajectory", 1)
         self.wish: Twist | None = None
-        self.observer.node.create_timer(0.05, self._operate)
+        self._sent: float | None = None  # when the operator sent the last command of this drive
         self._late: list[tuple[float, float]] = []
         self._stood: list[tuple[float, float]] = []
+        self.observer.node.create_timer(_OPERATED, self._operate)
         self._waits: dict[int, float] = {}  # of the processes of the robot
         self._over = threading.Event()
         self._threads = [threading.Thread(target=target, daemon=True) for target in (self._spin, self._beat)]
@@ -119,8 +121,11 @@ class Stack:
         return lambda message: records.append((time.time(), message))
 
     def _operate(self) -> None:
+        before, self._sent = self._sent, None
         if self.wish is not None:
             self.cmd_vel.publish(self.wish)
+            self._sent = time.time()
+            self._stood.append((self._sent, 0.0 if before is None else self._sent - before - _OPERATED))
 
     def _spin(self) -> None:
         while not self._over.is_set():
@@ -142,7 +147,10 @@ class Stack:
         return 0.0
 
     def stood_still(self, since: float) -> float:
-        """Longest time that the machine did not run a process of the robot which was ready to, after a moment [s]."""
+        """Longest time after a moment that the machine did not run a process that was ready to [s].
+
+        Of the robot's processes by the kernel's count, of the operator by the pauses between its commands.
+        """
         return max((waited for when, waited in list(self._stood) if when > since), default=0.0)
 
     def held_up(self, since: float) -> float:
