@@ -43,39 +43,22 @@ _LONGEST_AHEAD = 2.0  # [s] from a reading to the end of what is predicted; olde
 
 
 class _Loops(NamedTuple):
-    """What the axes make of a ripple.
+    """What the axes make of a ripple."""
 
-    Args:
-        shares: (4,) k of x, y, yaw and what is beside them [1].
-        damping: (4,) b of them [1/s].
-        stiffness: (4,) c of them [1/s2].
-        fed: whether the loops are.
-        lag: [s].
-        forward: (3, n) twist of wheel speeds, mean rows.
-        mean: (n, 3) mean rows.
-        coulomb: F1 of a wheel as the loops feel it [N m].
-        sideways: (n,) F2 / r over |cos d| of the rollers of each wheel, its mean over their length [N].
-        viscous: (2,) xi_L, xi_T of the base [N s/m].
-        depth: b of the roller axes [m].
-        mean_lever: mean over a roller of the share its friction has of that in its middle [1].
-        body: (3,) inertia without the wheels [kg, kg, kg m2].
-        inverse_inertia: (3, 3) with them [1/kg, 1/kg, 1/(kg m2)].
-    """
-
-    shares: Vector
-    damping: Vector
-    stiffness: Vector
-    fed: bool
-    lag: float
-    forward: Vector
-    mean: Vector
-    coulomb: float
-    sideways: Vector
-    viscous: Vector
-    depth: float
-    mean_lever: float
-    body: Vector
-    inverse_inertia: Vector
+    shares: Vector  # (4,) k of x, y, yaw and what is beside them [1]
+    damping: Vector  # (4,) b of them [1/s]
+    stiffness: Vector  # (4,) c of them [1/s2]
+    fed: bool  # whether the loops are
+    lag: float  # [s]
+    forward: Vector  # (3, n) twist of wheel speeds, mean rows
+    mean: Vector  # (n, 3) mean rows
+    coulomb: float  # F1 of a wheel as the loops feel it [N m]
+    sideways: Vector  # (n,) F2 / r over |cos d| of the rollers of each wheel, its mean over their length [N]
+    viscous: Vector  # (2,) xi_L, xi_T of the base [N s/m]
+    depth: float  # b of the roller axes [m]
+    mean_lever: float  # mean over a roller of the share its friction has of that in its middle [1]
+    body: Vector  # (3,) inertia without the wheels [kg, kg, kg m2]
+    inverse_inertia: Vector  # (3, 3) with them [1/kg, 1/kg, 1/(kg m2)]
 
 
 @compiled

@@ -54,19 +54,12 @@ _LARGEST = 1e6  # [m, rad, s, ...] beyond which a number is a mistake, and sums 
 
 
 class TimedPath(NamedTuple):
-    """A trajectory in numbers, for compiled loops; arrays are read-only.
+    """A trajectory in numbers, for compiled loops; arrays are read-only."""
 
-    Args:
-        times: (n,) increasing [s].
-        poses: (n, 3) [m, m, rad], yaws without jumps.
-        joints: (n - 1, 3) body twists that join them.
-        rates: (n, 3) of x, y, yaw in the fixed frame at the points, which then shape the path; (0, 3) without.
-    """
-
-    times: Vector
-    poses: Vector
-    joints: Vector
-    rates: Vector
+    times: Vector  # (n,) increasing [s]
+    poses: Vector  # (n, 3) [m, m, rad], yaws without jumps
+    joints: Vector  # (n - 1, 3) body twists that join them
+    rates: Vector  # (n, 3) of x, y, yaw in the fixed frame at the points, which then shape the path; (0, 3) without
 
 
 @compiled

@@ -99,21 +99,14 @@ class CommanderSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class WheelCommand:
-    """What is sent in one control period.
+    """What is sent in one control period."""
 
-    Args:
-        twist: (3,) limited body twist [m/s, m/s, rad/s].
-        wheel_speeds: (n,) of the mean rows [rad/s], ours: positive rolls forward.
-        rolling_speeds: (n,) for the rollers to come, what the driver is sent [rad/s]; the mean ones without phases.
-        source: "operator", "tracker" or "none" (timed out or disabled).
-        limited: the wish was cut by a speed or acceleration limit.
-    """
-
-    twist: Vector
-    wheel_speeds: Vector
+    twist: Vector  # (3,) limited body twist [m/s, m/s, rad/s]
+    wheel_speeds: Vector  # (n,) of the mean rows [rad/s], ours: positive rolls forward
+    # (n,) for the rollers to come, what the driver is sent [rad/s]; the mean ones without phases
     rolling_speeds: Vector
-    source: str
-    limited: bool
+    source: str  # "operator", "tracker" or "none" (timed out or disabled)
+    limited: bool  # the wish was cut by a speed or acceleration limit
 
 
 class WheelCommander:

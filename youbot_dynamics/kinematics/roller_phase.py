@@ -63,25 +63,15 @@ def ideal_depth(wheel_radius: float, roller_angle: float, rollers: float) -> flo
 
 
 class RowConstants(NamedTuple):
-    """Constants of the wheels as arrays, for compiled loops.
+    """Constants of the wheels as arrays, for compiled loops."""
 
-    Args:
-        positions: (n, 2) wheel centres [m].
-        radii: (n,) [m].
-        along: (n,) part of vx in R w [1]: 1 for wheels that drive forward.
-        slants: (n,) t for the roller in its middle position [1].
-        depths: (n,) b tan(d) [m].
-        pitch: angle from roller to roller [rad]; 0 for constant rows.
-        phases: (n,) angle phi of the roller on the floor at wheel angle 0 [rad].
-    """
-
-    positions: Vector
-    radii: Vector
-    along: Vector
-    slants: Vector
-    depths: Vector
-    pitch: float
-    phases: Vector
+    positions: Vector  # (n, 2) wheel centres [m]
+    radii: Vector  # (n,) [m]
+    along: Vector  # (n,) part of vx in R w [1]: 1 for wheels that drive forward
+    slants: Vector  # (n,) t for the roller in its middle position [1]
+    depths: Vector  # (n,) b tan(d) [m]
+    pitch: float  # angle from roller to roller [rad]; 0 for constant rows
+    phases: Vector  # (n,) angle phi of the roller on the floor at wheel angle 0 [rad]
 
 
 @compiled
@@ -221,15 +211,10 @@ def _roll_path(wheels: RowConstants, angles: Vector, path: Vector) -> None:
 
 
 class _Rolled(NamedTuple):
-    """Result of one step of the wheels.
+    """Result of one step of the wheels."""
 
-    Args:
-        displacement: (3,) constant body twist x time that leads to the same pose [m, m, rad].
-        residual: (n,) turn of the wheels that no base motion explains [rad].
-    """
-
-    displacement: Vector
-    residual: Vector
+    displacement: Vector  # (3,) constant body twist x time that leads to the same pose [m, m, rad]
+    residual: Vector  # (n,) turn of the wheels that no base motion explains [rad]
 
 
 @dataclass(frozen=True, eq=False)

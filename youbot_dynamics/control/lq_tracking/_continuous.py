@@ -46,16 +46,11 @@ class Legs(NamedTuple):
 
     xx_end = motion xx - reach ll_end and ll = spent xx + motion' ll_end with ll = SS xx. In these three, unlike in the
     transition itself, nothing grows over a long leg, and SS stays positive.
-
-    Attributes:
-        motion: (k, n + 1, n + 1) without any input.
-        reach: (k, n + 1, n + 1) of the inputs, symmetric, at least 0.
-        spent: (k, n + 1, n + 1) cost without any input, symmetric, at least 0.
     """
 
-    motion: Vector
-    reach: Vector
-    spent: Vector
+    motion: Vector  # (k, n + 1, n + 1) without any input
+    reach: Vector  # (k, n + 1, n + 1) of the inputs, symmetric, at least 0
+    spent: Vector  # (k, n + 1, n + 1) cost without any input, symmetric, at least 0
 
     def doubled(self) -> Legs:
         """Each leg followed by another one like it."""
@@ -126,19 +121,12 @@ class _Problem:
 
 @dataclass(frozen=True, eq=False)
 class OptimalMotion:
-    """Optimal motion from a state, at s + 1 times.
+    """Optimal motion from a state, at s + 1 times."""
 
-    Args:
-        times: (s + 1,) [s].
-        states: (s + 1, n).
-        inputs: (s + 1, m).
-        cost: J of it, from the value function.
-    """
-
-    times: Vector
-    states: Vector
-    inputs: Vector
-    cost: float
+    times: Vector  # (s + 1,) [s]
+    states: Vector  # (s + 1, n)
+    inputs: Vector  # (s + 1, m)
+    cost: float  # J of it, from the value function
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +134,10 @@ class TrackingGains:
     """Optimal law u = K(t) x + p(t) over a finite time, as `track` finds it.
 
     Document 002 prints u = K(t) + p(t), which adds a matrix to a vector: D-002-8.
-
-    Args:
-        times: (s + 1,) of the steps [s].
-        values: (s + 1, n + 1, n + 1) SS at them.
     """
 
-    times: Vector
-    values: Vector
+    times: Vector  # (s + 1,) of the steps [s]
+    values: Vector  # (s + 1, n + 1, n + 1) SS at them
     _problem: _Problem
     _legs: Legs
 

@@ -68,21 +68,13 @@ def error_output(C: Vector, reference: Vector) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class DiscreteGains:
-    """Optimal law u_k = K_k x_k + p_k of N steps, as `track_discrete` finds it (D-002-8).
+    """Optimal law u_k = K_k x_k + p_k of N steps, as `track_discrete` finds it (D-002-8)."""
 
-    Args:
-        K: (N, m, n).
-        p: (N, m).
-        S: (N + 1, n, n).
-        g: (N + 1, n).
-        c: (N + 1,); the least cost from step k on is x'S x - 2 g'x + c.
-    """
-
-    K: Vector
-    p: Vector
-    S: Vector
-    g: Vector
-    c: Vector
+    K: Vector  # (N, m, n)
+    p: Vector  # (N, m)
+    S: Vector  # (N + 1, n, n)
+    g: Vector  # (N + 1, n)
+    c: Vector  # (N + 1,); the least cost from step k on is x'S x - 2 g'x + c
 
     def command(self, step: int, state: ArrayLike) -> Vector:
         """Optimal input (m,) of a step from its state (n,)."""

@@ -33,19 +33,12 @@ _WHOLE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class DelayedSystem:
-    """Sampled system xx_{k+1} = A xx_k + B u_k with xx = [x; u_{k-1}; ... u_{k-h}], the h commands still to act.
+    """Sampled system xx_{k+1} = A xx_k + B u_k with xx = [x; u_{k-1}; ... u_{k-h}], the h commands still to act."""
 
-    Args:
-        A: (n + h m, n + h m).
-        B: (n + h m, m).
-        states: n, those of the system without its delay.
-        held: h.
-    """
-
-    A: Vector
-    B: Vector
-    states: int
-    held: int
+    A: Vector  # (n + h m, n + h m)
+    B: Vector  # (n + h m, m)
+    states: int  # n, those of the system without its delay
+    held: int  # h
 
 
 def delayed_system(A: ArrayLike, B: ArrayLike, delay: float, period: float) -> DelayedSystem:
@@ -105,21 +98,13 @@ _PANEL = 8  # Gauss points of a panel of the continuous preview
 
 @dataclass(frozen=True, eq=False)
 class PreviewGains:
-    """Law u = K x + p of constant gains, with p from what is known of the future.
+    """Law u = K x + p of constant gains, with p from what is known of the future."""
 
-    Args:
-        K: (m, n).
-        S: (n, n) of the infinite time.
-        offsets: (l,) how far ahead each reference is asked for: [s] in continuous time, steps in discrete time.
-        reference_kernel: (l, m, p) that weighs them.
-        drift_kernel: (l, m, n) that weighs the drifts of steps k to k + l - 1; None in continuous time.
-    """
-
-    K: Vector
-    S: Vector
-    offsets: Vector
-    reference_kernel: Vector
-    drift_kernel: Vector | None
+    K: Vector  # (m, n)
+    S: Vector  # (n, n) of the infinite time
+    offsets: Vector  # (l,) how far ahead each reference is asked for: [s] in continuous time, steps in discrete time
+    reference_kernel: Vector  # (l, m, p) that weighs them
+    drift_kernel: Vector | None  # (l, m, n) that weighs the drifts of steps k to k + l - 1; None in continuous time
 
     def feed_forward(self, references: ArrayLike, drifts: ArrayLike | None = None) -> Vector:
         """Feed-forward p (m,).
@@ -268,25 +253,15 @@ class LqSettings:
 
 @dataclass(frozen=True, eq=False)
 class AxisLaw:
-    """Constant law of one axis, u = w_k + error eps + speed v + held . u_past + ahead . w + path . s.
+    """Constant law of one axis, u = w_k + error eps + speed v + held . u_past + ahead . w + path . s."""
 
-    Args:
-        dead_time: of the model [s].
-        lag: of the model [s].
-        error: gain of the error [1/s].
-        speed: gain of the speed [1]; 0 where there is no lag.
-        held: (h,) gains of the commands on their way, the last sent first [1].
-        ahead: (l,) weights of the nominal commands w of this step and the next ones [1].
-        path: (l,) weights of the desired displacements s over this step and the next ones [1/s].
-    """
-
-    dead_time: float
-    lag: float
-    error: float
-    speed: float
-    held: Vector
-    ahead: Vector
-    path: Vector
+    dead_time: float  # of the model [s]
+    lag: float  # of the model [s]
+    error: float  # gain of the error [1/s]
+    speed: float  # gain of the speed [1]; 0 where there is no lag
+    held: Vector  # (h,) gains of the commands on their way, the last sent first [1]
+    ahead: Vector  # (l,) weights of the nominal commands w of this step and the next ones [1]
+    path: Vector  # (l,) weights of the desired displacements s over this step and the next ones [1/s]
 
     def command(self, error: float, speed: float, held: ArrayLike, nominal: ArrayLike, steps: ArrayLike) -> float:
         """Speed to command.

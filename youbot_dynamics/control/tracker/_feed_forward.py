@@ -128,24 +128,15 @@ class Inverse(NamedTuple):
 
     Corrections are worked out on a grid when they are first asked for, from rest before the trajectory on or, where
     they are first asked for in its midst, from as long before as a motion is felt.
-
-    Args:
-        path: to be followed.
-        drive: that follows it.
-        hold: how long a command is held [s].
-        memory: points of the grid for which a motion is felt.
-        corrections: (n, 3) lag r - e at the points of the grid [m, m, rad]; changed.
-        held_back: (2, 3) e and e' at the last point reached; changed.
-        reached: (2,) first point that is right, and the one from which to go on; changed.
     """
 
-    path: TimedPath
-    drive: DriveConstants
-    hold: float
-    memory: int
-    corrections: Vector
-    held_back: Vector
-    reached: NDArray[np.int64]
+    path: TimedPath  # to be followed
+    drive: DriveConstants  # that follows it
+    hold: float  # how long a command is held [s]
+    memory: int  # points of the grid for which a motion is felt
+    corrections: Vector  # (n, 3) lag r - e at the points of the grid [m, m, rad]; changed
+    held_back: Vector  # (2, 3) e and e' at the last point reached; changed
+    reached: NDArray[np.int64]  # (2,) first point that is right, and the one from which to go on; changed
 
 
 @compiled

@@ -68,22 +68,15 @@ DONE, UNBOUNDED, UNSOLVED = range(3)
 
 
 class ArmBody(NamedTuple):
-    """An arm of n joints for compiled steps.
+    """An arm of n joints for compiled steps."""
 
-    Args:
-        layout: the arm as a tree of n revolute or prismatic joints.
-        parameters: (p,) of the straight-line code; read only if `written_out`.
-        written_out: whether the straight-line code of the youBot arm applies to this tree.
-        joints: (n, 11) LuGre constants coulomb, viscous, sigma0, sigma1, static, stribeck_speed; constants of the end
-            stops, see `stop_torque`; rotor inertia [kg m2]. One array, because passing an array costs about 10 ns.
-        halfway: whether q_mid is the middle between both ends of a step, instead of q + dt v / 2.
-    """
-
-    layout: Layout
-    parameters: Vector
-    written_out: bool
+    layout: Layout  # the arm as a tree of n revolute or prismatic joints
+    parameters: Vector  # (p,) of the straight-line code; read only if `written_out`
+    written_out: bool  # whether the straight-line code of the youBot arm applies to this tree
+    # (n, 11) LuGre constants coulomb, viscous, sigma0, sigma1, static, stribeck_speed; constants of the end stops,
+    # see `stop_torque`; rotor inertia [kg m2]. One array, because passing an array costs about 10 ns.
     joints: Vector
-    halfway: bool
+    halfway: bool  # whether q_mid is the middle between both ends of a step, instead of q + dt v / 2
 
 
 def arm_body(tree: Tree, frictions: Vector, stops: Vector | None = None) -> ArmBody:
@@ -102,74 +95,42 @@ def arm_body(tree: Tree, frictions: Vector, stops: Vector | None = None) -> ArmB
 
 
 class Rows(NamedTuple):
-    """Rows of a step's table (22, n); n joints, torques are means over the step [N m].
+    """Rows of a step's table (22, n); n joints, torques are means over the step [N m]."""
 
-    Args:
-        position: at the start [rad].
-        speed: at the start [rad/s].
-        bristle: at the start [rad].
-        drive: torque of the motors at standstill.
-        back_emf: decrease of the motor torque with speed [N m s/rad].
-        acceleration: initial value, then the solution [rad/s2].
-        driving: torque of the motors.
-        stopping: torque of the end stops.
-        friction: torque of the friction; it opposes the motion.
-        friction_z: its derivative with respect to the bristle at the start [N m/rad].
-        friction_start: its derivative with respect to the speed at the start [N m s/rad].
-        friction_end: its derivative with respect to the speed at the end [N m s/rad].
-        after: bristle at the end [rad].
-        after_z: its derivative with respect to the bristle at the start [1].
-        after_start: its derivative with respect to the speed at the start [s].
-        after_end: its derivative with respect to the speed at the end [s].
-        middle: position argument of the forward dynamics [rad].
-        mean_speed: speed argument of the forward dynamics [rad/s].
-        load: torque argument of the forward dynamics.
-        rotors: rotor inertias plus stiffness [kg m2].
-        stiffness: derivatives of all opposing torques with respect to the acceleration [kg m2].
-        found: accelerations returned by the forward dynamics [rad/s2].
-    """
-
-    position: int
-    speed: int
-    bristle: int
-    drive: int
-    back_emf: int
-    acceleration: int
-    driving: int
-    stopping: int
-    friction: int
-    friction_z: int
-    friction_start: int
-    friction_end: int
-    after: int
-    after_z: int
-    after_start: int
-    after_end: int
-    middle: int
-    mean_speed: int
-    load: int
-    rotors: int
-    stiffness: int
-    found: int
+    position: int  # at the start [rad]
+    speed: int  # at the start [rad/s]
+    bristle: int  # at the start [rad]
+    drive: int  # torque of the motors at standstill
+    back_emf: int  # decrease of the motor torque with speed [N m s/rad]
+    acceleration: int  # initial value, then the solution [rad/s2]
+    driving: int  # torque of the motors
+    stopping: int  # torque of the end stops
+    friction: int  # torque of the friction; it opposes the motion
+    friction_z: int  # its derivative with respect to the bristle at the start [N m/rad]
+    friction_start: int  # its derivative with respect to the speed at the start [N m s/rad]
+    friction_end: int  # its derivative with respect to the speed at the end [N m s/rad]
+    after: int  # bristle at the end [rad]
+    after_z: int  # its derivative with respect to the bristle at the start [1]
+    after_start: int  # its derivative with respect to the speed at the start [s]
+    after_end: int  # its derivative with respect to the speed at the end [s]
+    middle: int  # position argument of the forward dynamics [rad]
+    mean_speed: int  # speed argument of the forward dynamics [rad/s]
+    load: int  # torque argument of the forward dynamics
+    rotors: int  # rotor inertias plus stiffness [kg m2]
+    stiffness: int  # derivatives of all opposing torques with respect to the acceleration [kg m2]
+    found: int  # accelerations returned by the forward dynamics [rad/s2]
 
 
 ROW = Rows(*range(len(Rows._fields)))
 
 
 class StepWork(NamedTuple):
-    """Work arrays of a step.
+    """Work arrays of a step."""
 
-    Args:
-        table: (22, n), see `Rows`.
-        numbers: (p,) parameters of the straight-line code, with changed rotor inertias.
-        derivatives: (3, 1, n, n) of the accelerations with respect to middle position, mean speed and torque.
-        room: of the recursions for a tree without straight-line code; empty for one with it.
-    """
-
-    table: Vector
-    numbers: Vector
-    derivatives: Vector
-    room: Vector
+    table: Vector  # (22, n), see `Rows`
+    numbers: Vector  # (p,) parameters of the straight-line code, with changed rotor inertias
+    derivatives: Vector  # (3, 1, n, n) of the accelerations with respect to middle position, mean speed and torque
+    room: Vector  # of the recursions for a tree without straight-line code; empty for one with it
 
 
 @compiled

@@ -86,36 +86,22 @@ _LARGEST = 1e50  # upper bound of a bristle constant; its reciprocal is the lowe
 
 @dataclass(frozen=True)
 class Jacobians(Generic[Value]):
-    """Derivatives of dz/dt and of the torque at one instant: numbers, or arrays (n,).
+    """Derivatives of dz/dt and of the torque at one instant: numbers, or arrays (n,)."""
 
-    Args:
-        rate_over_bristle: d z-dot/dz [1/s].
-        rate_over_speed: d z-dot/dv [1].
-        torque_over_bristle: d tau_f/dz [N m/rad].
-        torque_over_speed: d tau_f/dv [N m s/rad].
-    """
-
-    rate_over_bristle: Value
-    rate_over_speed: Value
-    torque_over_bristle: Value
-    torque_over_speed: Value
+    rate_over_bristle: Value  # d z-dot/dz [1/s]
+    rate_over_speed: Value  # d z-dot/dv [1]
+    torque_over_bristle: Value  # d tau_f/dz [N m/rad]
+    torque_over_speed: Value  # d tau_f/dv [N m s/rad]
 
 
 @dataclass(frozen=True)
 class Step(Generic[Value]):
-    """A finite step of the bristle with its derivatives: numbers, or arrays (n,).
+    """A finite step of the bristle with its derivatives: numbers, or arrays (n,)."""
 
-    Args:
-        bristle: z after the step [rad].
-        over_bristle: dz/dz at the start [1].
-        over_start_speed: dz/dv_start [s].
-        over_end_speed: dz/dv_end [s].
-    """
-
-    bristle: Value
-    over_bristle: Value
-    over_start_speed: Value
-    over_end_speed: Value
+    bristle: Value  # z after the step [rad]
+    over_bristle: Value  # dz/dz at the start [1]
+    over_start_speed: Value  # dz/dv_start [s]
+    over_end_speed: Value  # dz/dv_end [s]
 
 
 def coulomb_under_load(coulomb: float, load_coefficient: float, gear_torque: Value) -> Value:

@@ -125,27 +125,16 @@ def carried_sizes(layout: Layout, positions: Any, masses: Any, moments: Any) -> 
 
 
 class Space(NamedTuple):
-    """Work space for n bodies and nv joint speeds.
+    """Work space for n bodies and nv joint speeds."""
 
-    Args:
-        rotations: (n, 3, 3) from `place`.
-        positions: (n, 3) from `place`.
-        inertia: (n, 6, 6) Delta of each body.
-        bias: (n, 6) delta of each body.
-        product: (n, 6) c = v x S qd of each body.
-        gain: (nv, 6) Delta S of each joint.
-        pivot: (n, 6, 6) S' Delta S + rotor inertia of each joint, factorised.
-        rest: (nv,) tau - S' delta of each joint.
-    """
-
-    rotations: Any
-    positions: Any
-    inertia: Any
-    bias: Any
-    product: Any
-    gain: Any
-    pivot: Any
-    rest: Any
+    rotations: Any  # (n, 3, 3) from `place`
+    positions: Any  # (n, 3) from `place`
+    inertia: Any  # (n, 6, 6) Delta of each body
+    bias: Any  # (n, 6) delta of each body
+    product: Any  # (n, 6) c = v x S qd of each body
+    gain: Any  # (nv, 6) Delta S of each joint
+    pivot: Any  # (n, 6, 6) S' Delta S + rotor inertia of each joint, factorised
+    rest: Any  # (nv,) tau - S' delta of each joint
 
 
 @compiled

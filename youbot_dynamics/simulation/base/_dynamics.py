@@ -180,42 +180,26 @@ _GRAVITY = 9.81  # [m/s2]
 
 
 class BaseConstants(NamedTuple):
-    """One base in numbers.
+    """One base in numbers."""
 
-    Args:
-        mass: m, of everything [kg].
-        yaw_inertia: I, of everything [kg m2].
-        wheel_inertia: Jw of a wheel with its reflected rotor [kg m2].
-        loop: the motors. Their loops use the effective inertia and do not know what the wheels do beside a
-            motion of the base.
-        grips: G (n,), largest torques the wheels pass to the floor [N m].
-        rows: of the wheels with their rollers; a pitch of 0 where the contact does not wander.
-        drives: (n, 2) unit vectors along which the wheels drive.
-        roller_gains: (n,) speed of a roller's rim over that of its wheel's centre across the drive [1].
-        mean_rows: (n, 3) rows J of the mean kinematics [rad/m, rad/m, 1].
-        twist_of_wheels: (3, n) least-squares inverse of the mean rows.
-        speed_lag: time constant of the reported speeds [s].
-        torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1.
-        wheel_coulomb: F1 [N m].
-        roller_coulomb: F2 / r [N].
-        viscous: (2,) xi_L, xi_T [N s/m].
-    """
-
-    mass: float
-    yaw_inertia: float
-    wheel_inertia: float
+    mass: float  # m, of everything [kg]
+    yaw_inertia: float  # I, of everything [kg m2]
+    wheel_inertia: float  # Jw of a wheel with its reflected rotor [kg m2]
+    # the motors. Their loops use the effective inertia and do not know what the wheels do beside a motion of the
+    # base.
     loop: WheelLoop
-    grips: Vector
-    rows: RowConstants
-    drives: Vector
-    roller_gains: Vector
-    mean_rows: Vector
-    twist_of_wheels: Vector
-    speed_lag: float
+    grips: Vector  # G (n,), largest torques the wheels pass to the floor [N m]
+    rows: RowConstants  # of the wheels with their rollers; a pitch of 0 where the contact does not wander
+    drives: Vector  # (n, 2) unit vectors along which the wheels drive
+    roller_gains: Vector  # (n,) speed of a roller's rim over that of its wheel's centre across the drive [1]
+    mean_rows: Vector  # (n, 3) rows J of the mean kinematics [rad/m, rad/m, 1]
+    twist_of_wheels: Vector  # (3, n) least-squares inverse of the mean rows
+    speed_lag: float  # time constant of the reported speeds [s]
+    # standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1
     torque_noise: float
-    wheel_coulomb: float
-    roller_coulomb: float
-    viscous: Vector
+    wheel_coulomb: float  # F1 [N m]
+    roller_coulomb: float  # F2 / r [N]
+    viscous: Vector  # (2,) xi_L, xi_T [N s/m]
 
 
 def effective_inertia(truth: BaseTruth) -> Vector:
