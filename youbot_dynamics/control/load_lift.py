@@ -42,19 +42,14 @@ _NUDGE = 1e-5  # [rad] along phi' over which the rate of J is taken
 class Load:
     """A rigid body that is carried, in the frame of the body that carries it.
 
-    Args:
-        mass: [kg].
-        centre_of_mass: (3,) [m].
-        inertia: (3, 3) about the centre of mass [kg m2].
-
     Raises:
         ModelError: a mass that is not above 0, or an inertia that is not symmetric and positive definite.
         InputError: a wrong shape or a number that is not finite.
     """
 
-    mass: float
-    centre_of_mass: Vector
-    inertia: Vector
+    mass: float  # [kg]
+    centre_of_mass: Vector  # (3,) [m]
+    inertia: Vector  # (3, 3) about the centre of mass [kg m2]
 
     def __post_init__(self) -> None:
         """Check and lock."""

@@ -18,16 +18,7 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot_base import Base
 
-_SMALL_TURN = 1e-4  # [rad], as in `planar`: below it series stand in for the quotients
-
-
-@compiled
-def _quotients(turn: float) -> tuple[float, float]:
-    """Return sin(a)/a and (1 - cos(a))/a for a = turn [rad]."""
-    if abs(turn) < _SMALL_TURN:
-        return 1.0 - turn * turn / 6.0, turn / 2.0 - turn * turn * turn / 24.0
-    half = sin(0.5 * turn)
-    return sin(turn) / turn, 2.0 * half * half / turn
+_quotients = compiled(planar.arc_quotients)
 
 
 @compiled
@@ -290,19 +281,12 @@ _SHORTEST_HOLD, _LONGEST_HOLD = 1e-3, 60.0  # [s]
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Body twists, each held for `dt`.
+    """Body twists, each held for `dt`."""
 
-    Args:
-        name: what it is called in messages and reports.
-        twists: (n, 3) [m/s, m/s, rad/s].
-        dt: time each line is held [s].
-        time_scale: how many times slower than written this already is [1].
-    """
-
-    name: str
-    twists: Vector
-    dt: float
-    time_scale: float = 1.0
+    name: str  # what it is called in messages and reports
+    twists: Vector  # (n, 3) [m/s, m/s, rad/s]
+    dt: float  # time each line is held [s]
+    time_scale: float = 1.0  # how many times slower than written this already is [1]
 
     @property
     def duration(self) -> float:

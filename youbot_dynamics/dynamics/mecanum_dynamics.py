@@ -157,7 +157,8 @@ def accelerate(
 class MecanumDynamics(MadeOfArguments):
     """A mecanum base whose wheels roll without slip: the friction model of document 003 with the effective inertia.
 
-    `wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping.
+    `wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping. The methods raise InputError
+    for a wrong shape, NaN or infinity.
 
     Args:
         base: kinematics of n wheels.
@@ -217,28 +218,16 @@ class MecanumDynamics(MadeOfArguments):
         return self._inertia
 
     def friction(self, twist: ArrayLike) -> Vector:
-        """Generalised friction forces (3,) [N, N, N m] at a twist (3,), see `friction_forces`; they oppose the twist.
-
-        Raises:
-            InputError: wrong shape, NaN or infinity.
-        """
+        """Generalised friction forces (3,) [N, N, N m] at a twist (3,), against it; see `friction_forces`."""
         return self._friction(array("twist", twist, (3,)))
 
     def dissipation(self, twist: ArrayLike) -> float:
-        """Friction power at a twist (3,): F1 sum|w| + F2 sum|rho'| + xi V^2 at the wheels, never negative [W].
-
-        Raises:
-            InputError: wrong shape, NaN or infinity.
-        """
+        """Friction power at a twist (3,): F1 sum|w| + F2 sum|rho'| + xi V^2 at the wheels, never negative [W]."""
         speeds = array("twist", twist, (3,))
         return float(self._friction(speeds) @ speeds)
 
     def acceleration(self, twist: ArrayLike, wheel_torques: ArrayLike) -> Vector:
-        """Derivative (3,) of a body twist (3,) under motor torques (n,) at the wheels [N m]; see `accelerate`.
-
-        Raises:
-            InputError: wrong shapes, NaN or infinity.
-        """
+        """Derivative (3,) of a body twist (3,) under motor torques (n,) at the wheels [N m]; see `accelerate`."""
         speeds = array("twist", twist, (3,))
         torques = array("wheel_torques", wheel_torques, (len(self.base.radii),))
         result = np.zeros(3)

@@ -31,7 +31,7 @@ def _finite(thing: str, value: float) -> None:
         raise InputError(thing, got=f"{value:g}", expected="a finite number", remedy="check where it came from")
 
 
-def _arc(turn: float) -> tuple[float, float]:
+def arc_quotients(turn: float) -> tuple[float, float]:
     """Return sin(a)/a and (1 - cos(a))/a for a = turn [rad]."""
     if abs(turn) < _SMALL_TURN:
         return 1.0 - turn * turn / 6.0, turn / 2.0 - turn**3 / 24.0
@@ -54,7 +54,7 @@ def exponential(displacement: ArrayLike) -> Vector:
     Source: system 28.
     """
     dx, dy, turn = finite_vector("displacement", displacement, 3).tolist()
-    s, c = _arc(turn)
+    s, c = arc_quotients(turn)
     return np.array([dx * s - dy * c, dx * c + dy * s, turn])
 
 
@@ -71,7 +71,7 @@ def logarithm(pose: ArrayLike) -> Vector:
     """
     x, y, yaw = finite_vector("pose", pose, 3).tolist()
     turn = wrap(yaw)
-    s, c = _arc(turn)
+    s, c = arc_quotients(turn)
     scale = s * s + c * c
     return np.array([(x * s + y * c) / scale, (y * s - x * c) / scale, turn])
 
@@ -107,9 +107,6 @@ def integrate(pose: ArrayLike, twist: ArrayLike, dt: float) -> Vector:
     Returns:
         (3,) pose in the fixed frame; the yaw is not wrapped.
 
-    Raises:
-        InputError: wrong shape, or a value that is not finite.
-
     Example:
         >>> yd.integrate([0.0, 0.0, 0.0], [0.3, 0.0, 0.5], 2.0).round(3)
         array([0.505, 0.276, 1.   ])
@@ -123,7 +120,7 @@ def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:
     """Constant body twist (3,) [m/s, m/s, rad/s] that leads from one pose to another in `dt` [s] > 0.
 
     Raises:
-        InputError: poses of a wrong shape or not finite, or a time that is not positive and finite.
+        InputError: a time that is not positive and finite.
 
     Source: system 28.
     """
@@ -164,13 +161,7 @@ def steps_of_path(path: ArrayLike) -> Vector:
 
 
 def rotation(yaw: float) -> Vector:
-    """Matrix (2, 2) from body to fixed coordinates.
-
-    Raises:
-        InputError: a yaw that is not finite.
-
-    Source: system 34; D-003-8.
-    """
+    """Matrix (2, 2) from body to fixed coordinates. Source: system 34; D-003-8."""
     _finite("yaw", yaw)
     c, s = cos(yaw), sin(yaw)
     return np.array([[c, -s], [s, c]])

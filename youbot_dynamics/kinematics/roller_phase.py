@@ -84,6 +84,15 @@ def contact_angle(angle: float, phase: float, pitch: float) -> float:
     return phi
 
 
+def contact_angles(wheels: RowConstants, wheel_angles: Vector) -> Vector:
+    """`contact_angle` (n,) [rad] of all wheels at angles (n,) [rad]."""
+    if wheels.pitch == 0.0:
+        return np.zeros(len(wheel_angles))
+    off = wheel_angles + wheels.phases
+    phi: Vector = off - wheels.pitch * np.floor(off / wheels.pitch + 0.5)
+    return phi
+
+
 @compiled
 def contact_row(
     x: float, y: float, radius: float, along: float, slant: float, depth: float, phi: float
@@ -305,12 +314,7 @@ class RollingWheels(MadeOfArguments):
 
     def roller_angles(self, wheel_angles: ArrayLike) -> Vector:
         """Angles phi (n,) [rad] of the rollers on the floor at wheel angles (n,) [rad]; zeros for unknown phases."""
-        angles = finite_vector("wheel_angles", wheel_angles, len(self.base.radii))
-        if self.phases is None:
-            return np.zeros(len(angles))
-        off = angles + self.phases
-        found: Vector = off - self.pitch * np.floor(off / self.pitch + 0.5)
-        return found
+        return contact_angles(self._constants, finite_vector("wheel_angles", wheel_angles, len(self.base.radii)))
 
     def rows(self, wheel_angles: ArrayLike) -> Vector:
         """Matrix (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s] at wheel angles (n,) [rad].

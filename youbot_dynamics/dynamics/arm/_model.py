@@ -87,28 +87,17 @@ class ArmMotion:
     """Motion of an arm of n joints over t steps, each array (t, n).
 
     Positions, speeds, bristles and temperatures are those after each step; the others are means over the step.
-
-    Args:
-        position: [rad].
-        speed: [rad/s].
-        bristle: [rad].
-        winding: [degC].
-        housing: [degC].
-        current: of the motors [A].
-        motor_torque: of the motors at the joints [N m].
-        friction_torque: of the joints [N m]; it opposes the motion.
-        end: state after the last step.
     """
 
-    position: Vector
-    speed: Vector
-    bristle: Vector
-    winding: Vector
-    housing: Vector
-    current: Vector
-    motor_torque: Vector
-    friction_torque: Vector
-    end: ArmState
+    position: Vector  # [rad]
+    speed: Vector  # [rad/s]
+    bristle: Vector  # [rad]
+    winding: Vector  # [degC]
+    housing: Vector  # [degC]
+    current: Vector  # of the motors [A]
+    motor_torque: Vector  # of the motors at the joints [N m]
+    friction_torque: Vector  # of the joints [N m]; it opposes the motion
+    end: ArmState  # state after the last step
 
 
 @dataclass(frozen=True, eq=False)

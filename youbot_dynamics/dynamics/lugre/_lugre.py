@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, number, scalar
 from youbot_dynamics.compiled import HAVE_NUMBA
 from youbot_dynamics.dynamics.lugre import _bristle as bristle
-from youbot_dynamics.dynamics.lugre import _bristle as bristle_step
 from youbot_dynamics.errors import InputError, ModelError
 
 Value = TypeVar("Value", float, Vector)
@@ -112,6 +111,8 @@ def coulomb_under_load(coulomb: float, load_coefficient: float, gear_torque: Val
 @dataclass(frozen=True)
 class LuGre:
     """Friction of one joint. Every method takes numbers, or arrays (n,) of joints or samples.
+
+    All methods raise InputError for an argument that is not finite, a negative dt, or arrays of different shapes.
 
     Args:
         coulomb: friction torque g of fast sliding [N m], c0 of document 001.
@@ -208,28 +209,18 @@ class LuGre:
 
         An estimator needs this after each correction. `advance` never leaves the set.
 
-        Raises:
-            InputError: z is not finite.
-
         Source: system 10.
         """
         _, sigma0, static, _ = self.bristle_constants
         return each(bristle.clamp_bristle, {"z": z}, sigma0, static)
 
     def level(self, v: Value) -> Value:
-        """Friction level g(v) (n,) [N m] of steady sliding.
-
-        Raises:
-            InputError: v is not finite.
-        """
+        """Friction level g(v) (n,) [N m] of steady sliding."""
         coulomb, _, static, stribeck_speed = self.bristle_constants
         return each(bristle.friction_level, {"v": v}, coulomb, static, stribeck_speed)
 
     def rate(self, z: Value, v: Value) -> Value:
         """dz/dt (n,) [rad/s] = v - sigma0 |v| z / g(v).
-
-        Raises:
-            InputError: an argument is not finite, or the shapes differ.
 
         Source: document 001 (9).
         """
@@ -237,9 +228,6 @@ class LuGre:
 
     def torque(self, z: Value, v: Value) -> Value:
         """Friction torque (n,) [N m], sigma0 z + sigma1 dz/dt + viscous v; it opposes the motion.
-
-        Raises:
-            InputError: an argument is not finite, or the shapes differ.
 
         Source: document 001 (9).
         """
@@ -250,9 +238,6 @@ class LuGre:
 
         At v = 0 this is one value of many: the joint then holds any torque up to `breakaway_torque`.
 
-        Raises:
-            InputError: v is not finite.
-
         Source: document 001 (16), system 12.
         """
         coulomb, viscous, _, _, static, stribeck_speed = self.constants
@@ -260,9 +245,6 @@ class LuGre:
 
     def steady_bristle(self, v: Value) -> Value:
         """Bristle (n,) [rad] after long sliding at v, sign(v) g(v) / sigma0; 0 at v = 0.
-
-        Raises:
-            InputError: v is not finite.
 
         Source: document 001 (15).
         """
@@ -278,7 +260,7 @@ class LuGre:
 
         Source: system 12.
         """
-        held = each(_deflection, {"torque": torque}, self.constants[2])
+        held = each(lambda tau: tau / self.constants[2], {"torque": torque})
         if np.max(np.abs(held)) > self.reach:
             largest = np.max(np.abs(torque))
             raise InputError("torque", got=f"{largest:g}", expected=f"at most {self.breakaway_torque:g} [N m] to hold")
@@ -291,9 +273,6 @@ class LuGre:
         continuous but has a kink: its one-sided derivatives differ by 2 sigma1 sigma0 |z| / g, and their mean is
         returned.
 
-        Raises:
-            InputError: an argument is not finite, or the shapes differ.
-
         Source: document 001 (12), (13); D-001-3.
         """
         values = {"z": z, "v": v}
@@ -302,9 +281,6 @@ class LuGre:
 
     def dissipation(self, z: Value, v: Value) -> Value:
         """Dissipated power (n,) [W], v tau_f - d/dt (sigma0 z^2 / 2); at least 0 for |z| <= reach.
-
-        Raises:
-            InputError: an argument is not finite, or the shapes differ.
 
         Source: system 10.
         """
@@ -315,24 +291,18 @@ class LuGre:
 
         Exact without a Stribeck curve; with one the error is at most 1e-3 (static - coulomb) [N m].
 
-        Raises:
-            InputError: an argument is not finite, dt is negative, or the shapes differ.
-
         Source: system 9.
         """
         values = {"z": z, "v_start": v_start, "v_end": v_end}
-        return each(bristle_step.advance_bristle, values, _duration(dt), *self.bristle_constants)
+        return each(bristle.advance_bristle, values, _duration(dt), *self.bristle_constants)
 
     def advance_jacobians(self, z: Value, v_start: Value, v_end: Value, dt: float) -> Step[Value]:
         """Bristle after the step of `advance` with its derivatives by z, v_start and v_end, each (n,).
 
         An estimator propagates its covariance with them; 1 + (d z-dot/dz) dt is unstable at 1 ms.
-
-        Raises:
-            InputError: an argument is not finite, dt is negative, or the shapes differ.
         """
         values = {"z": z, "v_start": v_start, "v_end": v_end}
-        return Step(*each_of_many(bristle_step.advance_with_slopes, values, _duration(dt), *self.bristle_constants))
+        return Step(*each_of_many(bristle.advance_with_slopes, values, _duration(dt), *self.bristle_constants))
 
     def advance_path(self, z: Value, displacement: Value, speed: float | None = None) -> Value:
         """Bristle (n,) [rad] after a displacement [rad] without reversal, in any time.
@@ -352,7 +322,7 @@ class LuGre:
         if speed is None:
             self._refuse_stribeck("advance_path without a speed", "give the speed, or use advance")
         reach = self.level(0.0 if speed is None else scalar("speed", speed)) / self.constants[2]
-        return each(bristle_step.slide, {"z": z, "displacement": displacement}, reach)
+        return each(bristle.slide, {"z": z, "displacement": displacement}, reach)
 
     def follow_speeds(self, z: float, speeds: ArrayLike, dt: ArrayLike) -> Vector:
         """Bristle at every sample of a speed log: (n,) [rad], the first is z.
@@ -373,7 +343,7 @@ class LuGre:
             if (steps < 0.0).any():
                 raise InputError("dt", got=f"{steps.min():g}", expected="times of at least 0 [s]")
         out = np.empty(len(log))
-        bristle_step.follow_speeds(scalar("z", z), _fast(log), _fast(steps), *self.bristle_constants, out)
+        bristle.follow_speeds(scalar("z", z), _fast(log), _fast(steps), *self.bristle_constants, out)
         return out
 
     def follow_positions(self, z: float, positions: ArrayLike) -> Vector:
@@ -391,7 +361,7 @@ class LuGre:
         self._refuse_stribeck("follow_positions", "use follow_speeds")
         log = _samples("positions", positions)
         out = np.empty(len(log))
-        bristle_step.follow_positions(scalar("z", z), _fast(log), self.reach, out)
+        bristle.follow_positions(scalar("z", z), _fast(log), self.reach, out)
         return out
 
     def _refuse_stribeck(self, thing: str, remedy: str) -> None:
@@ -424,10 +394,6 @@ def micro_damping(damping_ratio: float, inertia: float, sigma0: float, viscous: 
         alone = viscous / critical
         raise ModelError("damping_ratio", got=f"{ratio:g}", expected=f"at least {alone:g}, that of viscous alone")
     return ratio * critical - viscous
-
-
-def _deflection(torque: float, sigma0: float) -> float:
-    return torque / sigma0
 
 
 def _samples(name: str, values: ArrayLike) -> Vector:

@@ -79,12 +79,8 @@ def parents_first(parents: Sequence[int], names: Sequence[str]) -> Indices:
     return np.array(order, dtype=np.int64)
 
 
-def kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
-    """Codes (n,) of the joint types.
-
-    Raises:
-        ModelError: an unknown type; the message names the body.
-    """
+def _kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
+    """Codes (n,) of the joint types; ModelError for an unknown one."""
     for name, kind in zip(names, joint_types, strict=True):
         if kind not in JOINT_TYPES:
             raise ModelError(
@@ -93,12 +89,8 @@ def kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
     return np.array([JOINT_TYPES[kind] for kind in joint_types], dtype=np.int64)
 
 
-def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
-    """Axes (n, 3) scaled to length 1; 0 for joints without an axis.
-
-    Raises:
-        ModelError: an axis of length zero; the message names the body.
-    """
+def _unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
+    """Axes (n, 3) scaled to length 1, 0 for joints without an axis; ModelError for an axis of length zero."""
     scaled = np.zeros_like(axes)
     for i, kind in enumerate(kinds):
         if kind in (REVOLUTE, PRISMATIC):
@@ -110,7 +102,7 @@ def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
     return scaled
 
 
-def subspaces(kinds: Indices, axes: Vector) -> Vector:
+def _subspaces(kinds: Indices, axes: Vector) -> Vector:
     """Columns (nv, 6) of the motions [linear; angular] that the joints allow; axes (n, 3). Source: system 21."""
     rows: list[Vector] = []
     for kind, axis in zip(kinds, axes, strict=True):
@@ -123,23 +115,13 @@ def subspaces(kinds: Indices, axes: Vector) -> Vector:
     return np.array(rows).reshape(-1, 6)
 
 
-def check_carried_masses(order: Indices, parents: Sequence[int], layout: Layout, names: Sequence[str]) -> None:
-    """Refuse a moving joint that carries no mass and has no rotor: its acceleration would be undefined.
-
-    Args:
-        order: (n,) bodies, parents first.
-        parents: [n].
-        layout: the tree.
-        names: [n] of the bodies.
-
-    Raises:
-        ModelError: names the body.
-    """
+def _check_carried_masses(layout: Layout, names: Sequence[str]) -> None:
+    """Refuse with a ModelError a moving joint that carries no mass and has no rotor: its acceleration is undefined."""
     carried = np.array(layout.masses)
-    for i in reversed(order):
-        if parents[i] >= 0:
-            carried[parents[i]] += carried[i]
-    for i in order:
+    for i in reversed(layout.order):
+        if layout.parents[i] >= 0:
+            carried[layout.parents[i]] += carried[i]
+    for i in layout.order:
         start, count = layout.v_start[i], layout.v_count[i]
         if count and carried[i] == 0.0 and not np.all(layout.rotor_inertias[start : start + count] > 0.0):
             raise ModelError(
@@ -190,8 +172,8 @@ def make_layout(
         if list(names).count(name) > 1:
             raise ModelError(f"name of body '{name}'", got="two bodies of that name", expected="one")
     order = parents_first(parents, names)
-    kinds = kinds_of(joint_types, names)
-    units = unit_axes(array("axes", axes, (n, 3)), kinds, names)
+    kinds = _kinds_of(joint_types, names)
+    units = _unit_axes(array("axes", axes, (n, 3)), kinds, names)
     frames = array("placements", placements, (n, 4, 4))
     weights = array("masses", masses, (n,))
     centres = array("centres_of_mass", centres_of_mass, (n, 3))
@@ -229,14 +211,14 @@ def make_layout(
         q_start=np.cumsum(widths) - widths,
         v_start=np.cumsum(counts) - counts,
         v_count=counts,
-        subspace=subspaces(kinds, units),
+        subspace=_subspaces(kinds, units),
         masses=weights.copy(),
         first_moments=first_moments,
         inertias=about_joint,
         rotor_inertias=rotors.copy(),
         gravity=array("gravity", gravity, (3,)).copy(),
     )
-    check_carried_masses(order, parents, layout, names)
+    _check_carried_masses(layout, names)
     for field in layout:
         field.setflags(write=False)
     return layout

@@ -243,16 +243,6 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
     )
 
 
-def roller_angles(base: BaseConstants, wheel_angles: Vector) -> Vector:
-    """Angles (n,) off the bottom of the rollers on the floor [rad] at wheel angles (n,) [rad]; 0 where none wander."""
-    pitch = base.rows.pitch
-    if pitch == 0.0:
-        return np.zeros(len(wheel_angles))
-    angles = wheel_angles + base.rows.phases
-    off: Vector = angles - pitch * np.floor(angles / pitch + 0.5)
-    return off
-
-
 @compiled
 def write_rows(base: BaseConstants, wheel_angles: Vector, rows: Vector, rollers: Vector) -> None:
     """Write the rows (n, 3) [rad/m, rad/m, 1] and the rollers (n,) on the floor, counted, at angles (n,) [rad]."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.kinematics.roller_phase import contact_angles
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.base import _dynamics as dynamics
 from youbot_dynamics.simulation.base._dynamics import SlipEvent, counted_wheel_speeds, lost_shares
@@ -257,7 +258,7 @@ class BasePlant(SimulatedBase):
 
         Zeros where the contact does not wander.
         """
-        return dynamics.roller_angles(self._constants, self.wheel_angles)
+        return contact_angles(self._constants.rows, self.wheel_angles)
 
     def switch_motors(self, on: bool) -> None:
         """Motors off: the base coasts; on: it takes the held command."""
