@@ -143,9 +143,9 @@ def smooth_path(body: FreeBody, start: ArrayLike, goal: ArrayLike, duration: flo
 
     def desired(time: float) -> Vector:
         r = min(max(time / length, 0.0), 1.0)
-        way = r**3 * (10.0 - 15.0 * r + 6.0 * r**2)
+        share = r**3 * (10.0 - 15.0 * r + 6.0 * r**2)
         rate = 30.0 * r**2 * (1.0 - r) ** 2 / length
-        return np.concatenate([first + way * (last - first), rate * (last - first)])
+        return np.concatenate([first + share * (last - first), rate * (last - first)])
 
     return desired
 
@@ -154,11 +154,11 @@ def optimal_lift(
     desired: Callable[[float], ArrayLike], duration: float, steps: int, weights: LiftWeights
 ) -> TrackingGains:
     """Optimal law u = K x + p of a free body along a desired x(t) (12,): `lq_tracking.track` in `steps` (D-002-9)."""
-    nothing, one = np.zeros((6, 6)), np.eye(6)
-    rates = np.block([[nothing, one], [nothing, nothing]])
+    zeros, unit = np.zeros((6, 6)), np.eye(6)
+    rates = np.block([[zeros, unit], [zeros, zeros]])
     errors = np.diag(np.repeat([weights.position, weights.speed], 6))
     return track(
-        rates, np.vstack([nothing, one]), np.eye(12), errors, one, weights.end * np.eye(12), desired, 0.0, duration,
+        rates, np.vstack([zeros, unit]), np.eye(12), errors, unit, weights.end * np.eye(12), desired, 0.0, duration,
         steps=steps,
     )  # fmt: skip
 
@@ -169,7 +169,7 @@ _FLAT = 1e-6  # share of the largest singular value below which a direction of t
 
 @dataclass(frozen=True, eq=False)
 class LiftStep:
-    """What the law asks for at one moment."""
+    """Output of the law at one moment."""
 
     state: Vector  # (12,) coordinates of the load
     push: Vector  # (6,) optimal accelerations of them

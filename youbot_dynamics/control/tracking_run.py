@@ -95,7 +95,7 @@ class RunSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class TrackerCommand:
-    """What a step of a run asks the base controller for."""
+    """What a step of a run sends to the base controller."""
 
     # (3,) within the limits [m/s, m/s, rad/s]; zero before the start and where the trajectory is given up
     twist: Vector
@@ -239,7 +239,7 @@ class TrackingRun:
             return self._given_up(text)
         if state.finished:
             self._tracker = None
-        # Within the limits already here: a wild wish would be refused, not scaled, by the base controller.
+        # Within the limits already here: a wild command would be refused, not scaled, by the base controller.
         return TrackerCommand(limit_speed(state.twist, self._base, self._limits), self.pose_stamp, state)
 
     def _start(self, send_time: float) -> Tracker | None:

@@ -79,13 +79,13 @@ def write_pose(path: TimedPath, time: float, pose: Vector) -> None:
         return
     span = times[k + 1] - times[k]
     s = since / span
-    rest = 1.0 - s
+    remaining = 1.0 - s
     for axis in range(3):
         pose[axis] = (
-            (1.0 + 2.0 * s) * rest * rest * begin[axis]
-            + s * rest * rest * span * path.rates[k, axis]
+            (1.0 + 2.0 * s) * remaining * remaining * begin[axis]
+            + s * remaining * remaining * span * path.rates[k, axis]
             + s * s * (3.0 - 2.0 * s) * end[axis]
-            - s * s * rest * span * path.rates[k + 1, axis]
+            - s * s * remaining * span * path.rates[k + 1, axis]
         )
 
 
@@ -243,9 +243,9 @@ class Trajectory:
         times = np.linspace(0.0, span + ramp, count)
         # The integral of b from 0 to u is u^4 (5/2 - 3 u + u^2), a half at u = 1.
         up, down = np.clip(times / ramp, 0.0, 1.0), np.clip((span + ramp - times) / ramp, 0.0, 1.0)
-        begun, left = (ramp * u**4 * (2.5 - 3.0 * u + u * u) for u in (up, down))
+        begun, ending = (ramp * u**4 * (2.5 - 3.0 * u + u * u) for u in (up, down))
         middle = times - 0.5 * ramp
-        along = np.where(times < ramp, begun, np.where(times > span, span - left, middle))
+        along = np.where(times < ramp, begun, np.where(times > span, span - ending, middle))
         return Trajectory(self.times[0] + times, self.path(self.times[0] + along))
 
     def pose(self, time: float) -> Vector:

@@ -32,7 +32,7 @@ _FILTER = "chosen: filter of a speed counted in ticks per ms"
 _EVEN = "chosen: every phase is equally likely"
 _UNREPORTED = "chosen: the youBot reports none"
 _FEWEST_ROLLERS = 4  # with fewer the barrels end in a point
-# Drawn evenly in the logarithm: what nobody has measured, within powers of ten.
+# Drawn evenly in the logarithm: what has not been measured, within powers of ten.
 _LOGARITHMIC = ("sliding_travel", "servo_gain", "servo_reset")
 # Share of the robots that have none of it, 0, where its bounds differ.
 _WITHOUT = {"servo_gain": 1.0 / 3.0, "servo_reset": 0.5}

@@ -66,8 +66,8 @@ class Legs(NamedTuple):
 
     def value(self, leg: int, value: Vector) -> Vector:
         """SS (n + 1, n + 1) at the start of a leg from that at its end: spent + motion' SS (1 + reach SS)^-1 motion."""
-        found: Vector = self.spent[leg] + self.motion[leg].T @ value @ self.closed(leg, value)
-        return 0.5 * (found + found.T)
+        start: Vector = self.spent[leg] + self.motion[leg].T @ value @ self.closed(leg, value)
+        return 0.5 * (start + start.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +165,8 @@ class TrackingGains:
 
     def command(self, time: float, state: ArrayLike) -> Vector:
         """Optimal input u = K x + p (m,) at a time [s] and state x (n,)."""
-        found: Vector = self._law(time) @ self._extended(state)
-        return found
+        optimal: Vector = self._law(time) @ self._extended(state)
+        return optimal
 
     def cost(self, time: float, state: ArrayLike) -> float:
         """Least cost from a time [s] and state (n,) on, x'S x - 2 g'x + c: what every law is judged by."""
@@ -279,15 +279,15 @@ def track(
 
 def _small_exponential(rates: Vector) -> Vector:
     """Exponentials (k, n, n) of matrices (k, n, n) of norm 0.25 at most, by their series."""
-    found = np.broadcast_to(np.eye(rates.shape[1]), rates.shape)
+    series = np.broadcast_to(np.eye(rates.shape[1]), rates.shape)
     for term in range(_TERMS, 0, -1):
-        found = np.eye(rates.shape[1]) + rates @ found / term
-    return found
+        series = np.eye(rates.shape[1]) + rates @ series / term
+    return series
 
 
-def _solved(left: Vector, right: Vector) -> Vector:
-    """Solution (..., n, k) of left (..., n, n) times it = right (..., n, k)."""
-    return np.asarray(np.linalg.solve(left, right), dtype=np.float64)
+def _solved(matrix: Vector, right: Vector) -> Vector:
+    """Solution (..., n, k) of matrix (..., n, n) times it = right (..., n, k)."""
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
 def _at(value: Timed, time: float) -> ArrayLike:

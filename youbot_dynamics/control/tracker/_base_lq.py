@@ -102,7 +102,7 @@ class PreviewGains:
 
     K: Vector  # (m, n)
     S: Vector  # (n, n) of the infinite time
-    offsets: Vector  # (l,) how far ahead each reference is asked for: [s] in continuous time, steps in discrete time
+    offsets: Vector  # (l,) how far ahead each reference is needed: [s] in continuous time, steps in discrete time
     reference_kernel: Vector  # (l, m, p) that weighs them
     drift_kernel: Vector | None  # (l, m, n) that weighs the drifts of steps k to k + l - 1; None in continuous time
 
@@ -117,12 +117,16 @@ class PreviewGains:
             InputError: a wrong shape, a number that is not finite, or drifts in continuous time.
         """
         count, inputs, outputs = self.reference_kernel.shape
-        found: Vector = np.einsum("lmp,lp->m", self.reference_kernel, array("references", references, (count, outputs)))
+        feed_forward: Vector = np.einsum(
+            "lmp,lp->m", self.reference_kernel, array("references", references, (count, outputs))
+        )
         if drifts is not None:
             if self.drift_kernel is None:
                 raise InputError("drifts", got="some", expected="none in continuous time")
-            found = found + np.einsum("lmn,ln->m", self.drift_kernel, array("drifts", drifts, (count, len(self.S))))
-        return found
+            feed_forward = feed_forward + np.einsum(
+                "lmn,ln->m", self.drift_kernel, array("drifts", drifts, (count, len(self.S)))
+            )
+        return feed_forward
 
 
 def preview(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike, horizon: float) -> PreviewGains:

@@ -240,8 +240,8 @@ class ArmModel(MadeOfArguments):
             ModelError: as for `simulate`.
         """
         drives = {"torque": torque, "current": current, "voltage": voltage}
-        one = {name: array(name, value, (self.tree.nv,))[None] for name, value in drives.items() if value is not None}
-        return self.simulate(state, dt, **one).end
+        row = {name: array(name, value, (self.tree.nv,))[None] for name, value in drives.items() if value is not None}
+        return self.simulate(state, dt, **row).end
 
     def simulate(
         self,

@@ -118,7 +118,7 @@ class Rows(NamedTuple):
     load: int  # torque argument of the forward dynamics
     rotors: int  # rotor inertias plus stiffness [kg m2]
     stiffness: int  # derivatives of all opposing torques with respect to the acceleration [kg m2]
-    found: int  # accelerations returned by the forward dynamics [rad/s2]
+    solution: int  # accelerations returned by the forward dynamics [rad/s2]
 
 
 ROW = Rows(*range(len(Rows._fields)))
@@ -215,7 +215,7 @@ def balance(joints: Vector, halfway: bool, dt: float, least: float, table: Vecto
 def shortened(body: ArmBody, dt: float, table: Vector) -> float:
     """Fraction of a Newton step, at most 1, that minimizes the convex function of the step equations.
 
-    At a + s p, with p = found - a and fixed velocity forces, the derivative of that function along p is
+    At a + s p, with p = solution - a and fixed velocity forces, the derivative of that function along p is
 
         g(s) = p' (s - 1) M p + p' (phi(a + s p) - phi(a) - D p),    phi = friction less motors and stops of each joint
 
@@ -230,7 +230,7 @@ def shortened(body: ArmBody, dt: float, table: Vector) -> float:
     n = table.shape[1]
     matrix = np.zeros((1, n, n))
     mass_matrix_rows(body.layout, table[ROW.middle : ROW.middle + 1], matrix)
-    stride = table[ROW.found] - table[ROW.acceleration]
+    stride = table[ROW.solution] - table[ROW.acceleration]
     quadratic, fixed, start = 0.0, 0.0, 0.0
     for i in range(n):
         opposing = table[ROW.friction, i] - table[ROW.driving, i] - table[ROW.stopping, i]
@@ -282,9 +282,9 @@ def largest_change(dt: float, table: Vector) -> float:
     """Largest change of a speed by an iteration [rad/s]; NaN if a speed exceeds all bounds. The table is (22, n)."""
     change = 0.0
     for i in range(table.shape[1]):
-        if not abs(table[ROW.speed, i] + dt * table[ROW.found, i]) < _FASTEST:  # true for NaN, too
+        if not abs(table[ROW.speed, i] + dt * table[ROW.solution, i]) < _FASTEST:  # true for NaN, too
             return np.nan
-        change = max(change, abs(table[ROW.found, i] - table[ROW.acceleration, i]) * dt)
+        change = max(change, abs(table[ROW.solution, i] - table[ROW.acceleration, i]) * dt)
     return change
 
 
@@ -319,7 +319,7 @@ def plain_step(
         DONE, UNBOUNDED or UNSOLVED.
     """
     middle, mean_speed = table[ROW.middle : ROW.middle + 1], table[ROW.mean_speed : ROW.mean_speed + 1]
-    load, found = table[ROW.load : ROW.load + 1], table[ROW.found : ROW.found + 1]
+    load, solution = table[ROW.load : ROW.load + 1], table[ROW.solution : ROW.solution + 1]
     change = np.inf
     for _ in range(iterations):
         balance(joints, halfway, dt, -np.inf, table)
@@ -327,14 +327,14 @@ def plain_step(
             numbers[STRIDE * i + ROTOR] = table[ROW.rotors, i]
         along = slopes and change < _NEAR  # derivatives cost as much as another iteration
         if along:
-            arm_derivatives(middle, mean_speed, load, numbers, found, derivatives)  # type: ignore[no-untyped-call]
-        elif not arm_accelerations(middle[0], mean_speed[0], load[0], numbers, found[0]):
+            arm_derivatives(middle, mean_speed, load, numbers, solution, derivatives)  # type: ignore[no-untyped-call]
+        elif not arm_accelerations(middle[0], mean_speed[0], load[0], numbers, solution[0]):
             return UNBOUNDED
         change = largest_change(dt, table)
         if not change < np.inf:
             return UNBOUNDED
         for i in range(table.shape[1]):
-            table[ROW.acceleration, i] = found[0, i]
+            table[ROW.acceleration, i] = solution[0, i]
         if change < converged and (along or not slopes):
             return DONE
     return UNSOLVED
@@ -352,7 +352,7 @@ def plain_recursive_step(
     table, joints, n = work.table, body.joints, len(body.joints)
     room, derivatives = room_in(work.room, n), work.derivatives[:, 0]
     matrix, factors = derivatives[2], room.factors
-    middle, mean_speed, found = table[ROW.middle], table[ROW.mean_speed], table[ROW.found]
+    middle, mean_speed, solution = table[ROW.middle], table[ROW.mean_speed], table[ROW.solution]
     change = np.inf
     for iteration in range(iterations):
         balance(joints, body.halfway, dt, -np.inf, table)
@@ -360,29 +360,29 @@ def plain_recursive_step(
             mass_matrix_at(body.layout, middle, room, matrix)
         along = slopes and change < _NEAR  # the sweep for derivatives gives the torques of these accelerations, too
         if along:
-            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, found, derivatives[0], derivatives[1])
+            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, solution, derivatives[0], derivatives[1])
         else:
-            bias_at(body.layout, mean_speed, room, found)
+            bias_at(body.layout, mean_speed, room, solution)
         for i in range(n):
             known = table[ROW.rotors, i] * table[ROW.acceleration, i] if along else 0.0
-            found[i] = table[ROW.load, i] - known - found[i]
+            solution[i] = table[ROW.load, i] - known - solution[i]
             for j in range(i + 1):
                 factors[i, j] = matrix[i, j]
             factors[i, i] += table[ROW.stiffness, i]
         if not factor(factors, n):
             return UNSOLVED
-        solve(factors, n, found)
+        solve(factors, n, solution)
         if along:
             for i in range(n):
-                found[i] += table[ROW.acceleration, i]
+                solution[i] += table[ROW.acceleration, i]
         change = largest_change(dt, table)
         if not change < np.inf:
             return UNBOUNDED
         for i in range(n):
-            table[ROW.acceleration, i] = found[i]
+            table[ROW.acceleration, i] = solution[i]
         if change < converged and (along or not slopes):
             if slopes:
-                invert_slopes(factors, derivatives, found)
+                invert_slopes(factors, derivatives, solution)
             return DONE
     return UNSOLVED
 
@@ -427,13 +427,13 @@ def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int
     """
     table = work.table
     middle, mean_speed = table[ROW.middle : ROW.middle + 1], table[ROW.mean_speed : ROW.mean_speed + 1]
-    load, found = table[ROW.load : ROW.load + 1], table[ROW.found : ROW.found + 1]
+    load, solution = table[ROW.load : ROW.load + 1], table[ROW.solution : ROW.solution + 1]
     n = table.shape[1]
     external = np.zeros((1, n, 6))
     for iteration in range(_ITERATIONS):
         cut = iteration >= _UNCUT
         balance(body.joints, body.halfway, dt, 0.0 if cut else -np.inf, table)
-        if forward_dynamics_rows(body.layout, table[ROW.rotors], middle, mean_speed, load, external, found) >= 0:
+        if forward_dynamics_rows(body.layout, table[ROW.rotors], middle, mean_speed, load, external, solution) >= 0:
             return UNBOUNDED
         change = largest_change(dt, table)
         share = shortened(body, dt, table) if cut and change >= _CONVERGED else 1.0
@@ -441,7 +441,7 @@ def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int
             return UNBOUNDED
         for i in range(n):
             a = table[ROW.acceleration, i]
-            table[ROW.acceleration, i] = found[0, i] if share == 1.0 else a + share * (found[0, i] - a)
+            table[ROW.acceleration, i] = solution[0, i] if share == 1.0 else a + share * (solution[0, i] - a)
         if change < _CONVERGED:
             return DONE if not slopes or slopes_by_recursion(body, dt, work) else UNBOUNDED
     return UNSOLVED

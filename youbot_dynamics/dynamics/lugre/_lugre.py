@@ -57,17 +57,17 @@ def _apply(law: Callable[..., Any], values: Mapping[str, Any], constants: tuple[
             if not math.isfinite(value):
                 raise InputError(name, got=str(value), expected="a finite number", remedy="check where it came from")
         return law(*(float(value) for value in values.values()), *constants)
-    found = [array(name, value, (None,) * _dimensions(name, value)) for name, value in values.items()]
+    arrays = [array(name, value, (None,) * _dimensions(name, value)) for name, value in values.items()]
     names = " and ".join(values)
-    shapes = " and ".join(str(item.shape) for item in found)
+    shapes = " and ".join(str(item.shape) for item in arrays)
     try:
-        shape = np.broadcast_shapes(*(item.shape for item in found))
+        shape = np.broadcast_shapes(*(item.shape for item in arrays))
     except ValueError:
         raise InputError(names, got=f"shapes {shapes}", expected="numbers, or arrays of one shape (n,)") from None
     if 0 in shape:
         raise InputError(names, got=f"shapes {shapes}", expected="one element at least")
-    columns = (np.broadcast_to(item, shape).ravel().tolist() for item in found)
-    figures = np.array([law(*one, *constants) for one in zip(*columns, strict=True)])
+    columns = (np.broadcast_to(item, shape).ravel().tolist() for item in arrays)
+    figures = np.array([law(*arguments, *constants) for arguments in zip(*columns, strict=True)])
     return np.ascontiguousarray(figures.T).reshape(figures.shape[1:] + shape)
 
 

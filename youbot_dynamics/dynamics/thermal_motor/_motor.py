@@ -182,17 +182,17 @@ class ThermalMotor(MadeOfArguments):
         Source: system 2; D-000-2.
         """
         warm = scalar("temperature", temperature)
-        found: float = winding_resistance(
+        resistance: float = winding_resistance(
             warm, self.resistance, self.temperature_coefficient, self.reference_temperature
         )
-        if found <= 0.0:
+        if resistance <= 0.0:
             limit = self.reference_temperature - 1.0 / self.temperature_coefficient
             raise ModelError(
                 f"winding temperature {warm:g} degC",
-                got=f"resistance {found:g} Ohm",
+                got=f"resistance {resistance:g} Ohm",
                 expected=f"a temperature above reference_temperature - 1/temperature_coefficient = {limit:g} degC",
             )
-        return found
+        return resistance
 
     def observe(self, state: ArrayLike, voltage: float) -> Armature:
         """Outputs i = (V - K w) / R(T), K i and K w; V i = (K i) w + R i^2 holds in all four quadrants.
@@ -230,9 +230,9 @@ class ThermalMotor(MadeOfArguments):
             current: in the winding [A].
             load: torque that opposes a positive speed [N m], at the rotor.
         """
-        found = array("state", state, (3,))
-        self.resistance_at(float(found[1]))
-        return self._rates(found, scalar("current", current), load)
+        state = array("state", state, (3,))
+        self.resistance_at(float(state[1]))
+        return self._rates(state, scalar("current", current), load)
 
     def _rates(self, state: Vector, current: float, load: float) -> Vector:
         speed, winding, housing = state.tolist()
@@ -301,10 +301,10 @@ class ThermalMotor(MadeOfArguments):
         friction_power = self.rotor_friction * scalar("speed", speed) ** 2
         start = scalar("housing", housing)
         with np.errstate(over="ignore", invalid="ignore"):  # needed without numba; an overflow is refused below
-            found = heat_network.heat_step(self.heat_constants, winding, start, square, friction_power, step)
-        if not (math.isfinite(found[0]) and math.isfinite(found[1])):
+            after = heat_network.heat_step(self.heat_constants, winding, start, square, friction_power, step)
+        if not (math.isfinite(after[0]) and math.isfinite(after[1])):
             raise _burnt(f"{square:g} A^2 held for {step:g} s")
-        return MotorTemperatures(*found)
+        return MotorTemperatures(*after)
 
     def heat_history(
         self, winding: float, housing: float, current: ArrayLike, dt: ArrayLike, speed: ArrayLike = 0.0
@@ -336,10 +336,10 @@ class ThermalMotor(MadeOfArguments):
 
 
 def _not_negative(thing: str, value: float) -> float:
-    found = scalar(thing, value)
-    if found < 0.0:
-        raise InputError(thing, got=f"{found:g}", expected="at least 0")
-    return found
+    number = scalar(thing, value)
+    if number < 0.0:
+        raise InputError(thing, got=f"{number:g}", expected="at least 0")
+    return number
 
 
 def _along(thing: str, value: ArrayLike, length: int) -> Vector:

@@ -70,14 +70,14 @@ def state_rows(
         wrenches = wrenches if stacked else wrenches[None]
         lengths |= {len(wrenches)} if stacked else set()
     if len(lengths) > 1:
-        found = " and ".join(str(n) for n in sorted(lengths))
-        raise InputError(", ".join(rows), got=f"{found} rows", expected="the same number of rows each")
+        counts = " and ".join(str(n) for n in sorted(lengths))
+        raise InputError(", ".join(rows), got=f"{counts} rows", expected="the same number of rows each")
     single = not lengths
     count = 1 if single else lengths.pop()
     checked = []
     for name, (value, width) in rows.items():
-        one = array(name, value, (None, width) if value.ndim == 2 else (width,))
-        checked.append(np.ascontiguousarray(np.broadcast_to(one, (count, width))))
+        state = array(name, value, (None, width) if value.ndim == 2 else (width,))
+        checked.append(np.ascontiguousarray(np.broadcast_to(state, (count, width))))
     _check_quaternions(names, layout, checked[0])
     return checked[0], checked[1:], wrenches, single
 
@@ -95,9 +95,9 @@ def one_state(names: Sequence[str], layout: Layout, q: Any, others: Mapping[str,
         InputError: a wrong shape, rows of states, a number that is not finite, or an invalid quaternion.
     """
     sized = {"q": q, **others}
-    position, *rest = (x if _is_plain(x, n) else array(name, x, (n,)) for name, (x, n) in sized.items())
+    position, *motion = (x if _is_plain(x, n) else array(name, x, (n,)) for name, (x, n) in sized.items())
     _check_quaternions(names, layout, position[None])
-    return position, rest
+    return position, motion
 
 
 def _looked_at(name: str, value: ArrayLike) -> NDArray[Any]:

@@ -222,14 +222,14 @@ def _numbers(
 ) -> Vector:
     text = default if element is None else element.get(key, default)
     try:
-        found = np.array([_float(word) for word in text.split()])
+        numbers = np.array([_float(word) for word in text.split()])
     except ValueError:
-        found = np.array([])
+        numbers = np.array([])
     wanted = len(default.split())
-    if len(found) != wanted or np.isnan(found).any() or (bounded and np.isinf(found).any()):
+    if len(numbers) != wanted or np.isnan(numbers).any() or (bounded and np.isinf(numbers).any()):
         expected = f"{wanted} number(s){', none infinite' if bounded else ''}"
         raise ModelError(f"{thing} {key}", got=f"'{text}'", expected=expected)
-    return found
+    return numbers
 
 
 def _float(word: str) -> float:

@@ -132,15 +132,15 @@ class BaseState(MadeOfArguments):
         """Check the arrays and make them read-only."""
         speeds = array("wheel_speeds", self.wheel_speeds, (None,))
         n = len(speeds)
-        rest = np.zeros(n)
+        zeros = np.zeros(n)
         fields = {
             "twist": array("twist", self.twist, (3,)),
             "wheel_speeds": speeds,
             "steering_angles": array(
-                "steering_angles", rest if self.steering_angles is None else self.steering_angles, (n,)
+                "steering_angles", zeros if self.steering_angles is None else self.steering_angles, (n,)
             ),
             "steering_rates": array(
-                "steering_rates", rest if self.steering_rates is None else self.steering_rates, (n,)
+                "steering_rates", zeros if self.steering_rates is None else self.steering_rates, (n,)
             ),
             "pose": array("pose", np.zeros(3) if self.pose is None else self.pose, (3,)),
         }

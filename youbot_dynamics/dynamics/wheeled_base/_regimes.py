@@ -234,7 +234,7 @@ def friction_of_contacts(
     forces = np.zeros(len(rows))
     mobility = rows @ of_forces
     weight = float(np.sum(np.abs(equations.free_normals)))
-    left = solve_friction(
+    residual = solve_friction(
         mobility,
         rows @ free + motion[held],
         first,
@@ -245,7 +245,7 @@ def friction_of_contacts(
         _FORCE_TOLERANCE * weight,
         _SWEEPS,
     )
-    if not left <= max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
+    if not residual <= max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
         raise InputError("friction of the wheels", got="no consistent forces", expected="a base that does not jam")
     row_forces = np.zeros(len(held))
     row_forces[held] = forces
@@ -282,13 +282,13 @@ def _constrained(
     """
     whitening = _whitening(metric)
     scaled_mass, scaled_load, scaled_rows = whitening @ mass @ whitening.T, whitening @ load, rows @ whitening.T
-    left, sizes, right = np.linalg.svd(scaled_rows, full_matrices=True)
+    u, sizes, vt = np.linalg.svd(scaled_rows, full_matrices=True)
     rank = _rank(sizes)
-    fixed, free = right[:rank], right[rank:]
-    w = fixed.T @ ((left[:, :rank].T @ wanted) / sizes[:rank])
+    fixed, free = vt[:rank], vt[rank:]
+    w = fixed.T @ ((u[:, :rank].T @ wanted) / sizes[:rank])
     reduced = free @ scaled_mass @ free.T
     _refuse_jam(reduced)
     w = w + free.T @ np.linalg.solve(reduced, free @ (scaled_load - scaled_mass @ w))
-    forces = left[:, :rank] @ ((fixed @ (scaled_mass @ w - scaled_load)) / sizes[:rank])
+    forces = u[:, :rank] @ ((fixed @ (scaled_mass @ w - scaled_load)) / sizes[:rank])
     missing = wanted - scaled_rows @ w
     return whitening.T @ w, forces, rank, float(np.max(np.abs(missing), initial=0.0))

@@ -147,10 +147,10 @@ TWIST = slice(3, 6)  # body twist [m/s, m/s, rad/s]
 # LAGGING: integral of reference - speeds of the wheels [rad]
 # WHEELS: wheel angles [rad], positive forward
 # NOISE: wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
-# TOLD: wheel speeds as the motor controllers filter them [rad/s]
+# REPORTED: wheel speeds as the motor controllers filter them [rad/s]
 # MOTORS: torques of the motors at the wheels, held over the last step [N m]
 # SPEEDS: wheel speeds [rad/s]
-REFERENCE, LAGGING, WHEELS, NOISE, TOLD, MOTORS, SPEEDS = range(7)
+REFERENCE, LAGGING, WHEELS, NOISE, REPORTED, MOTORS, SPEEDS = range(7)
 
 
 def state_size(wheels: int) -> int:
@@ -386,7 +386,7 @@ def advance(
         state: (6 + 7 n,) as laid out above; changed in place.
         ledger: (4,) work of the motors, heat in the wheels, on the floor and of slip and blows [J]; added to.
     """
-    told = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
+    filter_share = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
     mass, inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
     wanders = base.rows.pitch > 0.0
     before, after, middle = base.mean_rows.copy(), base.mean_rows.copy(), base.mean_rows.copy()
@@ -394,7 +394,7 @@ def advance(
     rollers, others = np.zeros(count), np.zeros(count)
     parts = state[6:].reshape((7, count))
     reference, lagging, angles, bumps = parts[REFERENCE], parts[LAGGING], parts[WHEELS], parts[NOISE]
-    filtered, motors, speeds = parts[TOLD], parts[MOTORS], parts[SPEEDS]
+    filtered, motors, speeds = parts[REPORTED], parts[MOTORS], parts[SPEEDS]
     wheels, reached = np.zeros((7, count)), angles.copy()
     wheels[LIMIT] = base.grips
     ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
@@ -447,7 +447,7 @@ def advance(
             ledger[WHEEL_HEAT] += wheels[RUB, i] * turned
             ledger[SLIP_HEAT] += traction * (turned - rolled)
             angles[i] += turned
-            filtered[i] += told * (end - filtered[i])
+            filtered[i] += filter_share * (end - filtered[i])
             speeds[i] = end
             rollers[i] = others[i]
         if wanders:

@@ -27,7 +27,7 @@ _MEMORY = 4096  # commands there is room for at first; at 50 Hz far more than th
 _OF_WHEELS = {
     "wheel_angles": dynamics.WHEELS,
     "wheel_speeds": dynamics.SPEEDS,
-    "told_wheel_speeds": dynamics.TOLD,
+    "reported_wheel_speeds": dynamics.REPORTED,
     "wheel_torques": dynamics.MOTORS,
 }
 
@@ -73,7 +73,7 @@ class DelayLine:
         self.dead_times = np.array(dead_times, dtype=float)
         axes = len(self.dead_times)
         self._count = 0
-        self._needed = -math.inf  # no earlier command is asked for any more [s]
+        self._needed = -math.inf  # no earlier command is needed any more [s]
         self._times = np.zeros(_MEMORY)
         self._values = np.zeros((_MEMORY, axes))
         self._integrals = np.zeros((_MEMORY, axes))
@@ -205,7 +205,7 @@ class SimulatedBase(ABC):
 
     def read(self) -> BaseReading:
         """What the driver reports now: one pass of its 50 Hz loop."""
-        return self._sampler.wheels(self.time, self.wheel_angles, self._true("told_wheel_speeds"))
+        return self._sampler.wheels(self.time, self.wheel_angles, self._true("reported_wheel_speeds"))
 
     def read_efforts(self) -> EffortReading:
         """Efforts of the wheels now, for robots whose driver reports them."""
@@ -217,7 +217,7 @@ class SimulatedBase(ABC):
 
     @abstractmethod
     def _true(self, quantity: str) -> Vector:
-        """A quantity of the motion, the caller's to keep: one of the properties, or the speeds the driver is told."""
+        """A quantity of the motion, as a copy: one of the properties, or the speeds reported to the driver."""
 
 
 class BasePlant(SimulatedBase):
@@ -228,7 +228,7 @@ class BasePlant(SimulatedBase):
         driver: how its driver speaks.
         seed: of the noise; equal seeds and calls give equal bits.
         start: simulated time [s].
-        slips: events in which wheels lose grip; more can be told later.
+        slips: events in which wheels lose grip; `add_slip` adds more.
     """
 
     def __init__(
@@ -302,7 +302,7 @@ class BasePlant(SimulatedBase):
         return BaseEnergy(work, wheels, floor, slip, stored)
 
     def _push(self, wheel_speeds: Vector, time: float) -> None:
-        # Wheels of the driver's opinion roll on the true floor: that is the twist the base is really asked for.
+        # Wheels of the driver's opinion roll on the true floor: that is the twist that they command.
         self._line.push(time, self._true_base.twist(counted_wheel_speeds(self.driver, wheel_speeds)))
 
     def _true(self, quantity: str) -> Vector:

@@ -192,14 +192,14 @@ def _rest_of_base(
     off = centres - masses @ centres / truth.mass
     around = float(masses @ np.sum(off[:, :2] ** 2, axis=1))
     around += sum(float((r @ inertia @ r.T)[2, 2]) for _, r, _, _, inertia in parts)
-    left = truth.yaw_inertia - around
-    if left <= 0.0:
+    remaining = truth.yaw_inertia - around
+    if remaining <= 0.0:
         raise ModelError(
             "yaw inertia of the robot", got=f"{truth.yaw_inertia:g} kg m2", expected=f"more than its parts, {around:g}"
         )
     scaled = root.inertia * (mass / root.mass)
     # Second moments int x x' dm, from which an inertia is trace E - moments.
     moments = 0.5 * np.trace(scaled) * np.eye(3) - scaled
-    stretch = np.diag([np.sqrt(left / scaled[2, 2])] * 2 + [1.0])
+    stretch = np.diag([np.sqrt(remaining / scaled[2, 2])] * 2 + [1.0])
     moments = stretch @ moments @ stretch
     return mass, np.trace(moments) * np.eye(3) - moments
