@@ -289,26 +289,19 @@ def follow(
 class DrivenBase(MadeOfArguments):
     """A base whose wheels are under speed control.
 
-    Args:
-        dynamics: inertia and friction; only their ratio matters here.
-        dead_times: (3,) of x, y, yaw [s].
-        lag: time constant of r after a command [s], 0 for none.
-        rate: half of b of the x axis [1/s], 0 if friction is negligible or unknown.
-        turn_factor: effective inertia of turns of `dynamics` over the true one: the factor of friction in turns.
-        integral: 4 s / b^2 of the x axis [1], 0 for P loops, 1 for PI loops that are critically damped.
-        feed: 1 for loops with feed-forward of the torque for an acceleration, 0 for a plain servo on each wheel.
-
     Raises:
         InputError: dead times that are not three numbers of 0 or more, a feed that is neither 0 nor 1.
         ModelError: a negative lag, rate or integral.
     """
 
-    dynamics: MecanumDynamics
-    dead_times: Vector
-    lag: float
-    rate: float
+    dynamics: MecanumDynamics  # inertia and friction; only their ratio matters here
+    dead_times: Vector  # (3,) of x, y, yaw [s]
+    lag: float  # time constant of r after a command [s], 0 for none
+    rate: float  # half of b of the x axis [1/s], 0 if friction is negligible or unknown
+    # effective inertia of turns of `dynamics` over the true one: the factor of friction in turns
     turn_factor: float = 1.0
-    integral: float = 1.0
+    integral: float = 1.0  # 4 s / b^2 of the x axis [1], 0 for P loops, 1 for PI loops that are critically damped
+    # 1 for loops with feed-forward of the torque for an acceleration, 0 for a plain servo on each wheel
     feed: float = 1.0
     _constants: DriveConstants = field(init=False, repr=False)
 

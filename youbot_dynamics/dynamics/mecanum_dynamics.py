@@ -160,20 +160,6 @@ class MecanumDynamics(MadeOfArguments):
     `wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping. The methods raise InputError
     for a wrong shape, NaN or infinity.
 
-    Args:
-        base: kinematics of n wheels.
-        mass: total mass m [kg].
-        yaw_inertia: total, about the vertical through the centre of mass [kg m2].
-        wheel_inertia: J_w of a wheel about its axle with the reflected rotor [kg m2].
-        roller_mass: J_r / r^2 of the roller on the floor [kg].
-        wheel_coulomb: F1 of each wheel [N m].
-        roller_coulomb: F2 / r of each wheel [N].
-        viscous_x: xi_L, forward [N s/m].
-        viscous_y: xi_T, sideways [N s/m].
-        centre_of_mass: x and y from the centre of the base [m]. The youBot's is 0.035 m ahead with the arm folded and
-            0.065 m with the arm stretched forward (urdf/youbot.urdf). The folded arm adds 0.9 % to the effective yaw
-            inertia and couples turning with sideways forces.
-
     Raises:
         InputError: a centre of mass that is not two finite numbers.
         ModelError: a mass or inertia that is not positive, or negative friction, as document 003 reports in places (it
@@ -182,15 +168,18 @@ class MecanumDynamics(MadeOfArguments):
     Source: document 003 eq. (1), system 35.
     """
 
-    base: MecanumBase
-    mass: float
-    yaw_inertia: float
-    wheel_inertia: float
-    roller_mass: float = 0.0
-    wheel_coulomb: float = 0.0
-    roller_coulomb: float = 0.0
-    viscous_x: float = 0.0
-    viscous_y: float = 0.0
+    base: MecanumBase  # kinematics of n wheels
+    mass: float  # total mass m [kg]
+    yaw_inertia: float  # total, about the vertical through the centre of mass [kg m2]
+    wheel_inertia: float  # J_w of a wheel about its axle with the reflected rotor [kg m2]
+    roller_mass: float = 0.0  # J_r / r^2 of the roller on the floor [kg]
+    wheel_coulomb: float = 0.0  # F1 of each wheel [N m]
+    roller_coulomb: float = 0.0  # F2 / r of each wheel [N]
+    viscous_x: float = 0.0  # xi_L, forward [N s/m]
+    viscous_y: float = 0.0  # xi_T, sideways [N s/m]
+    # x and y from the centre of the base [m]. The youBot's is 0.035 m ahead with the arm folded and 0.065 m with the
+    # arm stretched forward (urdf/youbot.urdf). The folded arm adds 0.9 % to the effective yaw inertia and couples
+    # turning with sideways forces.
     centre_of_mass: tuple[float, float] = (0.0, 0.0)
     _inertia: Vector = field(init=False, repr=False)
     _inverse: Vector = field(init=False, repr=False)

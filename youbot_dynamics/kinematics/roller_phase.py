@@ -233,21 +233,15 @@ class RollingWheels(MadeOfArguments):
     The base's lateral factor is the mean: t is sin(pi/n) / (pi/n) over that factor times the ideal t. The methods raise
     InputError for a wrong shape, NaN or infinity.
 
-    Args:
-        base: positions, radii, roller angles and lateral factor of the wheels.
-        rollers: number n of rollers on each wheel, a whole number.
-        depth: distance b of the lowest roller's axis below the wheel's axis [m].
-        phases: (n,) angle phi of a roller of each wheel at wheel angle 0 [rad], up to multiples of the pitch; None if
-            unknown.
-
     Raises:
         ModelError: fewer than four rollers, a depth below 0 or above the smallest radius, phases of a wrong shape, or
             phases of wheels that do not drive forward.
     """
 
-    base: MecanumBase
-    rollers: float
-    depth: float
+    base: MecanumBase  # positions, radii, roller angles and lateral factor of the wheels
+    rollers: float  # number n of rollers on each wheel, a whole number
+    depth: float  # distance b of the lowest roller's axis below the wheel's axis [m]
+    # (n,) angle phi of a roller of each wheel at wheel angle 0 [rad], up to multiples of the pitch; None if unknown
     phases: Vector | None = None
     _constants: RowConstants = field(init=False, repr=False)
 

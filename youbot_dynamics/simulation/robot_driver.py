@@ -123,11 +123,7 @@ class RobotDriver:
             self.plant.arm.switch_motors(on)
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s].
-
-        Raises:
-            InputError: a time that is not finite, or a plant whose motion has no bounds.
-        """
+        """Simulate up to `until` [s], finite; a plant whose motion has no bounds raises an InputError, too."""
         until = scalar("time to simulate up to", until)
         # What arrived before a restart must not undo its stop.
         self._carry_out_until(until)

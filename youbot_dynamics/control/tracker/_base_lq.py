@@ -144,8 +144,8 @@ def preview(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike
         horizon: how far ahead the reference is known [s], above 0.
 
     Raises:
-        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, a horizon of no
-            length, or a system whose unstable modes cannot be steered or do not show in the cost.
+        InputError: as `track`; a horizon of no length, or a system whose unstable modes cannot be steered or do not
+            show in the cost.
     """
     a, b, c, q, r = _checked(A, B, C, Q, R)
     length = positive_time("horizon", horizon)
@@ -172,17 +172,10 @@ def preview_discrete(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: 
     S solves the discrete Riccati equation, and g_k = C'Q z_k + F'(g_{k+1} - S d_k) with F = A + B K: reference z_{k+j}
     enters by H^-1 B'F'^(j-1) C'Q, drift d_{k+j} by -H^-1 B'F'^j S, j up to `steps`, the last one for all that follow.
 
-    Args:
-        A: (n, n).
-        B: (n, m).
-        C: (p, n).
-        Q: (p, p) weight of the error, symmetric, at least 0.
-        R: (m, m) weight of the input, symmetric, above 0.
-        steps: how many steps ahead the reference is known, 1 or more; those of z_{k+1} ... and of d_k ....
+    A to R are those of `preview`; the reference z_{k+1} ... and the drift d_k ... are known `steps` ahead, 1 or more.
 
     Raises:
-        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, no step, or a
-            system whose unstable modes cannot be steered or do not show in the cost.
+        InputError: as `preview`, or no step.
     """
     a, b, c, q, r = _checked(A, B, C, Q, R)
     if steps < 1:

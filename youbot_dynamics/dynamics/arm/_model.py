@@ -57,22 +57,15 @@ def arm_tree(
 class ArmState(MadeOfArguments):
     """State of n joints. Each array (n,) is a read-only copy.
 
-    Args:
-        position: [rad].
-        speed: [rad/s].
-        bristle: deflection of the LuGre bristles [rad].
-        winding: temperature of the windings [degC].
-        housing: temperature of the motor housings [degC].
-
     Raises:
         InputError: an argument that is not a row of finite numbers.
     """
 
-    position: Vector
-    speed: Vector
-    bristle: Vector
-    winding: Vector
-    housing: Vector
+    position: Vector  # [rad]
+    speed: Vector  # [rad/s]
+    bristle: Vector  # deflection of the LuGre bristles [rad]
+    winding: Vector  # temperature of the windings [degC]
+    housing: Vector  # temperature of the motor housings [degC]
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -226,19 +219,7 @@ class ArmModel(MadeOfArguments):
         current: ArrayLike | None = None,
         voltage: ArrayLike | None = None,
     ) -> ArmState:
-        """State after `dt`, driven by a torque, a current or a voltage: a single step of `simulate`.
-
-        Args:
-            state: of the arm.
-            dt: [s], above 0.
-            torque: (n,) at the joints [N m].
-            current: (n,) of the motors [A].
-            voltage: (n,) of the motors [V].
-
-        Raises:
-            InputError: as for `simulate`.
-            ModelError: as for `simulate`.
-        """
+        """State after `dt` [s], driven by a torque, a current or a voltage (n,): a single step of `simulate`."""
         drives = {"torque": torque, "current": current, "voltage": voltage}
         row = {name: array(name, value, (self.tree.nv,))[None] for name, value in drives.items() if value is not None}
         return self.simulate(state, dt, **row).end

@@ -117,7 +117,7 @@ class ArmDriver(ABC):
     next one: the driver has no watchdog. Signs and zeros are those of the arm's URDF.
 
     Commands take the `time` of their reception [s], now if not given; an InputError refuses a wrong shape, a number
-    that is not finite, or what is beyond the limits.
+    that is not finite, or what is beyond the limits. It also ends a motion without bounds.
 
     Args:
         truth: the arm as it is.
@@ -244,11 +244,7 @@ class ArmDriver(ABC):
             self._apply(controller.TORQUE, np.zeros(len(self._memory)))
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in whole cycles of 1 ms.
-
-        Raises:
-            InputError: a time that is not finite, or a motion without bounds.
-        """
+        """Simulate up to `until` [s], in whole cycles of 1 ms."""
         goal = math.floor((scalar("until", until) - self._start) / controller.STEP + 1e-6)
         while self._cycle < goal:
             while self._pending and self._pending[0][0] <= self._cycle:
@@ -301,9 +297,6 @@ class ArmDriver(ABC):
             controllers: (n, 8) constants of the motor controllers.
             memory: (n, 5) of the motor controllers, changed; its column CURRENT holds the currents [A].
             steps: number of cycles.
-
-        Raises:
-            InputError: a motion without bounds.
         """
 
     def _hold(self) -> None:

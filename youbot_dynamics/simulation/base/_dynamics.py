@@ -66,20 +66,14 @@ class SlipEvent:
     braked it turns less than it rolls; without torque it rolls. The motors know their wheels only: they keep these to
     the command, and the base comes short of it.
 
-    Args:
-        wheel: 0 to 3: FL, FR, RL, RR.
-        share: 0 to 0.95.
-        start: simulated time [s].
-        end: simulated time, not before start [s].
-
     Raises:
         InputError: no wheel of this robot, or numbers out of range.
     """
 
-    wheel: int
-    share: float
-    start: float
-    end: float
+    wheel: int  # 0 to 3: FL, FR, RL, RR
+    share: float  # 0 to 0.95
+    start: float  # simulated time [s]
+    end: float  # simulated time, not before start [s]
 
     def __post_init__(self) -> None:
         """Check the numbers."""

@@ -79,11 +79,7 @@ class DelayLine:
         self._integrals = np.zeros((_MEMORY, axes))
 
     def push(self, time: float, command: ArrayLike) -> None:
-        """Hold `command` (k,) from `time` [s] on; a time before the last one counts as the last one.
-
-        Raises:
-            InputError: a time that is not finite.
-        """
+        """Hold `command` (k,) from `time` [s] on, finite (else InputError); one before the last counts as the last."""
         if not math.isfinite(time):
             raise InputError("time of a command", got=f"{time}", expected="a finite number [s]")
         if self._count > 0 and time <= self._times[self._count - 1]:
@@ -270,11 +266,7 @@ class BasePlant(SimulatedBase):
         self._slips.append(event)
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in steps of at most 1 ms.
-
-        Raises:
-            InputError: a time that is not finite.
-        """
+        """Simulate up to `until` [s], in steps of at most 1 ms."""
         until = scalar("until", until)
         span = until - self.time
         if span <= 0.0:

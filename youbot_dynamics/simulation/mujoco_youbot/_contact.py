@@ -22,6 +22,8 @@ _TOGETHER = 50  # cycles after which the yaw is followed up: far less than half 
 class ContactPlant(ABC):
     """Wheels driven by the twin's motors (`drive_wheels`); no delay, no noise.
 
+    The methods raise InputError for a wrong shape, a number that is not finite or a motion without bounds.
+
     Args:
         truth: the base.
     """
@@ -88,11 +90,7 @@ class ContactPlant(ABC):
             raise InputError("wheel_speeds", got="no row", expected="one for each cycle")
 
     def cycle(self) -> None:
-        """Move the whole robot on by 1 ms.
-
-        Raises:
-            InputError: a motion without bounds.
-        """
+        """Move the whole robot on by 1 ms."""
         if self._cycles % _TOGETHER == 0:
             _ = self.pose
         if self._powered:
@@ -105,11 +103,7 @@ class ContactPlant(ABC):
         self._cycles += 1
 
     def advance(self, wheel_speeds: ArrayLike) -> None:
-        """Move on by k cycles with commanded wheel speeds (k, 4) [rad/s], an arm that moves without current.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
-        """
+        """Move on by k cycles with commanded wheel speeds (k, 4) [rad/s], an arm that moves without current."""
         self.take_commands(wheel_speeds)
         for _ in range(len(self._commands)):
             self.cycle()

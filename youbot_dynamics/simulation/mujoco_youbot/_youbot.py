@@ -101,7 +101,7 @@ class MujocoYoubot:
         plant: what moves, with MuJoCo's `model` and `data`.
 
     Raises:
-        InputError: a wrong shape, or a position beyond the limits.
+        InputError: a wrong shape, a position beyond the limits, or a motion without bounds.
         ModelError: constants no robot has.
         ResourceError: MuJoCo is not installed.
     """
@@ -129,11 +129,7 @@ class MujocoYoubot:
         return self.base.time
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in whole cycles of 1 ms.
-
-        Raises:
-            InputError: a motion without bounds.
-        """
+        """Simulate up to `until` [s], in whole cycles of 1 ms."""
         self.base.pass_commands(until)
         self.arm.advance(until)
         if self._window is not None and self._window.is_running():
