@@ -48,9 +48,9 @@ def test_a_wheel_that_brakes_turns_less_than_it_rolls() -> None:
 
 def test_motors_keep_their_wheels_to_the_command_and_the_base_comes_short() -> None:
     plant = cruise(TRUTH, FORWARD, 6.0, (SlipEvent(0, 0.2, 1.0, 9.0),))
-    asked = BASE.twist(DRIVER.mecanum().wheel_speeds(FORWARD))
-    np.testing.assert_allclose(BASE.twist(plant.wheel_speeds), asked, atol=1e-3)
-    assert plant.twist[0] < 0.97 * asked[0] and abs(plant.twist[2]) > 0.01
+    commanded = BASE.twist(DRIVER.mecanum().wheel_speeds(FORWARD))
+    np.testing.assert_allclose(BASE.twist(plant.wheel_speeds), commanded, atol=1e-3)
+    assert plant.twist[0] < 0.97 * commanded[0] and abs(plant.twist[2]) > 0.01
     # One number of four wheels' speeds tells that something is wrong.
     assert np.max(np.abs(BASE.slip(plant.wheel_speeds))) > 0.3
 
@@ -58,10 +58,10 @@ def test_motors_keep_their_wheels_to_the_command_and_the_base_comes_short() -> N
 def test_wheels_that_all_slip_alike_cannot_be_told_from_wheels_that_roll() -> None:
     slips = tuple(SlipEvent(wheel, 0.2, 1.0, 99.0) for wheel in range(4))
     plant = cruise(TRUTH, FORWARD, 8.0, slips)
-    asked = BASE.twist(counted_wheel_speeds(DRIVER, DRIVER.mecanum().wheel_speeds(FORWARD)))
-    np.testing.assert_allclose(plant.wheel_speeds, BASE.wheel_speeds(asked), rtol=1e-5)
+    commanded = BASE.twist(counted_wheel_speeds(DRIVER, DRIVER.mecanum().wheel_speeds(FORWARD)))
+    np.testing.assert_allclose(plant.wheel_speeds, BASE.wheel_speeds(commanded), rtol=1e-5)
     np.testing.assert_allclose(BASE.slip(plant.wheel_speeds), 0.0, atol=1e-9)
-    assert plant.twist[0] == pytest.approx(0.8 * asked[0], rel=1e-5)
+    assert plant.twist[0] == pytest.approx(0.8 * commanded[0], rel=1e-5)
 
 
 def states(truth: BaseTruth, slips: tuple[SlipEvent, ...], seconds: float = 3.0) -> np.ndarray:
@@ -130,7 +130,7 @@ def test_drawn_events_are_reproducible_and_as_many_as_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "thing"),
     [
         ((4, 0.1, 0.0, 1.0), "wheel"),
         ((0, 1.0, 0.0, 1.0), "share"),
@@ -138,8 +138,8 @@ def test_drawn_events_are_reproducible_and_as_many_as_asked() -> None:
         ((0, np.nan, 0, 1), "share"),
     ],
 )
-def test_events_that_cannot_be_are_refused(arguments: tuple, told: str) -> None:
-    with pytest.raises(InputError, match=f"{told} of a slip event"):
+def test_events_that_cannot_be_are_refused(arguments: tuple, thing: str) -> None:
+    with pytest.raises(InputError, match=f"{thing} of a slip event"):
         SlipEvent(*arguments)
 
 

@@ -20,7 +20,7 @@ from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot
-from youbot_dynamics.robot_arm import Arm, ArmJoint
+from youbot_dynamics.robot_arm import ArmJoint
 from youbot_dynamics.robot_base import WHEELS, BaseGeometry
 
 Four: TypeAlias = tuple[float, ...]
@@ -308,7 +308,8 @@ class ArmTruth:
         Raises:
             ModelError: a truth no arm can have.
         """
-        arm = self._arm(robot.arm)
+        joints = tuple(self._joint(joint, k) for k, joint in enumerate(robot.arm.joints))
+        arm = dataclasses.replace(robot.arm, ambient_temperature=self.ambient_temperature, joints=joints)
         return ArmModel(self._moved(arm.tree()), arm.friction(), arm.motors())
 
     def without_noise(self) -> ArmTruth:
@@ -334,10 +335,6 @@ class ArmTruth:
             masses=read_only(masses), first_moments=read_only(masses[:, None] * moved), inertias=read_only(inertias)
         )
         return dataclasses.replace(tree, layout=changed)
-
-    def _arm(self, nominal: Arm) -> Arm:
-        joints = tuple(self._joint(joint, k) for k, joint in enumerate(nominal.joints))
-        return dataclasses.replace(nominal, ambient_temperature=self.ambient_temperature, joints=joints)
 
     def _joint(self, nominal: ArmJoint, k: int) -> ArmJoint:
         friction, motor = nominal.friction, nominal.motor

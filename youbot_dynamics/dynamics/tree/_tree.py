@@ -440,7 +440,8 @@ def without_fixed_joints(tree: Tree) -> Tree:
     pose_in_carrier = np.tile(np.eye(4), (n, 1, 1))
     masses = np.zeros(n)
     first_moments, inertias = np.zeros((n, 3)), np.zeros((n, 3, 3))
-    parents, placements = list(layout.parents), _placements(layout)
+    parents, placements = list(layout.parents), np.tile(np.eye(4), (n, 1, 1))
+    placements[:, :3, :3], placements[:, :3, 3] = layout.rotations, layout.positions
     for i in layout.order:
         parent = int(layout.parents[i])
         if layout.kinds[i] != FIXED:
@@ -491,9 +492,3 @@ def without_fixed_joints(tree: Tree) -> Tree:
         tuple(tree.damping[i] for i in kept),
         tuple(tree.friction[i] for i in kept),
     )
-
-
-def _placements(layout: Layout) -> Vector:
-    poses = np.tile(np.eye(4), (len(layout.parents), 1, 1))
-    poses[:, :3, :3], poses[:, :3, 3] = layout.rotations, layout.positions
-    return poses

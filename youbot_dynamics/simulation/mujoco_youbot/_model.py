@@ -102,6 +102,7 @@ def contact_model(
         )
         for k, link in enumerate(wheels)
     )
+    motors = "".join(f'<general name="{link.joint}" joint="{link.joint}"/>' for link in wheels)
     height = float(radii[0]) - float(wheels[0].placement[2, 3])
     return (
         '<mujoco model="youbot">'
@@ -123,7 +124,7 @@ def contact_model(
         f"{inertial(shoulder.mass, shoulder.centre_of_mass, shoulder.inertia)}{shapes[ROOT_LINK]}"
         f"{bodies.arm_bodies(arm, folded if position is None else position, with_arm, shapes)}</body></body>"
         "</worldbody>"
-        f"<actuator>{_wheel_motors(wheels)}{_drag(truth)}{bodies.arm_motors(arm) if with_arm else ''}</actuator>"
+        f"<actuator>{motors}{_drag(truth)}{bodies.arm_motors(arm) if with_arm else ''}</actuator>"
         "</mujoco>"
     )
 
@@ -136,10 +137,6 @@ def speed_loops(truth: BaseTruth) -> WheelLoop:
     spread = mean_kinematics(truth).forward_matrix
     body = spread.T @ np.diag([truth.mass, truth.mass, truth.yaw_inertia]) @ spread
     return loop_of(body + truth.wheel_inertia * np.eye(4), truth)
-
-
-def _wheel_motors(wheels: Sequence[Link]) -> str:
-    return "".join(f'<general name="{link.joint}" joint="{link.joint}"/>' for link in wheels)
 
 
 def _drag(truth: BaseTruth) -> str:
