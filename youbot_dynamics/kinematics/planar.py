@@ -21,14 +21,8 @@ _SMALL_TURN = 1e-4
 
 def wrap(angle: float) -> float:
     """Return the angle [rad] wrapped to (-pi, pi]."""
-    _finite("angle", angle)
-    wrapped = (angle + pi) % (2.0 * pi) - pi
+    wrapped = (scalar("angle", angle) + pi) % (2.0 * pi) - pi
     return pi if wrapped == -pi else wrapped
-
-
-def _finite(thing: str, value: float) -> None:
-    if not isfinite(value):
-        raise InputError(thing, got=f"{value:g}", expected="a finite number", remedy="check where it came from")
 
 
 def arc_quotients(turn: float) -> tuple[float, float]:
@@ -162,8 +156,7 @@ def steps_of_path(path: ArrayLike) -> Vector:
 
 def rotation(yaw: float) -> Vector:
     """Matrix (2, 2) from body to fixed coordinates. Source: system 34; D-003-8."""
-    _finite("yaw", yaw)
-    c, s = cos(yaw), sin(yaw)
+    c, s = cos(scalar("yaw", yaw)), sin(yaw)
     return np.array([[c, -s], [s, c]])
 
 

@@ -42,16 +42,12 @@ def each(law: Callable[..., float], values: Mapping[str, Value], *constants: flo
     Raises:
         InputError: a value is not finite, the shapes differ, or there is no element.
     """
-    result: Any = _apply(law, values, constants)
+    result: Any = _apply(law, values, *constants)
     return result  # type: ignore[no-any-return]
 
 
-def each_of_many(law: Callable[..., tuple[float, ...]], values: Mapping[str, Value], *constants: float) -> list[Value]:
-    """As `each` for a law with several results: one number or array (n,) for each of them."""
-    return list(_apply(law, values, constants))
-
-
-def _apply(law: Callable[..., Any], values: Mapping[str, Any], constants: tuple[float, ...]) -> Any:
+def _apply(law: Callable[..., Any], values: Mapping[str, Any], *constants: float) -> Any:
+    """As `each`; a law of several results gives one number or array (n,) for each of them."""
     if all(isinstance(value, (float, int)) for value in values.values()):
         for name, value in values.items():
             if not math.isfinite(value):
@@ -276,8 +272,8 @@ class LuGre:
         Source: document 001 (12), (13); D-001-3.
         """
         values = {"z": z, "v": v}
-        rate = each_of_many(bristle.sliding_rate_slopes, values, *self.bristle_constants)
-        return Jacobians(*rate, *each_of_many(bristle.friction_torque_slopes, values, *self.constants))
+        rate = _apply(bristle.sliding_rate_slopes, values, *self.bristle_constants)
+        return Jacobians(*rate, *_apply(bristle.friction_torque_slopes, values, *self.constants))
 
     def dissipation(self, z: Value, v: Value) -> Value:
         """Dissipated power (n,) [W], v tau_f - d/dt (sigma0 z^2 / 2); at least 0 for |z| <= reach.
@@ -302,7 +298,7 @@ class LuGre:
         An estimator propagates its covariance with them; 1 + (d z-dot/dz) dt is unstable at 1 ms.
         """
         values = {"z": z, "v_start": v_start, "v_end": v_end}
-        return Step(*each_of_many(bristle.advance_with_slopes, values, _duration(dt), *self.bristle_constants))
+        return Step(*_apply(bristle.advance_with_slopes, values, _duration(dt), *self.bristle_constants))
 
     def advance_path(self, z: Value, displacement: Value, speed: float | None = None) -> Value:
         """Bristle (n,) [rad] after a displacement [rad] without reversal, in any time.

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, number
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics import mecanum_dynamics
 from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE, friction_forces
@@ -103,32 +103,6 @@ def lost_shares(events: Iterable[SlipEvent], wheels: int, start: float, dt: floa
             lost = event.share * np.maximum(inside, 0.0) / dt
             shares[:, event.wheel] = np.maximum(shares[:, event.wheel], lost)
     return shares
-
-
-def draw_slips(
-    seed: int, start: float, end: float, per_minute: float = 2.0, longest: float = 1.0, largest_share: float = 0.3
-) -> tuple[SlipEvent, ...]:
-    """Slip events at random times (Poisson) of random wheels, lengths and shares, all even, reproducibly.
-
-    Args:
-        seed: equal seeds give equal events.
-        start: simulated time from which events begin [s].
-        end: simulated time before which they begin [s].
-        per_minute: mean number of events.
-        longest: event [s].
-        largest_share: of an event.
-
-    Raises:
-        InputError: numbers out of range.
-    """
-    mean_gap = 60.0 / float(number("per_minute", per_minute, above=0.0))
-    random = np.random.default_rng([seed, 7])
-    events, time = [], start + random.exponential(mean_gap)
-    while time < end:
-        share, length = largest_share * random.random(), longest * random.random()
-        events.append(SlipEvent(int(random.integers(WHEEL_COUNT)), share, time, time + length))
-        time += random.exponential(mean_gap)
-    return tuple(events)
 
 
 STEP = 1e-3  # [s] of simulated time

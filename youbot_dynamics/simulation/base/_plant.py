@@ -224,7 +224,7 @@ class BasePlant(SimulatedBase):
         driver: how its driver speaks.
         seed: of the noise; equal seeds and calls give equal bits.
         start: simulated time [s].
-        slips: events in which wheels lose grip; `add_slip` adds more.
+        slips: events in which wheels lose grip.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class BasePlant(SimulatedBase):
         self._state = np.zeros(dynamics.state_size(self._count))
         self._ledger = np.zeros(dynamics.LEDGER_SIZE)
         self._powered = True
-        self._slips = list(slips)
+        self._slips = tuple(slips)
 
     @property
     def time(self) -> float:
@@ -259,11 +259,6 @@ class BasePlant(SimulatedBase):
     def switch_motors(self, on: bool) -> None:
         """Motors off: the base coasts; on: it takes the held command."""
         self._powered = on
-
-    def add_slip(self, event: SlipEvent) -> None:
-        """Let a wheel lose grip; what of the event lies in the past is left out."""
-        self._slips = [known for known in self._slips if known.end > self.time]
-        self._slips.append(event)
 
     def advance(self, until: float) -> None:
         """Simulate up to `until` [s], in steps of at most 1 ms."""
