@@ -397,7 +397,7 @@ def draw_truth(values: dict[str, Value], seed: int, drive_angles: tuple[float, .
     Args:
         values: complete `truth.*` table, each (nominal, lowest, highest).
         seed: equal seeds give equal robots.
-        drive_angles: of the wheels [rad], which are no secret.
+        drive_angles: of the wheels [rad], which are not drawn.
 
     Raises:
         ParameterError: a lowest value above its highest.

@@ -185,10 +185,7 @@ class WheeledBase(MadeOfArguments):
         The normal forces follow a rigid plate on springs, `support_matrix`. Here all wheels carry; `motion` treats
         negative forces.
 
-        Args:
-            state: of the n wheels.
-            torques: (n,) of the wheel motors M_i, at the wheel [N m].
-            steering_torques: (n,) of the steering motors M_C [N m], default 0; only for wheels that steer.
+        Arguments as `motion`.
 
         Raises:
             InputError: wrong shapes, NaN, a steering torque on a wheel without steering, or contacts on one line.
@@ -259,8 +256,8 @@ class WheeledBase(MadeOfArguments):
 
         Args:
             state: of the n wheels.
-            torques: (n,) of the wheel motors [N m].
-            steering_torques: (n,) [N m], default 0.
+            torques: (n,) of the wheel motors M_i, at the wheel [N m].
+            steering_torques: (n,) of the steering motors M_C [N m], default 0; only for wheels that steer.
             rolling: (n,) of bool: wheels that are forced to roll by any force, even when lifted; the others slide.
 
         Raises:
