@@ -172,7 +172,8 @@ def preview_discrete(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: 
     S solves the discrete Riccati equation, and g_k = C'Q z_k + F'(g_{k+1} - S d_k) with F = A + B K: reference z_{k+j}
     enters by H^-1 B'F'^(j-1) C'Q, drift d_{k+j} by -H^-1 B'F'^j S, j up to `steps`, the last one for all that follow.
 
-    A to R are those of `preview`; the reference z_{k+1} ... and the drift d_k ... are known `steps` ahead, 1 or more.
+    A (n, n), B (n, m), C (p, n), Q (p, p) and R (m, m) are those of `preview`; the reference z_{k+1} ... and the drift
+    d_k ... are known `steps` ahead, 1 or more.
 
     Raises:
         InputError: as `preview`, or no step.

@@ -242,7 +242,7 @@ class Tree(MadeOfArguments):
     def articulation(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
     ) -> Articulation:
-        """Articulated inertias and biases of all bodies at one state.
+        """Articulated inertias and biases of all bodies at one state q (nq,), v (nv,), tau (nv,).
 
         Source: document 002 (A.12), (A.21), (A.22).
         """

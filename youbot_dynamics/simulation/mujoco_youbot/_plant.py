@@ -100,7 +100,10 @@ class ArmJoints:
         self._data.qvel[self._speeds] = 0.0
 
     def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        """Move on by cycles of 1 ms, and with the arm all that is in the model; arguments as `ArmDriver._run`."""
+        """Move on by cycles of 1 ms, and with the arm all that is in the model, as `ArmDriver` does.
+
+        Constants (n, 8) of the motor controllers; their memory (n, 5), changed.
+        """
         for k in range(steps):
             speed = self.speed
             resistance = self._cold + self._warming * (self.winding - self._ambient)
