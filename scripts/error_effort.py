@@ -53,7 +53,11 @@ class Point:
 
 def feedback_effort(run: Drive) -> np.ndarray:
     """Root mean square (3,) of command less feed-forward, from the first command to the end of the trajectory."""
-    rows = [wish.state.correction for wish in run.wishes if wish.stamp <= run.start + run.desired.duration]
+    rows = [
+        request.state.correction
+        for request in run.tracker_requests
+        if request.stamp <= run.start + run.desired.duration
+    ]
     return np.sqrt(np.mean(np.square(rows), axis=0))
 
 

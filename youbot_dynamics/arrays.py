@@ -101,8 +101,8 @@ def number(
         ModelError: it is no real number (text, True and False are none), not finite, or outside the range.
     """
     bounds = {"above": above, "of at least": low, "of at most": high}
-    told = [f" {words} {bound:g}" for words, bound in bounds.items() if bound is not None]
-    wanted = "".join(("a finite number", *told, f" [{unit}]" if unit else ""))
+    limits = [f" {words} {bound:g}" for words, bound in bounds.items() if bound is not None]
+    wanted = "".join(("a finite number", *limits, f" [{unit}]" if unit else ""))
     try:
         if isinstance(value, _NO_NUMBERS):
             raise TypeError

@@ -32,7 +32,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _IMPORTS = re.compile(rf"^from ({_PACKAGE.name}[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _KEPT = 2  # earlier versions of a file whose machine code stays: a program that still runs with it may be writing
 _turn = Lock()
-_WAIT, _TELL = 120.0, 10.0  # [s] for a process that compiles: it may be stopped; and until that is told
+_WAIT, _TELL = 120.0, 10.0  # [s] for a process that compiles: it may be stopped; and until a message says so
 not_kept: list[str] = []  # why machine code of this process was not kept on disk
 _in_vain: list[Path] = []  # a lock that was waited for: no other one is then
 
@@ -58,7 +58,7 @@ def compiled(function: F) -> F:
     with _turn:
         before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
         try:
-            fast = _njit(function, cache=True, no_cfunc_wrapper=True)  # nobody calls from C
+            fast = _njit(function, cache=True, no_cfunc_wrapper=True)  # no C code calls it
         finally:
             settings.CACHE_DIR = before
     if not settings.DISABLE_JIT:
@@ -106,14 +106,14 @@ def _wait_for(file: IO[str], lock: Path) -> None:
     """Lock a file; go on without where another process, such as a stopped one, keeps it for too long."""
     import fcntl
 
-    began, told = time.monotonic(), False
+    began, announced = time.monotonic(), False
     while not _in_vain:
         with suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         waited = time.monotonic() - began
-        if waited > _TELL and not told:
-            told = True
+        if waited > _TELL and not announced:
+            announced = True
             print(f"another process compiles {lock.stem}: waiting for it, {_WAIT:g} s at most", file=sys.stderr)
         if waited > _WAIT:
             _in_vain.append(lock)

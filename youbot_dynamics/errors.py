@@ -40,8 +40,8 @@ class YoubotDynamicsError(Exception):
         self.expected = expected
         self.remedy = remedy
         parts = [f"got {got}" if got else "", f"expected {expected}" if expected else "", remedy]
-        short, *told = (p if len(p) <= _LONGEST else f"{p[:_LONGEST]} ..." for p in (thing, *parts))
-        detail = "; ".join(part for part in told if part)
+        short, *details = (p if len(p) <= _LONGEST else f"{p[:_LONGEST]} ..." for p in (thing, *parts))
+        detail = "; ".join(part for part in details if part)
         super().__init__(printable(" ".join(f"{short}: {detail}".split()) if detail else short))
 
     def __reduce__(self) -> tuple[Callable[..., YoubotDynamicsError], tuple[object, ...]]:
@@ -54,7 +54,7 @@ def _again(kind: type[YoubotDynamicsError], thing: str, got: str, expected: str,
 
 
 class RecordingError(YoubotDynamicsError):
-    """A bag or log that is missing, cannot be read, or lacks what was asked of it."""
+    """A bag or log that is missing, cannot be read, or lacks what a command needs of it."""
 
 
 class ProgramError(YoubotDynamicsError):

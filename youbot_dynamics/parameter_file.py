@@ -178,12 +178,12 @@ def _entries(node: yaml.Node, path: Path, where: str) -> list[tuple[str, yaml.No
     return list(entries.items())
 
 
-def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, _Placed]) -> None:
+def _collect(node: yaml.Node, path: Path, prefix: str, placed: dict[str, _Placed]) -> None:
     for key, value in _entries(node, path, prefix or "ros__parameters"):
         name = f"{prefix}.{key}" if prefix else key
         line = value.start_mark.line + 1
         if isinstance(value, yaml.MappingNode):
-            _collect(value, path, name, found)
+            _collect(value, path, name, placed)
         elif isinstance(value, yaml.SequenceNode):
             items = []
             for item in value.value:
@@ -192,9 +192,9 @@ def _collect(node: yaml.Node, path: Path, prefix: str, found: dict[str, _Placed]
                 items.append(_scalar(item, path, name))
             if len({type(item) for item in items}) != 1:
                 raise _refuse(path, value, f"an empty or mixed list in {name}", "elements of one type")
-            found[name] = _Placed(tuple(items), line)  # type: ignore[arg-type]
+            placed[name] = _Placed(tuple(items), line)  # type: ignore[arg-type]
         else:
-            found[name] = _Placed(_scalar(value, path, name), line)
+            placed[name] = _Placed(_scalar(value, path, name), line)
 
 
 def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:

@@ -217,17 +217,17 @@ def build(cls: type[T], prefix: str, values: Mapping[str, Value]) -> T:
 
 def values_in(facts: object, prefix: str) -> dict[str, Value]:
     """Dotted names and values of a nested dataclass of facts."""
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for item in dataclasses.fields(facts):  # type: ignore[arg-type]
         name, value = f"{prefix}.{item.name}", getattr(facts, item.name)
         if dataclasses.is_dataclass(value):
-            found |= values_in(value, name)
+            values |= values_in(value, name)
         elif isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
-            for k, one in enumerate(value):
-                found |= values_in(one, _element_name(name, k))
+            for k, element in enumerate(value):
+                values |= values_in(element, _element_name(name, k))
         elif item.metadata:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def check_names(names: Iterable[str], known: Iterable[str]) -> None:

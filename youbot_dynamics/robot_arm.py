@@ -61,11 +61,7 @@ class JointFriction:
     )
 
     def lugre(self) -> LuGre:
-        """Friction model of the joint.
-
-        Raises:
-            ModelError: constants that make energy.
-        """
+        """Friction model of the joint; ModelError for constants that make energy."""
         from youbot_dynamics.dynamics.lugre import LuGre
 
         return LuGre(self.coulomb, self.viscous, self.sigma0, self.sigma1)
@@ -189,27 +185,18 @@ class Arm:
     )
 
     def friction(self) -> tuple[LuGre, ...]:
-        """Friction model of each joint.
-
-        Raises:
-            ModelError: constants that make energy.
-        """
+        """Friction model of each joint; ModelError for constants that make energy."""
         return tuple(joint.friction.lugre() for joint in self.joints)
 
     def motors(self) -> tuple[GearedMotor, ...]:
-        """Thermal motor behind its gear, for each joint; the rotor turns freely: its friction is in the joint's.
+        """Thermal motor behind its gear, for each joint; ModelError for constants no motor has.
 
-        Raises:
-            ModelError: constants no motor has.
+        The rotor turns freely: its friction is in the joint's.
         """
         return tuple(self._geared_motor(joint.motor) for joint in self.joints)
 
     def reflected_rotor_inertia(self) -> NDArray[np.float64]:
-        """Inertia N^2 J (n,) of the rotors at the joints [kg m2]; the youBot's 0.33 to 0.018 exceed its links' own.
-
-        Raises:
-            ModelError: constants no motor has.
-        """
+        """Inertia N^2 J (n,) of the rotors at the joints [kg m2]; the youBot's 0.33 to 0.018 exceed its links' own."""
         return np.array([motor.reflected_inertia for motor in self.motors()])
 
     def urdf_file(self) -> Path:

@@ -50,8 +50,8 @@ def test_effort_is_the_command_less_the_feed_forward() -> None:
     run = begin()
     model = KNOWN.base.driven()
     forward = FeedForward(model, run.desired, PERIOD)
-    rows = [wish for wish in run.wishes if wish.stamp <= run.start + run.desired.duration]
-    added = [wish.twist - forward.twist(wish.stamp + PERIOD - run.start) for wish in rows]
+    rows = [request for request in run.tracker_requests if request.stamp <= run.start + run.desired.duration]
+    added = [request.twist - forward.twist(request.stamp + PERIOD - run.start) for request in rows]
     np.testing.assert_allclose(curve.feedback_effort(run), np.sqrt(np.mean(np.square(added), axis=0)), rtol=1e-9)
     still = begin(TrackerSettings(feedback=False))
     np.testing.assert_array_equal(curve.feedback_effort(still), 0.0)

@@ -81,9 +81,9 @@ def test_it_asks_for_rest_in_time_and_the_base_rests_a_delay_and_a_braking_later
 ) -> None:
     run = faulty(fault, law)
     assert said in run.given_up
-    moving = max(wish.stamp for wish in run.wishes if np.any(wish.twist))
+    moving = max(request.stamp for request in run.tracker_requests if np.any(request.twist))
     assert 8.0 <= moving <= 8.0 + within + 1e-9
-    limits, speed = ROBOT.base.limits, np.abs([wish.twist for wish in run.wishes]).max(axis=0)
+    limits, speed = ROBOT.base.limits, np.abs([request.twist for request in run.tracker_requests]).max(axis=0)
     braking = max(np.hypot(*speed[:2]) / limits.deceleration, speed[2] / limits.angular_deceleration)
     loops = 12.0 * TRUTH.lag  # until the motors have done what they are told, but for 2 %
     rest = 8.0 + within + braking + max(TRUTH.dead_times()) + loops

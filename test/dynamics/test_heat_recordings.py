@@ -85,7 +85,7 @@ def joint_model(logs: Array, fraction: float, offset: float, name: str) -> Array
     """Error (n,) of a run.
 
     Args:
-        logs: (3,) logarithms of 1/R_wh, C_h [J/K] and R_ha; C_w is 100 J/K, for only ratios can be told.
+        logs: (3,) logarithms of 1/R_wh, C_h [J/K] and R_ha; C_w is 100 J/K, since only ratios are identifiable.
         fraction: of the electrical power that heats the winding, times 100 J/K over the true C_w.
         offset: time by which the power is late [s].
         name: of the run.

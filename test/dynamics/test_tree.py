@@ -1,4 +1,4 @@
-"""How a tree is asked: rows of states, names of bodies, fixed joints merged, steps along SE(3)."""
+"""Arguments of a tree: rows of states, names of bodies, fixed joints merged, steps along SE(3)."""
 
 from __future__ import annotations
 

@@ -98,16 +98,16 @@ def unexplained_wrench(base: WheeledBase, state: BaseState, motion, torques) -> 
     q, v, a = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
     q[:2], q[3:7] = state.pose[:2], [0.0, 0.0, np.sin(state.pose[2] / 2), np.cos(state.pose[2] / 2)]
     v[[0, 1, 5]], a[[0, 1, 5]] = state.twist, motion.twist_rate
-    asked = np.zeros(model.nv)
+    applied = np.zeros(model.nv)
     for i, one in enumerate(base.wheels):
         joint = model.joints[spins[i]]
         q[joint.idx_q] = 0.7 * i
         v[joint.idx_v], a[joint.idx_v] = state.wheel_speeds[i], motion.wheel_accelerations[i]
-        asked[joint.idx_v] = torques[0][i]
+        applied[joint.idx_v] = torques[0][i]
         if one.steerable:
             joint = model.joints[model.getJointId(f"{one.name}_steering")]
             q[joint.idx_q], v[joint.idx_v] = state.steering_angles[i], state.steering_rates[i]
-            a[joint.idx_v], asked[joint.idx_v] = motion.steering_accelerations[i], torques[1][i]
+            a[joint.idx_v], applied[joint.idx_v] = motion.steering_accelerations[i], torques[1][i]
     data = model.createData()
     pin.forwardKinematics(model, data, q)
     turn = rotation(state.pose[2])
@@ -117,7 +117,7 @@ def unexplained_wrench(base: WheeledBase, state: BaseState, motion, torques) -> 
         moment = np.cross([0.0, 0.0, -one.radius], force)
         into = data.oMi[joint].rotation.T
         external[joint] = pin.Force(into @ force, into @ moment)
-    return pin.rnea(model, data, q, v, a, external) - asked
+    return pin.rnea(model, data, q, v, a, external) - applied
 
 
 @pytest.mark.parametrize("regime", ["rolls", "slides"])

@@ -75,7 +75,7 @@ def test_each_wheel_is_named_within_a_second(plant: str, way: str, after: float,
         assert run.given_up.startswith(wheel) and ";" not in run.given_up
         least = SLOWEST / ROBOT.base.geometry.wheel_radius
         quick = next(sent.stamp for sent in run.sent if np.min(np.abs(sent.wheel_speeds)) > least)
-        moving = max(wish.stamp for wish in run.wishes if np.any(wish.twist))
+        moving = max(request.stamp for request in run.tracker_requests if np.any(request.twist))
         assert moving + PERIOD - max(after, quick) <= 1.0, f"{wheel}: {run.given_up}"
 
 

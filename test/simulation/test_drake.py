@@ -102,7 +102,7 @@ def test_it_depends_neither_on_the_speed_nor_on_the_grip(speed: float, grip: flo
 
 
 def test_a_floor_that_gives_way_lowers_it() -> None:
-    """What the bounds above are worth: two rollers of a wheel that carry together for longer are told apart."""
+    """What the bounds above are worth: two rollers of a wheel that carry together for longer are distinguished."""
     assert off_closed_form(Contact(stiffness=1e5), with_rollers(TRUTH, 6)) < -SAME
 
 

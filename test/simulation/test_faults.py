@@ -18,7 +18,7 @@ SPEED = 0.2 / DRIVER.wheel_radius
 
 
 class Run:
-    """A robot driven forward, its arm turning, with faults asked for at the start."""
+    """A robot driven forward, its arm turning, with faults set at the start."""
 
     def __init__(self, text="", duration=2.0, twist=FORWARD, seed=1, arm=True, **options):
         self.plant = SimplePlant()

@@ -132,7 +132,7 @@ def check_drive(truth, rollers: int, name: str, share: float = 0.01) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_twin_and_mujoco_drive_the_programs_alike(name):
-    """Pose within 1 % of the path at every moment, friction and delays included, once the lateral factor is told."""
+    """Pose within 1 % of the path at every moment, friction and delays included, with the known lateral factor."""
     check_drive(dataclasses.replace(TRUTH, lateral_factor=factor(6)), 6, name)
 
 
@@ -161,13 +161,13 @@ def test_drawn_robots_drive_the_programs_alike(name, seed):
 
 
 def test_the_contact_wanders_alike_in_twin_and_mujoco():
-    """Told where its rollers are, the twin follows the ripple of the contact: nearer than by its mean."""
+    """With the true rollers the twin follows the ripple of the contact: nearer than by its mean."""
     truth = dataclasses.replace(TRUTH, lateral_factor=factor(6))
     ripple = dataclasses.replace(truth, rollers=6.0, roller_phase=(0.1, -0.2, 0.3, 0.45))
     mean = dataclasses.replace(ripple, rollers=0.0)
     speeds = []
-    for told in (ripple, mean):
-        twin, _ = two_bases(told, 6)
+    for base_truth in (ripple, mean):
+        twin, _ = two_bases(base_truth, 6)
         _, contact = two_bases(ripple, 6)
         for base in (twin, contact):
             base.command_twist([0.0, 0.25, 0.0])
@@ -192,10 +192,10 @@ def test_both_answer_a_step_alike(axis, seed):
     too fast.
     """
     truth = dataclasses.replace(load_truth(seed).without_noise(), **LIKE_MUJOCO)
-    asked, reached = np.zeros(3), []
-    asked[axis] = 0.2 if axis == 0 else 0.5
+    commanded, reached = np.zeros(3), []
+    commanded[axis] = 0.2 if axis == 0 else 0.5
     for base in two_bases(truth, 6):
-        base.command_twist(asked, 0.0)
+        base.command_twist(commanded, 0.0)
         speeds = []
         for k in range(800):
             base.advance((k + 1) * 1e-3)
@@ -226,10 +226,10 @@ def test_the_turn_is_as_late_in_both(seed):
 def test_both_stop_on_the_grip_of_their_rollers(axis):
     """From full speed, wheels sliding: mu g cos 45 and some friction in the twin, contacts in MuJoCo."""
     truth = dataclasses.replace(TRUTH, lateral_factor=factor(6), lag=0.01)
-    asked, speeds = np.zeros(3), []
-    asked[axis] = 0.8
+    commanded, speeds = np.zeros(3), []
+    commanded[axis] = 0.8
     for base in two_bases(truth, 6):
-        base.command_twist(asked, 0.0)
+        base.command_twist(commanded, 0.0)
         base.advance(2.0)
         base.command_twist(np.zeros(3), 2.0)
         base.advance(2.0 + truth.dead_times()[axis] + 0.02)
@@ -295,8 +295,8 @@ def test_speeds_are_told_late_by_the_lag():
     _, late = two_bases(truth, 6)
     late.command_twist([0.3, 0.0, 0.0])
     late.advance(truth.dead_time_x + 0.06)
-    told = np.abs(late.read().velocity).mean()
-    assert 0.1 * late.wheel_speeds.mean() < told < 0.8 * late.wheel_speeds.mean()
+    reported = np.abs(late.read().velocity).mean()
+    assert 0.1 * late.wheel_speeds.mean() < reported < 0.8 * late.wheel_speeds.mean()
 
 
 def test_commands_come_late_by_the_dead_time_of_their_axis():

@@ -43,9 +43,9 @@ def test_wheels_are_cut_each_for_itself_at_the_speed_of_the_specification():
     driver.command_wheels([1e300, -20.0, 5.0, -5.0], 0.0)
     assert plant.base.calls[-1] == ("wheels", [FASTEST_WHEEL, -FASTEST_WHEEL, 5.0, -5.0])
     driver.command_twist([0.5, 0.0, 1.5], 0.0)
-    asked = DRIVER.mecanum().wheel_speeds([0.5, 0.0, 1.5])
-    assert asked.max() > FASTEST_WHEEL > np.abs(asked.min())
-    assert plant.base.speeds == pytest.approx(np.minimum(asked, FASTEST_WHEEL), abs=1e-12)
+    commanded = DRIVER.mecanum().wheel_speeds([0.5, 0.0, 1.5])
+    assert commanded.max() > FASTEST_WHEEL > np.abs(commanded.min())
+    assert plant.base.speeds == pytest.approx(np.minimum(commanded, FASTEST_WHEEL), abs=1e-12)
     # What the specification promises passes as it is, and so in whole rpm of the motors.
     driver.command_twist([0.8, 0.0, 0.0], 0.0)
     assert plant.base.calls[-1] == ("twist", [0.8, 0.0, 0.0])

@@ -192,28 +192,28 @@ def test_friction_acts_alike_forwards_and_backwards() -> None:
 
 
 def step_response(truth: BaseTruth, axis: int, at: float, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Velocity and position of one axis after a step of its command at `at`; and the asked speed."""
+    """Velocity and position of one axis after a step of its command at `at`; and the commanded speed."""
     robot = BasePlant(truth, FINE_DRIVER, 0)
     twist = np.zeros(3)
     twist[axis] = 0.2
     robot.command_twist(twist, at)
-    asked = truth.mecanum().twist(FINE_DRIVER.mecanum().wheel_speeds(twist))[axis]
+    commanded = truth.mecanum().twist(FINE_DRIVER.mecanum().wheel_speeds(twist))[axis]
     velocity, position = [], []
     for time in times:
         robot.advance(float(time))
         velocity.append(robot.twist[axis])
         position.append(robot.pose[axis])
-    return np.array(velocity), np.array(position), asked
+    return np.array(velocity), np.array(position), commanded
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_without_friction_the_speed_follows_exactly_to_first_order_after_the_dead_time(axis: int) -> None:
     truth = dataclasses.replace(SMOOTH, dead_time_x=0.1, dead_time_y=0.2, dead_time_yaw=0.3, lag=0.04)
     times = np.arange(1, 80) * 0.01
-    velocity, position, asked = step_response(truth, axis, 0.0, times)
+    velocity, position, commanded = step_response(truth, axis, 0.0, times)
     since = np.maximum(times - truth.dead_times()[axis], 0.0)
-    np.testing.assert_allclose(velocity, asked * (1.0 - np.exp(-since / truth.lag)), atol=1e-9)
-    expected = asked * (since - truth.lag * (1.0 - np.exp(-since / truth.lag)))
+    np.testing.assert_allclose(velocity, commanded * (1.0 - np.exp(-since / truth.lag)), atol=1e-9)
+    expected = commanded * (since - truth.lag * (1.0 - np.exp(-since / truth.lag)))
     np.testing.assert_allclose(position, expected, atol=1e-6)
 
 
@@ -222,13 +222,13 @@ def test_without_friction_the_speed_follows_exactly_to_first_order_after_the_dea
 def test_the_dead_time_is_exact_between_the_steps(dead: float, at: float) -> None:
     truth = dataclasses.replace(SMOOTH, dead_time_x=dead, lag=0.04)
     times = np.array([0.0995, 0.12, 0.2, 0.5, 0.8])
-    velocity, position, asked = step_response(truth, 0, at, times)
+    velocity, position, commanded = step_response(truth, 0, at, times)
     since = np.maximum(times - dead - at, 0.0)
     # A switch inside a step is spread over it: its moment is exact, the speed just after it to (step / lag)^2 / 8.
-    np.testing.assert_allclose(velocity, asked * (1.0 - np.exp(-since / truth.lag)), atol=asked * 1e-4)
-    expected = asked * (since - truth.lag * (1.0 - np.exp(-since / truth.lag)))
+    np.testing.assert_allclose(velocity, commanded * (1.0 - np.exp(-since / truth.lag)), atol=commanded * 1e-4)
+    expected = commanded * (since - truth.lag * (1.0 - np.exp(-since / truth.lag)))
     np.testing.assert_allclose(position, expected, atol=4e-6)
-    assert position[-1] == pytest.approx(asked * (0.8 - at - dead - truth.lag), abs=1e-6)
+    assert position[-1] == pytest.approx(commanded * (0.8 - at - dead - truth.lag), abs=1e-6)
     assert velocity[0] == 0.0
 
 

@@ -313,7 +313,7 @@ def test_motors_that_are_switched_on_again_catch_the_arm() -> None:
     caught = plant.position
     plant.advance(4.0)
     np.testing.assert_allclose(plant.speed, 0.0, atol=1e-5)
-    # It brakes and returns to where it was told to hold.
+    # It brakes and returns to where it was commanded to hold.
     np.testing.assert_allclose(plant.position, caught, atol=2e-3)
     plant.switch_motors(False)
     plant.advance(4.1)
@@ -490,10 +490,10 @@ def test_reported_speeds_come_10_ms_late() -> None:
     for k in range(100):
         plant.advance(0.6 + (k + 1) * STEP)
         rows.append((plant.speed[0], plant.read().velocity[0]))
-    true, told = np.array(rows).T
+    true, reported = np.array(rows).T
     acceleration = np.polyfit(np.arange(100) * STEP, true, 1)[0]
     assert acceleration == pytest.approx(RAMPS[0], rel=0.05)
-    assert np.mean(true - told) / acceleration == pytest.approx(0.010, rel=0.06)
+    assert np.mean(true - reported) / acceleration == pytest.approx(0.010, rel=0.06)
 
 
 def test_stamps_and_efforts_scatter_as_drawn_and_stamps_stay_in_order() -> None:
@@ -592,9 +592,9 @@ def test_neither_how_time_is_cut_nor_what_else_is_read_changes_a_bit() -> None:
 def test_time_runs_in_whole_cycles_from_any_start() -> None:
     plant = ArmPlant(NOMINAL, ROBOT, 0, start=123456.7)
     for k in range(1, 300):
-        asked = 123456.7 + 0.0037 * k
-        plant.advance(asked)
-        assert 0.0 <= asked - plant.time + 1e-8 < STEP + 2e-8
+        requested = 123456.7 + 0.0037 * k
+        plant.advance(requested)
+        assert 0.0 <= requested - plant.time + 1e-8 < STEP + 2e-8
     plant.advance(0.0)  # the past is past
     assert plant.time > 123456.7
 

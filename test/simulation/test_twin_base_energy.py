@@ -6,10 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from base_drives import DRIVER, busy_twist, cruise, drive_busily
+from base_drives import DRIVER, busy_twist, cruise, draw_slips, drive_busily
 
 from youbot_dynamics.simulation.base import BasePlant
-from youbot_dynamics.simulation.base._dynamics import draw_slips
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 
 WHEEL_SCALE, ROLLER_SCALE = 0.05, 0.003  # [rad/s], [m/s] over which Coulomb friction rises

@@ -19,19 +19,19 @@ FINE = dataclasses.replace(DRIVER, position_quantum=0.0, velocity_quantum=0.0)
 QUIET = load_truth(0).without_noise()
 
 
-def test_told_speeds_are_ten_milliseconds_late() -> None:
+def test_reported_speeds_are_ten_milliseconds_late() -> None:
     plant = BasePlant(dataclasses.replace(QUIET, lag=0.1), FINE, 0)
     plant.command_twist((0.5, 0.0, 0.0))
-    sign, told, true = np.array(DRIVER.velocity_sign), [], []
+    sign, reported, true = np.array(DRIVER.velocity_sign), [], []
     for k in range(600):
         plant.advance((k + 1) * 1e-3)
-        told.append(plant.read().velocity * sign)
+        reported.append(plant.read().velocity * sign)
         true.append(plant.wheel_speeds)
-    told, true = np.array(told), np.array(true)
+    reported, true = np.array(reported), np.array(true)
     # scipy's view of a first-order lag of 10 ms.
     late = lsim(([1.0], [0.01, 1.0]), true[:, 0], np.arange(1, 601) * 1e-3)[1]
-    np.testing.assert_allclose(told[:, 0], late, atol=0.05)
-    assert np.max((true - told)[:, 0]) > 0.5
+    np.testing.assert_allclose(reported[:, 0], late, atol=0.05)
+    assert np.max((true - reported)[:, 0]) > 0.5
 
 
 def test_efforts_are_the_motors_torques_in_the_drivers_signs_counted_in_milliamperes() -> None:

@@ -122,9 +122,9 @@ def test_every_wheel_rolls_on_its_own_radius() -> None:
 def test_the_twist_asked_of_unequal_wheels_is_the_one_nearest_to_their_speeds() -> None:
     truth = load_truth(8).without_friction().without_noise()
     plant = cruise(truth, (0.2, 0.1, 0.2), 4.0)
-    told = counted_wheel_speeds(DRIVER, DRIVER.mecanum().wheel_speeds([0.2, 0.1, 0.2]))
-    asked = np.linalg.lstsq(truth.mecanum().inverse_matrix, told, rcond=None)[0]
-    np.testing.assert_allclose(plant.twist, asked, atol=1e-9)
+    counted = counted_wheel_speeds(DRIVER, DRIVER.mecanum().wheel_speeds([0.2, 0.1, 0.2]))
+    commanded = np.linalg.lstsq(truth.mecanum().inverse_matrix, counted, rcond=None)[0]
+    np.testing.assert_allclose(plant.twist, commanded, atol=1e-9)
 
 
 def test_the_geometry_is_drawn_as_wide_as_the_facts_say() -> None:

@@ -118,10 +118,10 @@ def test_no_step_is_longer_than_a_millisecond(span: float, monkeypatch: pytest.M
 
 
 def test_commands_are_counted_in_rpm_of_the_motor() -> None:
-    """Facts 1.4: asked for 0.1 mm/s, a wheel turns with 1 rpm, 0.19 mm/s; for 0.09, not at all."""
+    """Facts 1.4: for a command of 0.1 mm/s a wheel turns with 1 rpm, 0.19 mm/s; for 0.09, not at all."""
     truth = load_truth(0).without_noise().without_friction()
-    for asked, counted in ((1e-4, 1), (0.9e-4, 0), (0.2, 1039)):
-        plant = cruise(truth, (asked, 0.0, 0.0), 3.0)
+    for commanded, counted in ((1e-4, 1), (0.9e-4, 0), (0.2, 1039)):
+        plant = cruise(truth, (commanded, 0.0, 0.0), 3.0)
         np.testing.assert_allclose(plant.wheel_speeds / ONE_RPM, counted, rtol=1e-3)
     plant = BasePlant(truth, DRIVER, 0)
     plant.command_wheels(np.array([1.4, -0.6, -0.6, 1.4]) * ONE_RPM * np.array(DRIVER.command_sign))
@@ -134,7 +134,7 @@ def test_efforts_are_told_by_the_nominal_torque_constant() -> None:
     factors = (1.03, 0.97, 1.01, 0.99)
     truth = dataclasses.replace(load_truth(0).without_noise(), wheel_torque_constant=factors)
     plant = cruise(truth, (0.3, 0.1, 0.0))
-    told = plant.read_efforts().effort * np.array(DRIVER.velocity_sign)
-    np.testing.assert_allclose(told, plant.wheel_torques / factors, atol=0.5 * EFFORT_QUANTUM * (1 + 1e-9))
+    reported = plant.read_efforts().effort * np.array(DRIVER.velocity_sign)
+    np.testing.assert_allclose(reported, plant.wheel_torques / factors, atol=0.5 * EFFORT_QUANTUM * (1 + 1e-9))
     drawn = np.array([load_truth(seed).wheel_torque_constant for seed in range(1, 40)])
     assert np.abs(drawn - 1.0).max() <= 0.03 and np.ptp(drawn) > 0.055

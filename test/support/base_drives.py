@@ -13,6 +13,20 @@ from youbot_dynamics.simulation.truth import BaseTruth
 DRIVER = load_robot().driver
 
 
+def draw_slips(
+    seed: int, start: float, end: float, per_minute: float = 2.0, longest: float = 1.0, largest_share: float = 0.3
+) -> tuple[SlipEvent, ...]:
+    """Slip events from start to end [s] at random times (Poisson), of random wheels, lengths [s] and shares."""
+    mean_gap = 60.0 / per_minute
+    random = np.random.default_rng([seed, 7])
+    events, time = [], start + random.exponential(mean_gap)
+    while time < end:
+        share, length = largest_share * random.random(), longest * random.random()
+        events.append(SlipEvent(int(random.integers(4)), share, time, time + length))
+        time += random.exponential(mean_gap)
+    return tuple(events)
+
+
 def busy_twist(time: float) -> np.ndarray:
     """A command that changes direction about once a second, all axes at once, with jumps."""
     jumps = np.random.default_rng(int(time / 0.8)).uniform(-1.0, 1.0, 3) * [0.5, 0.5, 1.5]

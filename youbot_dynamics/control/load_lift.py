@@ -42,19 +42,14 @@ _NUDGE = 1e-5  # [rad] along phi' over which the rate of J is taken
 class Load:
     """A rigid body that is carried, in the frame of the body that carries it.
 
-    Args:
-        mass: [kg].
-        centre_of_mass: (3,) [m].
-        inertia: (3, 3) about the centre of mass [kg m2].
-
     Raises:
         ModelError: a mass that is not above 0, or an inertia that is not symmetric and positive definite.
         InputError: a wrong shape or a number that is not finite.
     """
 
-    mass: float
-    centre_of_mass: Vector
-    inertia: Vector
+    mass: float  # [kg]
+    centre_of_mass: Vector  # (3,) [m]
+    inertia: Vector  # (3, 3) about the centre of mass [kg m2]
 
     def __post_init__(self) -> None:
         """Check and lock."""
@@ -74,17 +69,11 @@ class Load:
 
 @dataclass(frozen=True, eq=False)
 class FreeBody:
-    """Linear coordinates of a load: x = [p; phi; p'; phi'] (12,), u = [p''; phi''] (6,), R = exp(phi) orientation.
+    """Linear coordinates of a load: x = [p; phi; p'; phi'] (12,), u = [p''; phi''] (6,), R = exp(phi) orientation."""
 
-    Args:
-        load: the body.
-        orientation: (3, 3) of the carrier's frame at phi = 0, best that at the start of the motion.
-        gravity: (3,) [m/s2].
-    """
-
-    load: Load
-    orientation: Vector
-    gravity: Vector
+    load: Load  # the body
+    orientation: Vector  # (3, 3) of the carrier's frame at phi = 0, best that at the start of the motion
+    gravity: Vector  # (3,) [m/s2]
 
     def state(self, pose: ArrayLike, twist: ArrayLike) -> Vector:
         """Coordinates x (12,) of a carrier's pose (4, 4), fixed axes, and twist (6,) [linear; angular] in its frame."""
@@ -132,17 +121,11 @@ class FreeBody:
 
 @dataclass(frozen=True)
 class LiftWeights:
-    """Weights of the cost int e'Q e + |u|^2 dt + e(tf)'Sf e(tf), the same for all axes, a radian for a metre.
+    """Weights of the cost int e'Q e + |u|^2 dt + e(tf)'Sf e(tf), the same for all axes, a radian for a metre."""
 
-    Args:
-        position: of position and turn [1/s4].
-        speed: of their rates [1/s2].
-        end: of all of them at the end [1/s3 and 1/s].
-    """
-
-    position: float = 1e4
-    speed: float = 1e2
-    end: float = 1e3
+    position: float = 1e4  # of position and turn [1/s4]
+    speed: float = 1e2  # of their rates [1/s2]
+    end: float = 1e3  # of all of them at the end [1/s3 and 1/s]
 
 
 def smooth_path(body: FreeBody, start: ArrayLike, goal: ArrayLike, duration: float) -> Callable[[float], Vector]:
@@ -160,9 +143,9 @@ def smooth_path(body: FreeBody, start: ArrayLike, goal: ArrayLike, duration: flo
 
     def desired(time: float) -> Vector:
         r = min(max(time / length, 0.0), 1.0)
-        way = r**3 * (10.0 - 15.0 * r + 6.0 * r**2)
+        share = r**3 * (10.0 - 15.0 * r + 6.0 * r**2)
         rate = 30.0 * r**2 * (1.0 - r) ** 2 / length
-        return np.concatenate([first + way * (last - first), rate * (last - first)])
+        return np.concatenate([first + share * (last - first), rate * (last - first)])
 
     return desired
 
@@ -171,11 +154,11 @@ def optimal_lift(
     desired: Callable[[float], ArrayLike], duration: float, steps: int, weights: LiftWeights
 ) -> TrackingGains:
     """Optimal law u = K x + p of a free body along a desired x(t) (12,): `lq_tracking.track` in `steps` (D-002-9)."""
-    nothing, one = np.zeros((6, 6)), np.eye(6)
-    rates = np.block([[nothing, one], [nothing, nothing]])
+    zeros, unit = np.zeros((6, 6)), np.eye(6)
+    rates = np.block([[zeros, unit], [zeros, zeros]])
     errors = np.diag(np.repeat([weights.position, weights.speed], 6))
     return track(
-        rates, np.vstack([nothing, one]), np.eye(12), errors, one, weights.end * np.eye(12), desired, 0.0, duration,
+        rates, np.vstack([zeros, unit]), np.eye(12), errors, unit, weights.end * np.eye(12), desired, 0.0, duration,
         steps=steps,
     )  # fmt: skip
 
@@ -186,40 +169,24 @@ _FLAT = 1e-6  # share of the largest singular value below which a direction of t
 
 @dataclass(frozen=True, eq=False)
 class LiftStep:
-    """What the law asks for at one moment.
+    """Output of the law at one moment."""
 
-    Args:
-        state: (12,) coordinates of the load.
-        push: (6,) optimal accelerations of them.
-        wrench: (6,) on the load, in the carrier's frame [N, N m].
-        propagated: (nv,) J' F [N m].
-        torque: (nv,) of the joints, friction apart [N m].
-        unmoved: part of the carrier's rate that no joint can give [m/s2, rad/s2].
-    """
-
-    state: Vector
-    push: Vector
-    wrench: Vector
-    propagated: Vector
-    torque: Vector
-    unmoved: float
+    state: Vector  # (12,) coordinates of the load
+    push: Vector  # (6,) optimal accelerations of them
+    wrench: Vector  # (6,) on the load, in the carrier's frame [N, N m]
+    propagated: Vector  # (nv,) J' F [N m]
+    torque: Vector  # (nv,) of the joints, friction apart [N m]
+    unmoved: float  # part of the carrier's rate that no joint can give [m/s2, rad/s2]
 
 
 @dataclass(frozen=True, eq=False)
 class LiftLaw:
-    """Law that lifts a load with a chain.
+    """Law that lifts a load with a chain."""
 
-    Args:
-        chain: without the load.
-        carrier: body, by name or index, in whose frame the load is fixed.
-        body: coordinates of the load.
-        gains: of its optimal motion.
-    """
-
-    chain: Tree
-    carrier: int | str
-    body: FreeBody
-    gains: TrackingGains
+    chain: Tree  # without the load
+    carrier: int | str  # body, by name or index, in whose frame the load is fixed
+    body: FreeBody  # coordinates of the load
+    gains: TrackingGains  # of its optimal motion
 
     def step(self, time: float, q: ArrayLike, v: ArrayLike) -> LiftStep:
         """Joint torques at a time [s] since the lift began, at q (n,) of revolute and prismatic joints and v (n,).

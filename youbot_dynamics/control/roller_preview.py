@@ -1,14 +1,14 @@
 """Wheel speeds for the rollers that will be on the floor when a command acts (systems 29 and 31).
 
 A body twist V takes wheel speeds J(phi) V, and J wanders with the rollers about its mean. Sent are the mean rows' J u
-of a wish u, which `driven_base` knows how to answer, and the ripple
+of a commanded twist u, which `driven_base` knows how to answer, and the ripple
 
     d = (J(phi) - J) V
 
 besides, at the wheel angles and the twist that the model predicts for the moment the command acts: one dead time
 ahead, each axis with its own. The body carries its motion through the rollers by its own inertia, and all that the
 loops have to give it is the torque that the wheels' inertia takes. For loops that answer a command with `lag` and hold
-it against a disturbance with e'' + b e' + c e, an axis with the share k of its inertia in the wheels is asked
+it against a disturbance with e'' + b e' + c e, an axis with the share k of its inertia in the wheels is sent
 
     u = r + lag r',    r = k d + (1 - k) g,    g = d (b s + c) / (s^2 + b s + c)
 
@@ -23,7 +23,7 @@ stiff, and r = d.
 
 from __future__ import annotations
 
-from math import cos, floor, tanh
+from math import cos, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ from youbot_dynamics.control.tracker import BasePredictor
 from youbot_dynamics.dynamics.driven_base import DrivenBase, write_inverse_droop
 from youbot_dynamics.dynamics.mecanum_dynamics import ROLLER_SPEED_SCALE, WHEEL_SPEED_SCALE
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, write_row
+from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, contact_angle, write_row
 
 _STEP = 4e-3  # [s] of the prediction: a roller passes in 60 ms at the wheels' top speed
 _LEAST_LEVER = 0.1  # of a roller's friction at its ends, over that in its middle: what is configured may be nonsense
@@ -43,39 +43,22 @@ _LONGEST_AHEAD = 2.0  # [s] from a reading to the end of what is predicted; olde
 
 
 class _Loops(NamedTuple):
-    """What the axes make of a ripple.
+    """What the axes make of a ripple."""
 
-    Args:
-        shares: (4,) k of x, y, yaw and what is beside them [1].
-        damping: (4,) b of them [1/s].
-        stiffness: (4,) c of them [1/s2].
-        fed: whether the loops are.
-        lag: [s].
-        forward: (3, n) twist of wheel speeds, mean rows.
-        mean: (n, 3) mean rows.
-        coulomb: F1 of a wheel as the loops feel it [N m].
-        sideways: (n,) F2 / r over |cos d| of the rollers of each wheel, its mean over their length [N].
-        viscous: (2,) xi_L, xi_T of the base [N s/m].
-        depth: b of the roller axes [m].
-        mean_lever: mean over a roller of the share its friction has of that in its middle [1].
-        body: (3,) inertia without the wheels [kg, kg, kg m2].
-        inverse_inertia: (3, 3) with them [1/kg, 1/kg, 1/(kg m2)].
-    """
-
-    shares: Vector
-    damping: Vector
-    stiffness: Vector
-    fed: bool
-    lag: float
-    forward: Vector
-    mean: Vector
-    coulomb: float
-    sideways: Vector
-    viscous: Vector
-    depth: float
-    mean_lever: float
-    body: Vector
-    inverse_inertia: Vector
+    shares: Vector  # (4,) k of x, y, yaw and what is beside them [1]
+    damping: Vector  # (4,) b of them [1/s]
+    stiffness: Vector  # (4,) c of them [1/s2]
+    fed: bool  # whether the loops are
+    lag: float  # [s]
+    forward: Vector  # (3, n) twist of wheel speeds, mean rows
+    mean: Vector  # (n, 3) mean rows
+    coulomb: float  # F1 of a wheel as the loops feel it [N m]
+    sideways: Vector  # (n,) F2 / r over |cos d| of the rollers of each wheel, its mean over their length [N]
+    viscous: Vector  # (2,) xi_L, xi_T of the base [N s/m]
+    depth: float  # b of the roller axes [m]
+    mean_lever: float  # mean over a roller of the share its friction has of that in its middle [1]
+    body: Vector  # (3,) inertia without the wheels [kg, kg, kg m2]
+    inverse_inertia: Vector  # (3, 3) with them [1/kg, 1/kg, 1/(kg m2)]
 
 
 @compiled
@@ -107,14 +90,13 @@ def _unbalanced(
         mean[axis] = felt[axis] = loops.body[axis] * acceleration[axis]
     for i in range(n):
         x, y = wheels.positions[i, 0], wheels.positions[i, 1]
-        told = loops.mean[i, 0] * twist[0] + loops.mean[i, 1] * twist[1] + loops.mean[i, 2] * twist[2]
+        speed = loops.mean[i, 0] * twist[0] + loops.mean[i, 1] * twist[1] + loops.mean[i, 2] * twist[2]
         lateral = loops.sideways[i] * tanh((twist[1] + twist[2] * x) / ROLLER_SPEED_SCALE)
         drag_x = loops.viscous[0] / n * (twist[0] - twist[2] * y)
         drag_y = loops.viscous[1] / n * (twist[1] + twist[2] * x)
         lever = 1.0
         if wheels.pitch > 0.0:
-            off = angles[i] + wheels.phases[i]
-            phi = off - wheels.pitch * floor(off / wheels.pitch + 0.5)
+            phi = contact_angle(angles[i], wheels.phases[i], wheels.pitch)
             lever = _lever(wheels.radii[i], loops.depth, phi) / loops.mean_lever
         mean[0] += drag_x
         mean[1] += lateral + drag_y
@@ -123,7 +105,7 @@ def _unbalanced(
         felt[1] += lever * lateral + drag_y
         felt[2] += x * (lever * lateral + drag_y) - y * drag_x
         for axis in range(3):
-            mean[axis] += loops.mean[i, axis] * loops.coulomb * tanh(told / WHEEL_SPEED_SCALE)
+            mean[axis] += loops.mean[i, axis] * loops.coulomb * tanh(speed / WHEEL_SPEED_SCALE)
     for i in range(n):
         torques[i] = 0.0
         for axis in range(3):
@@ -140,7 +122,7 @@ def _unbalanced(
 
 @compiled
 def _ripple(wheels: RowConstants, loops: _Loops, angles: Vector, twist: Vector, ripple: Vector) -> None:
-    """Write what a twist (3,) asks beside the mean rows at angles (n,): of x, y, yaw and the n wheels, (3 + n,)."""
+    """Write what a twist (3,) takes beside the mean rows at angles (n,): of x, y, yaw and the n wheels, (3 + n,)."""
     n = len(angles)
     row = np.zeros(3)
     for i in range(n):
@@ -165,14 +147,14 @@ def _follow(
     held: Vector,
     steps: Vector,
     dt: float,
-    asked: Vector,
-    answers: Vector,
+    references: Vector,
+    at_ends: Vector,
 ) -> None:
-    """Roll along displacements (k, 3) of dt [s] each; write what is asked for in each, and the answers at their ends.
+    """Roll along displacements (k, 3) of dt [s] each; write the references in each, and at their ends.
 
     Changed are the wheel angles (n,) [rad] and `held` (4, 3 + n): g and the integral of d - g, for loops without feed
     the filtered d' and d; droop and its rate. Written
-    are `asked` (k, 3 + n), the mean r in each step, and `answers` (k + 1, 3 + n), r where the steps meet.
+    are `references` (k, 3 + n), the mean r in each step, and `at_ends` (k + 1, 3 + n), r where the steps meet.
     """
     n = len(angles)
     twist, middle, ripple, row, forces = np.zeros(3), np.zeros(n), np.zeros(3 + n), np.zeros(3), np.zeros(3)
@@ -201,20 +183,20 @@ def _follow(
         for part in range(3 + n):
             kind = min(part, 3)
             share, b, c = loops.shares[kind], loops.damping[kind], loops.stiffness[kind]
-            d = asked[k, part] = ripple[part]
+            d = references[k, part] = ripple[part]
             if droops and loops.fed and share < 1.0:
                 # Implicit in g and its integral over the step.
                 g = held[0, part] + dt * c * held[1, part] + (b * dt + c * dt * dt) * d
                 g /= 1.0 + b * dt + c * dt * dt
                 held[1, part] += dt * (d - g)
                 held[0, part] = g
-                asked[k, part] = share * d + (1.0 - share) * g
+                references[k, part] = share * d + (1.0 - share) * g
             elif droops and not loops.fed:
                 # d s^2 / (b s + c) = (d' - c q) / b with b q' + c q = d', implicit in q.
                 change = (d - held[1, part]) / dt
                 held[0, part] = (b * held[0, part] + dt * change) / (b + c * dt)
                 held[1, part] = d
-                asked[k, part] = d + share * (change - c * held[0, part]) / b
+                references[k, part] = d + share * (change - c * held[0, part]) / b
             if part < 3 and droops:
                 against = 0.0
                 for axis in range(3):
@@ -222,12 +204,12 @@ def _follow(
                 step, old, rate = droop[part], held[2, part], held[3, part]
                 held[2, part] = step[0, 0] * old + step[0, 1] * rate + step[0, 2] * against
                 held[3, part] = step[1, 0] * old + step[1, 1] * rate + step[1, 2] * against
-                asked[k, part] -= (held[2, part] - old) / dt
-            answers[k + 1, part] = asked[k, part]
+                references[k, part] -= (held[2, part] - old) / dt
+            at_ends[k + 1, part] = references[k, part]
             if k == 0:
-                answers[0, part] = asked[k, part]
+                at_ends[0, part] = references[k, part]
             else:
-                answers[k, part] = 0.5 * (asked[k - 1, part] + asked[k, part])
+                at_ends[k, part] = 0.5 * (references[k - 1, part] + references[k, part])
 
 
 class RollerPreview:
@@ -286,7 +268,7 @@ class RollerPreview:
             if stamp <= before:
                 return
             moved = self.wheels.roll(old, angles).displacement
-            asked, answers = np.empty((1, len(angles) + 3)), np.empty((2, len(angles) + 3))
+            references, at_ends = np.empty((1, len(angles) + 3)), np.empty((2, len(angles) + 3))
             _follow(
                 self.wheels.constants,
                 self._loops,
@@ -294,8 +276,8 @@ class RollerPreview:
                 self._held,
                 moved[None, :],
                 stamp - before,
-                asked,
-                answers,
+                references,
+                at_ends,
             )
         self._predictor.observe(stamp, np.zeros(3))
         self._reading = (stamp, angles)
@@ -305,36 +287,35 @@ class RollerPreview:
 
         The time is on the clock of the readings, the twist within the limits.
         """
-        wish = np.asarray(twist, dtype=float)
-        mean: Vector = self._loops.mean @ wish
+        command = np.asarray(twist, dtype=float)
+        mean: Vector = self._loops.mean @ command
         dead = self.base.dead_times
         last = send_time + float(np.max(dead)) + self.hold
         if self._reading is None or not 0.0 < last - self._reading[0] < _LONGEST_AHEAD:
             self._forget()
             return mean
-        self._predictor.sent(send_time, wish)
+        self._predictor.sent(send_time, command)
         begin, angles = self._reading
         count = max(2, int(np.ceil((last - begin) / _STEP)))
         moments = np.linspace(begin, last, count + 1)
         poses = self._predictor.poses(moments, np.zeros(0), np.zeros((0, 3)))
         dt = float(moments[1] - moments[0])
         steps = np.ascontiguousarray(planar.steps_of_path(poses))
-        asked, answers = np.empty((count, 3 + len(angles))), np.empty((count + 1, 3 + len(angles)))
-        _follow(self.wheels.constants, self._loops, angles.copy(), self._held.copy(), steps, dt, asked, answers)
-        sums = np.vstack([np.zeros(asked.shape[1]), np.cumsum(asked, axis=0) * dt])
-        found = mean
+        references, at_ends = np.empty((count, 3 + len(angles))), np.empty((count + 1, 3 + len(angles)))
+        _follow(self.wheels.constants, self._loops, angles.copy(), self._held.copy(), steps, dt, references, at_ends)
+        sums = np.vstack([np.zeros(references.shape[1]), np.cumsum(references, axis=0) * dt])
+        speeds = mean
         for axis in range(3):
             begins = send_time + float(dead[axis])
-            found = found + self._loops.mean[:, axis] * self._held_mean(moments, sums, answers, begins)[axis]
-        beside = self._held_mean(moments, sums, answers, send_time + float(dead[0]))[3:]
-        speeds: Vector = found + beside
-        return speeds
+            speeds = speeds + self._loops.mean[:, axis] * self._held_mean(moments, sums, at_ends, begins)[axis]
+        beside = self._held_mean(moments, sums, at_ends, send_time + float(dead[0]))[3:]
+        return speeds + beside
 
-    def _held_mean(self, moments: Vector, sums: Vector, answers: Vector, begin: float) -> Vector:
+    def _held_mean(self, moments: Vector, sums: Vector, at_ends: Vector, begin: float) -> Vector:
         """Mean (3 + n,) of r + lag r' over the hold from `begin` [s] on."""
         dt, last = moments[1] - moments[0], len(moments) - 1
         change = []
-        for table in (sums, answers):
+        for table in (sums, at_ends):
             ends = []
             for moment in (begin, begin + self.hold):
                 place = min(max((moment - moments[0]) / dt, 0.0), float(last))

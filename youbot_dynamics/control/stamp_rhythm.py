@@ -61,7 +61,7 @@ class StampRhythm:
         self._period, self._off, self._early, self._lost = 0.0, 0.0, 0.0, 0.0
         self._balance = 0.0  # mean of the clipped differences, relative to the clip
         self._followed, self._ahead = 0, 0  # readings since the period was found, and in a row that were early
-        self._left = [0.0, 0.0]  # squared prediction errors with stamps and with rhythm [rad2]
+        self._errors = [0.0, 0.0]  # squared prediction errors with stamps and with rhythm [rad2]
         # Stamp, time by the rhythm, wheel angles.
         self._readings: deque[tuple[float, float, Sequence[float]]] = deque(maxlen=_FIRST + 1)
         self._given = -np.inf
@@ -69,7 +69,7 @@ class StampRhythm:
     @property
     def used(self) -> bool:
         """Whether stamps are moved to the rhythm."""
-        by_stamps, by_rhythm = self._left
+        by_stamps, by_rhythm = self._errors
         settled = self._followed > _SETTLING and abs(self._balance) < _BALANCE and self._early < _BEFORE_SHARE
         return settled and by_stamps > _LEAST and by_rhythm < _BETTER * by_stamps
 
@@ -140,8 +140,8 @@ class StampRhythm:
         for k, (end, begin, since) in enumerate(clocks):
             share = (end - begin) / max(begin - since, _TINY)
             off = [a - b - share * (b - c) for a, b, c in zip(now[2], before[2], first[2], strict=True)]
-            left = sum(angle * angle for angle in off)  # of a damaged reading infinite, where ** would raise
-            self._left[k] = _FADE * self._left[k] + left if isfinite(left) else 0.0
+            error = sum(angle * angle for angle in off)  # of a damaged reading infinite, where ** would raise
+            self._errors[k] = _FADE * self._errors[k] + error if isfinite(error) else 0.0
 
 
 def in_rhythm(stamps: ArrayLike, angles: ArrayLike) -> Vector:

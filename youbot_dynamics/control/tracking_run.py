@@ -95,19 +95,13 @@ class RunSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class TrackerCommand:
-    """What a step of a run asks the base controller for.
+    """What a step of a run sends to the base controller."""
 
-    Args:
-        twist: (3,) within the limits [m/s, m/s, rad/s]; zero before the start and where the trajectory is given up.
-        pose_stamp: of the pose it corrects [s].
-        state: of the tracker; None before the start and where the trajectory is given up.
-        given_up: why the trajectory is given up, "" where it is not.
-    """
-
+    # (3,) within the limits [m/s, m/s, rad/s]; zero before the start and where the trajectory is given up
     twist: Vector
-    pose_stamp: float
-    state: TrackerState | None = None
-    given_up: str = ""
+    pose_stamp: float  # of the pose it corrects [s]
+    state: TrackerState | None = None  # of the tracker; None before the start and where the trajectory is given up
+    given_up: str = ""  # why the trajectory is given up, "" where it is not
 
 
 class TrackingRun:
@@ -245,7 +239,7 @@ class TrackingRun:
             return self._given_up(text)
         if state.finished:
             self._tracker = None
-        # Within the limits already here: a wild wish would be refused, not scaled, by the base controller.
+        # Within the limits already here: a wild command would be refused, not scaled, by the base controller.
         return TrackerCommand(limit_speed(state.twist, self._base, self._limits), self.pose_stamp, state)
 
     def _start(self, send_time: float) -> Tracker | None:

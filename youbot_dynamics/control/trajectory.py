@@ -18,16 +18,7 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot_base import Base
 
-_SMALL_TURN = 1e-4  # [rad], as in `planar`: below it series stand in for the quotients
-
-
-@compiled
-def _quotients(turn: float) -> tuple[float, float]:
-    """Return sin(a)/a and (1 - cos(a))/a for a = turn [rad]."""
-    if abs(turn) < _SMALL_TURN:
-        return 1.0 - turn * turn / 6.0, turn / 2.0 - turn * turn * turn / 24.0
-    half = sin(0.5 * turn)
-    return sin(turn) / turn, 2.0 * half * half / turn
+_quotients = compiled(planar.arc_quotients)
 
 
 @compiled
@@ -54,19 +45,12 @@ _LARGEST = 1e6  # [m, rad, s, ...] beyond which a number is a mistake, and sums 
 
 
 class TimedPath(NamedTuple):
-    """A trajectory in numbers, for compiled loops; arrays are read-only.
+    """A trajectory in numbers, for compiled loops; arrays are read-only."""
 
-    Args:
-        times: (n,) increasing [s].
-        poses: (n, 3) [m, m, rad], yaws without jumps.
-        joints: (n - 1, 3) body twists that join them.
-        rates: (n, 3) of x, y, yaw in the fixed frame at the points, which then shape the path; (0, 3) without.
-    """
-
-    times: Vector
-    poses: Vector
-    joints: Vector
-    rates: Vector
+    times: Vector  # (n,) increasing [s]
+    poses: Vector  # (n, 3) [m, m, rad], yaws without jumps
+    joints: Vector  # (n - 1, 3) body twists that join them
+    rates: Vector  # (n, 3) of x, y, yaw in the fixed frame at the points, which then shape the path; (0, 3) without
 
 
 @compiled
@@ -95,13 +79,13 @@ def write_pose(path: TimedPath, time: float, pose: Vector) -> None:
         return
     span = times[k + 1] - times[k]
     s = since / span
-    rest = 1.0 - s
+    remaining = 1.0 - s
     for axis in range(3):
         pose[axis] = (
-            (1.0 + 2.0 * s) * rest * rest * begin[axis]
-            + s * rest * rest * span * path.rates[k, axis]
+            (1.0 + 2.0 * s) * remaining * remaining * begin[axis]
+            + s * remaining * remaining * span * path.rates[k, axis]
             + s * s * (3.0 - 2.0 * s) * end[axis]
-            - s * s * rest * span * path.rates[k + 1, axis]
+            - s * s * remaining * span * path.rates[k + 1, axis]
         )
 
 
@@ -259,9 +243,9 @@ class Trajectory:
         times = np.linspace(0.0, span + ramp, count)
         # The integral of b from 0 to u is u^4 (5/2 - 3 u + u^2), a half at u = 1.
         up, down = np.clip(times / ramp, 0.0, 1.0), np.clip((span + ramp - times) / ramp, 0.0, 1.0)
-        begun, left = (ramp * u**4 * (2.5 - 3.0 * u + u * u) for u in (up, down))
+        begun, ending = (ramp * u**4 * (2.5 - 3.0 * u + u * u) for u in (up, down))
         middle = times - 0.5 * ramp
-        along = np.where(times < ramp, begun, np.where(times > span, span - left, middle))
+        along = np.where(times < ramp, begun, np.where(times > span, span - ending, middle))
         return Trajectory(self.times[0] + times, self.path(self.times[0] + along))
 
     def pose(self, time: float) -> Vector:
@@ -297,19 +281,12 @@ _SHORTEST_HOLD, _LONGEST_HOLD = 1e-3, 60.0  # [s]
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Body twists, each held for `dt`.
+    """Body twists, each held for `dt`."""
 
-    Args:
-        name: what it is called in messages and reports.
-        twists: (n, 3) [m/s, m/s, rad/s].
-        dt: time each line is held [s].
-        time_scale: how many times slower than written this already is [1].
-    """
-
-    name: str
-    twists: Vector
-    dt: float
-    time_scale: float = 1.0
+    name: str  # what it is called in messages and reports
+    twists: Vector  # (n, 3) [m/s, m/s, rad/s]
+    dt: float  # time each line is held [s]
+    time_scale: float = 1.0  # how many times slower than written this already is [1]
 
     @property
     def duration(self) -> float:

@@ -24,7 +24,7 @@ from youbot_dynamics.robot_base import BaseLimits
 if TYPE_CHECKING:
     from youbot_dynamics.control.roller_preview import RollerPreview
 
-# Beyond this multiple of the wheel speed limit a command is a mistake, not a wish: refused, not scaled.
+# Beyond this multiple of the wheel speed limit a command is a mistake: refused, not scaled.
 REFUSAL_FACTOR = 10.0
 
 
@@ -99,21 +99,14 @@ class CommanderSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class WheelCommand:
-    """What is sent in one control period.
+    """What is sent in one control period."""
 
-    Args:
-        twist: (3,) limited body twist [m/s, m/s, rad/s].
-        wheel_speeds: (n,) of the mean rows [rad/s], ours: positive rolls forward.
-        rolling_speeds: (n,) for the rollers to come, what the driver is sent [rad/s]; the mean ones without phases.
-        source: "operator", "tracker" or "none" (timed out or disabled).
-        limited: the wish was cut by a speed or acceleration limit.
-    """
-
-    twist: Vector
-    wheel_speeds: Vector
+    twist: Vector  # (3,) limited body twist [m/s, m/s, rad/s]
+    wheel_speeds: Vector  # (n,) of the mean rows [rad/s], ours: positive rolls forward
+    # (n,) for the rollers to come, what the driver is sent [rad/s]; the mean ones without phases
     rolling_speeds: Vector
-    source: str
-    limited: bool
+    source: str  # "operator", "tracker" or "none" (timed out or disabled)
+    limited: bool  # the command was cut by a speed or acceleration limit
 
 
 class WheelCommander:
@@ -161,18 +154,18 @@ class WheelCommander:
         """
         if not self._started:
             return None
-        wish, active = np.zeros(3), "none"
+        wanted, active = np.zeros(3), "none"
         if self.enabled:
             for name, (twist, received) in self._commands.items():
                 if now - received < self.timeout:
-                    wish, active = twist, name
+                    wanted, active = twist, name
                     break
         elapsed = period if self._last_step is None else min(now - self._last_step, 2.0 * period)
         self._last_step = now
-        allowed = limit_speed(wish, self.base, self.limits)
+        allowed = limit_speed(wanted, self.base, self.limits)
         reached = limit_acceleration(allowed, self._twist, self.limits, elapsed)
         self._twist = reached
-        limited = max(map(abs, (reached - wish).tolist())) > 1e-12
+        limited = max(map(abs, (reached - wanted).tolist())) > 1e-12
         speeds = self.base.wheel_speeds(reached)
         return WheelCommand(reached, speeds, speeds, active, limited)
 
@@ -190,7 +183,7 @@ class PhaseMonitor(Protocol):
         """Take one reading, (n,) [rad] at its stamp [s]; returns `lost`."""
 
     def take_phases(self, phases: Vector) -> None:
-        """Go on with roller phases (n,) [rad] that were found while driving."""
+        """Go on with roller phases (n,) [rad] that were estimated while driving."""
 
 
 class BaseDriver:
@@ -200,8 +193,8 @@ class BaseDriver:
         robot: what is believed of it.
         settings: rate and timeout.
         phases: watches the roller phases. The preview, and the compiler with it, is loaded only where these are known
-            or may be found.
-        find_phases: whether phases may be found while driving, for `take_phases`.
+            or may be estimated.
+        find_phases: whether phases may be estimated while driving, for `take_phases`.
 
     Attributes:
         commander: which takes and limits commands.
@@ -226,7 +219,7 @@ class BaseDriver:
             self._rollers = None if phases.lost else self._preview
 
     def take_phases(self, phases: Vector) -> None:
-        """Preview the rollers from now on, at phases (n,) [rad] that were found while driving.
+        """Preview the rollers from now on, at phases (n,) [rad] that were estimated while driving.
 
         Raises:
             InputError: the driver was made without `find_phases` and without known phases.

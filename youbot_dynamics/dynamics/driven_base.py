@@ -44,49 +44,27 @@ STATE_SIZE = 12
 
 
 class DriveConstants(NamedTuple):
-    """Constants of a driven base. Loops unpack them first: an access to a tuple of arrays costs more than a tanh.
+    """Constants of a driven base. Loops unpack them first: an access to a tuple of arrays costs more than a tanh."""
 
-    Args:
-        dead_times: (3,) of x, y, yaw [s].
-        lag: time constant of r after a command [s], 0 for none.
-        damping: (3,) b of each axis [1/s], 0 for loops that friction does not disturb.
-        stiffness: (3,) s of each axis [1/s2], 0 for loops without integral.
-        unfed: (3, 3) factor D^-1 M of r' in the equation for e; 0 for loops with feed-forward of the torque.
-        modes: (3, 3) W, columns are modes; the unit matrix for loops with feed-forward.
-        to_modes: (3, 3) its inverse.
-        force_to_modes: (3, 3) W' D, from the right side of the equation for e to that of the modes.
-        mode_damping: (3,) L [1/s]; the stiffness is the same multiple of it as s of b.
-        inverse_inertia: (3, 3) of the effective inertia.
-        mass: of the body [kg].
-        centre: (2,) of mass [m].
-        wheels_of_twist: (n, 3) matrix from twist to wheel speeds.
-        positions: (n, 2) wheel centres [m].
-        drives: (n, 2) unit vectors along which the wheels drive.
-        roller_gains: (n,) |1/cos d|.
-        wheel_coulomb: F1 [N m].
-        roller_coulomb: F2 / r [N].
-        viscous: (2,) [N s/m].
-    """
-
-    dead_times: Vector
-    lag: float
-    damping: Vector
-    stiffness: Vector
-    unfed: Vector
-    modes: Vector
-    to_modes: Vector
-    force_to_modes: Vector
-    mode_damping: Vector
-    inverse_inertia: Vector
-    mass: float
-    centre: Vector
-    wheels_of_twist: Vector
-    positions: Vector
-    drives: Vector
-    roller_gains: Vector
-    wheel_coulomb: float
-    roller_coulomb: float
-    viscous: Vector
+    dead_times: Vector  # (3,) of x, y, yaw [s]
+    lag: float  # time constant of r after a command [s], 0 for none
+    damping: Vector  # (3,) b of each axis [1/s], 0 for loops that friction does not disturb
+    stiffness: Vector  # (3,) s of each axis [1/s2], 0 for loops without integral
+    unfed: Vector  # (3, 3) factor D^-1 M of r' in the equation for e; 0 for loops with feed-forward of the torque
+    modes: Vector  # (3, 3) W, columns are modes; the unit matrix for loops with feed-forward
+    to_modes: Vector  # (3, 3) its inverse
+    force_to_modes: Vector  # (3, 3) W' D, from the right side of the equation for e to that of the modes
+    mode_damping: Vector  # (3,) L [1/s]; the stiffness is the same multiple of it as s of b
+    inverse_inertia: Vector  # (3, 3) of the effective inertia
+    mass: float  # of the body [kg]
+    centre: Vector  # (2,) of mass [m]
+    wheels_of_twist: Vector  # (n, 3) matrix from twist to wheel speeds
+    positions: Vector  # (n, 2) wheel centres [m]
+    drives: Vector  # (n, 2) unit vectors along which the wheels drive
+    roller_gains: Vector  # (n,) |1/cos d|
+    wheel_coulomb: float  # F1 [N m]
+    roller_coulomb: float  # F2 / r [N]
+    viscous: Vector  # (2,) [N s/m]
 
 
 _CLOSEST = 0.9  # largest coupling of turns with translations: at 1 the inertia is no longer positive definite
@@ -311,26 +289,19 @@ def follow(
 class DrivenBase(MadeOfArguments):
     """A base whose wheels are under speed control.
 
-    Args:
-        dynamics: inertia and friction; only their ratio matters here.
-        dead_times: (3,) of x, y, yaw [s].
-        lag: time constant of r after a command [s], 0 for none.
-        rate: half of b of the x axis [1/s], 0 if friction is negligible or unknown.
-        turn_factor: effective inertia of turns of `dynamics` over the true one: the factor of friction in turns.
-        integral: 4 s / b^2 of the x axis [1], 0 for P loops, 1 for PI loops that are critically damped.
-        feed: 1 for loops with feed-forward of the torque for an acceleration, 0 for a plain servo on each wheel.
-
     Raises:
         InputError: dead times that are not three numbers of 0 or more, a feed that is neither 0 nor 1.
         ModelError: a negative lag, rate or integral.
     """
 
-    dynamics: MecanumDynamics
-    dead_times: Vector
-    lag: float
-    rate: float
+    dynamics: MecanumDynamics  # inertia and friction; only their ratio matters here
+    dead_times: Vector  # (3,) of x, y, yaw [s]
+    lag: float  # time constant of r after a command [s], 0 for none
+    rate: float  # half of b of the x axis [1/s], 0 if friction is negligible or unknown
+    # effective inertia of turns of `dynamics` over the true one: the factor of friction in turns
     turn_factor: float = 1.0
-    integral: float = 1.0
+    integral: float = 1.0  # 4 s / b^2 of the x axis [1], 0 for P loops, 1 for PI loops that are critically damped
+    # 1 for loops with feed-forward of the torque for an acceleration, 0 for a plain servo on each wheel
     feed: float = 1.0
     _constants: DriveConstants = field(init=False, repr=False)
 

@@ -157,21 +157,8 @@ def accelerate(
 class MecanumDynamics(MadeOfArguments):
     """A mecanum base whose wheels roll without slip: the friction model of document 003 with the effective inertia.
 
-    `wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping.
-
-    Args:
-        base: kinematics of n wheels.
-        mass: total mass m [kg].
-        yaw_inertia: total, about the vertical through the centre of mass [kg m2].
-        wheel_inertia: J_w of a wheel about its axle with the reflected rotor [kg m2].
-        roller_mass: J_r / r^2 of the roller on the floor [kg].
-        wheel_coulomb: F1 of each wheel [N m].
-        roller_coulomb: F2 / r of each wheel [N].
-        viscous_x: xi_L, forward [N s/m].
-        viscous_y: xi_T, sideways [N s/m].
-        centre_of_mass: x and y from the centre of the base [m]. The youBot's is 0.035 m ahead with the arm folded and
-            0.065 m with the arm stretched forward (urdf/youbot.urdf). The folded arm adds 0.9 % to the effective yaw
-            inertia and couples turning with sideways forces.
+    `wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping. The methods raise InputError
+    for a wrong shape, NaN or infinity.
 
     Raises:
         InputError: a centre of mass that is not two finite numbers.
@@ -181,15 +168,18 @@ class MecanumDynamics(MadeOfArguments):
     Source: document 003 eq. (1), system 35.
     """
 
-    base: MecanumBase
-    mass: float
-    yaw_inertia: float
-    wheel_inertia: float
-    roller_mass: float = 0.0
-    wheel_coulomb: float = 0.0
-    roller_coulomb: float = 0.0
-    viscous_x: float = 0.0
-    viscous_y: float = 0.0
+    base: MecanumBase  # kinematics of n wheels
+    mass: float  # total mass m [kg]
+    yaw_inertia: float  # total, about the vertical through the centre of mass [kg m2]
+    wheel_inertia: float  # J_w of a wheel about its axle with the reflected rotor [kg m2]
+    roller_mass: float = 0.0  # J_r / r^2 of the roller on the floor [kg]
+    wheel_coulomb: float = 0.0  # F1 of each wheel [N m]
+    roller_coulomb: float = 0.0  # F2 / r of each wheel [N]
+    viscous_x: float = 0.0  # xi_L, forward [N s/m]
+    viscous_y: float = 0.0  # xi_T, sideways [N s/m]
+    # x and y from the centre of the base [m]. The youBot's is 0.035 m ahead with the arm folded and 0.065 m with the
+    # arm stretched forward (urdf/youbot.urdf). The folded arm adds 0.9 % to the effective yaw inertia and couples
+    # turning with sideways forces.
     centre_of_mass: tuple[float, float] = (0.0, 0.0)
     _inertia: Vector = field(init=False, repr=False)
     _inverse: Vector = field(init=False, repr=False)
@@ -217,28 +207,16 @@ class MecanumDynamics(MadeOfArguments):
         return self._inertia
 
     def friction(self, twist: ArrayLike) -> Vector:
-        """Generalised friction forces (3,) [N, N, N m] at a twist (3,), see `friction_forces`; they oppose the twist.
-
-        Raises:
-            InputError: wrong shape, NaN or infinity.
-        """
+        """Generalised friction forces (3,) [N, N, N m] at a twist (3,), against it; see `friction_forces`."""
         return self._friction(array("twist", twist, (3,)))
 
     def dissipation(self, twist: ArrayLike) -> float:
-        """Friction power at a twist (3,): F1 sum|w| + F2 sum|rho'| + xi V^2 at the wheels, never negative [W].
-
-        Raises:
-            InputError: wrong shape, NaN or infinity.
-        """
+        """Friction power at a twist (3,): F1 sum|w| + F2 sum|rho'| + xi V^2 at the wheels, never negative [W]."""
         speeds = array("twist", twist, (3,))
         return float(self._friction(speeds) @ speeds)
 
     def acceleration(self, twist: ArrayLike, wheel_torques: ArrayLike) -> Vector:
-        """Derivative (3,) of a body twist (3,) under motor torques (n,) at the wheels [N m]; see `accelerate`.
-
-        Raises:
-            InputError: wrong shapes, NaN or infinity.
-        """
+        """Derivative (3,) of a body twist (3,) under motor torques (n,) at the wheels [N m]; see `accelerate`."""
         speeds = array("twist", twist, (3,))
         torques = array("wheel_torques", wheel_torques, (len(self.base.radii),))
         result = np.zeros(3)

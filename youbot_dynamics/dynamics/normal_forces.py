@@ -67,23 +67,15 @@ class Plate:
     The floor pushes and never pulls, so some wheels may have lifted; the others share the load as in `support_matrix`.
     One wheel, two wheels or a row of wheels support no moment about their line. The load is then shared as if the plate
     were held level, and `presses` shows towards which wheels it tips.
-
-    Args:
-        points: (n, 2) contact points [m], n >= 3.
-        springs: (n,) stiffness, positive.
-        pole: (2,) reference point of the moments of a load [m].
-        carrying: (n,) of bool, at least one is true.
-
-    Attributes:
-        forces_of_load: (n, 3) matrix from weight and its two first moments to the forces; 0 for a lifted wheel.
-        free_tilt: (2, 2) projector on the moments that the carrying wheels cannot support; 0 if they span an area.
     """
 
-    points: Vector
-    springs: Vector
-    pole: Vector
-    carrying: Flags
+    points: Vector  # (n, 2) contact points [m], n >= 3
+    springs: Vector  # (n,) stiffness, positive
+    pole: Vector  # (2,) reference point of the moments of a load [m]
+    carrying: Flags  # (n,) of bool, at least one is true
+    # (n, 3) matrix from weight and its two first moments to the forces; 0 for a lifted wheel
     forces_of_load: Vector = field(init=False)
+    # (2, 2) projector on the moments that the carrying wheels cannot support; 0 if they span an area
     free_tilt: Vector = field(init=False)
     _arms: Vector = field(init=False)
     _shift: Vector = field(init=False)

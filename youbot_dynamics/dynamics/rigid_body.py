@@ -1,5 +1,7 @@
 """Mass, centre of mass and inertia of a rigid body; Newton-Euler equations about any pole.
 
+All functions raise InputError for a wrong shape or a number that is not finite, and ModelError for a mass that is
+negative or not finite, or an inertia that no body can have.
 Source: document 002, systems 18-20.
 """
 
@@ -22,10 +24,6 @@ def point_inertia(mass: float, offset: ArrayLike) -> Vector:
         mass: [kg].
         offset: (3,) point minus pole [m]; its sign does not matter.
 
-    Raises:
-        ModelError: a mass that is negative or not finite.
-        InputError: a wrong shape or a number that is not finite.
-
     Source: system 18.
     """
     m, d = number("mass", mass, "kg", low=0.0), array("offset", offset, (3,))
@@ -42,10 +40,6 @@ def inertia_about(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
         inertia: (3, 3) about the centre of mass [kg m2].
         mass: [kg].
         offset: (3,) centre of mass minus pole [m]; its sign does not matter.
-
-    Raises:
-        ModelError: a negative mass, or an inertia that no body can have.
-        InputError: a wrong shape or a number that is not finite.
 
     Source: system 19; D-002-3.
     """
@@ -65,8 +59,7 @@ def inertia_between_poles(inertia: ArrayLike, mass: float, old_offset: ArrayLike
         new_offset: (3,) centre of mass minus new pole [m].
 
     Raises:
-        ModelError: a negative mass, or an inertia that no body of this mass can have about the old pole.
-        InputError: a wrong shape or a number that is not finite.
+        ModelError: an inertia that no body of this mass can have about the old pole.
 
     Source: system 19; D-002-3.
     """
@@ -84,8 +77,7 @@ def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector
         positions: (n, 3) [m].
 
     Raises:
-        InputError: wrong shapes or numbers that are not finite.
-        ModelError: a negative mass, or a total mass of zero.
+        ModelError: a total mass of zero.
 
     Source: system 18.
     """
@@ -112,8 +104,7 @@ def moment_about_line(inertia: ArrayLike, direction: ArrayLike) -> float:
         direction: (3,) of any length but 0.
 
     Raises:
-        ModelError: an inertia that no body can have.
-        InputError: a wrong shape, a number that is not finite, or a zero direction.
+        InputError: a zero direction.
 
     Source: system 18; D-002-2.
     """
@@ -133,7 +124,6 @@ def check_inertia(name: str, mass: float, inertia: ArrayLike) -> None:
 
     Raises:
         ModelError: names the body.
-        InputError: a wrong shape or a number that is not finite.
 
     Source: system 18.
     """
@@ -204,8 +194,7 @@ def wrench_about_pole(
         (6,) [force; moment] [N, N m], in the frame of the arguments.
 
     Raises:
-        ModelError: a negative mass, or an inertia that no body of this mass can have about the pole.
-        InputError: a wrong shape or a number that is not finite.
+        ModelError: an inertia that no body of this mass can have about the pole.
 
     Source: system 20; D-002-4.
     """
@@ -229,9 +218,6 @@ def moment_of_forces(forces: ArrayLike, points: ArrayLike, couples: ArrayLike) -
         forces: (n, 3) [N].
         points: (n, 3) points of application [m].
         couples: (n, 3) [N m].
-
-    Raises:
-        InputError: wrong shapes or numbers that are not finite.
 
     Source: document 002 lemma A.1; D-002-5.
     """

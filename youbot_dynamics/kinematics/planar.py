@@ -21,17 +21,11 @@ _SMALL_TURN = 1e-4
 
 def wrap(angle: float) -> float:
     """Return the angle [rad] wrapped to (-pi, pi]."""
-    _finite("angle", angle)
-    wrapped = (angle + pi) % (2.0 * pi) - pi
+    wrapped = (scalar("angle", angle) + pi) % (2.0 * pi) - pi
     return pi if wrapped == -pi else wrapped
 
 
-def _finite(thing: str, value: float) -> None:
-    if not isfinite(value):
-        raise InputError(thing, got=f"{value:g}", expected="a finite number", remedy="check where it came from")
-
-
-def _arc(turn: float) -> tuple[float, float]:
+def arc_quotients(turn: float) -> tuple[float, float]:
     """Return sin(a)/a and (1 - cos(a))/a for a = turn [rad]."""
     if abs(turn) < _SMALL_TURN:
         return 1.0 - turn * turn / 6.0, turn / 2.0 - turn**3 / 24.0
@@ -54,7 +48,7 @@ def exponential(displacement: ArrayLike) -> Vector:
     Source: system 28.
     """
     dx, dy, turn = finite_vector("displacement", displacement, 3).tolist()
-    s, c = _arc(turn)
+    s, c = arc_quotients(turn)
     return np.array([dx * s - dy * c, dx * c + dy * s, turn])
 
 
@@ -71,7 +65,7 @@ def logarithm(pose: ArrayLike) -> Vector:
     """
     x, y, yaw = finite_vector("pose", pose, 3).tolist()
     turn = wrap(yaw)
-    s, c = _arc(turn)
+    s, c = arc_quotients(turn)
     scale = s * s + c * c
     return np.array([(x * s + y * c) / scale, (y * s - x * c) / scale, turn])
 
@@ -107,9 +101,6 @@ def integrate(pose: ArrayLike, twist: ArrayLike, dt: float) -> Vector:
     Returns:
         (3,) pose in the fixed frame; the yaw is not wrapped.
 
-    Raises:
-        InputError: wrong shape, or a value that is not finite.
-
     Example:
         >>> yd.integrate([0.0, 0.0, 0.0], [0.3, 0.0, 0.5], 2.0).round(3)
         array([0.505, 0.276, 1.   ])
@@ -123,7 +114,7 @@ def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:
     """Constant body twist (3,) [m/s, m/s, rad/s] that leads from one pose to another in `dt` [s] > 0.
 
     Raises:
-        InputError: poses of a wrong shape or not finite, or a time that is not positive and finite.
+        InputError: a time that is not positive and finite.
 
     Source: system 28.
     """
@@ -164,15 +155,8 @@ def steps_of_path(path: ArrayLike) -> Vector:
 
 
 def rotation(yaw: float) -> Vector:
-    """Matrix (2, 2) from body to fixed coordinates.
-
-    Raises:
-        InputError: a yaw that is not finite.
-
-    Source: system 34; D-003-8.
-    """
-    _finite("yaw", yaw)
-    c, s = cos(yaw), sin(yaw)
+    """Matrix (2, 2) from body to fixed coordinates. Source: system 34; D-003-8."""
+    c, s = cos(scalar("yaw", yaw)), sin(yaw)
     return np.array([[c, -s], [s, c]])
 
 

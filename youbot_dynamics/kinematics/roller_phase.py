@@ -63,25 +63,15 @@ def ideal_depth(wheel_radius: float, roller_angle: float, rollers: float) -> flo
 
 
 class RowConstants(NamedTuple):
-    """Constants of the wheels as arrays, for compiled loops.
+    """Constants of the wheels as arrays, for compiled loops."""
 
-    Args:
-        positions: (n, 2) wheel centres [m].
-        radii: (n,) [m].
-        along: (n,) part of vx in R w [1]: 1 for wheels that drive forward.
-        slants: (n,) t for the roller in its middle position [1].
-        depths: (n,) b tan(d) [m].
-        pitch: angle from roller to roller [rad]; 0 for constant rows.
-        phases: (n,) angle phi of the roller on the floor at wheel angle 0 [rad].
-    """
-
-    positions: Vector
-    radii: Vector
-    along: Vector
-    slants: Vector
-    depths: Vector
-    pitch: float
-    phases: Vector
+    positions: Vector  # (n, 2) wheel centres [m]
+    radii: Vector  # (n,) [m]
+    along: Vector  # (n,) part of vx in R w [1]: 1 for wheels that drive forward
+    slants: Vector  # (n,) t for the roller in its middle position [1]
+    depths: Vector  # (n,) b tan(d) [m]
+    pitch: float  # angle from roller to roller [rad]; 0 for constant rows
+    phases: Vector  # (n,) angle phi of the roller on the floor at wheel angle 0 [rad]
 
 
 @compiled
@@ -91,6 +81,15 @@ def contact_angle(angle: float, phase: float, pitch: float) -> float:
         return 0.0
     off = angle + phase
     phi: float = off - pitch * floor(off / pitch + 0.5)
+    return phi
+
+
+def contact_angles(wheels: RowConstants, wheel_angles: Vector) -> Vector:
+    """`contact_angle` (n,) [rad] of all wheels at angles (n,) [rad]."""
+    if wheels.pitch == 0.0:
+        return np.zeros(len(wheel_angles))
+    off = wheel_angles + wheels.phases
+    phi: Vector = off - wheels.pitch * np.floor(off / wheels.pitch + 0.5)
     return phi
 
 
@@ -221,15 +220,10 @@ def _roll_path(wheels: RowConstants, angles: Vector, path: Vector) -> None:
 
 
 class _Rolled(NamedTuple):
-    """Result of one step of the wheels.
+    """Result of one step of the wheels."""
 
-    Args:
-        displacement: (3,) constant body twist x time that leads to the same pose [m, m, rad].
-        residual: (n,) turn of the wheels that no base motion explains [rad].
-    """
-
-    displacement: Vector
-    residual: Vector
+    displacement: Vector  # (3,) constant body twist x time that leads to the same pose [m, m, rad]
+    residual: Vector  # (n,) turn of the wheels that no base motion explains [rad]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,21 +233,15 @@ class RollingWheels(MadeOfArguments):
     The base's lateral factor is the mean: t is sin(pi/n) / (pi/n) over that factor times the ideal t. The methods raise
     InputError for a wrong shape, NaN or infinity.
 
-    Args:
-        base: positions, radii, roller angles and lateral factor of the wheels.
-        rollers: number n of rollers on each wheel, a whole number.
-        depth: distance b of the lowest roller's axis below the wheel's axis [m].
-        phases: (n,) angle phi of a roller of each wheel at wheel angle 0 [rad], up to multiples of the pitch; None if
-            unknown.
-
     Raises:
         ModelError: fewer than four rollers, a depth below 0 or above the smallest radius, phases of a wrong shape, or
             phases of wheels that do not drive forward.
     """
 
-    base: MecanumBase
-    rollers: float
-    depth: float
+    base: MecanumBase  # positions, radii, roller angles and lateral factor of the wheels
+    rollers: float  # number n of rollers on each wheel, a whole number
+    depth: float  # distance b of the lowest roller's axis below the wheel's axis [m]
+    # (n,) angle phi of a roller of each wheel at wheel angle 0 [rad], up to multiples of the pitch; None if unknown
     phases: Vector | None = None
     _constants: RowConstants = field(init=False, repr=False)
 
@@ -320,12 +308,7 @@ class RollingWheels(MadeOfArguments):
 
     def roller_angles(self, wheel_angles: ArrayLike) -> Vector:
         """Angles phi (n,) [rad] of the rollers on the floor at wheel angles (n,) [rad]; zeros for unknown phases."""
-        angles = finite_vector("wheel_angles", wheel_angles, len(self.base.radii))
-        if self.phases is None:
-            return np.zeros(len(angles))
-        off = angles + self.phases
-        found: Vector = off - self.pitch * np.floor(off / self.pitch + 0.5)
-        return found
+        return contact_angles(self._constants, finite_vector("wheel_angles", wheel_angles, len(self.base.radii)))
 
     def rows(self, wheel_angles: ArrayLike) -> Vector:
         """Matrix (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s] at wheel angles (n,) [rad].

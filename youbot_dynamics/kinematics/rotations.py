@@ -144,15 +144,22 @@ def matrix_to_krylov(rotation: ArrayLike) -> tuple[float, float, float]:
     difference) of the two. All angles use atan2; the arctan of document 003 loses the quadrant.
     Source: system 41; D-003-16.
     """
+    return _angles_about_three_axes(rotation, 2, 0, 1)
+
+
+def _angles_about_three_axes(rotation: ArrayLike, i: int, j: int, k: int) -> tuple[float, float, float]:
+    """Angles (a, b, c) [rad] of a rotation R_i(a) R_j(b) R_k(c) (3, 3) about three different axes of 0, 1, 2."""
     r = check_rotation(rotation).tolist()
-    middle = hypot(r[0][1], r[1][1])
-    theta = atan2(r[2][1], middle)
+    parity = 1.0 if (i + 1) % 3 == j else -1.0
+    middle = hypot(r[j][k], r[k][k])
+    second = atan2(parity * r[i][k], middle)
     if middle < _LOCK:
-        return atan2(r[1][0], r[0][0]), theta, 0.0
-    psi = atan2(-r[0][1], r[1][1])
-    # phi comes from the matrix with psi removed, not from the last row: near the lock phi must match an inexact psi.
-    c, s = cos(psi), sin(psi)
-    return psi, theta, atan2(c * r[0][2] + s * r[1][2], c * r[0][0] + s * r[1][0])
+        return atan2(parity * r[k][j], r[j][j]), second, 0.0
+    first = atan2(-parity * r[j][k], r[k][k])
+    # The last angle comes from the matrix with the first removed, not from row i: near the lock it must match an
+    # inexact first angle.
+    c, s = cos(first), parity * sin(first)
+    return first, second, atan2(parity * c * r[j][i] + parity * s * r[k][i], c * r[j][j] + s * r[k][j])
 
 
 def rpy_to_matrix(roll: float, pitch: float, yaw: float) -> Vector:
@@ -165,14 +172,8 @@ def matrix_to_rpy(rotation: ArrayLike) -> tuple[float, float, float]:
 
     roll and yaw lie in (-pi, pi], pitch in [-pi/2, pi/2]. At pitch = +-pi/2, roll is 0 and yaw takes the whole turn.
     """
-    r = check_rotation(rotation).tolist()
-    middle = hypot(r[0][0], r[1][0])
-    pitch = atan2(-r[2][0], middle)
-    if middle < _LOCK:
-        return 0.0, pitch, atan2(-r[0][1], r[1][1])
-    yaw = atan2(r[1][0], r[0][0])
-    c, s = cos(yaw), sin(yaw)
-    return atan2(s * r[0][2] - c * r[1][2], c * r[1][1] - s * r[0][1]), pitch, yaw
+    yaw, pitch, roll = _angles_about_three_axes(rotation, 2, 1, 0)
+    return roll, pitch, yaw
 
 
 def zyz_to_matrix(phi: float, theta: float, psi: float) -> Vector:

@@ -43,7 +43,7 @@ _LASTING = Parameter("lasting", FOREVER, "Duration; without end if not given.", 
 
 @dataclass(frozen=True)
 class FaultKind:
-    """A fault that can be asked for."""
+    """A kind of fault."""
 
     name: str  # as it is written
     description: str  # what it does
@@ -126,10 +126,10 @@ _WHEELS_ALONE = ("dead_wheel", "reversed_wheel")
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault as asked for."""
+    """One fault with its options."""
 
     kind: str  # its name, one of KINDS
-    after: float  # from when it was asked for to its begin [s]
+    after: float  # from when it is set to its begin [s]
     lasting: float  # [s]
     joint: str  # the joint it is about; empty where it is about none
     of: str  # which messages; empty where it is about none in particular
@@ -147,13 +147,13 @@ def parse_faults(text: str, driver: Driver) -> tuple[Fault, ...]:
 
 
 def _fault(words: list[str], driver: Driver) -> Fault:
-    name, *rest = words
+    name, *options_given = words
     if name not in _BY_NAME:
         raise ParameterError(_THING, got=f"'{name}'", remedy=_nearest(name, _BY_NAME, "faults"))
     kind = _BY_NAME[name]
     options = kind.all_options
     given: dict[str, str] = {}
-    for word in rest:
+    for word in options_given:
         key, equals, value = word.partition("=")
         if not equals or not value:
             raise ParameterError(f"{_THING}, {name}", got=f"'{word}'", expected="options such as after=1.5")
@@ -202,25 +202,25 @@ def _nearest(name: str, known: Iterable[str], what: str) -> str:
 
 Item = TypeVar("Item")
 
-# Reported over true turning of a joint, and given over asked speed of a wheel.
+# Reported over true turning of a joint, and given over commanded speed of a wheel.
 _READ = {"frozen_encoder": 0.0, "dead_wheel": 0.0, "reversed_wheel": -1.0}
 _DRIVEN = {"dead_wheel": 0.0, "reversed_wheel": -1.0}
 
 
 class ActiveFaults:
-    """Faults that were asked for at one time [s], and which of them act at another."""
+    """Faults that were set at one time [s], and which of them act at another."""
 
-    def __init__(self, faults: Sequence[Fault], asked: float) -> None:
+    def __init__(self, faults: Sequence[Fault], set_at: float) -> None:
         self.faults = tuple(faults)
-        self._asked = asked
+        self._set_at = set_at
 
     def at(self, time: float, *kinds: str) -> list[Fault]:
         """Those of some kinds that act at `time` [s], in their order."""
-        since = time - self._asked
+        since = time - self._set_at
         return [f for f in self.faults if f.kind in kinds and f.after <= since < f.after + f.lasting]
 
     def driven(self, time: float, driver: Driver) -> Vector:
-        """Given over asked speed of each wheel (n,), at `time` [s]."""
+        """Given over commanded speed of each wheel (n,), at `time` [s]."""
         factors = np.ones(len(driver.wheel_joints))
         for fault in self.at(time, *_DRIVEN):
             factors[driver.wheel_joints.index(fault.joint)] *= _DRIVEN[fault.kind]
@@ -244,7 +244,7 @@ class ActiveFaults:
 
     def jumps(self, fault: Fault, time: float) -> int:
         """How often a jumping encoder has jumped until `time` [s]."""
-        span = min(time - self._asked - fault.after, fault.lasting)
+        span = min(time - self._set_at - fault.after, fault.lasting)
         return 1 + math.floor(span / fault.numbers["every"]) if span >= 0.0 else 0
 
 

@@ -33,7 +33,7 @@ class RobotDriver:
     """What stands between a plant and the world, as the youBot driver does on the robot.
 
     Like that, it has no watchdog, and a command after motors-off switches them on again. Speeds of wheels are cut at
-    `driver.wheel_speed_limit`, each for itself as its motor controller does: a base that is asked for too much leaves
+    `driver.wheel_speed_limit`, each for itself as its motor controller does: a base that is commanded too much leaves
     its path.
 
     Commands take the time of their reception [s], which must be finite (else InputError).
@@ -78,25 +78,25 @@ class RobotDriver:
         self._mail: dict[str, faults.Mail[Any]] = {
             name: faults.Mail(name, seed) for name in (*faults.CHANNELS, faults.COMMANDS)
         }
-        self._asked: tuple[bool, Vector] = (True, np.zeros(3))
+        self._command: tuple[bool, Vector] = (True, np.zeros(3))
         self._factors = np.ones(len(driver.wheel_joints))
         self._deaf = False
         self._motors_off = False
         self._angles = np.zeros(len(driver.wheel_joints))
         self._odometry = np.zeros(3)
 
-    def set_faults(self, asked: tuple[Fault, ...]) -> None:
+    def set_faults(self, chosen: tuple[Fault, ...]) -> None:
         """Put faults in place of the former ones; their time begins now."""
-        self._active = ActiveFaults(asked, self.plant.time)
+        self._active = ActiveFaults(chosen, self.plant.time)
         self._encoders.set(self._active)
 
     def command_twist(self, twist: ArrayLike, time: float) -> None:
         """Twist (3,) [m/s, m/s, rad/s] for the base; refused where it or its wheel speeds are not finite."""
-        self._take(time, lambda now: self._ask(True, twist, now))
+        self._take(time, lambda now: self._command_base(True, twist, now))
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float) -> None:
         """Wheel speeds (n,) [rad/s] in the driver's signs; as command_twist."""
-        self._take(time, lambda now: self._ask(False, wheel_speeds, now))
+        self._take(time, lambda now: self._command_base(False, wheel_speeds, now))
 
     def command_arm(self, command: Callable[[Any, float], None], time: float) -> None:
         """A command for the arm: given the plant's arm and the time [s] it arrives; its InputError is a refusal."""
@@ -113,7 +113,7 @@ class RobotDriver:
         if not self._deaf:
             self.plant.base.switch_motors(on)
             self._motors_off = not on
-            self._asked = (True, np.zeros(3))
+            self._command = (True, np.zeros(3))
             if on:
                 self._drive(self.plant.time)
 
@@ -123,17 +123,13 @@ class RobotDriver:
             self.plant.arm.switch_motors(on)
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s].
-
-        Raises:
-            InputError: a time that is not finite, or a plant whose motion has no bounds.
-        """
+        """Simulate up to `until` [s], finite; a plant whose motion has no bounds raises an InputError, too."""
         until = scalar("time to simulate up to", until)
         # What arrived before a restart must not undo its stop.
         self._carry_out_until(until)
         deaf = self._active.deaf(until)
         if deaf and not self._deaf:
-            self._ask(True, np.zeros(3), self.plant.time)
+            self._command_base(True, np.zeros(3), self.plant.time)
         if self._deaf and not deaf:
             self._encoders.restart(self._driver.wheel_joints)
             self._angles, self._odometry = np.zeros(len(self._angles)), np.zeros(3)
@@ -182,20 +178,20 @@ class RobotDriver:
                 self.refused += 1
                 self.last_refusal = str(problem)
 
-    def _ask(self, as_twist: bool, value: ArrayLike, time: float) -> None:
-        asked = array("base command", value, (3 if as_twist else len(self._angles),))
+    def _command_base(self, as_twist: bool, value: ArrayLike, time: float) -> None:
+        command = array("base command", value, (3 if as_twist else len(self._angles),))
         with np.errstate(over="ignore", invalid="ignore"):
-            speeds = self._speeds(as_twist, asked)
+            speeds = self._speeds(as_twist, command)
         if not np.isfinite(speeds).all():
-            raise InputError("base command", got=excerpt(asked.tolist()), expected="finite speeds of the wheels")
+            raise InputError("base command", got=excerpt(command.tolist()), expected="finite speeds of the wheels")
         cut = np.clip(speeds, -self._driver.wheel_speed_limit, self._driver.wheel_speed_limit)
         reached = bool(np.all(cut == speeds))
-        self._asked = (as_twist, asked) if reached else (False, cut)
+        self._command = (as_twist, command) if reached else (False, cut)
         self._factors = self._active.driven(time, self._driver)
         self._drive(time)
 
     def _drive(self, time: float) -> None:
-        as_twist, value = self._asked
+        as_twist, value = self._command
         base = self.plant.base
         if self._motors_off:
             base.switch_motors(True)

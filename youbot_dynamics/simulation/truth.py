@@ -20,7 +20,7 @@ from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot
-from youbot_dynamics.robot_arm import Arm, ArmJoint
+from youbot_dynamics.robot_arm import ArmJoint
 from youbot_dynamics.robot_base import WHEELS, BaseGeometry
 
 Four: TypeAlias = tuple[float, ...]
@@ -32,7 +32,7 @@ _FILTER = "chosen: filter of a speed counted in ticks per ms"
 _EVEN = "chosen: every phase is equally likely"
 _UNREPORTED = "chosen: the youBot reports none"
 _FEWEST_ROLLERS = 4  # with fewer the barrels end in a point
-# Drawn evenly in the logarithm: what nobody has measured, within powers of ten.
+# Drawn evenly in the logarithm: what has not been measured, within powers of ten.
 _LOGARITHMIC = ("sliding_travel", "servo_gain", "servo_reset")
 # Share of the robots that have none of it, 0, where its bounds differ.
 _WITHOUT = {"servo_gain": 1.0 / 3.0, "servo_reset": 0.5}
@@ -308,7 +308,8 @@ class ArmTruth:
         Raises:
             ModelError: a truth no arm can have.
         """
-        arm = self._arm(robot.arm)
+        joints = tuple(self._joint(joint, k) for k, joint in enumerate(robot.arm.joints))
+        arm = dataclasses.replace(robot.arm, ambient_temperature=self.ambient_temperature, joints=joints)
         return ArmModel(self._moved(arm.tree()), arm.friction(), arm.motors())
 
     def without_noise(self) -> ArmTruth:
@@ -334,10 +335,6 @@ class ArmTruth:
             masses=read_only(masses), first_moments=read_only(masses[:, None] * moved), inertias=read_only(inertias)
         )
         return dataclasses.replace(tree, layout=changed)
-
-    def _arm(self, nominal: Arm) -> Arm:
-        joints = tuple(self._joint(joint, k) for k, joint in enumerate(nominal.joints))
-        return dataclasses.replace(nominal, ambient_temperature=self.ambient_temperature, joints=joints)
 
     def _joint(self, nominal: ArmJoint, k: int) -> ArmJoint:
         friction, motor = nominal.friction, nominal.motor
@@ -400,7 +397,7 @@ def draw_truth(values: dict[str, Value], seed: int, drive_angles: tuple[float, .
     Args:
         values: complete `truth.*` table, each (nominal, lowest, highest).
         seed: equal seeds give equal robots.
-        drive_angles: of the wheels [rad], which are no secret.
+        drive_angles: of the wheels [rad], which are not drawn.
 
     Raises:
         ParameterError: a lowest value above its highest.

@@ -46,16 +46,11 @@ class Legs(NamedTuple):
 
     xx_end = motion xx - reach ll_end and ll = spent xx + motion' ll_end with ll = SS xx. In these three, unlike in the
     transition itself, nothing grows over a long leg, and SS stays positive.
-
-    Attributes:
-        motion: (k, n + 1, n + 1) without any input.
-        reach: (k, n + 1, n + 1) of the inputs, symmetric, at least 0.
-        spent: (k, n + 1, n + 1) cost without any input, symmetric, at least 0.
     """
 
-    motion: Vector
-    reach: Vector
-    spent: Vector
+    motion: Vector  # (k, n + 1, n + 1) without any input
+    reach: Vector  # (k, n + 1, n + 1) of the inputs, symmetric, at least 0
+    spent: Vector  # (k, n + 1, n + 1) cost without any input, symmetric, at least 0
 
     def doubled(self) -> Legs:
         """Each leg followed by another one like it."""
@@ -71,8 +66,8 @@ class Legs(NamedTuple):
 
     def value(self, leg: int, value: Vector) -> Vector:
         """SS (n + 1, n + 1) at the start of a leg from that at its end: spent + motion' SS (1 + reach SS)^-1 motion."""
-        found: Vector = self.spent[leg] + self.motion[leg].T @ value @ self.closed(leg, value)
-        return 0.5 * (found + found.T)
+        start: Vector = self.spent[leg] + self.motion[leg].T @ value @ self.closed(leg, value)
+        return 0.5 * (start + start.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,19 +121,12 @@ class _Problem:
 
 @dataclass(frozen=True, eq=False)
 class OptimalMotion:
-    """Optimal motion from a state, at s + 1 times.
+    """Optimal motion from a state, at s + 1 times."""
 
-    Args:
-        times: (s + 1,) [s].
-        states: (s + 1, n).
-        inputs: (s + 1, m).
-        cost: J of it, from the value function.
-    """
-
-    times: Vector
-    states: Vector
-    inputs: Vector
-    cost: float
+    times: Vector  # (s + 1,) [s]
+    states: Vector  # (s + 1, n)
+    inputs: Vector  # (s + 1, m)
+    cost: float  # J of it, from the value function
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +134,10 @@ class TrackingGains:
     """Optimal law u = K(t) x + p(t) over a finite time, as `track` finds it.
 
     Document 002 prints u = K(t) + p(t), which adds a matrix to a vector: D-002-8.
-
-    Args:
-        times: (s + 1,) of the steps [s].
-        values: (s + 1, n + 1, n + 1) SS at them.
     """
 
-    times: Vector
-    values: Vector
+    times: Vector  # (s + 1,) of the steps [s]
+    values: Vector  # (s + 1, n + 1, n + 1) SS at them
     _problem: _Problem
     _legs: Legs
 
@@ -181,8 +165,8 @@ class TrackingGains:
 
     def command(self, time: float, state: ArrayLike) -> Vector:
         """Optimal input u = K x + p (m,) at a time [s] and state x (n,)."""
-        found: Vector = self._law(time) @ self._extended(state)
-        return found
+        optimal: Vector = self._law(time) @ self._extended(state)
+        return optimal
 
     def cost(self, time: float, state: ArrayLike) -> float:
         """Least cost from a time [s] and state (n,) on, x'S x - 2 g'x + c: what every law is judged by."""
@@ -295,15 +279,15 @@ def track(
 
 def _small_exponential(rates: Vector) -> Vector:
     """Exponentials (k, n, n) of matrices (k, n, n) of norm 0.25 at most, by their series."""
-    found = np.broadcast_to(np.eye(rates.shape[1]), rates.shape)
+    series = np.broadcast_to(np.eye(rates.shape[1]), rates.shape)
     for term in range(_TERMS, 0, -1):
-        found = np.eye(rates.shape[1]) + rates @ found / term
-    return found
+        series = np.eye(rates.shape[1]) + rates @ series / term
+    return series
 
 
-def _solved(left: Vector, right: Vector) -> Vector:
-    """Solution (..., n, k) of left (..., n, n) times it = right (..., n, k)."""
-    return np.asarray(np.linalg.solve(left, right), dtype=np.float64)
+def _solved(matrix: Vector, right: Vector) -> Vector:
+    """Solution (..., n, k) of matrix (..., n, n) times it = right (..., n, k)."""
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
 def _at(value: Timed, time: float) -> ArrayLike:

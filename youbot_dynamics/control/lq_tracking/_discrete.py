@@ -29,16 +29,16 @@ def weight(thing: str, value: ArrayLike, size: int, *, definite: bool = False) -
     Raises:
         InputError: another shape, a number that is not finite, not symmetric, or a negative direction.
     """
-    found = matrix(thing, value, (size, size))
-    largest = float(np.max(np.abs(found), initial=0.0))
-    if np.max(np.abs(found - found.T), initial=0.0) > 1e3 * _ROUNDING * largest:
+    checked = matrix(thing, value, (size, size))
+    largest = float(np.max(np.abs(checked), initial=0.0))
+    if np.max(np.abs(checked - checked.T), initial=0.0) > 1e3 * _ROUNDING * largest:
         raise InputError(thing, got="a matrix that is not symmetric", expected="a symmetric one")
-    found = 0.5 * (found + found.T)
-    smallest = float(np.linalg.eigvalsh(found)[0]) if size else 0.0
+    checked = 0.5 * (checked + checked.T)
+    smallest = float(np.linalg.eigvalsh(checked)[0]) if size else 0.0
     if smallest < -_ROUNDING * size * largest or (definite and smallest <= _ROUNDING * size * largest):
         wanted = "positive definite" if definite else "positive semidefinite"
         raise InputError(thing, got=f"an eigenvalue of {smallest:g}", expected=f"a {wanted} matrix")
-    return found
+    return checked
 
 
 def matrix(thing: str, value: ArrayLike, shape: tuple[int | None, int | None]) -> Vector:
@@ -68,26 +68,18 @@ def error_output(C: Vector, reference: Vector) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class DiscreteGains:
-    """Optimal law u_k = K_k x_k + p_k of N steps, as `track_discrete` finds it (D-002-8).
+    """Optimal law u_k = K_k x_k + p_k of N steps, as `track_discrete` finds it (D-002-8)."""
 
-    Args:
-        K: (N, m, n).
-        p: (N, m).
-        S: (N + 1, n, n).
-        g: (N + 1, n).
-        c: (N + 1,); the least cost from step k on is x'S x - 2 g'x + c.
-    """
-
-    K: Vector
-    p: Vector
-    S: Vector
-    g: Vector
-    c: Vector
+    K: Vector  # (N, m, n)
+    p: Vector  # (N, m)
+    S: Vector  # (N + 1, n, n)
+    g: Vector  # (N + 1, n)
+    c: Vector  # (N + 1,); the least cost from step k on is x'S x - 2 g'x + c
 
     def command(self, step: int, state: ArrayLike) -> Vector:
         """Optimal input (m,) of a step from its state (n,)."""
-        found: Vector = self.K[step] @ array("state", state, (self.K.shape[2],)) + self.p[step]
-        return found
+        optimal: Vector = self.K[step] @ array("state", state, (self.K.shape[2],)) + self.p[step]
+        return optimal
 
     def cost(self, step: int, state: ArrayLike) -> float:
         """Least cost from a step and its state (n,) on."""
@@ -163,13 +155,13 @@ def _stack(thing: str, value: ArrayLike, steps: int, shape: tuple[int | None, in
     """One matrix for each step, (steps, a, b), of a matrix (a, b) for all of them or of a stack."""
     if np.ndim(value) == 3:
         return array(thing, value, (steps, *shape))
-    one = matrix(thing, value, shape)
-    return np.broadcast_to(one, (steps, *one.shape))
+    constant = matrix(thing, value, shape)
+    return np.broadcast_to(constant, (steps, *constant.shape))
 
 
 def _weights(thing: str, value: ArrayLike, steps: int, size: int, *, definite: bool = False) -> Vector:
     """One checked weight for each step, (steps, a, a)."""
     if np.ndim(value) == 3:
         each = array(thing, value, (steps, size, size))
-        return np.array([weight(f"{thing}[{k}]", one, size, definite=definite) for k, one in enumerate(each)])
+        return np.array([weight(f"{thing}[{k}]", of_step, size, definite=definite) for k, of_step in enumerate(each)])
     return np.broadcast_to(weight(thing, value, size, definite=definite), (steps, size, size))

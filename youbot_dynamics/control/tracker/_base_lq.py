@@ -33,19 +33,12 @@ _WHOLE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class DelayedSystem:
-    """Sampled system xx_{k+1} = A xx_k + B u_k with xx = [x; u_{k-1}; ... u_{k-h}], the h commands still to act.
+    """Sampled system xx_{k+1} = A xx_k + B u_k with xx = [x; u_{k-1}; ... u_{k-h}], the h commands still to act."""
 
-    Args:
-        A: (n + h m, n + h m).
-        B: (n + h m, m).
-        states: n, those of the system without its delay.
-        held: h.
-    """
-
-    A: Vector
-    B: Vector
-    states: int
-    held: int
+    A: Vector  # (n + h m, n + h m)
+    B: Vector  # (n + h m, m)
+    states: int  # n, those of the system without its delay
+    held: int  # h
 
 
 def delayed_system(A: ArrayLike, B: ArrayLike, delay: float, period: float) -> DelayedSystem:
@@ -105,21 +98,13 @@ _PANEL = 8  # Gauss points of a panel of the continuous preview
 
 @dataclass(frozen=True, eq=False)
 class PreviewGains:
-    """Law u = K x + p of constant gains, with p from what is known of the future.
+    """Law u = K x + p of constant gains, with p from what is known of the future."""
 
-    Args:
-        K: (m, n).
-        S: (n, n) of the infinite time.
-        offsets: (l,) how far ahead each reference is asked for: [s] in continuous time, steps in discrete time.
-        reference_kernel: (l, m, p) that weighs them.
-        drift_kernel: (l, m, n) that weighs the drifts of steps k to k + l - 1; None in continuous time.
-    """
-
-    K: Vector
-    S: Vector
-    offsets: Vector
-    reference_kernel: Vector
-    drift_kernel: Vector | None
+    K: Vector  # (m, n)
+    S: Vector  # (n, n) of the infinite time
+    offsets: Vector  # (l,) how far ahead each reference is needed: [s] in continuous time, steps in discrete time
+    reference_kernel: Vector  # (l, m, p) that weighs them
+    drift_kernel: Vector | None  # (l, m, n) that weighs the drifts of steps k to k + l - 1; None in continuous time
 
     def feed_forward(self, references: ArrayLike, drifts: ArrayLike | None = None) -> Vector:
         """Feed-forward p (m,).
@@ -132,12 +117,16 @@ class PreviewGains:
             InputError: a wrong shape, a number that is not finite, or drifts in continuous time.
         """
         count, inputs, outputs = self.reference_kernel.shape
-        found: Vector = np.einsum("lmp,lp->m", self.reference_kernel, array("references", references, (count, outputs)))
+        feed_forward: Vector = np.einsum(
+            "lmp,lp->m", self.reference_kernel, array("references", references, (count, outputs))
+        )
         if drifts is not None:
             if self.drift_kernel is None:
                 raise InputError("drifts", got="some", expected="none in continuous time")
-            found = found + np.einsum("lmn,ln->m", self.drift_kernel, array("drifts", drifts, (count, len(self.S))))
-        return found
+            feed_forward = feed_forward + np.einsum(
+                "lmn,ln->m", self.drift_kernel, array("drifts", drifts, (count, len(self.S)))
+            )
+        return feed_forward
 
 
 def preview(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike, horizon: float) -> PreviewGains:
@@ -155,8 +144,8 @@ def preview(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike
         horizon: how far ahead the reference is known [s], above 0.
 
     Raises:
-        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, a horizon of no
-            length, or a system whose unstable modes cannot be steered or do not show in the cost.
+        InputError: as `track`; a horizon of no length, or a system whose unstable modes cannot be steered or do not
+            show in the cost.
     """
     a, b, c, q, r = _checked(A, B, C, Q, R)
     length = positive_time("horizon", horizon)
@@ -183,17 +172,11 @@ def preview_discrete(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: 
     S solves the discrete Riccati equation, and g_k = C'Q z_k + F'(g_{k+1} - S d_k) with F = A + B K: reference z_{k+j}
     enters by H^-1 B'F'^(j-1) C'Q, drift d_{k+j} by -H^-1 B'F'^j S, j up to `steps`, the last one for all that follow.
 
-    Args:
-        A: (n, n).
-        B: (n, m).
-        C: (p, n).
-        Q: (p, p) weight of the error, symmetric, at least 0.
-        R: (m, m) weight of the input, symmetric, above 0.
-        steps: how many steps ahead the reference is known, 1 or more; those of z_{k+1} ... and of d_k ....
+    A (n, n), B (n, m), C (p, n), Q (p, p) and R (m, m) are those of `preview`; the reference z_{k+1} ... and the drift
+    d_k ... are known `steps` ahead, 1 or more.
 
     Raises:
-        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, no step, or a
-            system whose unstable modes cannot be steered or do not show in the cost.
+        InputError: as `preview`, or no step.
     """
     a, b, c, q, r = _checked(A, B, C, Q, R)
     if steps < 1:
@@ -268,25 +251,15 @@ class LqSettings:
 
 @dataclass(frozen=True, eq=False)
 class AxisLaw:
-    """Constant law of one axis, u = w_k + error eps + speed v + held . u_past + ahead . w + path . s.
+    """Constant law of one axis, u = w_k + error eps + speed v + held . u_past + ahead . w + path . s."""
 
-    Args:
-        dead_time: of the model [s].
-        lag: of the model [s].
-        error: gain of the error [1/s].
-        speed: gain of the speed [1]; 0 where there is no lag.
-        held: (h,) gains of the commands on their way, the last sent first [1].
-        ahead: (l,) weights of the nominal commands w of this step and the next ones [1].
-        path: (l,) weights of the desired displacements s over this step and the next ones [1/s].
-    """
-
-    dead_time: float
-    lag: float
-    error: float
-    speed: float
-    held: Vector
-    ahead: Vector
-    path: Vector
+    dead_time: float  # of the model [s]
+    lag: float  # of the model [s]
+    error: float  # gain of the error [1/s]
+    speed: float  # gain of the speed [1]; 0 where there is no lag
+    held: Vector  # (h,) gains of the commands on their way, the last sent first [1]
+    ahead: Vector  # (l,) weights of the nominal commands w of this step and the next ones [1]
+    path: Vector  # (l,) weights of the desired displacements s over this step and the next ones [1/s]
 
     def command(self, error: float, speed: float, held: ArrayLike, nominal: ArrayLike, steps: ArrayLike) -> float:
         """Speed to command.

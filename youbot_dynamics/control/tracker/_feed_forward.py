@@ -111,11 +111,11 @@ class BasePredictor:
         order = np.argsort(at)
         sent, commands = self.commands(len(np.asarray(planned)))
         sent[self.kept :], commands[self.kept :] = planned, np.reshape(twists, (-1, 3))
-        found, rows = np.empty((len(at), 3)), np.tile(self.state[POSE], (len(at), 1))
+        poses, rows = np.empty((len(at), 3)), np.tile(self.state[POSE], (len(at), 1))
         last = float(at[order[-1]])
         follow(self.base.constants, self.state.copy(), self.time, last, STEP, sent, commands, at[order], rows)
-        found[order] = rows
-        return found
+        poses[order] = rows
+        return poses
 
 
 _GRID = 2e-3  # [s] between the points at which the corrections are kept
@@ -126,26 +126,17 @@ _FADED = 20.0  # time constants of lag and loop after which nothing remains of a
 class Inverse(NamedTuple):
     """A feed-forward in numbers: what it inverts, and the corrections it has worked out so far.
 
-    Corrections are worked out on a grid when they are first asked for, from rest before the trajectory on or, where
-    they are first asked for in its midst, from as long before as a motion is felt.
-
-    Args:
-        path: to be followed.
-        drive: that follows it.
-        hold: how long a command is held [s].
-        memory: points of the grid for which a motion is felt.
-        corrections: (n, 3) lag r - e at the points of the grid [m, m, rad]; changed.
-        held_back: (2, 3) e and e' at the last point reached; changed.
-        reached: (2,) first point that is right, and the one from which to go on; changed.
+    Corrections are worked out on a grid when they are first needed, from rest before the trajectory on or, where
+    they are first needed in its midst, from as long before as a motion is felt.
     """
 
-    path: TimedPath
-    drive: DriveConstants
-    hold: float
-    memory: int
-    corrections: Vector
-    held_back: Vector
-    reached: NDArray[np.int64]
+    path: TimedPath  # to be followed
+    drive: DriveConstants  # that follows it
+    hold: float  # how long a command is held [s]
+    memory: int  # points of the grid for which a motion is felt
+    corrections: Vector  # (n, 3) lag r - e at the points of the grid [m, m, rad]; changed
+    held_back: Vector  # (2, 3) e and e' at the last point reached; changed
+    reached: NDArray[np.int64]  # (2,) first point that is right, and the one from which to go on; changed
 
 
 @compiled

@@ -17,21 +17,16 @@ class PidGains:
 
     Document 003 calls the desired speed a residual and the speed a coordinate: D-003-13.
 
-    Args:
-        proportional: (3,) [1/s].
-        integral: (3,) [1/s2].
-        derivative: (3,) [1]; below 1, since with a velocity command the D term is a loop of gain Kd that any
-            delay makes unstable from 1 on (system 38; finding 10).
-        derivative_time: time constant of the filter of the derivative [s].
-
     Raises:
         ValueError: a negative gain, a derivative gain of 1 or more, or a filter time that is not positive.
     """
 
-    proportional: tuple[float, float, float]
-    integral: tuple[float, float, float]
+    proportional: tuple[float, float, float]  # (3,) [1/s]
+    integral: tuple[float, float, float]  # (3,) [1/s2]
+    # (3,) [1]; below 1, since with a velocity command the D term is a loop of gain Kd that any delay makes unstable
+    # from 1 on (system 38; finding 10)
     derivative: tuple[float, float, float]
-    derivative_time: float
+    derivative_time: float  # time constant of the filter of the derivative [s]
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -180,21 +180,13 @@ class TrackerSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class TrackerState:
-    """What the tracker knows after one step.
+    """What the tracker knows after one step."""
 
-    Args:
-        twist: (3,) commanded twist [m/s, m/s, rad/s].
-        correction: (3,) what of it the feedback added to the feed-forward [m/s, m/s, rad/s].
-        error: (3,) actual - desired in the body frame, yaw wrapped [m, m, rad].
-        error_rate: (3,) filtered [m/s, m/s, rad/s].
-        finished: the trajectory and the time to settle after it are over.
-    """
-
-    twist: Vector
-    correction: Vector
-    error: Vector
-    error_rate: Vector
-    finished: bool
+    twist: Vector  # (3,) commanded twist [m/s, m/s, rad/s]
+    correction: Vector  # (3,) what of it the feedback added to the feed-forward [m/s, m/s, rad/s]
+    error: Vector  # (3,) actual - desired in the body frame, yaw wrapped [m, m, rad]
+    error_rate: Vector  # (3,) filtered [m/s, m/s, rad/s]
+    finished: bool  # the trajectory and the time to settle after it are over
 
 
 class _Moment(NamedTuple):

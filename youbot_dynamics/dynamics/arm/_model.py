@@ -57,22 +57,15 @@ def arm_tree(
 class ArmState(MadeOfArguments):
     """State of n joints. Each array (n,) is a read-only copy.
 
-    Args:
-        position: [rad].
-        speed: [rad/s].
-        bristle: deflection of the LuGre bristles [rad].
-        winding: temperature of the windings [degC].
-        housing: temperature of the motor housings [degC].
-
     Raises:
         InputError: an argument that is not a row of finite numbers.
     """
 
-    position: Vector
-    speed: Vector
-    bristle: Vector
-    winding: Vector
-    housing: Vector
+    position: Vector  # [rad]
+    speed: Vector  # [rad/s]
+    bristle: Vector  # deflection of the LuGre bristles [rad]
+    winding: Vector  # temperature of the windings [degC]
+    housing: Vector  # temperature of the motor housings [degC]
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -87,28 +80,17 @@ class ArmMotion:
     """Motion of an arm of n joints over t steps, each array (t, n).
 
     Positions, speeds, bristles and temperatures are those after each step; the others are means over the step.
-
-    Args:
-        position: [rad].
-        speed: [rad/s].
-        bristle: [rad].
-        winding: [degC].
-        housing: [degC].
-        current: of the motors [A].
-        motor_torque: of the motors at the joints [N m].
-        friction_torque: of the joints [N m]; it opposes the motion.
-        end: state after the last step.
     """
 
-    position: Vector
-    speed: Vector
-    bristle: Vector
-    winding: Vector
-    housing: Vector
-    current: Vector
-    motor_torque: Vector
-    friction_torque: Vector
-    end: ArmState
+    position: Vector  # [rad]
+    speed: Vector  # [rad/s]
+    bristle: Vector  # [rad]
+    winding: Vector  # [degC]
+    housing: Vector  # [degC]
+    current: Vector  # of the motors [A]
+    motor_torque: Vector  # of the motors at the joints [N m]
+    friction_torque: Vector  # of the joints [N m]; it opposes the motion
+    end: ArmState  # state after the last step
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,22 +219,10 @@ class ArmModel(MadeOfArguments):
         current: ArrayLike | None = None,
         voltage: ArrayLike | None = None,
     ) -> ArmState:
-        """State after `dt`, driven by a torque, a current or a voltage: a single step of `simulate`.
-
-        Args:
-            state: of the arm.
-            dt: [s], above 0.
-            torque: (n,) at the joints [N m].
-            current: (n,) of the motors [A].
-            voltage: (n,) of the motors [V].
-
-        Raises:
-            InputError: as for `simulate`.
-            ModelError: as for `simulate`.
-        """
+        """State after `dt` [s], driven by a torque, a current or a voltage (n,): a single step of `simulate`."""
         drives = {"torque": torque, "current": current, "voltage": voltage}
-        one = {name: array(name, value, (self.tree.nv,))[None] for name, value in drives.items() if value is not None}
-        return self.simulate(state, dt, **one).end
+        row = {name: array(name, value, (self.tree.nv,))[None] for name, value in drives.items() if value is not None}
+        return self.simulate(state, dt, **row).end
 
     def simulate(
         self,

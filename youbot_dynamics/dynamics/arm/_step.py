@@ -68,22 +68,15 @@ DONE, UNBOUNDED, UNSOLVED = range(3)
 
 
 class ArmBody(NamedTuple):
-    """An arm of n joints for compiled steps.
+    """An arm of n joints for compiled steps."""
 
-    Args:
-        layout: the arm as a tree of n revolute or prismatic joints.
-        parameters: (p,) of the straight-line code; read only if `written_out`.
-        written_out: whether the straight-line code of the youBot arm applies to this tree.
-        joints: (n, 11) LuGre constants coulomb, viscous, sigma0, sigma1, static, stribeck_speed; constants of the end
-            stops, see `stop_torque`; rotor inertia [kg m2]. One array, because passing an array costs about 10 ns.
-        halfway: whether q_mid is the middle between both ends of a step, instead of q + dt v / 2.
-    """
-
-    layout: Layout
-    parameters: Vector
-    written_out: bool
+    layout: Layout  # the arm as a tree of n revolute or prismatic joints
+    parameters: Vector  # (p,) of the straight-line code; read only if `written_out`
+    written_out: bool  # whether the straight-line code of the youBot arm applies to this tree
+    # (n, 11) LuGre constants coulomb, viscous, sigma0, sigma1, static, stribeck_speed; constants of the end stops,
+    # see `stop_torque`; rotor inertia [kg m2]. One array, because passing an array costs about 10 ns.
     joints: Vector
-    halfway: bool
+    halfway: bool  # whether q_mid is the middle between both ends of a step, instead of q + dt v / 2
 
 
 def arm_body(tree: Tree, frictions: Vector, stops: Vector | None = None) -> ArmBody:
@@ -102,74 +95,42 @@ def arm_body(tree: Tree, frictions: Vector, stops: Vector | None = None) -> ArmB
 
 
 class Rows(NamedTuple):
-    """Rows of a step's table (22, n); n joints, torques are means over the step [N m].
+    """Rows of a step's table (22, n); n joints, torques are means over the step [N m]."""
 
-    Args:
-        position: at the start [rad].
-        speed: at the start [rad/s].
-        bristle: at the start [rad].
-        drive: torque of the motors at standstill.
-        back_emf: decrease of the motor torque with speed [N m s/rad].
-        acceleration: initial value, then the solution [rad/s2].
-        driving: torque of the motors.
-        stopping: torque of the end stops.
-        friction: torque of the friction; it opposes the motion.
-        friction_z: its derivative with respect to the bristle at the start [N m/rad].
-        friction_start: its derivative with respect to the speed at the start [N m s/rad].
-        friction_end: its derivative with respect to the speed at the end [N m s/rad].
-        after: bristle at the end [rad].
-        after_z: its derivative with respect to the bristle at the start [1].
-        after_start: its derivative with respect to the speed at the start [s].
-        after_end: its derivative with respect to the speed at the end [s].
-        middle: position argument of the forward dynamics [rad].
-        mean_speed: speed argument of the forward dynamics [rad/s].
-        load: torque argument of the forward dynamics.
-        rotors: rotor inertias plus stiffness [kg m2].
-        stiffness: derivatives of all opposing torques with respect to the acceleration [kg m2].
-        found: accelerations returned by the forward dynamics [rad/s2].
-    """
-
-    position: int
-    speed: int
-    bristle: int
-    drive: int
-    back_emf: int
-    acceleration: int
-    driving: int
-    stopping: int
-    friction: int
-    friction_z: int
-    friction_start: int
-    friction_end: int
-    after: int
-    after_z: int
-    after_start: int
-    after_end: int
-    middle: int
-    mean_speed: int
-    load: int
-    rotors: int
-    stiffness: int
-    found: int
+    position: int  # at the start [rad]
+    speed: int  # at the start [rad/s]
+    bristle: int  # at the start [rad]
+    drive: int  # torque of the motors at standstill
+    back_emf: int  # decrease of the motor torque with speed [N m s/rad]
+    acceleration: int  # initial value, then the solution [rad/s2]
+    driving: int  # torque of the motors
+    stopping: int  # torque of the end stops
+    friction: int  # torque of the friction; it opposes the motion
+    friction_z: int  # its derivative with respect to the bristle at the start [N m/rad]
+    friction_start: int  # its derivative with respect to the speed at the start [N m s/rad]
+    friction_end: int  # its derivative with respect to the speed at the end [N m s/rad]
+    after: int  # bristle at the end [rad]
+    after_z: int  # its derivative with respect to the bristle at the start [1]
+    after_start: int  # its derivative with respect to the speed at the start [s]
+    after_end: int  # its derivative with respect to the speed at the end [s]
+    middle: int  # position argument of the forward dynamics [rad]
+    mean_speed: int  # speed argument of the forward dynamics [rad/s]
+    load: int  # torque argument of the forward dynamics
+    rotors: int  # rotor inertias plus stiffness [kg m2]
+    stiffness: int  # derivatives of all opposing torques with respect to the acceleration [kg m2]
+    solution: int  # accelerations returned by the forward dynamics [rad/s2]
 
 
 ROW = Rows(*range(len(Rows._fields)))
 
 
 class StepWork(NamedTuple):
-    """Work arrays of a step.
+    """Work arrays of a step."""
 
-    Args:
-        table: (22, n), see `Rows`.
-        numbers: (p,) parameters of the straight-line code, with changed rotor inertias.
-        derivatives: (3, 1, n, n) of the accelerations with respect to middle position, mean speed and torque.
-        room: of the recursions for a tree without straight-line code; empty for one with it.
-    """
-
-    table: Vector
-    numbers: Vector
-    derivatives: Vector
-    room: Vector
+    table: Vector  # (22, n), see `Rows`
+    numbers: Vector  # (p,) parameters of the straight-line code, with changed rotor inertias
+    derivatives: Vector  # (3, 1, n, n) of the accelerations with respect to middle position, mean speed and torque
+    room: Vector  # of the recursions for a tree without straight-line code; empty for one with it
 
 
 @compiled
@@ -254,7 +215,7 @@ def balance(joints: Vector, halfway: bool, dt: float, least: float, table: Vecto
 def shortened(body: ArmBody, dt: float, table: Vector) -> float:
     """Fraction of a Newton step, at most 1, that minimizes the convex function of the step equations.
 
-    At a + s p, with p = found - a and fixed velocity forces, the derivative of that function along p is
+    At a + s p, with p = solution - a and fixed velocity forces, the derivative of that function along p is
 
         g(s) = p' (s - 1) M p + p' (phi(a + s p) - phi(a) - D p),    phi = friction less motors and stops of each joint
 
@@ -269,7 +230,7 @@ def shortened(body: ArmBody, dt: float, table: Vector) -> float:
     n = table.shape[1]
     matrix = np.zeros((1, n, n))
     mass_matrix_rows(body.layout, table[ROW.middle : ROW.middle + 1], matrix)
-    stride = table[ROW.found] - table[ROW.acceleration]
+    stride = table[ROW.solution] - table[ROW.acceleration]
     quadratic, fixed, start = 0.0, 0.0, 0.0
     for i in range(n):
         opposing = table[ROW.friction, i] - table[ROW.driving, i] - table[ROW.stopping, i]
@@ -321,9 +282,9 @@ def largest_change(dt: float, table: Vector) -> float:
     """Largest change of a speed by an iteration [rad/s]; NaN if a speed exceeds all bounds. The table is (22, n)."""
     change = 0.0
     for i in range(table.shape[1]):
-        if not abs(table[ROW.speed, i] + dt * table[ROW.found, i]) < _FASTEST:  # true for NaN, too
+        if not abs(table[ROW.speed, i] + dt * table[ROW.solution, i]) < _FASTEST:  # true for NaN, too
             return np.nan
-        change = max(change, abs(table[ROW.found, i] - table[ROW.acceleration, i]) * dt)
+        change = max(change, abs(table[ROW.solution, i] - table[ROW.acceleration, i]) * dt)
     return change
 
 
@@ -358,7 +319,7 @@ def plain_step(
         DONE, UNBOUNDED or UNSOLVED.
     """
     middle, mean_speed = table[ROW.middle : ROW.middle + 1], table[ROW.mean_speed : ROW.mean_speed + 1]
-    load, found = table[ROW.load : ROW.load + 1], table[ROW.found : ROW.found + 1]
+    load, solution = table[ROW.load : ROW.load + 1], table[ROW.solution : ROW.solution + 1]
     change = np.inf
     for _ in range(iterations):
         balance(joints, halfway, dt, -np.inf, table)
@@ -366,14 +327,14 @@ def plain_step(
             numbers[STRIDE * i + ROTOR] = table[ROW.rotors, i]
         along = slopes and change < _NEAR  # derivatives cost as much as another iteration
         if along:
-            arm_derivatives(middle, mean_speed, load, numbers, found, derivatives)  # type: ignore[no-untyped-call]
-        elif not arm_accelerations(middle[0], mean_speed[0], load[0], numbers, found[0]):
+            arm_derivatives(middle, mean_speed, load, numbers, solution, derivatives)  # type: ignore[no-untyped-call]
+        elif not arm_accelerations(middle[0], mean_speed[0], load[0], numbers, solution[0]):
             return UNBOUNDED
         change = largest_change(dt, table)
         if not change < np.inf:
             return UNBOUNDED
         for i in range(table.shape[1]):
-            table[ROW.acceleration, i] = found[0, i]
+            table[ROW.acceleration, i] = solution[0, i]
         if change < converged and (along or not slopes):
             return DONE
     return UNSOLVED
@@ -391,7 +352,7 @@ def plain_recursive_step(
     table, joints, n = work.table, body.joints, len(body.joints)
     room, derivatives = room_in(work.room, n), work.derivatives[:, 0]
     matrix, factors = derivatives[2], room.factors
-    middle, mean_speed, found = table[ROW.middle], table[ROW.mean_speed], table[ROW.found]
+    middle, mean_speed, solution = table[ROW.middle], table[ROW.mean_speed], table[ROW.solution]
     change = np.inf
     for iteration in range(iterations):
         balance(joints, body.halfway, dt, -np.inf, table)
@@ -399,29 +360,29 @@ def plain_recursive_step(
             mass_matrix_at(body.layout, middle, room, matrix)
         along = slopes and change < _NEAR  # the sweep for derivatives gives the torques of these accelerations, too
         if along:
-            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, found, derivatives[0], derivatives[1])
+            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, solution, derivatives[0], derivatives[1])
         else:
-            bias_at(body.layout, mean_speed, room, found)
+            bias_at(body.layout, mean_speed, room, solution)
         for i in range(n):
             known = table[ROW.rotors, i] * table[ROW.acceleration, i] if along else 0.0
-            found[i] = table[ROW.load, i] - known - found[i]
+            solution[i] = table[ROW.load, i] - known - solution[i]
             for j in range(i + 1):
                 factors[i, j] = matrix[i, j]
             factors[i, i] += table[ROW.stiffness, i]
         if not factor(factors, n):
             return UNSOLVED
-        solve(factors, n, found)
+        solve(factors, n, solution)
         if along:
             for i in range(n):
-                found[i] += table[ROW.acceleration, i]
+                solution[i] += table[ROW.acceleration, i]
         change = largest_change(dt, table)
         if not change < np.inf:
             return UNBOUNDED
         for i in range(n):
-            table[ROW.acceleration, i] = found[i]
+            table[ROW.acceleration, i] = solution[i]
         if change < converged and (along or not slopes):
             if slopes:
-                invert_slopes(factors, derivatives, found)
+                invert_slopes(factors, derivatives, solution)
             return DONE
     return UNSOLVED
 
@@ -466,13 +427,13 @@ def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int
     """
     table = work.table
     middle, mean_speed = table[ROW.middle : ROW.middle + 1], table[ROW.mean_speed : ROW.mean_speed + 1]
-    load, found = table[ROW.load : ROW.load + 1], table[ROW.found : ROW.found + 1]
+    load, solution = table[ROW.load : ROW.load + 1], table[ROW.solution : ROW.solution + 1]
     n = table.shape[1]
     external = np.zeros((1, n, 6))
     for iteration in range(_ITERATIONS):
         cut = iteration >= _UNCUT
         balance(body.joints, body.halfway, dt, 0.0 if cut else -np.inf, table)
-        if forward_dynamics_rows(body.layout, table[ROW.rotors], middle, mean_speed, load, external, found) >= 0:
+        if forward_dynamics_rows(body.layout, table[ROW.rotors], middle, mean_speed, load, external, solution) >= 0:
             return UNBOUNDED
         change = largest_change(dt, table)
         share = shortened(body, dt, table) if cut and change >= _CONVERGED else 1.0
@@ -480,7 +441,7 @@ def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int
             return UNBOUNDED
         for i in range(n):
             a = table[ROW.acceleration, i]
-            table[ROW.acceleration, i] = found[0, i] if share == 1.0 else a + share * (found[0, i] - a)
+            table[ROW.acceleration, i] = solution[0, i] if share == 1.0 else a + share * (solution[0, i] - a)
         if change < _CONVERGED:
             return DONE if not slopes or slopes_by_recursion(body, dt, work) else UNBOUNDED
     return UNSOLVED

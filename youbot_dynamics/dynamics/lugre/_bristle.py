@@ -158,10 +158,10 @@ def slide(z: float, displacement: float, reach: float) -> float:
     """
     path = abs(displacement) / reach
     # 1 - exp(-path) without cancellation; far from 0 the direct form is accurate and faster.
-    gone = 1.0 - math.exp(-path) if path > 0.5 else -math.expm1(-path)
+    slid = 1.0 - math.exp(-path) if path > 0.5 else -math.expm1(-path)
     if displacement >= 0.0:
-        return z + (reach - z) * gone
-    return z - (reach + z) * gone
+        return z + (reach - z) * slid
+    return z - (reach + z) * slid
 
 
 @compiled
@@ -216,27 +216,27 @@ def exponential_part(
     g_b = friction_level(v_end, coulomb, static, stribeck_speed)
     bend_a = friction_level_slope(v_start, coulomb, static, stribeck_speed)
     bend_b = friction_level_slope(v_end, coulomb, static, stribeck_speed)
-    pace = 0.5 * sigma0 * (abs(v_start) / g_a + abs(v_end) / g_b)
-    path = pace * time
-    gone = -math.expm1(-path)
-    left = 1.0 - gone
+    rate = 0.5 * sigma0 * (abs(v_start) / g_a + abs(v_end) / g_b)
+    path = rate * time
+    slid = -math.expm1(-path)
+    decay = 1.0 - slid
     if path > 1e-4:
-        phi = gone / path
-        phi_slope = (left - phi) / path
+        phi = slid / path
+        phi_slope = (decay - phi) / path
     else:
         phi = 1.0 - path / 2.0 + path * path / 6.0
         phi_slope = -0.5 + path / 3.0 - path * path / 8.0
-    lag = phi - left  # weight of the friction level at the start
+    lag = phi - decay  # weight of the friction level at the start
     goal = sign * g_b / sigma0
     rise = sign * (g_b - g_a) / sigma0
     if sign == 0.0:
         return z, 1.0, 0.5 * time, 0.5 * time, 0.0
-    over_path = (goal - z) * left - rise * (phi_slope + left)
-    pace_a = 0.5 * sigma0 * (sign - abs(v_start) * bend_a / g_a) / g_a
-    pace_b = 0.5 * sigma0 * (sign - abs(v_end) * bend_b / g_b) / g_b
-    over_a = over_path * time * pace_a + sign * lag * bend_a / sigma0
-    over_b = over_path * time * pace_b + sign * (gone - lag) * bend_b / sigma0
-    return z + (goal - z) * gone - rise * lag, left, over_a, over_b, over_path * pace
+    over_path = (goal - z) * decay - rise * (phi_slope + decay)
+    rate_a = 0.5 * sigma0 * (sign - abs(v_start) * bend_a / g_a) / g_a
+    rate_b = 0.5 * sigma0 * (sign - abs(v_end) * bend_b / g_b) / g_b
+    over_a = over_path * time * rate_a + sign * lag * bend_a / sigma0
+    over_b = over_path * time * rate_b + sign * (slid - lag) * bend_b / sigma0
+    return z + (goal - z) * slid - rise * lag, decay, over_a, over_b, over_path * rate
 
 
 @compiled
@@ -248,11 +248,11 @@ def one_way_part(
     if sign == 0.0:
         return z, 1.0, 0.5 * time, 0.5 * time
     path = 0.5 * sigma0 * (abs(v_start) / coulomb + abs(v_end) / coulomb) * time
-    gone = -math.expm1(-path)
-    left = 1.0 - gone
-    to_go = sign * coulomb / sigma0 - z
-    over_speed = to_go * left * time * (0.5 * sigma0 * sign / coulomb)
-    return z + to_go * gone, left, over_speed, over_speed
+    slid = -math.expm1(-path)
+    decay = 1.0 - slid
+    distance = sign * coulomb / sigma0 - z
+    over_speed = distance * decay * time * (0.5 * sigma0 * sign / coulomb)
+    return z + distance * slid, decay, over_speed, over_speed
 
 
 @compiled
@@ -319,14 +319,14 @@ def advance_with_slopes(
         for part in range(parts):
             a, b = part / parts, (part + 1) / parts
             v_a, v_b = here + a * (cut - here), here + b * (cut - here)
-            z, left, over_a, over_b, over_time = exponential_part(
+            z, decay, over_a, over_b, over_time = exponential_part(
                 z, v_a, v_b, time, coulomb, sigma0, static, stribeck_speed
             )
-            over_z *= left
+            over_z *= decay
             a_start, b_start = here_start + a * (cut_start - here_start), here_start + b * (cut_start - here_start)
             a_end, b_end = here_end + a * (cut_end - here_end), here_end + b * (cut_end - here_end)
-            over_start = left * over_start + over_a * a_start + over_b * b_start + over_time * time_start
-            over_end = left * over_end + over_a * a_end + over_b * b_end + over_time * time_end
+            over_start = decay * over_start + over_a * a_start + over_b * b_start + over_time * time_start
+            over_end = decay * over_end + over_a * a_end + over_b * b_end + over_time * time_end
         here, here_start, here_end = cut, cut_start, cut_end
         share, share_start, share_end = there, there_start, there_end
     return z, over_z, over_start, over_end

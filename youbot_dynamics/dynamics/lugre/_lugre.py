@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, number, scalar
 from youbot_dynamics.compiled import HAVE_NUMBA
 from youbot_dynamics.dynamics.lugre import _bristle as bristle
-from youbot_dynamics.dynamics.lugre import _bristle as bristle_step
 from youbot_dynamics.errors import InputError, ModelError
 
 Value = TypeVar("Value", float, Vector)
@@ -43,32 +42,28 @@ def each(law: Callable[..., float], values: Mapping[str, Value], *constants: flo
     Raises:
         InputError: a value is not finite, the shapes differ, or there is no element.
     """
-    result: Any = _apply(law, values, constants)
+    result: Any = _apply(law, values, *constants)
     return result  # type: ignore[no-any-return]
 
 
-def each_of_many(law: Callable[..., tuple[float, ...]], values: Mapping[str, Value], *constants: float) -> list[Value]:
-    """As `each` for a law with several results: one number or array (n,) for each of them."""
-    return list(_apply(law, values, constants))
-
-
-def _apply(law: Callable[..., Any], values: Mapping[str, Any], constants: tuple[float, ...]) -> Any:
+def _apply(law: Callable[..., Any], values: Mapping[str, Any], *constants: float) -> Any:
+    """As `each`; a law of several results gives one number or array (n,) for each of them."""
     if all(isinstance(value, (float, int)) for value in values.values()):
         for name, value in values.items():
             if not math.isfinite(value):
                 raise InputError(name, got=str(value), expected="a finite number", remedy="check where it came from")
         return law(*(float(value) for value in values.values()), *constants)
-    found = [array(name, value, (None,) * _dimensions(name, value)) for name, value in values.items()]
+    arrays = [array(name, value, (None,) * _dimensions(name, value)) for name, value in values.items()]
     names = " and ".join(values)
-    shapes = " and ".join(str(item.shape) for item in found)
+    shapes = " and ".join(str(item.shape) for item in arrays)
     try:
-        shape = np.broadcast_shapes(*(item.shape for item in found))
+        shape = np.broadcast_shapes(*(item.shape for item in arrays))
     except ValueError:
         raise InputError(names, got=f"shapes {shapes}", expected="numbers, or arrays of one shape (n,)") from None
     if 0 in shape:
         raise InputError(names, got=f"shapes {shapes}", expected="one element at least")
-    columns = (np.broadcast_to(item, shape).ravel().tolist() for item in found)
-    figures = np.array([law(*one, *constants) for one in zip(*columns, strict=True)])
+    columns = (np.broadcast_to(item, shape).ravel().tolist() for item in arrays)
+    figures = np.array([law(*arguments, *constants) for arguments in zip(*columns, strict=True)])
     return np.ascontiguousarray(figures.T).reshape(figures.shape[1:] + shape)
 
 
@@ -86,36 +81,22 @@ _LARGEST = 1e50  # upper bound of a bristle constant; its reciprocal is the lowe
 
 @dataclass(frozen=True)
 class Jacobians(Generic[Value]):
-    """Derivatives of dz/dt and of the torque at one instant: numbers, or arrays (n,).
+    """Derivatives of dz/dt and of the torque at one instant: numbers, or arrays (n,)."""
 
-    Args:
-        rate_over_bristle: d z-dot/dz [1/s].
-        rate_over_speed: d z-dot/dv [1].
-        torque_over_bristle: d tau_f/dz [N m/rad].
-        torque_over_speed: d tau_f/dv [N m s/rad].
-    """
-
-    rate_over_bristle: Value
-    rate_over_speed: Value
-    torque_over_bristle: Value
-    torque_over_speed: Value
+    rate_over_bristle: Value  # d z-dot/dz [1/s]
+    rate_over_speed: Value  # d z-dot/dv [1]
+    torque_over_bristle: Value  # d tau_f/dz [N m/rad]
+    torque_over_speed: Value  # d tau_f/dv [N m s/rad]
 
 
 @dataclass(frozen=True)
 class Step(Generic[Value]):
-    """A finite step of the bristle with its derivatives: numbers, or arrays (n,).
+    """A finite step of the bristle with its derivatives: numbers, or arrays (n,)."""
 
-    Args:
-        bristle: z after the step [rad].
-        over_bristle: dz/dz at the start [1].
-        over_start_speed: dz/dv_start [s].
-        over_end_speed: dz/dv_end [s].
-    """
-
-    bristle: Value
-    over_bristle: Value
-    over_start_speed: Value
-    over_end_speed: Value
+    bristle: Value  # z after the step [rad]
+    over_bristle: Value  # dz/dz at the start [1]
+    over_start_speed: Value  # dz/dv_start [s]
+    over_end_speed: Value  # dz/dv_end [s]
 
 
 def coulomb_under_load(coulomb: float, load_coefficient: float, gear_torque: Value) -> Value:
@@ -126,6 +107,8 @@ def coulomb_under_load(coulomb: float, load_coefficient: float, gear_torque: Val
 @dataclass(frozen=True)
 class LuGre:
     """Friction of one joint. Every method takes numbers, or arrays (n,) of joints or samples.
+
+    All methods raise InputError for an argument that is not finite, a negative dt, or arrays of different shapes.
 
     Args:
         coulomb: friction torque g of fast sliding [N m], c0 of document 001.
@@ -222,28 +205,18 @@ class LuGre:
 
         An estimator needs this after each correction. `advance` never leaves the set.
 
-        Raises:
-            InputError: z is not finite.
-
         Source: system 10.
         """
         _, sigma0, static, _ = self.bristle_constants
         return each(bristle.clamp_bristle, {"z": z}, sigma0, static)
 
     def level(self, v: Value) -> Value:
-        """Friction level g(v) (n,) [N m] of steady sliding.
-
-        Raises:
-            InputError: v is not finite.
-        """
+        """Friction level g(v) (n,) [N m] of steady sliding."""
         coulomb, _, static, stribeck_speed = self.bristle_constants
         return each(bristle.friction_level, {"v": v}, coulomb, static, stribeck_speed)
 
     def rate(self, z: Value, v: Value) -> Value:
         """dz/dt (n,) [rad/s] = v - sigma0 |v| z / g(v).
-
-        Raises:
-            InputError: an argument is not finite, or the shapes differ.
 
         Source: document 001 (9).
         """
@@ -251,9 +224,6 @@ class LuGre:
 
     def torque(self, z: Value, v: Value) -> Value:
         """Friction torque (n,) [N m], sigma0 z + sigma1 dz/dt + viscous v; it opposes the motion.
-
-        Raises:
-            InputError: an argument is not finite, or the shapes differ.
 
         Source: document 001 (9).
         """
@@ -264,9 +234,6 @@ class LuGre:
 
         At v = 0 this is one value of many: the joint then holds any torque up to `breakaway_torque`.
 
-        Raises:
-            InputError: v is not finite.
-
         Source: document 001 (16), system 12.
         """
         coulomb, viscous, _, _, static, stribeck_speed = self.constants
@@ -274,9 +241,6 @@ class LuGre:
 
     def steady_bristle(self, v: Value) -> Value:
         """Bristle (n,) [rad] after long sliding at v, sign(v) g(v) / sigma0; 0 at v = 0.
-
-        Raises:
-            InputError: v is not finite.
 
         Source: document 001 (15).
         """
@@ -292,7 +256,7 @@ class LuGre:
 
         Source: system 12.
         """
-        held = each(_deflection, {"torque": torque}, self.constants[2])
+        held = each(lambda tau: tau / self.constants[2], {"torque": torque})
         if np.max(np.abs(held)) > self.reach:
             largest = np.max(np.abs(torque))
             raise InputError("torque", got=f"{largest:g}", expected=f"at most {self.breakaway_torque:g} [N m] to hold")
@@ -305,20 +269,14 @@ class LuGre:
         continuous but has a kink: its one-sided derivatives differ by 2 sigma1 sigma0 |z| / g, and their mean is
         returned.
 
-        Raises:
-            InputError: an argument is not finite, or the shapes differ.
-
         Source: document 001 (12), (13); D-001-3.
         """
         values = {"z": z, "v": v}
-        rate = each_of_many(bristle.sliding_rate_slopes, values, *self.bristle_constants)
-        return Jacobians(*rate, *each_of_many(bristle.friction_torque_slopes, values, *self.constants))
+        rate = _apply(bristle.sliding_rate_slopes, values, *self.bristle_constants)
+        return Jacobians(*rate, *_apply(bristle.friction_torque_slopes, values, *self.constants))
 
     def dissipation(self, z: Value, v: Value) -> Value:
         """Dissipated power (n,) [W], v tau_f - d/dt (sigma0 z^2 / 2); at least 0 for |z| <= reach.
-
-        Raises:
-            InputError: an argument is not finite, or the shapes differ.
 
         Source: system 10.
         """
@@ -329,24 +287,18 @@ class LuGre:
 
         Exact without a Stribeck curve; with one the error is at most 1e-3 (static - coulomb) [N m].
 
-        Raises:
-            InputError: an argument is not finite, dt is negative, or the shapes differ.
-
         Source: system 9.
         """
         values = {"z": z, "v_start": v_start, "v_end": v_end}
-        return each(bristle_step.advance_bristle, values, _duration(dt), *self.bristle_constants)
+        return each(bristle.advance_bristle, values, _duration(dt), *self.bristle_constants)
 
     def advance_jacobians(self, z: Value, v_start: Value, v_end: Value, dt: float) -> Step[Value]:
         """Bristle after the step of `advance` with its derivatives by z, v_start and v_end, each (n,).
 
         An estimator propagates its covariance with them; 1 + (d z-dot/dz) dt is unstable at 1 ms.
-
-        Raises:
-            InputError: an argument is not finite, dt is negative, or the shapes differ.
         """
         values = {"z": z, "v_start": v_start, "v_end": v_end}
-        return Step(*each_of_many(bristle_step.advance_with_slopes, values, _duration(dt), *self.bristle_constants))
+        return Step(*_apply(bristle.advance_with_slopes, values, _duration(dt), *self.bristle_constants))
 
     def advance_path(self, z: Value, displacement: Value, speed: float | None = None) -> Value:
         """Bristle (n,) [rad] after a displacement [rad] without reversal, in any time.
@@ -366,7 +318,7 @@ class LuGre:
         if speed is None:
             self._refuse_stribeck("advance_path without a speed", "give the speed, or use advance")
         reach = self.level(0.0 if speed is None else scalar("speed", speed)) / self.constants[2]
-        return each(bristle_step.slide, {"z": z, "displacement": displacement}, reach)
+        return each(bristle.slide, {"z": z, "displacement": displacement}, reach)
 
     def follow_speeds(self, z: float, speeds: ArrayLike, dt: ArrayLike) -> Vector:
         """Bristle at every sample of a speed log: (n,) [rad], the first is z.
@@ -387,7 +339,7 @@ class LuGre:
             if (steps < 0.0).any():
                 raise InputError("dt", got=f"{steps.min():g}", expected="times of at least 0 [s]")
         out = np.empty(len(log))
-        bristle_step.follow_speeds(scalar("z", z), _fast(log), _fast(steps), *self.bristle_constants, out)
+        bristle.follow_speeds(scalar("z", z), _fast(log), _fast(steps), *self.bristle_constants, out)
         return out
 
     def follow_positions(self, z: float, positions: ArrayLike) -> Vector:
@@ -405,7 +357,7 @@ class LuGre:
         self._refuse_stribeck("follow_positions", "use follow_speeds")
         log = _samples("positions", positions)
         out = np.empty(len(log))
-        bristle_step.follow_positions(scalar("z", z), _fast(log), self.reach, out)
+        bristle.follow_positions(scalar("z", z), _fast(log), self.reach, out)
         return out
 
     def _refuse_stribeck(self, thing: str, remedy: str) -> None:
@@ -438,10 +390,6 @@ def micro_damping(damping_ratio: float, inertia: float, sigma0: float, viscous: 
         alone = viscous / critical
         raise ModelError("damping_ratio", got=f"{ratio:g}", expected=f"at least {alone:g}, that of viscous alone")
     return ratio * critical - viscous
-
-
-def _deflection(torque: float, sigma0: float) -> float:
-    return torque / sigma0
 
 
 def _samples(name: str, values: ArrayLike) -> Vector:

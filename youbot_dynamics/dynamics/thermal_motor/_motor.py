@@ -60,6 +60,9 @@ class MotorTemperatures(NamedTuple):
 class ThermalMotor(MadeOfArguments):
     """Quasi-static armature, rotor with viscous friction, and two thermal nodes; state (speed, winding, housing).
 
+    The methods raise InputError for a wrong shape or a value that is not finite, and ModelError for a temperature of
+    the winding at which R(T) is not positive.
+
         i = (V - K w) / R(T_w),   R(T) = R_ref (1 + alpha (T - T_ref))
         J w' = K i - D w - load
         C_w T_w' = R(T_w) i^2 - (T_w - T_h) / R_wh
@@ -174,23 +177,22 @@ class ThermalMotor(MadeOfArguments):
         """R(T) = R_ref (1 + alpha (T - T_ref)) [Ohm] of a winding at T [degC]; it increases with T.
 
         Raises:
-            InputError: the temperature is not finite.
             ModelError: R would not be positive: T must be above T_ref - 1/alpha.
 
         Source: system 2; D-000-2.
         """
-        warm = _finite("temperature", temperature)
-        found: float = winding_resistance(
+        warm = scalar("temperature", temperature)
+        resistance: float = winding_resistance(
             warm, self.resistance, self.temperature_coefficient, self.reference_temperature
         )
-        if found <= 0.0:
+        if resistance <= 0.0:
             limit = self.reference_temperature - 1.0 / self.temperature_coefficient
             raise ModelError(
                 f"winding temperature {warm:g} degC",
-                got=f"resistance {found:g} Ohm",
+                got=f"resistance {resistance:g} Ohm",
                 expected=f"a temperature above reference_temperature - 1/temperature_coefficient = {limit:g} degC",
             )
-        return found
+        return resistance
 
     def observe(self, state: ArrayLike, voltage: float) -> Armature:
         """Outputs i = (V - K w) / R(T), K i and K w; V i = (K i) w + R i^2 holds in all four quadrants.
@@ -199,15 +201,11 @@ class ThermalMotor(MadeOfArguments):
             state: (3,) rotor speed [rad/s], winding and housing temperature [degC].
             voltage: at the terminals [V].
 
-        Raises:
-            InputError: wrong shape or a value that is not finite.
-            ModelError: R(T) is not positive at this winding temperature.
-
         Source: document 000, observation h, system 1.
         """
         speed, winding, _ = array("state", state, (3,)).tolist()
         resistance = self.resistance_at(winding)
-        current = armature_current(_finite("voltage", voltage), speed, self.torque_constant, resistance)
+        current = armature_current(scalar("voltage", voltage), speed, self.torque_constant, resistance)
         return Armature(current, self.torque_constant * current, self.torque_constant * speed)
 
     def derivative(self, state: ArrayLike, voltage: float, load: float) -> Vector:
@@ -217,10 +215,6 @@ class ThermalMotor(MadeOfArguments):
             state: (3,) rotor speed [rad/s], winding and housing temperature [degC].
             voltage: at the terminals [V].
             load: torque that opposes a positive speed [N m], at the rotor.
-
-        Raises:
-            InputError: wrong shape or a value that is not finite.
-            ModelError: R(T) is not positive at this winding temperature.
 
         Source: systems 3, 5; D-000-3, D-000-6.
         """
@@ -235,19 +229,15 @@ class ThermalMotor(MadeOfArguments):
             state: (3,) rotor speed [rad/s], winding and housing temperature [degC].
             current: in the winding [A].
             load: torque that opposes a positive speed [N m], at the rotor.
-
-        Raises:
-            InputError: wrong shape or a value that is not finite.
-            ModelError: R(T) is not positive at this winding temperature.
         """
-        found = array("state", state, (3,))
-        self.resistance_at(float(found[1]))
-        return self._rates(found, _finite("current", current), load)
+        state = array("state", state, (3,))
+        self.resistance_at(float(state[1]))
+        return self._rates(state, scalar("current", current), load)
 
     def _rates(self, state: Vector, current: float, load: float) -> Vector:
         speed, winding, housing = state.tolist()
         friction = self.rotor_friction * speed
-        torque = self.torque_constant * current - friction - _finite("load", load)
+        torque = self.torque_constant * current - friction - scalar("load", load)
         heating = heat_network.heat_rates(self.heat_constants, winding, housing, current**2, friction * speed)
         return np.array([torque / self.rotor_inertia, *heating])
 
@@ -262,12 +252,11 @@ class ThermalMotor(MadeOfArguments):
             speed: constant rotor speed [rad/s].
 
         Raises:
-            InputError: a value is not finite, or the current reaches `runaway_current`, so that there is no steady
-                state.
+            InputError: the current reaches `runaway_current`, so that there is no steady state.
 
         Source: system 5; D-000-6.
         """
-        held = _finite("current", current)
+        held = scalar("current", current)
         if abs(held) >= self.runaway_current:
             raise InputError(
                 "current",
@@ -275,7 +264,7 @@ class ThermalMotor(MadeOfArguments):
                 expected=f"less than the run-away current {self.runaway_current:g} A",
                 remedy="there is no steady state: the winding temperature grows without bound",
             )
-        friction_power = self.rotor_friction * _finite("speed", speed) ** 2
+        friction_power = self.rotor_friction * scalar("speed", speed) ** 2
         loss_at_ambient = float(self.heat_constants[0]) * held**2
         feedback = 1.0 - self.thermal_resistance * float(self.heat_constants[1]) * held**2
         winding = (
@@ -289,13 +278,10 @@ class ThermalMotor(MadeOfArguments):
 
         x solves a x^2 + x = P, a = alpha R_ref / R(T_amb), P = (R_wh + R_ha) U^2 / R(T_amb).
 
-        Raises:
-            InputError: the voltage is not finite.
-
         Source: system 5.
         """
         cold, slope = float(self.heat_constants[0]), float(self.heat_constants[1])
-        without_feedback = self.thermal_resistance * _finite("voltage", voltage) ** 2 / cold
+        without_feedback = self.thermal_resistance * scalar("voltage", voltage) ** 2 / cold
         # This form of the root of the quadratic is accurate for a small coefficient and valid for zero.
         winding = 2.0 * without_feedback / (1.0 + math.sqrt(1.0 + 4.0 * slope / cold * without_feedback))
         return MotorRise(winding, winding * self.housing_ambient_resistance / self.thermal_resistance)
@@ -308,18 +294,17 @@ class ThermalMotor(MadeOfArguments):
         Stable for any dt, also above the run-away current. Compiled loops use `heat_step`.
 
         Raises:
-            InputError: a value is not finite, a square or dt is negative, or the temperatures overflow.
-            ModelError: R(T) is not positive at this winding temperature.
+            InputError: a square or dt is negative, or the temperatures overflow.
         """
         self.resistance_at(winding)
         square, step = _not_negative("mean_square_current", mean_square_current), _not_negative("dt", dt)
-        friction_power = self.rotor_friction * _finite("speed", speed) ** 2
-        start = _finite("housing", housing)
+        friction_power = self.rotor_friction * scalar("speed", speed) ** 2
+        start = scalar("housing", housing)
         with np.errstate(over="ignore", invalid="ignore"):  # needed without numba; an overflow is refused below
-            found = heat_network.heat_step(self.heat_constants, winding, start, square, friction_power, step)
-        if not (math.isfinite(found[0]) and math.isfinite(found[1])):
+            after = heat_network.heat_step(self.heat_constants, winding, start, square, friction_power, step)
+        if not (math.isfinite(after[0]) and math.isfinite(after[1])):
             raise _burnt(f"{square:g} A^2 held for {step:g} s")
-        return MotorTemperatures(*found)
+        return MotorTemperatures(*after)
 
     def heat_history(
         self, winding: float, housing: float, current: ArrayLike, dt: ArrayLike, speed: ArrayLike = 0.0
@@ -334,8 +319,7 @@ class ThermalMotor(MadeOfArguments):
             speed: () or (n,) rotor speed over each step [rad/s], for the heat of friction.
 
         Raises:
-            InputError: wrong shape, a value that is not finite, a negative dt, or temperatures that overflow.
-            ModelError: R(T) is not positive at the start.
+            InputError: a negative dt, or temperatures that overflow.
         """
         held = array("current", current, (None,))
         steps, speeds = _along("dt", dt, len(held)), _along("speed", speed, len(held))
@@ -343,7 +327,7 @@ class ThermalMotor(MadeOfArguments):
             raise InputError("dt", got=f"{steps.min():g} s", expected="steps of at least 0 s")
         self.resistance_at(winding)
         temperatures = np.empty((len(held), 2))
-        start, power = _finite("housing", housing), self.rotor_friction * speeds**2
+        start, power = scalar("housing", housing), self.rotor_friction * speeds**2
         with np.errstate(over="ignore", invalid="ignore"):  # as in advance_heat
             heat_network.heat_history(self.heat_constants, float(winding), start, held, power, steps, temperatures)
         if not np.isfinite(temperatures).all():
@@ -351,16 +335,11 @@ class ThermalMotor(MadeOfArguments):
         return temperatures
 
 
-def _finite(thing: str, value: float) -> float:
-    """Return a finite float, or raise an InputError that names the argument."""
-    return scalar(thing, value)
-
-
 def _not_negative(thing: str, value: float) -> float:
-    found = _finite(thing, value)
-    if found < 0.0:
-        raise InputError(thing, got=f"{found:g}", expected="at least 0")
-    return found
+    number = scalar(thing, value)
+    if number < 0.0:
+        raise InputError(thing, got=f"{number:g}", expected="at least 0")
+    return number
 
 
 def _along(thing: str, value: ArrayLike, length: int) -> Vector:
@@ -380,6 +359,8 @@ def _burnt(got: str) -> InputError:
 @dataclass(frozen=True)
 class GearedMotor:
     """Joint torque, current and speed of a motor behind a gear of ratio N and efficiency eta; no change of direction.
+
+    The methods raise InputError for a value that is not finite.
 
     The gear loses the fraction 1 - eta of the power at its input, in both directions and in all four quadrants:
 
@@ -417,39 +398,24 @@ class GearedMotor:
         return self.ratio**2 * self.motor.rotor_inertia
 
     def motor_speed(self, joint_speed: float) -> float:
-        """Rotor speed N w [rad/s] of a joint speed [rad/s].
-
-        Raises:
-            InputError: the speed is not finite.
-        """
-        return self.ratio * _finite("joint_speed", joint_speed)
+        """Rotor speed N w [rad/s] of a joint speed [rad/s]."""
+        return self.ratio * scalar("joint_speed", joint_speed)
 
     def joint_torque(self, current: float, joint_speed: float) -> float:
-        """Torque [N m] at the joint from the current [A] while the joint turns at joint_speed [rad/s].
-
-        Raises:
-            InputError: a value is not finite.
-        """
-        ideal = self.ratio * self.motor.torque_constant * _finite("current", current)
-        motoring = ideal * _finite("joint_speed", joint_speed) >= 0.0
+        """Torque [N m] at the joint from the current [A] while the joint turns at joint_speed [rad/s]."""
+        ideal = self.ratio * self.motor.torque_constant * scalar("current", current)
+        motoring = ideal * scalar("joint_speed", joint_speed) >= 0.0
         return ideal * self.efficiency if motoring else ideal / self.efficiency
 
     def motor_torque(self, joint_torque: float, joint_speed: float) -> float:
         """Torque [N m] at the rotor that balances a joint torque [N m]: the load of `ThermalMotor.derivative`.
 
         Joint torque and load are positive where the motor drives the joint in the positive direction.
-
-        Raises:
-            InputError: a value is not finite.
         """
-        ideal = _finite("joint_torque", joint_torque) / self.ratio
-        motoring = ideal * _finite("joint_speed", joint_speed) >= 0.0
+        ideal = scalar("joint_torque", joint_torque) / self.ratio
+        motoring = ideal * scalar("joint_speed", joint_speed) >= 0.0
         return ideal / self.efficiency if motoring else ideal * self.efficiency
 
     def current(self, joint_torque: float, joint_speed: float) -> float:
-        """Current [A] for a joint torque [N m] at joint_speed [rad/s]: the inverse of `joint_torque`.
-
-        Raises:
-            InputError: a value is not finite.
-        """
+        """Current [A] for a joint torque [N m] at joint_speed [rad/s]: the inverse of `joint_torque`."""
         return self.motor_torque(joint_torque, joint_speed) / self.motor.torque_constant

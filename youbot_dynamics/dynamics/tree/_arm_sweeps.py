@@ -47,7 +47,7 @@ class ArmRoom(NamedTuple):
     momentum: Any  # (n, 3) p; carried once the derivatives are written
     coriolis: Any  # (n, 3, 3) G, likewise
     pushes: Any  # (3, 6) of a joint, see `push`; the first half of the last stays 0
-    still: Any  # (n,) zeros, which nobody writes
+    still: Any  # (n,) zeros, never written
     factors: Any  # (n, n) for the caller
 
 

@@ -125,27 +125,16 @@ def carried_sizes(layout: Layout, positions: Any, masses: Any, moments: Any) -> 
 
 
 class Space(NamedTuple):
-    """Work space for n bodies and nv joint speeds.
+    """Work space for n bodies and nv joint speeds."""
 
-    Args:
-        rotations: (n, 3, 3) from `place`.
-        positions: (n, 3) from `place`.
-        inertia: (n, 6, 6) Delta of each body.
-        bias: (n, 6) delta of each body.
-        product: (n, 6) c = v x S qd of each body.
-        gain: (nv, 6) Delta S of each joint.
-        pivot: (n, 6, 6) S' Delta S + rotor inertia of each joint, factorised.
-        rest: (nv,) tau - S' delta of each joint.
-    """
-
-    rotations: Any
-    positions: Any
-    inertia: Any
-    bias: Any
-    product: Any
-    gain: Any
-    pivot: Any
-    rest: Any
+    rotations: Any  # (n, 3, 3) from `place`
+    positions: Any  # (n, 3) from `place`
+    inertia: Any  # (n, 6, 6) Delta of each body
+    bias: Any  # (n, 6) delta of each body
+    product: Any  # (n, 6) c = v x S qd of each body
+    gain: Any  # (nv, 6) Delta S of each joint
+    pivot: Any  # (n, 6, 6) S' Delta S + rotor inertia of each joint, factorised
+    joint_force: Any  # (nv,) u = tau - S' delta of each joint
 
 
 @compiled
@@ -186,13 +175,13 @@ def articulate(layout: Layout, rotors: Vector, v: Vector, tau: Vector, external:
         v: (nv,) joint speeds.
         tau: (nv,) joint torques and forces.
         external: (n, 6) wrench on each body, in its frame.
-        space: contains the poses of the bodies; the rest is output.
+        space: contains the poses of the bodies; all else is output.
 
     Returns:
         -1, or the body whose joint has no inertia to accelerate: its S' Delta S is not positive, or not above the
         rounding error of its terms.
     """
-    rotations, positions, inertia, bias, product, gain, pivot, rest = space
+    rotations, positions, inertia, bias, product, gain, pivot, joint_force = space
     n = layout.parents.shape[0]
     velocity = np.zeros((n, 6))
     motion = np.zeros(6)
@@ -226,10 +215,10 @@ def articulate(layout: Layout, rotors: Vector, v: Vector, tau: Vector, external:
         i = layout.order[k]
         start, count = layout.v_start[i], layout.v_count[i]
         for s in range(start, start + count):
-            rest[s] = tau[s]
+            joint_force[s] = tau[s]
             for row in range(6):
                 gain[s, row] = 0.0
-                rest[s] -= layout.subspace[s, row] * bias[i, row]
+                joint_force[s] -= layout.subspace[s, row] * bias[i, row]
                 for column in range(6):
                     gain[s, row] += inertia[i, row, column] * layout.subspace[s, column]
         for s in range(count):
@@ -251,7 +240,7 @@ def articulate(layout: Layout, rotors: Vector, v: Vector, tau: Vector, external:
             continue
         project(inertia[i], gain, pivot[i], start, count, scaled, local)
         for s in range(count):
-            scaled[s] = rest[start + s]
+            scaled[s] = joint_force[start + s]
         solve(pivot[i], count, scaled)
         for row in range(6):
             through[i, row] = bias[i, row]
@@ -278,7 +267,7 @@ def accelerate(
     A floating root needs no special case: there S = E and a_0 = -Delta_0^-1 delta_0.
     Source: document 002 (A.20), systems 21-23.
     """
-    rotations, positions, _, _, product, gain, pivot, rest = space
+    rotations, positions, _, _, product, gain, pivot, joint_force = space
     n = layout.parents.shape[0]
     bodies = np.zeros((n, 6))
     wanted = np.zeros(6)
@@ -294,7 +283,7 @@ def accelerate(
         for row in range(6):
             bodies[i, row] += product[i, row]
         for s in range(count):
-            wanted[s] = rest[start + s]
+            wanted[s] = joint_force[start + s]
             for row in range(6):
                 wanted[s] -= gain[start + s, row] * bodies[i, row]
         solve(pivot[i], count, wanted)

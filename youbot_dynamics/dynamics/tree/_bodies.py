@@ -22,21 +22,14 @@ from youbot_dynamics.kinematics.so3 import matrix_to_quaternion, quaternion_to_m
 class Bodies:
     """Quantities of a whole tree at one state, in the world frame.
 
-    Args:
-        mass: of all bodies [kg].
-        centre_of_mass: (3,) [m].
-        momentum: (6,) [linear; angular about the centre of mass] [kg m/s, kg m2/s], of the bodies without rotors.
-        kinetic_energy: v' M v / 2, with the rotors [J].
-        potential_energy: -m g.c, 0 at the world's origin [J].
-
     Source: systems 18, 20, 23.
     """
 
-    mass: float
-    centre_of_mass: Vector
-    momentum: Vector
-    kinetic_energy: float
-    potential_energy: float
+    mass: float  # of all bodies [kg]
+    centre_of_mass: Vector  # (3,) [m]
+    momentum: Vector  # (6,) [linear; angular about the centre of mass] [kg m/s, kg m2/s], of the bodies without rotors
+    kinetic_energy: float  # v' M v / 2, with the rotors [J]
+    potential_energy: float  # -m g.c, 0 at the world's origin [J]
 
     @classmethod
     def at(cls, layout: Layout, q: Vector, v: Vector) -> Bodies:
@@ -53,15 +46,12 @@ class Bodies:
 class Articulation:
     """Articulated inertias and biases from the inward pass.
 
-    Args:
-        inertias: (n, 6, 6) articulated inertia Delta of each body, in its frame.
-        biases: (n, 6) articulated bias delta: the joint that carries body i exerts Delta_i a_i + delta_i on it, with
-            a_i its spatial acceleration and gravity as an acceleration -g of the world.
-
     Source: document 002 (A.12), (A.21), (A.22).
     """
 
-    inertias: Vector
+    inertias: Vector  # (n, 6, 6) articulated inertia Delta of each body, in its frame
+    # (n, 6) articulated bias delta: the joint that carries body i exerts Delta_i a_i + delta_i on it, with a_i its
+    # spatial acceleration and gravity as an acceleration -g of the world
     biases: Vector
 
 

@@ -23,41 +23,25 @@ SPEEDS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 6}
 class Layout(NamedTuple):
     """n bodies, each with the joint that carries it; nv speeds in all. In m, kg, rad.
 
-    Attributes:
-        order: (n,) bodies with every parent before its children.
-        parents: (n,) parent of each body, -1 for the world.
-        kinds: (n,) FIXED, REVOLUTE, PRISMATIC or FLOATING.
-        axes: (n, 3) unit axis of the joint in the body's frame; unused for joints without an axis.
-        rotations: (n, 3, 3) joint frame at q = 0 to the parent's frame.
-        positions: (n, 3) origin of the joint frame in the parent's frame.
-        q_start: (n,) first element of the joint in q.
-        v_start: (n,) first element of the joint in v.
-        v_count: (n,) number of speeds of the joint.
-        subspace: (nv, 6) motion [linear; angular] of the body, in its frame, for each unit speed.
-        masses: (n,).
-        first_moments: (n, 3) mass times centre of mass, in the body's frame.
-        inertias: (n, 3, 3) about the origin of the body's frame.
-        rotor_inertias: (nv,) inertia of the motor reflected to the joint, added to the diagonal of the mass matrix.
-        gravity: (3,) in the world [m/s2].
-
     Source: systems 18, 22.
     """
 
-    order: Indices
-    parents: Indices
-    kinds: Indices
-    axes: Vector
-    rotations: Vector
-    positions: Vector
-    q_start: Indices
-    v_start: Indices
-    v_count: Indices
-    subspace: Vector
-    masses: Vector
-    first_moments: Vector
-    inertias: Vector
+    order: Indices  # (n,) bodies with every parent before its children
+    parents: Indices  # (n,) parent of each body, -1 for the world
+    kinds: Indices  # (n,) FIXED, REVOLUTE, PRISMATIC or FLOATING
+    axes: Vector  # (n, 3) unit axis of the joint in the body's frame; unused for joints without an axis
+    rotations: Vector  # (n, 3, 3) joint frame at q = 0 to the parent's frame
+    positions: Vector  # (n, 3) origin of the joint frame in the parent's frame
+    q_start: Indices  # (n,) first element of the joint in q
+    v_start: Indices  # (n,) first element of the joint in v
+    v_count: Indices  # (n,) number of speeds of the joint
+    subspace: Vector  # (nv, 6) motion [linear; angular] of the body, in its frame, for each unit speed
+    masses: Vector  # (n,)
+    first_moments: Vector  # (n, 3) mass times centre of mass, in the body's frame
+    inertias: Vector  # (n, 3, 3) about the origin of the body's frame
+    # (nv,) inertia of the motor reflected to the joint, added to the diagonal of the mass matrix
     rotor_inertias: Vector
-    gravity: Vector
+    gravity: Vector  # (3,) in the world [m/s2]
 
 
 def parents_first(parents: Sequence[int], names: Sequence[str]) -> Indices:
@@ -95,12 +79,8 @@ def parents_first(parents: Sequence[int], names: Sequence[str]) -> Indices:
     return np.array(order, dtype=np.int64)
 
 
-def kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
-    """Codes (n,) of the joint types.
-
-    Raises:
-        ModelError: an unknown type; the message names the body.
-    """
+def _kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
+    """Codes (n,) of the joint types; ModelError for an unknown one."""
     for name, kind in zip(names, joint_types, strict=True):
         if kind not in JOINT_TYPES:
             raise ModelError(
@@ -109,12 +89,8 @@ def kinds_of(joint_types: Sequence[str], names: Sequence[str]) -> Indices:
     return np.array([JOINT_TYPES[kind] for kind in joint_types], dtype=np.int64)
 
 
-def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
-    """Axes (n, 3) scaled to length 1; 0 for joints without an axis.
-
-    Raises:
-        ModelError: an axis of length zero; the message names the body.
-    """
+def _unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
+    """Axes (n, 3) scaled to length 1, 0 for joints without an axis; ModelError for an axis of length zero."""
     scaled = np.zeros_like(axes)
     for i, kind in enumerate(kinds):
         if kind in (REVOLUTE, PRISMATIC):
@@ -126,7 +102,7 @@ def unit_axes(axes: Vector, kinds: Indices, names: Sequence[str]) -> Vector:
     return scaled
 
 
-def subspaces(kinds: Indices, axes: Vector) -> Vector:
+def _subspaces(kinds: Indices, axes: Vector) -> Vector:
     """Columns (nv, 6) of the motions [linear; angular] that the joints allow; axes (n, 3). Source: system 21."""
     rows: list[Vector] = []
     for kind, axis in zip(kinds, axes, strict=True):
@@ -139,23 +115,13 @@ def subspaces(kinds: Indices, axes: Vector) -> Vector:
     return np.array(rows).reshape(-1, 6)
 
 
-def check_carried_masses(order: Indices, parents: Sequence[int], layout: Layout, names: Sequence[str]) -> None:
-    """Refuse a moving joint that carries no mass and has no rotor: its acceleration would be undefined.
-
-    Args:
-        order: (n,) bodies, parents first.
-        parents: [n].
-        layout: the tree.
-        names: [n] of the bodies.
-
-    Raises:
-        ModelError: names the body.
-    """
+def _check_carried_masses(layout: Layout, names: Sequence[str]) -> None:
+    """Refuse with a ModelError a moving joint that carries no mass and has no rotor: its acceleration is undefined."""
     carried = np.array(layout.masses)
-    for i in reversed(order):
-        if parents[i] >= 0:
-            carried[parents[i]] += carried[i]
-    for i in order:
+    for i in reversed(layout.order):
+        if layout.parents[i] >= 0:
+            carried[layout.parents[i]] += carried[i]
+    for i in layout.order:
         start, count = layout.v_start[i], layout.v_count[i]
         if count and carried[i] == 0.0 and not np.all(layout.rotor_inertias[start : start + count] > 0.0):
             raise ModelError(
@@ -206,8 +172,8 @@ def make_layout(
         if list(names).count(name) > 1:
             raise ModelError(f"name of body '{name}'", got="two bodies of that name", expected="one")
     order = parents_first(parents, names)
-    kinds = kinds_of(joint_types, names)
-    units = unit_axes(array("axes", axes, (n, 3)), kinds, names)
+    kinds = _kinds_of(joint_types, names)
+    units = _unit_axes(array("axes", axes, (n, 3)), kinds, names)
     frames = array("placements", placements, (n, 4, 4))
     weights = array("masses", masses, (n,))
     centres = array("centres_of_mass", centres_of_mass, (n, 3))
@@ -245,14 +211,14 @@ def make_layout(
         q_start=np.cumsum(widths) - widths,
         v_start=np.cumsum(counts) - counts,
         v_count=counts,
-        subspace=subspaces(kinds, units),
+        subspace=_subspaces(kinds, units),
         masses=weights.copy(),
         first_moments=first_moments,
         inertias=about_joint,
         rotor_inertias=rotors.copy(),
         gravity=array("gravity", gravity, (3,)).copy(),
     )
-    check_carried_masses(order, parents, layout, names)
+    _check_carried_masses(layout, names)
     for field in layout:
         field.setflags(write=False)
     return layout

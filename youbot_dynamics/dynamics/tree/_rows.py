@@ -47,7 +47,7 @@ def state_rows(
         names: [n] of the bodies, for messages.
         layout: the tree.
         q: name, value (nq,) or (t, nq), and nq.
-        others: name, value (nv,) or (t, nv), and nv, of speeds, accelerations or torques.
+        others: the same of speeds, accelerations or torques, (nv,) or (t, nv), and nv.
         external: (n, 6) or (t, n, 6) wrenches on the bodies, None for none.
 
     Returns:
@@ -70,34 +70,24 @@ def state_rows(
         wrenches = wrenches if stacked else wrenches[None]
         lengths |= {len(wrenches)} if stacked else set()
     if len(lengths) > 1:
-        found = " and ".join(str(n) for n in sorted(lengths))
-        raise InputError(", ".join(rows), got=f"{found} rows", expected="the same number of rows each")
+        counts = " and ".join(str(n) for n in sorted(lengths))
+        raise InputError(", ".join(rows), got=f"{counts} rows", expected="the same number of rows each")
     single = not lengths
     count = 1 if single else lengths.pop()
     checked = []
     for name, (value, width) in rows.items():
-        one = array(name, value, (None, width) if value.ndim == 2 else (width,))
-        checked.append(np.ascontiguousarray(np.broadcast_to(one, (count, width))))
+        state = array(name, value, (None, width) if value.ndim == 2 else (width,))
+        checked.append(np.ascontiguousarray(np.broadcast_to(state, (count, width))))
     _check_quaternions(names, layout, checked[0])
     return checked[0], checked[1:], wrenches, single
 
 
 def one_state(names: Sequence[str], layout: Layout, q: Any, others: Mapping[str, Any]) -> tuple[Vector, list[Vector]]:
-    """Positions (nq,) and the others (nv,) of a single state.
-
-    Args:
-        names: [n] of the bodies, for messages.
-        layout: the tree.
-        q: value (nq,) and nq.
-        others: name, value (nv,) and nv.
-
-    Raises:
-        InputError: a wrong shape, rows of states, a number that is not finite, or an invalid quaternion.
-    """
+    """Positions (nq,) and the others (nv,) of a single state; arguments and errors as `state_rows`, q without name."""
     sized = {"q": q, **others}
-    position, *rest = (x if _is_plain(x, n) else array(name, x, (n,)) for name, (x, n) in sized.items())
+    position, *motion = (x if _is_plain(x, n) else array(name, x, (n,)) for name, (x, n) in sized.items())
     _check_quaternions(names, layout, position[None])
-    return position, rest
+    return position, motion
 
 
 def _looked_at(name: str, value: ArrayLike) -> NDArray[Any]:
@@ -136,16 +126,7 @@ def _check_quaternions(names: Sequence[str], layout: Layout, q: Vector) -> None:
 
 
 def index_of(what: str, which: int | str, names: Sequence[str]) -> int:
-    """Index of a body or joint given by index or name.
-
-    Args:
-        what: "body" or "joint", for messages.
-        which: index or name.
-        names: [n] of all.
-
-    Raises:
-        InputError: an unknown index or name.
-    """
+    """Index of `which` body or joint, given by index or name, among names [n]; InputError for an unknown `what`."""
     if isinstance(which, str):
         if which not in names:
             raise InputError(what, got=f"'{which}'", expected=f"one of {', '.join(names)}")

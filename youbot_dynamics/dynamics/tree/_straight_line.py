@@ -69,18 +69,13 @@ _FLOAT = np.dtype(np.float64)
 
 @dataclass(frozen=True, eq=False)
 class StraightLine:
-    """Kernels for one tree of nv joints; each takes `parameters`, the inertial parameters of the tree.
+    """Kernels for one tree of nv joints; each takes `parameters`, the inertial parameters of the tree."""
 
-    Args:
-        parameters: (p,) first moments, inertias, rotor inertias and gravity, in the order of `parameters_of`; a tuple
-            without a compiler, since plain Python is slow on elements of arrays.
-        kernels: the generated module; its functions of one state check only that the result is finite.
-        shape: of q, v and tau of one state.
-    """
-
+    # (p,) first moments, inertias, rotor inertias and gravity, in the order of `parameters_of`; a tuple without a
+    # compiler, since plain Python is slow on elements of arrays
     parameters: Any
-    kernels: ModuleType
-    shape: tuple[int]
+    kernels: ModuleType  # the generated module; its functions of one state check only that the result is finite
+    shape: tuple[int]  # of q, v and tau of one state
 
     def forward_dynamics(self, q: Any, v: Any, tau: Any) -> Vector | None:
         """Accelerations (nv,) of plain arrays q, v, tau (nv,); None if the arguments need the full checks."""

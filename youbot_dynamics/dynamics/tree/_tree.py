@@ -39,8 +39,9 @@ class Tree(MadeOfArguments):
     """n bodies, each carried by a joint; make one with `from_arrays` or `from_urdf`.
 
     Dynamics take one state, q (nq,) and v (nv,), or one state a row, q (t, nq) and v (t, nv); results have the same
-    form. All methods raise InputError for a wrong shape, NaN or infinity. Finite numbers that overflow in sums of
-    products (such as 1e150) give infinity or NaN. Bodies are given by index or by name.
+    form. Accelerations `a` and torques `tau` are shaped as v. `external` (n, 6) or (t, n, 6) is a wrench on each body,
+    fixed in its frame, [force; moment]. All methods raise InputError for a wrong shape, NaN or infinity. Finite numbers
+    that overflow in sums of products (such as 1e150) give infinity or NaN. Bodies are given by index or by name.
 
     Args:
         names: [n] of the bodies.
@@ -203,17 +204,7 @@ class Tree(MadeOfArguments):
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Vector:
         """Joint torques and forces for accelerations: tau = M(q) a + bias_forces(q, v) - J' external.
 
-        This is the recursive Newton-Euler algorithm.
-
-        Args:
-            q: (nq,) or (t, nq).
-            v: (nv,) or (t, nv).
-            a: (nv,) or (t, nv).
-            external: (n, 6) or (t, n, 6) wrench on each body, in its frame, [force; moment].
-
-        Returns:
-            (nv,) or (t, nv).
-
+        This is the recursive Newton-Euler algorithm; (nv,) or (t, nv).
         Source: systems 20, 26; D-002-4.
         """
         if external is None and self._program is not None:
@@ -229,16 +220,7 @@ class Tree(MadeOfArguments):
         return tau[0] if single else tau
 
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None) -> Vector:
-        """Accelerations under joint torques, by the articulated-body algorithm.
-
-        Args:
-            q: (nq,) or (t, nq).
-            v: (nv,) or (t, nv).
-            tau: (nv,) or (t, nv).
-            external: (n, 6) or (t, n, 6) wrench on each body, in its frame, [force; moment].
-
-        Returns:
-            (nv,) or (t, nv).
+        """Accelerations (nv,) or (t, nv) under joint torques, by the articulated-body algorithm.
 
         Raises:
             ModelError: a joint has no inertia to accelerate; the message names its body.
@@ -260,13 +242,7 @@ class Tree(MadeOfArguments):
     def articulation(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
     ) -> Articulation:
-        """Articulated inertias and biases of all bodies at one state.
-
-        Args:
-            q: (nq,).
-            v: (nv,).
-            tau: (nv,).
-            external: (n, 6) wrench on each body, in its frame, [force; moment].
+        """Articulated inertias and biases of all bodies at one state q (nq,), v (nv,), tau (nv,).
 
         Source: document 002 (A.12), (A.21), (A.22).
         """
@@ -307,13 +283,6 @@ class Tree(MadeOfArguments):
 
         For the formulas see `_derivatives`. Derivatives by q of a floating joint are along the motions [linear;
         angular] of its body.
-
-        Args:
-            q: (nq,) or (t, nq).
-            v: (nv,) or (t, nv).
-            a: (nv,) or (t, nv).
-            external: (n, 6) or (t, n, 6) wrench on each body, fixed in its frame, [force; moment].
-
         Source: Singh, Russell, Wensing 2022; system 8; D-001-2.
         """
         positions, (speeds, accelerations), wrenches, single = self._states(q, {"v": v, "a": a}, external)
@@ -328,12 +297,6 @@ class Tree(MadeOfArguments):
 
         d qdd/d q = -M^-1 d ID/d q at qdd, d qdd/d v = -M^-1 d ID/d v, d qdd/d tau = M^-1. Derivatives by q of a
         floating joint are along the motions [linear; angular] of its body.
-
-        Args:
-            q: (nq,) or (t, nq).
-            v: (nv,) or (t, nv).
-            tau: (nv,) or (t, nv).
-            external: (n, 6) or (t, n, 6) wrench on each body, fixed in its frame, [force; moment].
 
         Raises:
             ModelError: a joint has no inertia to accelerate; the message names its body.
@@ -440,7 +403,8 @@ def without_fixed_joints(tree: Tree) -> Tree:
     pose_in_carrier = np.tile(np.eye(4), (n, 1, 1))
     masses = np.zeros(n)
     first_moments, inertias = np.zeros((n, 3)), np.zeros((n, 3, 3))
-    parents, placements = list(layout.parents), _placements(layout)
+    parents, placements = list(layout.parents), np.tile(np.eye(4), (n, 1, 1))
+    placements[:, :3, :3], placements[:, :3, 3] = layout.rotations, layout.positions
     for i in layout.order:
         parent = int(layout.parents[i])
         if layout.kinds[i] != FIXED:
@@ -491,9 +455,3 @@ def without_fixed_joints(tree: Tree) -> Tree:
         tuple(tree.damping[i] for i in kept),
         tuple(tree.friction[i] for i in kept),
     )
-
-
-def _placements(layout: Layout) -> Vector:
-    poses = np.tile(np.eye(4), (len(layout.parents), 1, 1))
-    poses[:, :3, :3], poses[:, :3, 3] = layout.rotations, layout.positions
-    return poses

@@ -32,52 +32,30 @@ _INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of a joint in a URDF; infinite where none are given.
+    """Limits of a joint in a URDF; infinite where none are given."""
 
-    Args:
-        lower: smallest position [rad or m].
-        upper: largest position [rad or m].
-        velocity: largest speed [rad/s or m/s].
-        effort: largest torque or force [N m or N].
-    """
-
-    lower: float = -np.inf
-    upper: float = np.inf
-    velocity: float = np.inf
-    effort: float = np.inf
+    lower: float = -np.inf  # smallest position [rad or m]
+    upper: float = np.inf  # largest position [rad or m]
+    velocity: float = np.inf  # largest speed [rad/s or m/s]
+    effort: float = np.inf  # largest torque or force [N m or N]
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A body and the joint that carries it.
+    """A body and the joint that carries it."""
 
-    Args:
-        name: of the link.
-        joint: name of its joint, empty for the root.
-        parent: name of the link that carries it, empty for the root.
-        joint_type: "fixed", "revolute", "prismatic" or "floating".
-        axis: (3,) of the joint, in the link's frame.
-        placement: (4, 4) joint frame in the parent's joint frame.
-        mass: [kg].
-        centre_of_mass: (3,) in the link's frame [m].
-        inertia: (3, 3) about the centre of mass, in the link's axes [kg m2].
-        limits: of the joint.
-        damping: of the joint [N m s/rad or N s/m]; read but not applied: friction is a separate model (`lugre`).
-        friction: of the joint [N m or N]; read but not applied.
-    """
-
-    name: str
-    joint: str
-    parent: str
-    joint_type: str
-    axis: Vector
-    placement: Vector
-    mass: float
-    centre_of_mass: Vector
-    inertia: Vector
-    limits: Limits
-    damping: float
-    friction: float
+    name: str  # of the link
+    joint: str  # name of its joint, empty for the root
+    parent: str  # name of the link that carries it, empty for the root
+    joint_type: str  # "fixed", "revolute", "prismatic" or "floating"
+    axis: Vector  # (3,) of the joint, in the link's frame
+    placement: Vector  # (4, 4) joint frame in the parent's joint frame
+    mass: float  # [kg]
+    centre_of_mass: Vector  # (3,) in the link's frame [m]
+    inertia: Vector  # (3, 3) about the centre of mass, in the link's axes [kg m2]
+    limits: Limits  # of the joint
+    damping: float  # of the joint [N m s/rad or N s/m]; read but not applied: friction is a separate model (`lugre`)
+    friction: float  # of the joint [N m or N]; read but not applied
 
 
 def read_urdf(
@@ -244,14 +222,14 @@ def _numbers(
 ) -> Vector:
     text = default if element is None else element.get(key, default)
     try:
-        found = np.array([_float(word) for word in text.split()])
+        numbers = np.array([_float(word) for word in text.split()])
     except ValueError:
-        found = np.array([])
+        numbers = np.array([])
     wanted = len(default.split())
-    if len(found) != wanted or np.isnan(found).any() or (bounded and np.isinf(found).any()):
+    if len(numbers) != wanted or np.isnan(numbers).any() or (bounded and np.isinf(numbers).any()):
         expected = f"{wanted} number(s){', none infinite' if bounded else ''}"
         raise ModelError(f"{thing} {key}", got=f"'{text}'", expected=expected)
-    return found
+    return numbers
 
 
 def _float(word: str) -> float:

@@ -24,47 +24,18 @@ from youbot_dynamics.dynamics.wheeled_base._regimes import (
 from youbot_dynamics.errors import InputError, ModelError
 
 
-@dataclass(frozen=True, eq=False)
-class BaseMotion:
-    """Accelerations of the base and the forces that cause them.
+class Support:
+    """What follows from the normal forces of wheels and from which of them have lifted."""
 
-    Attributes:
-        twist_rate: (3,) derivative of the body twist [m/s2, m/s2, rad/s2].
-        wheel_accelerations: (n,) Omega' [rad/s2].
-        steering_accelerations: (n,) derivative of the steering rate, relative to the body [rad/s2].
-        tangential_forces: (n, 2) friction of the floor on each wheel, body axes [N].
-        normal_forces: (n,) of the floor, never negative [N].
-        lifted: (n,) True for a wheel that has left the floor: only a downward pull would hold it there.
-        steering_torques: (n,) the given one for a steered wheel, else the reaction M_C of the mount [N m].
-        rolling: (n,) True for a wheel that does not slip.
-        rank: number of independent rolling constraints.
-        constraints: number of rolling constraints; if it exceeds `rank`, some forces are not determined.
-        residual: largest required rolling acceleration that no motion gives [m/s2]; 0 for consistent constraints.
-    """
-
-    twist_rate: Vector
-    wheel_accelerations: Vector
-    steering_accelerations: Vector
-    tangential_forces: Vector
     normal_forces: Vector
     lifted: Flags
-    steering_torques: Vector
-    rolling: Flags
-    rank: int
-    constraints: int
-    residual: float
-
-    @property
-    def forces_unique(self) -> bool:
-        """False if other friction forces would give the same motion; the motion is always unique."""
-        return self.rank == self.constraints
 
     @property
     def tips_over(self) -> bool:
         """True if a wheel has lifted.
 
-        Three wheels that span an area still balance the load. On fewer the base tips over. This motion assumes a level
-        base, so it is then valid only for the first moment.
+        Three wheels that span an area still balance the load. On fewer the base tips over. The body is kept level, so
+        a motion or step is then valid only for the first moment.
         """
         return bool(np.any(self.lifted))
 
@@ -72,6 +43,28 @@ class BaseMotion:
     def smallest_normal_force(self) -> float:
         """Margin against tipping over [N]; 0 once a wheel has lifted."""
         return float(np.min(self.normal_forces))
+
+
+@dataclass(frozen=True, eq=False)
+class BaseMotion(Support):
+    """Accelerations of the base and the forces that cause them."""
+
+    twist_rate: Vector  # (3,) derivative of the body twist [m/s2, m/s2, rad/s2]
+    wheel_accelerations: Vector  # (n,) Omega' [rad/s2]
+    steering_accelerations: Vector  # (n,) derivative of the steering rate, relative to the body [rad/s2]
+    tangential_forces: Vector  # (n, 2) friction of the floor on each wheel, body axes [N]
+    normal_forces: Vector  # (n,) of the floor, never negative [N]
+    lifted: Flags  # (n,) True for a wheel that has left the floor: only a downward pull would hold it there
+    steering_torques: Vector  # (n,) the given one for a steered wheel, else the reaction M_C of the mount [N m]
+    rolling: Flags  # (n,) True for a wheel that does not slip
+    rank: int  # number of independent rolling constraints
+    constraints: int  # number of rolling constraints; if it exceeds `rank`, some forces are not determined
+    residual: float  # largest required rolling acceleration that no motion gives [m/s2]; 0 for consistent constraints
+
+    @property
+    def forces_unique(self) -> bool:
+        """False if other friction forces would give the same motion; the motion is always unique."""
+        return self.rank == self.constraints
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +185,7 @@ class WheeledBase(MadeOfArguments):
         The normal forces follow a rigid plate on springs, `support_matrix`. Here all wheels carry; `motion` treats
         negative forces.
 
-        Args:
-            state: of the n wheels.
-            torques: (n,) of the wheel motors M_i, at the wheel [N m].
-            steering_torques: (n,) of the steering motors M_C [N m], default 0; only for wheels that steer.
+        Arguments as `motion`.
 
         Raises:
             InputError: wrong shapes, NaN, a steering torque on a wheel without steering, or contacts on one line.
@@ -266,8 +256,8 @@ class WheeledBase(MadeOfArguments):
 
         Args:
             state: of the n wheels.
-            torques: (n,) of the wheel motors [N m].
-            steering_torques: (n,) [N m], default 0.
+            torques: (n,) of the wheel motors M_i, at the wheel [N m].
+            steering_torques: (n,) of the steering motors M_C [N m], default 0; only for wheels that steer.
             rolling: (n,) of bool: wheels that are forced to roll by any force, even when lifted; the others slide.
 
         Raises:

@@ -132,15 +132,15 @@ class BaseState(MadeOfArguments):
         """Check the arrays and make them read-only."""
         speeds = array("wheel_speeds", self.wheel_speeds, (None,))
         n = len(speeds)
-        rest = np.zeros(n)
+        zeros = np.zeros(n)
         fields = {
             "twist": array("twist", self.twist, (3,)),
             "wheel_speeds": speeds,
             "steering_angles": array(
-                "steering_angles", rest if self.steering_angles is None else self.steering_angles, (n,)
+                "steering_angles", zeros if self.steering_angles is None else self.steering_angles, (n,)
             ),
             "steering_rates": array(
-                "steering_rates", rest if self.steering_rates is None else self.steering_rates, (n,)
+                "steering_rates", zeros if self.steering_rates is None else self.steering_rates, (n,)
             ),
             "pose": array("pose", np.zeros(3) if self.pose is None else self.pose, (3,)),
         }
@@ -155,26 +155,16 @@ class Contacts:
     A row is the velocity of one contact along one direction in which the floor can push: two rows (n and t) for a
     plain wheel, one (the roller axis f) for a mecanum wheel. The generalised velocities are
     u = (vx, vy, omega, alpha' of the s wheels that steer, Omega of all n wheels), m = 3 + s + n.
-
-    Attributes:
-        points: (n, 2) from the centre [m].
-        headings: (n, 2) rolling directions n.
-        turning: (n,) alpha', rate of the rolling direction in the fixed frame [rad/s].
-        owner: (r,) wheel of each row.
-        directions: (r, 2) unit direction of each row.
-        rows: (r, m) matrix C, so that C u is the contact velocity along each direction.
-        drift: (r,) contact acceleration (mecanum: derivative of f . v_i) for u' = 0 [m/s2].
-        velocities: (r,) C u [m/s].
     """
 
-    points: Vector
-    headings: Vector
-    turning: Vector
-    owner: Indices
-    directions: Vector
-    rows: Vector
-    drift: Vector
-    velocities: Vector
+    points: Vector  # (n, 2) from the centre [m]
+    headings: Vector  # (n, 2) rolling directions n
+    turning: Vector  # (n,) alpha', rate of the rolling direction in the fixed frame [rad/s]
+    owner: Indices  # (r,) wheel of each row
+    directions: Vector  # (r, 2) unit direction of each row
+    rows: Vector  # (r, m) matrix C, so that C u is the contact velocity along each direction
+    drift: Vector  # (r,) contact acceleration (mecanum: derivative of f . v_i) for u' = 0 [m/s2].
+    velocities: Vector  # (r,) C u [m/s]
 
 
 def contacts(wheels: tuple[Wheel, ...], state: BaseState) -> Contacts:

@@ -30,33 +30,19 @@ _GAIN = 4.0
 
 
 class Run(NamedTuple):
-    """Parameters of a run.
+    """Parameters of a run."""
 
-    Args:
-        dt: step [s].
-        slip_square: square of the slip speed [m2/s2].
-        mass: m [kg].
-        yaw_inertia: about the vertical through the centre of the base, with the wheels that do not steer [kg m2].
-        cx: x of the centre of mass [m], with cy and height.
-        cy: see cx.
-        height: see cx.
-        product_xz: [kg m2].
-        product_yz: [kg m2].
-        gravity: [m/s2].
-        swings: whether contact points move relative to the body.
-    """
-
-    dt: float
-    slip_square: float
-    mass: float
-    yaw_inertia: float
-    cx: float
-    cy: float
-    height: float
-    product_xz: float
-    product_yz: float
-    gravity: float
-    swings: bool
+    dt: float  # step [s]
+    slip_square: float  # square of the slip speed [m2/s2]
+    mass: float  # m [kg]
+    yaw_inertia: float  # about the vertical through the centre of the base, with the wheels that do not steer [kg m2]
+    cx: float  # x of the centre of mass [m], with cy and height
+    cy: float  # see cx
+    height: float  # see cx
+    product_xz: float  # [kg m2]
+    product_yz: float  # [kg m2]
+    gravity: float  # [m/s2]
+    swings: bool  # whether contact points move relative to the body
 
 
 # Fields of a wheel: its constants,

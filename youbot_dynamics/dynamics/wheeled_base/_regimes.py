@@ -25,29 +25,17 @@ _SETS_OF_WHEELS = 255  # largest number of sets tried in the search for the carr
 
 @dataclass(frozen=True, eq=False)
 class BaseEquations:
-    """M u' = h + C' T with N = N_0 + N_u u', at one state; u, r, m as in `Contacts`.
+    """M u' = h + C' T with N = N_0 + N_u u', at one state; u, r, m as in `Contacts`."""
 
-    Attributes:
-        mass: (m, m) mass matrix M.
-        load: (m,) torques and velocity products h.
-        contact: kinematics of the contacts.
-        friction: (n,) mu.
-        plate: of the base on the wheels that carry it; the others have neither normal force nor friction.
-        floor_load: (3,) weight and its first moments, as in `Plate`, for u' = 0.
-        floor_load_of_motion: (3, m) their derivative by u'.
-        free_normals: (n,) N_0 [N].
-        normals_of_motion: (n, m) N_u.
-    """
-
-    mass: Vector
-    load: Vector
-    contact: Contacts
-    friction: Vector
-    plate: Plate
-    floor_load: Vector
-    floor_load_of_motion: Vector
-    free_normals: Vector = field(init=False)
-    normals_of_motion: Vector = field(init=False)
+    mass: Vector  # (m, m) mass matrix M
+    load: Vector  # (m,) torques and velocity products h
+    contact: Contacts  # kinematics of the contacts
+    friction: Vector  # (n,) mu
+    plate: Plate  # of the base on the wheels that carry it; the others have neither normal force nor friction
+    floor_load: Vector  # (3,) weight and its first moments, as in `Plate`, for u' = 0
+    floor_load_of_motion: Vector  # (3, m) their derivative by u'
+    free_normals: Vector = field(init=False)  # (n,) N_0 [N]
+    normals_of_motion: Vector = field(init=False)  # (n, m) N_u
 
     def __post_init__(self) -> None:
         """Compute the shares of the load."""
@@ -144,25 +132,15 @@ def on_pressed_wheels(
 
 @dataclass(frozen=True, eq=False)
 class RegimeSolution:
-    """One solution of the equations.
+    """One solution of the equations."""
 
-    Attributes:
-        acceleration: (m,) u'.
-        row_forces: (r,) friction along each direction of the contacts [N].
-        normals: (n,) [N].
-        rolling: (n,) of bool.
-        rank: number of independent rolling constraints.
-        constraints: their number.
-        residual: largest required rolling acceleration that no motion gives [m/s2].
-    """
-
-    acceleration: Vector
-    row_forces: Vector
-    normals: Vector
-    rolling: Flags
-    rank: int
-    constraints: int
-    residual: float
+    acceleration: Vector  # (m,) u'
+    row_forces: Vector  # (r,) friction along each direction of the contacts [N]
+    normals: Vector  # (n,) [N]
+    rolling: Flags  # (n,) of bool
+    rank: int  # number of independent rolling constraints
+    constraints: int  # their number
+    residual: float  # largest required rolling acceleration that no motion gives [m/s2]
 
     def inside_cones(self, equations: BaseEquations) -> bool:
         """True if every rolling wheel is held, |T| <= mu N, and its rolling is consistent with the others."""
@@ -256,7 +234,7 @@ def friction_of_contacts(
     forces = np.zeros(len(rows))
     mobility = rows @ of_forces
     weight = float(np.sum(np.abs(equations.free_normals)))
-    left = solve_friction(
+    residual = solve_friction(
         mobility,
         rows @ free + motion[held],
         first,
@@ -267,7 +245,7 @@ def friction_of_contacts(
         _FORCE_TOLERANCE * weight,
         _SWEEPS,
     )
-    if not left <= max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
+    if not residual <= max(_STARTS, _ON_THE_CONE * weight * float(np.max(np.diag(mobility), initial=0.0))):
         raise InputError("friction of the wheels", got="no consistent forces", expected="a base that does not jam")
     row_forces = np.zeros(len(held))
     row_forces[held] = forces
@@ -304,13 +282,13 @@ def _constrained(
     """
     whitening = _whitening(metric)
     scaled_mass, scaled_load, scaled_rows = whitening @ mass @ whitening.T, whitening @ load, rows @ whitening.T
-    left, sizes, right = np.linalg.svd(scaled_rows, full_matrices=True)
+    u, sizes, vt = np.linalg.svd(scaled_rows, full_matrices=True)
     rank = _rank(sizes)
-    fixed, free = right[:rank], right[rank:]
-    w = fixed.T @ ((left[:, :rank].T @ wanted) / sizes[:rank])
+    fixed, free = vt[:rank], vt[rank:]
+    w = fixed.T @ ((u[:, :rank].T @ wanted) / sizes[:rank])
     reduced = free @ scaled_mass @ free.T
     _refuse_jam(reduced)
     w = w + free.T @ np.linalg.solve(reduced, free @ (scaled_load - scaled_mass @ w))
-    forces = left[:, :rank] @ ((fixed @ (scaled_mass @ w - scaled_load)) / sizes[:rank])
+    forces = u[:, :rank] @ ((fixed @ (scaled_mass @ w - scaled_load)) / sizes[:rank])
     missing = wanted - scaled_rows @ w
     return whitening.T @ w, forces, rank, float(np.max(np.abs(missing), initial=0.0))

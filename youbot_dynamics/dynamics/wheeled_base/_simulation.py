@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import Flags, Vector, array, excerpt, number, read_only
 from youbot_dynamics.compiled import HAVE_NUMBA
 from youbot_dynamics.dynamics.normal_forces import FELT
-from youbot_dynamics.dynamics.wheeled_base._base import WheeledBase
+from youbot_dynamics.dynamics.wheeled_base._base import Support, WheeledBase
 from youbot_dynamics.dynamics.wheeled_base._contact import BaseState, contacts
 from youbot_dynamics.dynamics.wheeled_base._kernel import WHEEL, Run, advance, has_gained
 from youbot_dynamics.dynamics.wheeled_base._regimes import (
@@ -25,29 +25,15 @@ from youbot_dynamics.kinematics.planar import integrate
 
 
 @dataclass(frozen=True, eq=False)
-class BaseStep:
-    """Result of one step of `step`.
+class BaseStep(Support):
+    """Result of one step of `step`."""
 
-    Attributes:
-        state: after the step.
-        tangential_forces: (n, 2) friction on each wheel during the step, in body axes at its end [N].
-        normal_forces: (n,) never negative [N].
-        lifted: (n,) True for a wheel that left the floor: no normal force, no friction.
-        contact_velocities: (n, 2) of the contact points at the end, body axes [m/s].
-        friction_work: work of friction on the contacts, never positive [J].
-    """
-
-    state: BaseState
-    tangential_forces: Vector
-    normal_forces: Vector
-    lifted: Flags
-    contact_velocities: Vector
-    friction_work: float
-
-    @property
-    def tips_over(self) -> bool:
-        """True if a wheel has lifted; see `wheeled_base.BaseMotion.tips_over`."""
-        return bool(np.any(self.lifted))
+    state: BaseState  # after the step
+    tangential_forces: Vector  # (n, 2) friction on each wheel during the step, in body axes at its end [N]
+    normal_forces: Vector  # (n,) never negative [N]
+    lifted: Flags  # (n,) True for a wheel that left the floor: no normal force, no friction
+    contact_velocities: Vector  # (n, 2) of the contact points at the end, body axes [m/s]
+    friction_work: float  # work of friction on the contacts, never positive [J]
 
 
 def step(
@@ -125,39 +111,18 @@ SLIP_SPEED = 0.01  # [m/s] slip speed of the regularised friction
 
 
 @dataclass(frozen=True, eq=False)
-class BaseRun:
-    """Motion of a simulated base: k steps of n wheels, with the start.
+class BaseRun(Support):
+    """Motion of a simulated base: k steps of n wheels, with the start."""
 
-    Attributes:
-        poses: (k + 1, 3) x, y, yaw in the fixed frame [m, m, rad].
-        twists: (k + 1, 3) in body axes [m/s, m/s, rad/s].
-        wheel_speeds: (k + 1, n) [rad/s].
-        wheel_angles: (k + 1, n) turned since the start [rad].
-        steering_angles: (k + 1, n) relative to the body [rad].
-        steering_rates: (k + 1, n) [rad/s].
-        normal_forces: (k + 1, n) of the step that led to each row, never negative; the first row is the weight at rest
-            [N].
-        lifted: (k + 1, n) True for a wheel that had left the floor.
-    """
-
-    poses: Vector
-    twists: Vector
-    wheel_speeds: Vector
-    wheel_angles: Vector
-    steering_angles: Vector
-    steering_rates: Vector
+    poses: Vector  # (k + 1, 3) x, y, yaw in the fixed frame [m, m, rad]
+    twists: Vector  # (k + 1, 3) in body axes [m/s, m/s, rad/s]
+    wheel_speeds: Vector  # (k + 1, n) [rad/s]
+    wheel_angles: Vector  # (k + 1, n) turned since the start [rad]
+    steering_angles: Vector  # (k + 1, n) relative to the body [rad]
+    steering_rates: Vector  # (k + 1, n) [rad/s]
+    # (k + 1, n) of the step that led to each row, never negative; the first row is the weight at rest [N]
     normal_forces: Vector
-    lifted: Flags
-
-    @property
-    def smallest_normal_force(self) -> float:
-        """Margin against tipping over during the run [N]; 0 once a wheel has lifted."""
-        return float(np.min(self.normal_forces))
-
-    @property
-    def tips_over(self) -> bool:
-        """True if a wheel lifted off; the body is kept level, see `wheeled_base.BaseMotion.tips_over`."""
-        return bool(np.any(self.lifted))
+    lifted: Flags  # (k + 1, n) True for a wheel that had left the floor
 
     def state(self, step: int = -1) -> BaseState:
         """State after `step` steps, from which another run can start."""

@@ -1,6 +1,6 @@
 """The arm of the digital twin: its driver, controllers, motion and readings."""
 
-from youbot_dynamics.simulation.arm._controller import STEP, Order, limited, told_share
+from youbot_dynamics.simulation.arm._controller import STEP, Order, filter_share, limited
 from youbot_dynamics.simulation.arm._driver import (
     ArmDriver,
     ArmReading,
@@ -21,6 +21,6 @@ __all__ = [
     "VoltageReading",
     "limited",
     "reachable",
-    "told_share",
+    "filter_share",
     "torque_of_current",
 ]

@@ -211,14 +211,14 @@ def ramp_to_position(
     They are trapezoids of speed that end at the target [rad] without overshoot.
     """
     ahead = target - reference
-    left, once = abs(ahead), ramp * dt
+    distance, once = abs(ahead), ramp * dt
     # The fastest speed from which steps of `once` end at the target: whole steps, and a share of one in each of them.
-    steps = left / (once * dt)
+    steps = distance / (once * dt)
     whole = math.floor(math.sqrt(0.25 + 2.0 * steps) - 0.5)
     fastest = once * (whole + (steps - 0.5 * whole * (whole + 1.0)) / (whole + 1.0))
     wanted = math.copysign(min(fastest, speed_limit), ahead)
     speed = ramp_to_speed(speed, wanted, ramp, dt)
-    if speed == wanted and left <= once * dt:
+    if speed == wanted and distance <= once * dt:
         return target, speed
     return reference + speed * dt, speed
 
@@ -273,8 +273,8 @@ def control(
     resting = False
     if mode == VELOCITY:
         top = constants[SPEED_LIMIT]
-        asked = min(max(memory[COMMAND], -top), top)
-        memory[RAMP_SPEED] = ramp_to_speed(memory[RAMP_SPEED], asked, constants[RAMP], dt)
+        target = min(max(memory[COMMAND], -top), top)
+        memory[RAMP_SPEED] = ramp_to_speed(memory[RAMP_SPEED], target, constants[RAMP], dt)
         wanted = memory[RAMP_SPEED]
     else:
         if mode == POSITION_MODE:
@@ -338,7 +338,7 @@ def control_cycle(
         control(order.mode, position[i], speed[i], ahead, back_emf[i], resistance[i], STEP, constants[i], memory[i])
 
 
-def told_share(lag: float) -> float:
+def filter_share(lag: float) -> float:
     """Share of the difference to the true speed by which the reported speed changes in one cycle.
 
     Args:

@@ -61,6 +61,9 @@ class ArmSampler:
         truth: the arm as it is: noise and jitter.
         robot: as its sheets say: quanta and the constants the driver turns currents into efforts with.
         seed: of the noise; equal seeds and calls give equal bits.
+
+    Attributes:
+        effort_of_current: (n,) Kt N of the sheets [N m/A].
     """
 
     def __init__(self, truth: ArmTruth, robot: Robot, seed: int) -> None:
@@ -69,8 +72,8 @@ class ArmSampler:
         # Apart, so that a robot that reads them sees the same arm as one that does not.
         self._extra = generator(seed, 5)
         motors = [joint.motor for joint in robot.arm.joints]
-        self._effort_of_current = np.array([motor.torque_constant * motor.gear_ratio for motor in motors])
-        self._current_noise = truth.effort_noise / self._effort_of_current
+        self.effort_of_current = np.array([motor.torque_constant * motor.gear_ratio for motor in motors])
+        self._current_noise = truth.effort_noise / self.effort_of_current
         quanta = np.array([*robot.arm_quanta(), np.full(len(motors), CURRENT_QUANTUM)])
         self._exact = quanta == 0.0
         self._quanta = np.where(self._exact, 1.0, quanta)
@@ -82,7 +85,7 @@ class ArmSampler:
         sensed = np.array([position, reported_speed, current + self._current_noise * noise[1:]])
         counted = np.rint(sensed / self._quanta) * self._quanta
         counted[self._exact] = sensed[self._exact]
-        counted[2] *= self._effort_of_current
+        counted[2] *= self.effort_of_current
         values = np.zeros((3, n + FINGERS))
         values[:, :n] = counted
         return ArmReading(self._stamp(time, noise[0]), values[0], values[1], values[2])
@@ -114,7 +117,7 @@ class ArmDriver(ABC):
     next one: the driver has no watchdog. Signs and zeros are those of the arm's URDF.
 
     Commands take the `time` of their reception [s], now if not given; an InputError refuses a wrong shape, a number
-    that is not finite, or what is beyond the limits.
+    that is not finite, or what is beyond the limits. It also ends a motion without bounds.
 
     Args:
         truth: the arm as it is.
@@ -131,9 +134,6 @@ class ArmDriver(ABC):
         self._cycle = 0
         self._sampler = ArmSampler(truth, robot, seed)
         self._controllers = controller.controllers_of(robot)
-        self._told_of_current = np.array(
-            [joint.motor.gear_ratio * joint.motor.torque_constant for joint in robot.arm.joints]
-        )
         self._one_rpm = 2.0 * math.pi / 60.0 / np.array([joint.motor.gear_ratio for joint in robot.arm.joints])
         n = model.tree.nv
         self._memory = np.zeros((n, 5))
@@ -150,7 +150,7 @@ class ArmDriver(ABC):
 
     @property
     def time(self) -> float:
-        """Simulated time [s]: at most 1 ms before the one last asked for."""
+        """Simulated time [s]: at most 1 ms before the requested time."""
         return self._start + self._cycle * controller.STEP
 
     @property
@@ -194,8 +194,8 @@ class ArmDriver(ABC):
 
     def command_velocities(self, velocity: ArrayLike, time: float | None = None) -> None:
         """Turn with speeds (n,) [rad/s], reached by the ramps and cut at the joints' largest; counted in motor rpm."""
-        asked = np.clip(self._finite("velocity", velocity), -FASTEST, FASTEST)  # else the counting overflows
-        counted = np.rint(asked / self._one_rpm) * self._one_rpm
+        clipped = np.clip(self._finite("velocity", velocity), -FASTEST, FASTEST)  # else the counting overflows
+        counted = np.rint(clipped / self._one_rpm) * self._one_rpm
         self._queue(controller.VELOCITY, counted, time)
 
     def command_torques(self, torque: ArrayLike, time: float | None = None) -> None:
@@ -203,7 +203,7 @@ class ArmDriver(ABC):
 
         They are cut where the currents have their limit.
         """
-        self._queue(controller.TORQUE, self._finite("torque", torque) / self._told_of_current, time)
+        self._queue(controller.TORQUE, self._finite("torque", torque) / self._sampler.effort_of_current, time)
 
     def command_trajectory(
         self,
@@ -244,11 +244,7 @@ class ArmDriver(ABC):
             self._apply(controller.TORQUE, np.zeros(len(self._memory)))
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in whole cycles of 1 ms.
-
-        Raises:
-            InputError: a time that is not finite, or a motion without bounds.
-        """
+        """Simulate up to `until` [s], in whole cycles of 1 ms."""
         goal = math.floor((scalar("until", until) - self._start) / controller.STEP + 1e-6)
         while self._cycle < goal:
             while self._pending and self._pending[0][0] <= self._cycle:
@@ -269,8 +265,8 @@ class ArmDriver(ABC):
 
     def read(self) -> ArmReading:
         """What the driver reports now: one pass of its 50 Hz loop."""
-        told_speed, current = self._true("told_speed"), self._memory[:, controller.CURRENT]
-        return self._sampler.joints(self.time, self.position, told_speed, current)
+        reported_speed, current = self._true("reported_speed"), self._memory[:, controller.CURRENT]
+        return self._sampler.joints(self.time, self.position, reported_speed, current)
 
     def read_voltages(self) -> VoltageReading:
         """Motor voltages now, for robots that measure them."""
@@ -287,7 +283,7 @@ class ArmDriver(ABC):
 
     @abstractmethod
     def _true(self, quantity: str) -> Vector:
-        """The position, speed, winding or housing (n,), or the `told_speed` behind the lag of the motor controllers.
+        """The position, speed, winding or housing (n,), or `reported_speed`, behind the lag of the motor controllers.
 
         The array is the caller's to keep.
         """
@@ -301,9 +297,6 @@ class ArmDriver(ABC):
             controllers: (n, 8) constants of the motor controllers.
             memory: (n, 5) of the motor controllers, changed; its column CURRENT holds the currents [A].
             steps: number of cycles.
-
-        Raises:
-            InputError: a motion without bounds.
         """
 
     def _hold(self) -> None:
@@ -350,8 +343,8 @@ def reachable(thing: str, position: ArrayLike, model: ArmModel) -> Vector:
     Raises:
         InputError: a wrong shape, a number that is not finite, or a position beyond the limits.
     """
-    found = array(thing, position, (model.tree.nv,)).copy()
-    for k, (q, limit) in enumerate(zip(found, model.tree.limits, strict=True)):
+    checked = array(thing, position, (model.tree.nv,)).copy()
+    for k, (q, limit) in enumerate(zip(checked, model.tree.limits, strict=True)):
         if not limit.lower <= q <= limit.upper:
             raise InputError(f"{thing}[{k}]", got=f"{q:g}", expected=f"{limit.lower:g} to {limit.upper:g} [rad]")
-    return found
+    return checked

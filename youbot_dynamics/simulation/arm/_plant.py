@@ -40,13 +40,13 @@ from youbot_dynamics.simulation.arm._driver import ArmDriver, reachable, torque_
 from youbot_dynamics.simulation.truth import ArmTruth
 
 # Columns of the state (n, 7); the acceleration is where the next step begins to look for its own.
-POSITION, SPEED, BRISTLE, WINDING, HOUSING, ACCELERATION, TOLD_SPEED = range(7)
+POSITION, SPEED, BRISTLE, WINDING, HOUSING, ACCELERATION, REPORTED_SPEED = range(7)
 STATE_COLUMNS = 7
 # Columns of the ledger (n, 3): work [J] done by the motors, taken by the friction and by the end stops.
 MOTOR_WORK, FRICTION_WORK, STOP_WORK = range(3)
 
 _ITERATIONS = 12
-_CONVERGED = 1e-7  # [rad/s] change of a speed in the last iteration; what is left is some 1e-3 of it
+_CONVERGED = 1e-7  # [rad/s] change of a speed in the last iteration; what remains is some 1e-3 of it
 _PARTS = 16  # of a cycle, the shortest step: a power of 2
 _SHARP = 0.1  # [rad/s]
 
@@ -57,7 +57,7 @@ class Mover(NamedTuple):
     body: ArmBody  # bodies, friction and end stops
     torque_of_current: Vector  # (n,) N K of the true motors [N m/A]
     heats: Vector  # (n, 7) constants of the thermal networks
-    told: float  # share of `told_share`
+    filter_share: float  # share of `filter_share`
 
 
 @compiled
@@ -121,8 +121,8 @@ def advance(
             resistance[i] = heats[i, 0] + heats[i, 1] * (state[i, WINDING] - heats[i, 6])
         now = order.elapsed + k * STEP
         control_cycle(order, now, position, speed, back_emf, resistance, controllers, memory)
-        left, size = _PARTS, _PARTS
-        while left > 0:
+        remaining, size = _PARTS, _PARTS
+        while remaining > 0:
             for i in range(n):
                 table[ROW.position, i], table[ROW.speed, i] = state[i, POSITION], state[i, SPEED]
                 table[ROW.bristle, i], table[ROW.acceleration, i] = state[i, BRISTLE], state[i, ACCELERATION]
@@ -137,7 +137,7 @@ def advance(
                 sharpest = max(sharpest, abs(table[ROW.acceleration, i]) * dt)
             if end == DONE and (sharpest <= _SHARP or size == 1):
                 move(dt, table, state, ledger)
-                left -= size
+                remaining -= size
             elif size > 1:
                 size //= 2
             else:
@@ -146,7 +146,7 @@ def advance(
             state[i, WINDING], state[i, HOUSING] = warmer(
                 heats[i], state[i, WINDING], state[i, HOUSING], memory[i, CURRENT]
             )
-            state[i, TOLD_SPEED] += mover.told * (state[i, SPEED] - state[i, TOLD_SPEED])
+            state[i, REPORTED_SPEED] += mover.filter_share * (state[i, SPEED] - state[i, REPORTED_SPEED])
     return cycles
 
 
@@ -158,7 +158,7 @@ _COLUMNS = {
     "speed": SPEED,
     "winding": WINDING,
     "housing": HOUSING,
-    "told_speed": TOLD_SPEED,
+    "reported_speed": REPORTED_SPEED,
 }
 
 
@@ -210,7 +210,7 @@ class ArmPlant(ArmDriver):
             arm_body(model.tree, np.array([friction.constants for friction in model.friction]), self._stops),
             torque_of_current(model),
             np.array([geared.motor.heat_constants for geared in model.motors]),
-            controller.told_share(truth.speed_lag),
+            controller.filter_share(truth.speed_lag),
         )
         super().__init__(truth, robot, model, seed, start)
         self._energy_at_start = self._stored()

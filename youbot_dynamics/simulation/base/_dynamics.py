@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, number
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics import mecanum_dynamics
 from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE, friction_forces
@@ -66,20 +66,14 @@ class SlipEvent:
     braked it turns less than it rolls; without torque it rolls. The motors know their wheels only: they keep these to
     the command, and the base comes short of it.
 
-    Args:
-        wheel: 0 to 3: FL, FR, RL, RR.
-        share: 0 to 0.95.
-        start: simulated time [s].
-        end: simulated time, not before start [s].
-
     Raises:
         InputError: no wheel of this robot, or numbers out of range.
     """
 
-    wheel: int
-    share: float
-    start: float
-    end: float
+    wheel: int  # 0 to 3: FL, FR, RL, RR
+    share: float  # 0 to 0.95
+    start: float  # simulated time [s]
+    end: float  # simulated time, not before start [s]
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -111,32 +105,6 @@ def lost_shares(events: Iterable[SlipEvent], wheels: int, start: float, dt: floa
     return shares
 
 
-def draw_slips(
-    seed: int, start: float, end: float, per_minute: float = 2.0, longest: float = 1.0, largest_share: float = 0.3
-) -> tuple[SlipEvent, ...]:
-    """Slip events at random times (Poisson) of random wheels, lengths and shares, all even, reproducibly.
-
-    Args:
-        seed: equal seeds give equal events.
-        start: simulated time from which events begin [s].
-        end: simulated time before which they begin [s].
-        per_minute: mean number of events.
-        longest: event [s].
-        largest_share: of an event.
-
-    Raises:
-        InputError: numbers out of range.
-    """
-    mean_gap = 60.0 / float(number("per_minute", per_minute, above=0.0))
-    random = np.random.default_rng([seed, 7])
-    events, time = [], start + random.exponential(mean_gap)
-    while time < end:
-        share, length = largest_share * random.random(), longest * random.random()
-        events.append(SlipEvent(int(random.integers(WHEEL_COUNT)), share, time, time + length))
-        time += random.exponential(mean_gap)
-    return tuple(events)
-
-
 STEP = 1e-3  # [s] of simulated time
 
 # Layout of the state vector.
@@ -147,10 +115,10 @@ TWIST = slice(3, 6)  # body twist [m/s, m/s, rad/s]
 # LAGGING: integral of reference - speeds of the wheels [rad]
 # WHEELS: wheel angles [rad], positive forward
 # NOISE: wandering torque of the rolling wheels: rollers, joints between them, floor [N m]
-# TOLD: wheel speeds as the motor controllers filter them [rad/s]
+# REPORTED: wheel speeds as the motor controllers filter them [rad/s]
 # MOTORS: torques of the motors at the wheels, held over the last step [N m]
 # SPEEDS: wheel speeds [rad/s]
-REFERENCE, LAGGING, WHEELS, NOISE, TOLD, MOTORS, SPEEDS = range(7)
+REFERENCE, LAGGING, WHEELS, NOISE, REPORTED, MOTORS, SPEEDS = range(7)
 
 
 def state_size(wheels: int) -> int:
@@ -180,42 +148,26 @@ _GRAVITY = 9.81  # [m/s2]
 
 
 class BaseConstants(NamedTuple):
-    """One base in numbers.
+    """One base in numbers."""
 
-    Args:
-        mass: m, of everything [kg].
-        yaw_inertia: I, of everything [kg m2].
-        wheel_inertia: Jw of a wheel with its reflected rotor [kg m2].
-        loop: the motors. Their loops use the effective inertia and do not know what the wheels do beside a
-            motion of the base.
-        grips: G (n,), largest torques the wheels pass to the floor [N m].
-        rows: of the wheels with their rollers; a pitch of 0 where the contact does not wander.
-        drives: (n, 2) unit vectors along which the wheels drive.
-        roller_gains: (n,) speed of a roller's rim over that of its wheel's centre across the drive [1].
-        mean_rows: (n, 3) rows J of the mean kinematics [rad/m, rad/m, 1].
-        twist_of_wheels: (3, n) least-squares inverse of the mean rows.
-        speed_lag: time constant of the reported speeds [s].
-        torque_noise: standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1.
-        wheel_coulomb: F1 [N m].
-        roller_coulomb: F2 / r [N].
-        viscous: (2,) xi_L, xi_T [N s/m].
-    """
-
-    mass: float
-    yaw_inertia: float
-    wheel_inertia: float
+    mass: float  # m, of everything [kg]
+    yaw_inertia: float  # I, of everything [kg m2]
+    wheel_inertia: float  # Jw of a wheel with its reflected rotor [kg m2]
+    # the motors. Their loops use the effective inertia and do not know what the wheels do beside a motion of the
+    # base.
     loop: WheelLoop
-    grips: Vector
-    rows: RowConstants
-    drives: Vector
-    roller_gains: Vector
-    mean_rows: Vector
-    twist_of_wheels: Vector
-    speed_lag: float
+    grips: Vector  # G (n,), largest torques the wheels pass to the floor [N m]
+    rows: RowConstants  # of the wheels with their rollers; a pitch of 0 where the contact does not wander
+    drives: Vector  # (n, 2) unit vectors along which the wheels drive
+    roller_gains: Vector  # (n,) speed of a roller's rim over that of its wheel's centre across the drive [1]
+    mean_rows: Vector  # (n, 3) rows J of the mean kinematics [rad/m, rad/m, 1]
+    twist_of_wheels: Vector  # (3, n) least-squares inverse of the mean rows
+    speed_lag: float  # time constant of the reported speeds [s]
+    # standard deviation of the wandering torque [N m]; it acts on rolling wheels only, and up to F1
     torque_noise: float
-    wheel_coulomb: float
-    roller_coulomb: float
-    viscous: Vector
+    wheel_coulomb: float  # F1 [N m]
+    roller_coulomb: float  # F2 / r [N]
+    viscous: Vector  # (2,) xi_L, xi_T [N s/m]
 
 
 def effective_inertia(truth: BaseTruth) -> Vector:
@@ -257,16 +209,6 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
         roller_coulomb=float(truth.roller_coulomb),
         viscous=np.array([truth.viscous_x, truth.viscous_y], dtype=float),
     )
-
-
-def roller_angles(base: BaseConstants, wheel_angles: Vector) -> Vector:
-    """Angles (n,) off the bottom of the rollers on the floor [rad] at wheel angles (n,) [rad]; 0 where none wander."""
-    pitch = base.rows.pitch
-    if pitch == 0.0:
-        return np.zeros(len(wheel_angles))
-    angles = wheel_angles + base.rows.phases
-    off: Vector = angles - pitch * np.floor(angles / pitch + 0.5)
-    return off
 
 
 @compiled
@@ -412,7 +354,7 @@ def advance(
         state: (6 + 7 n,) as laid out above; changed in place.
         ledger: (4,) work of the motors, heat in the wheels, on the floor and of slip and blows [J]; added to.
     """
-    told = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
+    filter_share = 1.0 - exp(-dt / base.speed_lag) if base.speed_lag > 0.0 else 1.0
     mass, inertia, stiffness = base.mass, base.yaw_inertia, base.wheel_inertia / dt
     wanders = base.rows.pitch > 0.0
     before, after, middle = base.mean_rows.copy(), base.mean_rows.copy(), base.mean_rows.copy()
@@ -420,7 +362,7 @@ def advance(
     rollers, others = np.zeros(count), np.zeros(count)
     parts = state[6:].reshape((7, count))
     reference, lagging, angles, bumps = parts[REFERENCE], parts[LAGGING], parts[WHEELS], parts[NOISE]
-    filtered, motors, speeds = parts[TOLD], parts[MOTORS], parts[SPEEDS]
+    filtered, motors, speeds = parts[REPORTED], parts[MOTORS], parts[SPEEDS]
     wheels, reached = np.zeros((7, count)), angles.copy()
     wheels[LIMIT] = base.grips
     ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
@@ -473,7 +415,7 @@ def advance(
             ledger[WHEEL_HEAT] += wheels[RUB, i] * turned
             ledger[SLIP_HEAT] += traction * (turned - rolled)
             angles[i] += turned
-            filtered[i] += told * (end - filtered[i])
+            filtered[i] += filter_share * (end - filtered[i])
             speeds[i] = end
             rollers[i] = others[i]
         if wanders:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.kinematics.roller_phase import contact_angles
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.base import _dynamics as dynamics
 from youbot_dynamics.simulation.base._dynamics import SlipEvent, counted_wheel_speeds, lost_shares
@@ -26,7 +27,7 @@ _MEMORY = 4096  # commands there is room for at first; at 50 Hz far more than th
 _OF_WHEELS = {
     "wheel_angles": dynamics.WHEELS,
     "wheel_speeds": dynamics.SPEEDS,
-    "told_wheel_speeds": dynamics.TOLD,
+    "reported_wheel_speeds": dynamics.REPORTED,
     "wheel_torques": dynamics.MOTORS,
 }
 
@@ -72,17 +73,13 @@ class DelayLine:
         self.dead_times = np.array(dead_times, dtype=float)
         axes = len(self.dead_times)
         self._count = 0
-        self._needed = -math.inf  # no earlier command is asked for any more [s]
+        self._needed = -math.inf  # no earlier command is needed any more [s]
         self._times = np.zeros(_MEMORY)
         self._values = np.zeros((_MEMORY, axes))
         self._integrals = np.zeros((_MEMORY, axes))
 
     def push(self, time: float, command: ArrayLike) -> None:
-        """Hold `command` (k,) from `time` [s] on; a time before the last one counts as the last one.
-
-        Raises:
-            InputError: a time that is not finite.
-        """
+        """Hold `command` (k,) from `time` [s] on, finite (else InputError); one before the last counts as the last."""
         if not math.isfinite(time):
             raise InputError("time of a command", got=f"{time}", expected="a finite number [s]")
         if self._count > 0 and time <= self._times[self._count - 1]:
@@ -204,7 +201,7 @@ class SimulatedBase(ABC):
 
     def read(self) -> BaseReading:
         """What the driver reports now: one pass of its 50 Hz loop."""
-        return self._sampler.wheels(self.time, self.wheel_angles, self._true("told_wheel_speeds"))
+        return self._sampler.wheels(self.time, self.wheel_angles, self._true("reported_wheel_speeds"))
 
     def read_efforts(self) -> EffortReading:
         """Efforts of the wheels now, for robots whose driver reports them."""
@@ -216,7 +213,7 @@ class SimulatedBase(ABC):
 
     @abstractmethod
     def _true(self, quantity: str) -> Vector:
-        """A quantity of the motion, the caller's to keep: one of the properties, or the speeds the driver is told."""
+        """A quantity of the motion, as a copy: one of the properties, or the speeds reported to the driver."""
 
 
 class BasePlant(SimulatedBase):
@@ -227,7 +224,7 @@ class BasePlant(SimulatedBase):
         driver: how its driver speaks.
         seed: of the noise; equal seeds and calls give equal bits.
         start: simulated time [s].
-        slips: events in which wheels lose grip; more can be told later.
+        slips: events in which wheels lose grip.
     """
 
     def __init__(
@@ -244,7 +241,7 @@ class BasePlant(SimulatedBase):
         self._state = np.zeros(dynamics.state_size(self._count))
         self._ledger = np.zeros(dynamics.LEDGER_SIZE)
         self._powered = True
-        self._slips = list(slips)
+        self._slips = tuple(slips)
 
     @property
     def time(self) -> float:
@@ -257,23 +254,14 @@ class BasePlant(SimulatedBase):
 
         Zeros where the contact does not wander.
         """
-        return dynamics.roller_angles(self._constants, self.wheel_angles)
+        return contact_angles(self._constants.rows, self.wheel_angles)
 
     def switch_motors(self, on: bool) -> None:
         """Motors off: the base coasts; on: it takes the held command."""
         self._powered = on
 
-    def add_slip(self, event: SlipEvent) -> None:
-        """Let a wheel lose grip; what of the event lies in the past is left out."""
-        self._slips = [known for known in self._slips if known.end > self.time]
-        self._slips.append(event)
-
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in steps of at most 1 ms.
-
-        Raises:
-            InputError: a time that is not finite.
-        """
+        """Simulate up to `until` [s], in steps of at most 1 ms."""
         until = scalar("until", until)
         span = until - self.time
         if span <= 0.0:
@@ -301,7 +289,7 @@ class BasePlant(SimulatedBase):
         return BaseEnergy(work, wheels, floor, slip, stored)
 
     def _push(self, wheel_speeds: Vector, time: float) -> None:
-        # Wheels of the driver's opinion roll on the true floor: that is the twist the base is really asked for.
+        # Wheels of the driver's opinion roll on the true floor: that is the twist that they command.
         self._line.push(time, self._true_base.twist(counted_wheel_speeds(self.driver, wheel_speeds)))
 
     def _true(self, quantity: str) -> Vector:

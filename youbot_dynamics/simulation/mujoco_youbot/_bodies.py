@@ -122,8 +122,8 @@ def wheel(
             f' frictionloss="{rollers.coulomb * (radius - depth)!r}"/>'
             f"{inertial(mass, np.zeros(3), inertia)}{spheres}</body>"
         )
-    left = link.mass - rollers.count * mass
-    if left <= 0.0 or np.linalg.eigvalsh(hub)[0] <= 0.0:
+    hub_mass = link.mass - rollers.count * mass
+    if hub_mass <= 0.0 or np.linalg.eigvalsh(hub)[0] <= 0.0:
         raise ModelError(
             f"rollers of {link.name}",
             got=f"{rollers.count * mass:.3g} kg in all",
@@ -132,7 +132,7 @@ def wheel(
     return (
         f'<body name="{link.name}" {placed(link.placement)}>'
         f'<joint name="{link.joint}" axis="{text(link.axis)}" armature="{rotor_inertia!r}" frictionloss="{coulomb!r}"/>'
-        f"{inertial(left, np.zeros(3), hub)}"
+        f"{inertial(hub_mass, np.zeros(3), hub)}"
         f'<geom class="seen" type="cylinder" size="{0.6 * radius!r} 0.02" zaxis="0 1 0" rgba="0.55 0.55 0.57 1"/>'
         f"{''.join(bodies)}</body>"
     )

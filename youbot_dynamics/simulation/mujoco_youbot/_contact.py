@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.planar import wrap
-from youbot_dynamics.simulation.arm import told_share
+from youbot_dynamics.simulation.arm import filter_share
 from youbot_dynamics.simulation.base import drive_wheels
 from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP, speed_loops
 from youbot_dynamics.simulation.truth import BaseTruth
@@ -22,16 +22,18 @@ _TOGETHER = 50  # cycles after which the yaw is followed up: far less than half 
 class ContactPlant(ABC):
     """Wheels driven by the twin's motors (`drive_wheels`); no delay, no noise.
 
+    The methods raise InputError for a wrong shape, a number that is not finite or a motion without bounds.
+
     Args:
         truth: the base.
     """
 
     def __init__(self, truth: BaseTruth) -> None:
-        self._told_share = told_share(truth.speed_lag)
+        self._filter_share = filter_share(truth.speed_lag)
         self._loops = speed_loops(truth)
         self._reference, self._lagging, self._torques = np.zeros(4), np.zeros(4), np.zeros(4)
-        self._told, self._powered = np.zeros(4), True
-        self._asked, self._cycles = np.zeros((1, 4)), 0
+        self._reported, self._powered = np.zeros(4), True
+        self._commands, self._cycles = np.zeros((1, 4)), 0
         self._yaw = 0.0
 
     @property
@@ -66,9 +68,9 @@ class ContactPlant(ABC):
         return np.array([cos(yaw) * vx + sin(yaw) * vy, cos(yaw) * vy - sin(yaw) * vx, turn])
 
     @property
-    def told_wheel_speeds(self) -> Vector:
+    def reported_wheel_speeds(self) -> Vector:
         """Speeds (4,) behind the lag of the motor controllers [rad/s]."""
-        return self._told.copy()
+        return self._reported.copy()
 
     @property
     def wheel_torques(self) -> Vector:
@@ -81,35 +83,27 @@ class ContactPlant(ABC):
             self._reference, self._lagging = self.wheel_speeds, np.zeros(4)
         self._powered = on
 
-    def ask_wheels(self, wheel_speeds: ArrayLike) -> None:
+    def take_commands(self, wheel_speeds: ArrayLike) -> None:
         """Take the commanded wheel speeds (k, 4) of the next k cycles [rad/s]; the last row holds after them."""
-        self._asked, self._cycles = array("wheel_speeds", wheel_speeds, (None, 4)), 0
-        if len(self._asked) == 0:
+        self._commands, self._cycles = array("wheel_speeds", wheel_speeds, (None, 4)), 0
+        if len(self._commands) == 0:
             raise InputError("wheel_speeds", got="no row", expected="one for each cycle")
 
     def cycle(self) -> None:
-        """Move the whole robot on by 1 ms.
-
-        Raises:
-            InputError: a motion without bounds.
-        """
+        """Move the whole robot on by 1 ms."""
         if self._cycles % _TOGETHER == 0:
             _ = self.pose
         if self._powered:
-            command, speeds = self._asked[min(self._cycles, len(self._asked) - 1)], self.wheel_speeds
+            command, speeds = self._commands[min(self._cycles, len(self._commands) - 1)], self.wheel_speeds
             drive_wheels(self._loops, command, speeds, TIMESTEP, self._reference, self._lagging, self._torques)
         else:
             self._torques = np.zeros(4)
         self._move(self._torques)
-        self._told += self._told_share * (self.wheel_speeds - self._told)
+        self._reported += self._filter_share * (self.wheel_speeds - self._reported)
         self._cycles += 1
 
     def advance(self, wheel_speeds: ArrayLike) -> None:
-        """Move on by k cycles with commanded wheel speeds (k, 4) [rad/s], an arm that moves without current.
-
-        Raises:
-            InputError: a wrong shape or a number that is not finite.
-        """
-        self.ask_wheels(wheel_speeds)
-        for _ in range(len(self._asked)):
+        """Move on by k cycles with commanded wheel speeds (k, 4) [rad/s], an arm that moves without current."""
+        self.take_commands(wheel_speeds)
+        for _ in range(len(self._commands)):
             self.cycle()

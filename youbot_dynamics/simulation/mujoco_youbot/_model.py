@@ -102,6 +102,7 @@ def contact_model(
         )
         for k, link in enumerate(wheels)
     )
+    motors = "".join(f'<general name="{link.joint}" joint="{link.joint}"/>' for link in wheels)
     height = float(radii[0]) - float(wheels[0].placement[2, 3])
     return (
         '<mujoco model="youbot">'
@@ -123,7 +124,7 @@ def contact_model(
         f"{inertial(shoulder.mass, shoulder.centre_of_mass, shoulder.inertia)}{shapes[ROOT_LINK]}"
         f"{bodies.arm_bodies(arm, folded if position is None else position, with_arm, shapes)}</body></body>"
         "</worldbody>"
-        f"<actuator>{_wheel_motors(wheels)}{_drag(truth)}{bodies.arm_motors(arm) if with_arm else ''}</actuator>"
+        f"<actuator>{motors}{_drag(truth)}{bodies.arm_motors(arm) if with_arm else ''}</actuator>"
         "</mujoco>"
     )
 
@@ -136,10 +137,6 @@ def speed_loops(truth: BaseTruth) -> WheelLoop:
     spread = mean_kinematics(truth).forward_matrix
     body = spread.T @ np.diag([truth.mass, truth.mass, truth.yaw_inertia]) @ spread
     return loop_of(body + truth.wheel_inertia * np.eye(4), truth)
-
-
-def _wheel_motors(wheels: Sequence[Link]) -> str:
-    return "".join(f'<general name="{link.joint}" joint="{link.joint}"/>' for link in wheels)
 
 
 def _drag(truth: BaseTruth) -> str:
@@ -192,14 +189,14 @@ def _rest_of_base(
     off = centres - masses @ centres / truth.mass
     around = float(masses @ np.sum(off[:, :2] ** 2, axis=1))
     around += sum(float((r @ inertia @ r.T)[2, 2]) for _, r, _, _, inertia in parts)
-    left = truth.yaw_inertia - around
-    if left <= 0.0:
+    remaining = truth.yaw_inertia - around
+    if remaining <= 0.0:
         raise ModelError(
             "yaw inertia of the robot", got=f"{truth.yaw_inertia:g} kg m2", expected=f"more than its parts, {around:g}"
         )
     scaled = root.inertia * (mass / root.mass)
     # Second moments int x x' dm, from which an inertia is trace E - moments.
     moments = 0.5 * np.trace(scaled) * np.eye(3) - scaled
-    stretch = np.diag([np.sqrt(left / scaled[2, 2])] * 2 + [1.0])
+    stretch = np.diag([np.sqrt(remaining / scaled[2, 2])] * 2 + [1.0])
     moments = stretch @ moments @ stretch
     return mass, np.trace(moments) * np.eye(3) - moments

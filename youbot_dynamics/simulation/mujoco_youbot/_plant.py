@@ -64,8 +64,8 @@ class ArmJoints:
         self._torque_of_current = torque_of_current(arm)
         self._share = into / (into + out)  # of the winding's temperature in the one the housing tends to
         self._keeps = np.exp(-_TOGETHER * controller.STEP * (into + out) / capacity)
-        self._told_share = controller.told_share(speed_lag)
-        self._told: Vector = np.zeros(len(names))
+        self._filter_share = controller.filter_share(speed_lag)
+        self._reported: Vector = np.zeros(len(names))
         self._housing: Vector = self._ambient.copy()
         self._cycles = 0
 
@@ -80,9 +80,9 @@ class ArmJoints:
         return np.array(self._data.qvel[self._speeds])
 
     @property
-    def told_speed(self) -> Vector:
+    def reported_speed(self) -> Vector:
         """Speeds (n,) behind the lag of the motor controllers [rad/s]."""
-        return self._told.copy()
+        return self._reported.copy()
 
     @property
     def winding(self) -> Vector:
@@ -100,12 +100,9 @@ class ArmJoints:
         self._data.qvel[self._speeds] = 0.0
 
     def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        """Move on by cycles of 1 ms, and with the arm all that is in the model, as `ArmDriver` wants it.
+        """Move on by cycles of 1 ms, and with the arm all that is in the model, as `ArmDriver` does.
 
         Constants (n, 8) of the motor controllers; their memory (n, 5), changed.
-
-        Raises:
-            InputError: a motion without bounds.
         """
         for k in range(steps):
             speed = self.speed
@@ -124,7 +121,7 @@ class ArmJoints:
             torque = self._torque_of_current * memory[:, controller.CURRENT]
             self._data.ctrl[self._motors] = torque * resistance / self._reference
             self._cycle()
-            self._told += self._told_share * (self.speed - self._told)
+            self._reported += self._filter_share * (self.speed - self._reported)
             self._cycles += 1
             if self._cycles % _TOGETHER == 0:
                 self._warm_housings()

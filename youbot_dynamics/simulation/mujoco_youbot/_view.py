@@ -83,10 +83,10 @@ def picture(model: Any, data: Any, width: int = 960, height: int = 640) -> NDArr
     try:
         with mujoco.Renderer(model, height, width) as renderer:
             renderer.update_scene(data, camera)
-            found: NDArray[np.uint8] = renderer.render()
+            pixels: NDArray[np.uint8] = renderer.render()
     except (mujoco.FatalError, ImportError, RuntimeError) as problem:
         raise _no_picture(str(problem)) from None
-    return found
+    return pixels
 
 
 def _no_picture(got: str) -> ResourceError:
@@ -99,7 +99,7 @@ def _no_picture(got: str) -> ResourceError:
 
 
 def _has_screen() -> bool:
-    """Whether windows can be opened: asked of a library that, unlike the viewer, survives a no."""
+    """Whether windows can be opened, by a library that, unlike the viewer, survives that they cannot."""
     if not sys.platform.startswith("linux"):
         return True
     try:
@@ -108,7 +108,7 @@ def _has_screen() -> bool:
         return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = bool(glfw.init())
-        if found:
+        works = bool(glfw.init())
+        if works:
             glfw.terminate()
-    return found
+    return works

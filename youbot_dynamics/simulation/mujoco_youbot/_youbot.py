@@ -38,7 +38,7 @@ class MujocoBase(SimulatedBase):
 
     @property
     def time(self) -> float:
-        """Simulated time [s]: at most 1 ms before the one last asked for."""
+        """Simulated time [s]: at most 1 ms before the requested time."""
         return self._start + self._cycle * TIMESTEP
 
     def switch_motors(self, on: bool) -> None:
@@ -47,15 +47,15 @@ class MujocoBase(SimulatedBase):
 
     def advance(self, until: float) -> None:
         """Simulate a robot whose arm is held up to `until` [s], in whole cycles of 1 ms."""
-        for _ in range(self.ask(until)):
+        for _ in range(self.pass_commands(until)):
             self._plant.cycle()
 
-    def ask(self, until: float) -> int:
+    def pass_commands(self, until: float) -> int:
         """Hand the plant the delayed commands of its whole cycles up to `until` [s]; their number, counted as done."""
         cycles = max(0, int(np.floor((scalar("until", until) - self._start) / TIMESTEP + 1e-6)) - self._cycle)
         if cycles > 0:
             means = self._line.means(self.time, TIMESTEP, cycles)
-            self._plant.ask_wheels(means[:, :3] @ self._driver_base.inverse_matrix.T + means[:, 3:])
+            self._plant.take_commands(means[:, :3] @ self._driver_base.inverse_matrix.T + means[:, 3:])
             self._cycle += cycles
         return cycles
 
@@ -101,7 +101,7 @@ class MujocoYoubot:
         plant: what moves, with MuJoCo's `model` and `data`.
 
     Raises:
-        InputError: a wrong shape, or a position beyond the limits.
+        InputError: a wrong shape, a position beyond the limits, or a motion without bounds.
         ModelError: constants no robot has.
         ResourceError: MuJoCo is not installed.
     """
@@ -125,16 +125,12 @@ class MujocoYoubot:
 
     @property
     def time(self) -> float:
-        """Simulated time [s]: at most 1 ms before the one last asked for."""
+        """Simulated time [s]: at most 1 ms before the requested time."""
         return self.base.time
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in whole cycles of 1 ms.
-
-        Raises:
-            InputError: a motion without bounds.
-        """
-        self.base.ask(until)
+        """Simulate up to `until` [s], in whole cycles of 1 ms."""
+        self.base.pass_commands(until)
         self.arm.advance(until)
         if self._window is not None and self._window.is_running():
             self._window.sync()

@@ -64,10 +64,10 @@ def _commands(drive: Drive, robot: Robot) -> Iterator[_Row]:
         speeds = types.joint_state_cdr(_ns(sent.stamp), wheels, velocity=sent.wheel_speeds)
         yield sent.stamp, "/wheel_commands", types.JOINT_STATE, speeds
         yield sent.stamp, "/driver/cmd_vel", types.TWIST, types.twist_cdr(sent.driver_twist)
-    for wish in drive.wishes:
-        error = types.joint_state_cdr(_ns(wish.pose_stamp), _AXES, wish.state.error, wish.state.error_rate)
-        yield wish.stamp, "/trajectory_tracker/cmd_vel", types.TWIST, types.twist_cdr(wish.twist)
-        yield wish.stamp, "/trajectory_tracker/error", types.JOINT_STATE, error
+    for request in drive.tracker_requests:
+        error = types.joint_state_cdr(_ns(request.pose_stamp), _AXES, request.state.error, request.state.error_rate)
+        yield request.stamp, "/trajectory_tracker/cmd_vel", types.TWIST, types.twist_cdr(request.twist)
+        yield request.stamp, "/trajectory_tracker/error", types.JOINT_STATE, error
 
 
 def _readings(drive: Drive, robot: Robot) -> Iterator[_Row]:

@@ -73,10 +73,10 @@ _REST = 0.5  # [s] of standstill after the end
 
 @dataclass(frozen=True)
 class ArmOrder:
-    """Something the arm is told during a drive."""
+    """A command to the arm during a drive."""
 
-    time: float  # when [s]
-    # Is given the arm and the time it is told, and calls one of its commands.
+    time: float  # when it is sent [s]
+    # Takes the arm and the time of the command, and calls a method of the arm.
     command: Callable[[ArmDriver, float], None]
 
 
@@ -100,8 +100,8 @@ class Sent:
 
 
 @dataclass(frozen=True, eq=False)
-class Wish:
-    """What the tracker asked the base controller for, from the trajectory's first command to its end."""
+class TrackerRequest:
+    """What the tracker sent to the base controller, from the trajectory's first command to its end."""
 
     stamp: float  # [s]
     pose_stamp: float  # of the pose it corrects [s]
@@ -127,7 +127,7 @@ class Drive:
     start: float  # time at which the trajectory began [s]
     desired: Trajectory  # the trajectory, in the world frame
     sent: tuple[Sent, ...]  # wheel commands
-    wishes: tuple[Wish, ...]  # of the tracker
+    tracker_requests: tuple[TrackerRequest, ...]
     messages: tuple[Message, ...]  # of the driver
     odometry: tuple[OdometryState, ...]  # what odometry made of them
     odometry_time: Vector  # (k,) when it did so [s]; their stamps are those of the readings, in the driver's rhythm
@@ -159,7 +159,7 @@ class DriveSetup:
     find_phases: bool = False  # whether the gyro is to find the roller phases, for odometry and preview
     interface: str = "twist"  # what the driver takes: "twist", or "wheels" for their speeds
     rest: float = 0.0  # how much later the trajectory begins [s]: time in which a gyro's bias is seen
-    arm_orders: Sequence[ArmOrder] = ()  # what the arm is told, in the order of time
+    arm_orders: Sequence[ArmOrder] = ()  # commands to the arm, in the order of time
     faults: tuple[Fault, ...] = ()  # of the driver and the base
     # Called with each message of the driver, in the order of reception; such as an estimator.
     listeners: Sequence[Callable[[Message], None]] = ()
@@ -238,14 +238,14 @@ class _LockStep:
         self._run.accept(trajectory, self._start, 0.0, relative=False)
         self._orders = list(setup.arm_orders)
         self._sent: list[Sent] = []
-        self._wishes: list[Wish] = []
+        self._requests: list[TrackerRequest] = []
         self._messages: list[Message] = []
         self._odometry: list[tuple[float, OdometryState]] = []
         self._trace: list[tuple[float | Vector, ...]] = []
         self._arm_trace: list[tuple[Vector, ...]] = []
         self._refusals: list[str] = []
         self._given_up = ""
-        self._found: Vector | None = None  # roller phases that odometry found
+        self._phases: Vector | None = None  # roller phases that odometry has estimated
 
     def drive(self) -> Drive:
         """Drive to the end of the trajectory and a moment of rest."""
@@ -254,7 +254,7 @@ class _LockStep:
         for tick in range(int(np.ceil(duration / self._period))):
             now = tick * self._period
             self._advance(now)
-            self._tell_arm(now)
+            self._command_arm(now)
             self._send(now)
             self._track(now)
             # The driver's loop has a rate of its own: none, one or several readings in a period of ours.
@@ -267,7 +267,7 @@ class _LockStep:
             start=self._start,
             desired=self._trajectory,
             sent=tuple(self._sent),
-            wishes=tuple(self._wishes),
+            tracker_requests=tuple(self._requests),
             messages=tuple(self._messages),
             odometry=tuple(state for _, state in self._odometry),
             odometry_time=np.array([time for time, _ in self._odometry]),
@@ -292,7 +292,7 @@ class _LockStep:
             self._estimator.take_rate(*gyro.read(self._plant.time, float(self._plant.base.twist[2])))
         self._driver.advance(until)
 
-    def _tell_arm(self, now: float) -> None:
+    def _command_arm(self, now: float) -> None:
         while self._orders and self._orders[0].time <= now:
             self._driver.command_arm(self._orders.pop(0).command, now)
         self._refusals += [self._driver.last_refusal] * (self._driver.refused - len(self._refusals))
@@ -318,7 +318,7 @@ class _LockStep:
         self._ended(command.given_up, now)
         self._base.commander.offer("tracker", command.twist, now)
         if command.state is not None:
-            self._wishes.append(Wish(now, command.pose_stamp, command.twist, command.state))
+            self._requests.append(TrackerRequest(now, command.pose_stamp, command.twist, command.state))
 
     def _read(self) -> None:
         """What the driver reads, to all that listen; and what is true then."""
@@ -348,10 +348,10 @@ class _LockStep:
         estimate = self._estimator.take_wheels(
             report.stamp, position, np.array(driver.velocity_sign) * report.velocity[columns]
         )
-        found = self._estimator.found_phases
-        if found is not None and found is not self._found:
-            self._base.take_phases(found)
-        self._found = found
+        phases = self._estimator.found_phases
+        if phases is not None and phases is not self._phases:
+            self._base.take_phases(phases)
+        self._phases = phases
         if estimate is not None:
             self._odometry.append((now, estimate))
             self._ended(self._run.take_odometry(now, estimate.stamp, estimate.pose), now)
