@@ -41,19 +41,12 @@ _ALL_KNOWN = 50  # orders of names that are stored: a robot has two
 
 @dataclass(frozen=True, eq=False)
 class JointReading:
-    """One message on n joints; NaN for missing values.
+    """One message on n joints; NaN for missing values."""
 
-    Args:
-        stamp: [s].
-        position: (n,) [rad].
-        velocity: (n,) [rad/s].
-        effort: (n,) [N m].
-    """
-
-    stamp: float
-    position: Vector
-    velocity: Vector
-    effort: Vector
+    stamp: float  # [s]
+    position: Vector  # (n,) [rad]
+    velocity: Vector  # (n,) [rad/s]
+    effort: Vector  # (n,) [N m]
 
 
 class JointIntake:
@@ -224,19 +217,12 @@ _RISING = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem with its cause and remedy.
+    """A problem with its cause and remedy."""
 
-    Args:
-        name: short and constant, so that a log can distinguish new findings from old ones.
-        level: WARNING or ERROR.
-        cause: what was observed.
-        remedy: what to do about it.
-    """
-
-    name: str
-    level: str
-    cause: str
-    remedy: str
+    name: str  # short and constant, so that a log can distinguish new findings from old ones
+    level: str  # WARNING or ERROR
+    cause: str  # what was observed
+    remedy: str  # what to do about it
 
     def __str__(self) -> str:
         """Show cause and remedy in one line."""

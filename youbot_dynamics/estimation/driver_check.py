@@ -20,21 +20,13 @@ OK, WARNING, ERROR, NOT_TOLD = "ok", "warning", "error", "not checked"
 
 @dataclass(frozen=True)
 class DriverFinding:
-    """One item of the check.
+    """One item of the check."""
 
-    Args:
-        item: what was checked.
-        verdict: one of VERDICTS.
-        text: what was observed.
-        remedy: what to do next; empty if nothing is needed.
-        values: related figures, by name with unit.
-    """
-
-    item: str
-    verdict: str
-    text: str
-    remedy: str = ""
-    values: Mapping[str, float] = field(default_factory=dict)
+    item: str  # what was checked
+    verdict: str  # one of VERDICTS
+    text: str  # what was observed
+    remedy: str = ""  # what to do next; empty if nothing is needed
+    values: Mapping[str, float] = field(default_factory=dict)  # related figures, by name with unit
 
 
 def worst(findings: Iterable[DriverFinding]) -> str:
@@ -45,17 +37,11 @@ def worst(findings: Iterable[DriverFinding]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """Times of n messages of one kind.
+    """Times of n messages of one kind."""
 
-    Args:
-        stamp: (n,) of their headers [s].
-        received: (n,) by the clock of this machine [s], which should agree with the stamps.
-        arrived: (n,) by the steady clock, which never jumps [s].
-    """
-
-    stamp: Vector
-    received: Vector
-    arrived: Vector
+    stamp: Vector  # (n,) of their headers [s]
+    received: Vector  # (n,) by the clock of this machine [s], which should agree with the stamps
+    arrived: Vector  # (n,) by the steady clock, which never jumps [s]
 
     @property
     def count(self) -> int:
@@ -70,34 +56,21 @@ class Times:
 
 @dataclass(frozen=True, eq=False)
 class JointsHeard:
-    """n messages on k joints, in the driver's signs; NaN for missing values.
+    """n messages on k joints, in the driver's signs; NaN for missing values."""
 
-    Args:
-        joints: names, k.
-        times: of the messages.
-        position: (n, k) [rad].
-        velocity: (n, k) [rad/s].
-        effort: (n, k) [N m].
-    """
-
-    joints: tuple[str, ...]
-    times: Times
-    position: Vector
-    velocity: Vector
-    effort: Vector
+    joints: tuple[str, ...]  # names, k
+    times: Times  # of the messages
+    position: Vector  # (n, k) [rad]
+    velocity: Vector  # (n, k) [rad/s]
+    effort: Vector  # (n, k) [N m]
 
 
 @dataclass(frozen=True, eq=False)
 class OdometryHeard:
-    """n messages of the driver's own odometry.
+    """n messages of the driver's own odometry."""
 
-    Args:
-        times: of the messages.
-        twist: (n, 3) in the body frame [m/s, m/s, rad/s].
-    """
-
-    times: Times
-    twist: Vector
+    times: Times  # of the messages
+    twist: Vector  # (n, 3) in the body frame [m/s, m/s, rad/s]
 
 
 def joints_heard(

@@ -93,17 +93,11 @@ TAKEN, REFUSED, UNUSABLE = "taken in", "beyond the gate", "not finite"
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One step of a model with m states.
+    """One step of a model with m states."""
 
-    Args:
-        mean: (m,) after the step.
-        jacobian: (m, m) of the step.
-        noise: (m, m) covariance of the process noise.
-    """
-
-    mean: Vector
-    jacobian: Vector
-    noise: Vector
+    mean: Vector  # (m,) after the step
+    jacobian: Vector  # (m, m) of the step
+    noise: Vector  # (m, m) covariance of the process noise
 
 
 # Step from (mean (m,), dt [s], input passed to the filter).

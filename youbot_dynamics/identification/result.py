@@ -37,27 +37,16 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one identification.
+    """The result of one identification."""
 
-    Args:
-        robot_id: of the robot.
-        findings: one for each estimated number.
-        asked: names of the stages that count for `complete`.
-        missing: stage -> what the recordings lack for it.
-        stage_of: name of a finding -> its stage.
-        sources: the recordings used.
-        skipped: the recordings that could not be read.
-        warnings: about the data.
-    """
-
-    robot_id: str
-    findings: tuple[Finding, ...]
-    asked: tuple[str, ...]
-    missing: Mapping[str, str]
-    stage_of: Mapping[str, str]
-    sources: tuple[Source, ...]
-    skipped: tuple[Skipped, ...] = ()
-    warnings: tuple[str, ...] = ()
+    robot_id: str  # of the robot
+    findings: tuple[Finding, ...]  # one for each estimated number
+    asked: tuple[str, ...]  # names of the stages that count for `complete`
+    missing: Mapping[str, str]  # stage -> what the recordings lack for it
+    stage_of: Mapping[str, str]  # name of a finding -> its stage
+    sources: tuple[Source, ...]  # the recordings used
+    skipped: tuple[Skipped, ...] = ()  # the recordings that could not be read
+    warnings: tuple[str, ...] = ()  # about the data
 
     def __getitem__(self, name: str) -> Finding:
         """Finding by its name."""

@@ -25,21 +25,13 @@ _stamp = struct.Struct("<iI").unpack_from
 
 
 class JointSample(NamedTuple):
-    """One JointState message.
+    """One JointState message."""
 
-    Attributes:
-        names: k joints.
-        stamp: header stamp [ns].
-        position: k float64 values [rad or m] as bytes, or empty.
-        velocity: the same [rad/s or m/s].
-        effort: the same [N m or N].
-    """
-
-    names: tuple[str, ...]
-    stamp: int
-    position: bytes
-    velocity: bytes
-    effort: bytes
+    names: tuple[str, ...]  # k joints
+    stamp: int  # header stamp [ns]
+    position: bytes  # k float64 values [rad or m] as bytes, or empty
+    velocity: bytes  # the same [rad/s or m/s]
+    effort: bytes  # the same [N m or N]
 
 
 class _Layout(NamedTuple):

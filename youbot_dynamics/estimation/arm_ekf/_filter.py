@@ -99,35 +99,20 @@ class Innovation:
 
 @dataclass(frozen=True, eq=False)
 class ArmTrack:
-    """A filtered log of t messages.
+    """A filtered log of t messages."""
 
-    Args:
-        position: (t, n) [rad].
-        speed: (t, n) [rad/s].
-        bristle: (t, n) [rad].
-        torque_error: (t, n) [N m].
-        friction_torque: (t, n) [N m].
-        variance: (t, m) diagonal of the covariance, m as in `ArmBelief`.
-        innovation: (t, n) [rad], NaN as in `Innovation`.
-        innovation_variance: (t, n) [rad2].
-        nis: (t,) normalised innovation squared.
-        readings: (t,) number of readings in it.
-        refused: (t, n) number of readings rejected by the gate.
-        taken: (t,) bool: whether the message's stamp was in order.
-    """
-
-    position: Vector
-    speed: Vector
-    bristle: Vector
-    torque_error: Vector
-    friction_torque: Vector
-    variance: Vector
-    innovation: Vector
-    innovation_variance: Vector
-    nis: Vector
-    readings: NDArray[np.int64]
-    refused: NDArray[np.int64]
-    taken: NDArray[np.bool_]
+    position: Vector  # (t, n) [rad]
+    speed: Vector  # (t, n) [rad/s]
+    bristle: Vector  # (t, n) [rad]
+    torque_error: Vector  # (t, n) [N m]
+    friction_torque: Vector  # (t, n) [N m]
+    variance: Vector  # (t, m) diagonal of the covariance, m as in `ArmBelief`
+    innovation: Vector  # (t, n) [rad], NaN as in `Innovation`
+    innovation_variance: Vector  # (t, n) [rad2]
+    nis: Vector  # (t,) normalised innovation squared
+    readings: NDArray[np.int64]  # (t,) number of readings in it
+    refused: NDArray[np.int64]  # (t, n) number of readings rejected by the gate
+    taken: NDArray[np.bool_]  # (t,) bool: whether the message's stamp was in order
 
 
 class ArmEkf:

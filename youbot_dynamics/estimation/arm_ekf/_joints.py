@@ -30,21 +30,13 @@ LEAST_LEFT = 1e-6  # smallest remaining fraction of a bristle's initial variance
 
 
 class Estimate(NamedTuple):
-    """State that a filter keeps from message to message; every array is changed in place.
+    """State that a filter keeps from message to message; every array is changed in place."""
 
-    Args:
-        clock: (2,) see LAST.
-        mean: (4, n), see `_process.POSITION`.
-        covariance: (m + 1, m + 1); its last row is work space.
-        memory: (6, n), see ACCELERATION.
-        counts: (10,) see TAKEN.
-    """
-
-    clock: Vector
-    mean: Vector
-    covariance: Vector
-    memory: Vector
-    counts: Vector
+    clock: Vector  # (2,) see LAST
+    mean: Vector  # (4, n), see `_process.POSITION`
+    covariance: Vector  # (m + 1, m + 1); its last row is work space
+    memory: Vector  # (6, n), see ACCELERATION
+    counts: Vector  # (10,) see TAKEN
 
 
 def nothing_known(rules: Rules) -> Estimate:

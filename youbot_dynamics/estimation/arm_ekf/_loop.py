@@ -22,19 +22,12 @@ WHOLE, PREDICT, READ = range(3)
 
 
 class Messages(NamedTuple):
-    """t joint states of the arm; NaN for missing values.
+    """t joint states of the arm; NaN for missing values."""
 
-    Args:
-        stamps: (t,) [s].
-        positions: (t, n) [rad].
-        velocities: (t, n) [rad/s]; (0, n) if there are none.
-        efforts: (t, n) [N m].
-    """
-
-    stamps: Vector
-    positions: Vector
-    velocities: Vector
-    efforts: Vector
+    stamps: Vector  # (t,) [s]
+    positions: Vector  # (t, n) [rad]
+    velocities: Vector  # (t, n) [rad/s]; (0, n) if there are none
+    efforts: Vector  # (t, n) [N m]
 
 
 @compiled

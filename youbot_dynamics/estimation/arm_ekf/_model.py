@@ -49,58 +49,34 @@ POSITION_FLOOR, SPEED_FLOOR = 1e-14, 1e-10
 
 
 class Rules(NamedTuple):
-    """Constants of the filter.
+    """Constants of the filter."""
 
-    Args:
-        each: [n] see `Each`.
-        joints: (9, n) constants of the joints, see REACH.
-        bristles: first row of the bristles in the covariance, 0 if they are not estimated.
-        errors: first row of the torque errors, 0 if there are none.
-        size: number of states m.
-        jitter: standard deviation of a message's stamp [s].
-        lag: time constant of the speed readings [s].
-        memory: time constant of the torque errors [s].
-        gate: squared innovation over its variance above which a reading is refused.
-        longest_step: [s].
-        longest_gap: time without messages after which the filter restarts [s].
-        start_speed: standard deviation of an unknown initial speed [rad/s].
-        patience: number of refusals of a joint's readings in a row after which the joint restarts.
-    """
-
-    each: Each
-    joints: Vector
-    bristles: int
-    errors: int
-    size: int
-    jitter: float
-    lag: float
-    memory: float
-    gate: float
-    longest_step: float
-    longest_gap: float
-    start_speed: float
-    patience: int
+    each: Each  # [n] see `Each`
+    joints: Vector  # (9, n) constants of the joints, see REACH
+    bristles: int  # first row of the bristles in the covariance, 0 if they are not estimated
+    errors: int  # first row of the torque errors, 0 if there are none
+    size: int  # number of states m
+    jitter: float  # standard deviation of a message's stamp [s]
+    lag: float  # time constant of the speed readings [s]
+    memory: float  # time constant of the torque errors [s]
+    gate: float  # squared innovation over its variance above which a reading is refused
+    longest_step: float  # [s]
+    longest_gap: float  # time without messages after which the filter restarts [s]
+    start_speed: float  # standard deviation of an unknown initial speed [rad/s]
+    patience: int  # number of refusals of a joint's readings in a row after which the joint restarts
 
 
 class Work(NamedTuple):
-    """Work arrays of the covariance; their content is not kept between steps.
+    """Work arrays of the covariance; their content is not kept between steps."""
 
-    Args:
-        slopes: (4, n, n) derivatives of the acceleration after a step, see `OVER_POSITION`.
-        first, second: (m, m).
-        shift, gain, correction: (m + 1,).
-        noise: (n,) variances of the torque over a step [N2 m2].
-        torque: (n,) [N m].
-    """
-
-    slopes: Vector
-    first: Vector
+    slopes: Vector  # (4, n, n) derivatives of the acceleration after a step, see `OVER_POSITION`
+    first: Vector  # (m, m)
     second: Vector
-    shift: Vector
+    shift: Vector  # (m + 1,)
     gain: Vector
     correction: Vector
-    noise: Vector
-    torque: Vector
+    noise: Vector  # (n,) variances of the torque over a step [N2 m2]
+    torque: Vector  # (n,) [N m]
 
 
 def work_for(rules: Rules) -> Work:

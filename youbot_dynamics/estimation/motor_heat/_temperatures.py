@@ -29,17 +29,11 @@ _PATIENCE = 10  # refusals of a sensor in a row after which the filter restarts 
 
 @dataclass(frozen=True)
 class MotorLimits:
-    """Remaining capability of a motor.
+    """Remaining capability of a motor."""
 
-    Args:
-        seconds: time until the winding reaches its limit at the present load; infinite if it never does.
-        torque: largest torque at the joint for the requested time [N m].
-        load: torque at the joint [N m] with the same heat as the present load.
-    """
-
-    seconds: float
-    torque: float
-    load: float
+    seconds: float  # time until the winding reaches its limit at the present load; infinite if it never does
+    torque: float  # largest torque at the joint for the requested time [N m]
+    load: float  # torque at the joint [N m] with the same heat as the present load
 
 
 class ArmTemperatures:

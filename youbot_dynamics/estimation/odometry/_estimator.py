@@ -49,20 +49,14 @@ _LAG, _LAG_OFF = 0.01, 0.02  # [s] lag of a speed: that of the motor controllers
 
 @dataclass(frozen=True, eq=False)
 class SpeedChannels:
-    """Consistency of the wheels' speeds and positions; arrays are read-only, NaN if unknown.
+    """Consistency of the wheels' speeds and positions; arrays are read-only, NaN if unknown."""
 
-    Args:
-        scale: (n,) reported speed over derivative of the position [1]: 1 if both are right, -1 for a sign error of the
-            driver.
-        scale_error: (n,) standard error.
-        lag: (n,) of the speeds behind the positions [s].
-        lag_error: (n,) standard error [s].
-    """
-
+    # (n,) reported speed over derivative of the position [1]: 1 if both are right, -1 for a sign error of the
+    # driver
     scale: Vector
-    scale_error: Vector
-    lag: Vector
-    lag_error: Vector
+    scale_error: Vector  # (n,) standard error
+    lag: Vector  # (n,) of the speeds behind the positions [s]
+    lag_error: Vector  # (n,) standard error [s]
 
 
 class SpeedChannelCheck:
@@ -289,27 +283,16 @@ _BETTER = 0.5  # ratio to the last reported error at which new phases are report
 
 
 class _Constants(NamedTuple):
-    """Constants of a base.
+    """Constants of a base."""
 
-    Args:
-        rollers: of a wheel, n.
-        turn_of: (4,) turn of the base from the turns of its wheels, mean rows [1].
-        sideways_of: (4,) its sideways displacement for a known turn [m].
-        turning: (4,) column of the mean rows for the turn [1].
-        slip_of: (4,) slip direction of the wheels [1].
-        slants: (4,) a slant_i / R_i [1/m].
-        depths: (4,) b depth_i / R_i [1].
-        ahead: (4,) x_i [m].
-    """
-
-    rollers: float
-    turn_of: Vector
-    sideways_of: Vector
-    turning: Vector
-    slip_of: Vector
-    slants: Vector
-    depths: Vector
-    ahead: Vector
+    rollers: float  # of a wheel, n
+    turn_of: Vector  # (4,) turn of the base from the turns of its wheels, mean rows [1]
+    sideways_of: Vector  # (4,) its sideways displacement for a known turn [m]
+    turning: Vector  # (4,) column of the mean rows for the turn [1]
+    slip_of: Vector  # (4,) slip direction of the wheels [1]
+    slants: Vector  # (4,) a slant_i / R_i [1/m]
+    depths: Vector  # (4,) b depth_i / R_i [1]
+    ahead: Vector  # (4,) x_i [m]
 
 
 @compiled

@@ -64,19 +64,12 @@ class GyroSettings(Settings):
 
 @dataclass(frozen=True)
 class GyroTurn:
-    """Turn of the base between two times.
+    """Turn of the base between two times."""
 
-    Args:
-        angle: [rad], positive to the left.
-        variance: of its noise, which is independent in each turn [rad2].
-        bias_error: standard deviation of the bias times the time [rad]: the same error in all following turns.
-        scale_error: standard deviation of the scale times the angle, with its sign [rad]: cancels when the base turns
-            back.
-    """
-
-    angle: float
-    variance: float
-    bias_error: float
+    angle: float  # [rad], positive to the left
+    variance: float  # of its noise, which is independent in each turn [rad2]
+    bias_error: float  # standard deviation of the bias times the time [rad]: the same error in all following turns
+    # Standard deviation of the scale times the angle, with its sign [rad]: cancels when the base turns back
     scale_error: float = 0.0
 
 

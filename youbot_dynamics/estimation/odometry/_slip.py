@@ -80,20 +80,14 @@ class SlipSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class SlipReport:
-    """Result of the slip test after one step.
+    """Result of the slip test after one step."""
 
-    Args:
-        alarm: whether a wheel does not fit, now or within the hold time.
-        level: largest residual sum over its bound.
-        excess: (n,) excess turn [rad] of each wheel if it were the only cause: of this step; in the step in which the
-            alarm starts, of the whole window; zeros without alarm.
-        wheel: index of that wheel, if gyro and known sign identify it.
-    """
-
-    alarm: bool
-    level: float
+    alarm: bool  # whether a wheel does not fit, now or within the hold time
+    level: float  # largest residual sum over its bound
+    # (n,) excess turn [rad] of each wheel if it were the only cause: of this step; in the step in which the alarm
+    # starts, of the whole window; zeros without alarm
     excess: Vector
-    wheel: int | None
+    wheel: int | None  # index of that wheel, if gyro and known sign identify it
 
     def text(self, joints: Sequence[str]) -> str:
         """Text of the alarm for the diagnostics; empty without one. `joints`: names of the wheels."""

@@ -22,44 +22,29 @@ from youbot_dynamics.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class MotorReadings:
-    """Measurements of the motors other than efforts.
+    """Measurements of the motors other than efforts."""
 
-    Args:
-        stamp: (m,) [s].
-        value: (m, n) [V or degC], NaN where missing.
-    """
-
-    stamp: Vector
-    value: Vector
+    stamp: Vector  # (m,) [s]
+    value: Vector  # (m, n) [V or degC], NaN where missing
 
 
 @dataclass(frozen=True, eq=False)
 class ArmLog:
     """t messages of an arm of n joints; NaN for missing values.
 
-    Args:
-        joints: names (n,).
-        stamp: (t,) [s].
-        received: (t,) [s]; equal to the stamps if unknown.
-        position: (t, n) [rad].
-        velocity: (t, n) as reported by the driver [rad/s].
-        effort: (t, n) [N m].
-        voltage: of the motors, None if not measured.
-        temperature: of the motors, None if not measured.
-        left_out: messages that were not read: reason -> number of messages.
-
     Raises:
         InputError: shapes that do not match, or no messages.
     """
 
-    joints: tuple[str, ...]
-    stamp: Vector
-    received: Vector
-    position: Vector
-    velocity: Vector
-    effort: Vector
-    voltage: MotorReadings | None = None
-    temperature: MotorReadings | None = None
+    joints: tuple[str, ...]  # names (n,)
+    stamp: Vector  # (t,) [s]
+    received: Vector  # (t,) [s]; equal to the stamps if unknown
+    position: Vector  # (t, n) [rad]
+    velocity: Vector  # (t, n) as reported by the driver [rad/s]
+    effort: Vector  # (t, n) [N m]
+    voltage: MotorReadings | None = None  # of the motors, None if not measured
+    temperature: MotorReadings | None = None  # of the motors, None if not measured
+    # Messages that were not read: reason -> number of messages
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -90,29 +75,17 @@ _BETWEEN_LIMITS = 10  # steps: the limits cost far more computation than the tem
 
 @dataclass(frozen=True, eq=False)
 class HeatTrack:
-    """Temperatures at h times, and the remaining capability of the motors at l of them.
+    """Temperatures at h times, and the remaining capability of the motors at l of them."""
 
-    Args:
-        time: (h,) stamps [s].
-        winding: (h, n) [degC].
-        winding_deviation: (h, n) [K].
-        housing: (h, n) [degC].
-        housing_deviation: (h, n) [K].
-        limit_time: (l,) stamps [s].
-        seconds: (l, n) until the winding reaches its limit at the load of the last 10 s; infinite if never.
-        torque: (l, n) largest permissible torque [N m].
-        counts: numbers of voltages and sensor readings by outcome.
-    """
-
-    time: Vector
-    winding: Vector
-    winding_deviation: Vector
-    housing: Vector
-    housing_deviation: Vector
-    limit_time: Vector
-    seconds: Vector
-    torque: Vector
-    counts: Mapping[str, int]
+    time: Vector  # (h,) stamps [s]
+    winding: Vector  # (h, n) [degC]
+    winding_deviation: Vector  # (h, n) [K]
+    housing: Vector  # (h, n) [degC]
+    housing_deviation: Vector  # (h, n) [K]
+    limit_time: Vector  # (l,) stamps [s]
+    seconds: Vector  # (l, n) until the winding reaches its limit at the load of the last 10 s; infinite if never
+    torque: Vector  # (l, n) largest permissible torque [N m]
+    counts: Mapping[str, int]  # numbers of voltages and sensor readings by outcome
 
 
 def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: float, deviations: float) -> HeatTrack:
@@ -254,21 +227,13 @@ _EACH = 2  # one of so many results is recorded
 
 @dataclass(frozen=True, eq=False)
 class SupportTrack:
-    """Payload and wheel loads at s times; the loads are NaN where the arm's URDF has no base.
+    """Payload and wheel loads at s times; the loads are NaN where the arm's URDF has no base."""
 
-    Args:
-        time: (s,) stamps [s].
-        payload: (s,) mass [kg], NaN while its deviation is too large.
-        payload_centre: (s, 3) in the frame of the last link [m].
-        normal_forces: (s, 4) of FL, FR, RL, RR [N].
-        centre_of_mass: (s, 3) of the whole robot in base_footprint [m].
-    """
-
-    time: Vector
-    payload: Vector
-    payload_centre: Vector
-    normal_forces: Vector
-    centre_of_mass: Vector
+    time: Vector  # (s,) stamps [s]
+    payload: Vector  # (s,) mass [kg], NaN while its deviation is too large
+    payload_centre: Vector  # (s, 3) in the frame of the last link [m]
+    normal_forces: Vector  # (s, 4) of FL, FR, RL, RR [N]
+    centre_of_mass: Vector  # (s, 3) of the whole robot in base_footprint [m]
 
 
 def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload, lag: float) -> SupportTrack:

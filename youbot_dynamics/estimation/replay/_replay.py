@@ -32,77 +32,44 @@ _WITHIN = 1.959964  # standard deviations of a two-sided 95 % interval
 
 @dataclass(frozen=True, eq=False)
 class Deviations:
-    """Standard deviations at s instants of a log.
+    """Standard deviations at s instants of a log."""
 
-    Args:
-        row: (s,) indices of their messages.
-        position: (s, n) [rad].
-        speed: (s, n) [rad/s].
-        friction: (s, n) [N m].
-        bristle: (s, n) of the bristles' torque, sigma0 z [N m]; NaN if bristles are not estimated.
-    """
-
-    row: NDArray[np.int64]
-    position: Vector
-    speed: Vector
-    friction: Vector
-    bristle: Vector
+    row: NDArray[np.int64]  # (s,) indices of their messages
+    position: Vector  # (s, n) [rad]
+    speed: Vector  # (s, n) [rad/s]
+    friction: Vector  # (s, n) [N m]
+    bristle: Vector  # (s, n) of the bristles' torque, sigma0 z [N m]; NaN if bristles are not estimated
 
 
 @dataclass(frozen=True, eq=False)
 class JointSummary:
-    """Summary of one joint over a log.
+    """Summary of one joint over a log."""
 
-    Args:
-        joint: name.
-        nis: mean squared innovation over its expected variance; 1 for a consistent filter.
-        coverage: fraction of the innovations within their 95 % intervals.
-        refused: number of readings beyond the gate.
-        speed_difference: RMS of the estimated speed minus the driver's [rad/s], NaN if that is not reported.
-        friction: RMS of the friction torque while the joint moves [N m], NaN if it never does.
-        winding: highest temperature of the winding [degC].
-        winding_deviation: at that time [K].
-        seconds_to_limit: time to the limit at the end of the log, at its load [s]; infinite if it is never reached.
-    """
-
-    joint: str
-    nis: float
-    coverage: float
-    refused: int
-    speed_difference: float
-    friction: float
-    winding: float
-    winding_deviation: float
-    seconds_to_limit: float
+    joint: str  # name
+    nis: float  # mean squared innovation over its expected variance; 1 for a consistent filter
+    coverage: float  # fraction of the innovations within their 95 % intervals
+    refused: int  # number of readings beyond the gate
+    speed_difference: float  # RMS of the estimated speed minus the driver's [rad/s], NaN if that is not reported
+    friction: float  # RMS of the friction torque while the joint moves [N m], NaN if it never does
+    winding: float  # highest temperature of the winding [degC]
+    winding_deviation: float  # at that time [K]
+    seconds_to_limit: float  # time to the limit at the end of the log, at its load [s]; infinite if it is never reached
 
 
 @dataclass(frozen=True, eq=False)
 class ArmReplay:
-    """A filtered log.
+    """A filtered log."""
 
-    Args:
-        log: input of the filters.
-        track: estimates for each message.
-        bristle_torque: (t, n) sigma0 z [N m], the elastic part of the friction.
-        deviations: of some of the estimates.
-        heat: temperatures.
-        support: payload, and wheel loads of a standing base.
-        settings: of the filters.
-        summary: one for each joint.
-        findings: faults of the messages, and hot motors.
-        counts: numbers of messages and readings by outcome.
-    """
-
-    log: ArmLog
-    track: ArmTrack
-    bristle_torque: Vector
-    deviations: Deviations
-    heat: HeatTrack
-    support: SupportTrack
-    settings: ArmSettings
-    summary: tuple[JointSummary, ...]
-    findings: tuple[Finding, ...]
-    counts: Mapping[str, int]
+    log: ArmLog  # input of the filters
+    track: ArmTrack  # estimates for each message
+    bristle_torque: Vector  # (t, n) sigma0 z [N m], the elastic part of the friction
+    deviations: Deviations  # of some of the estimates
+    heat: HeatTrack  # temperatures
+    support: SupportTrack  # payload, and wheel loads of a standing base
+    settings: ArmSettings  # of the filters
+    summary: tuple[JointSummary, ...]  # one for each joint
+    findings: tuple[Finding, ...]  # faults of the messages, and hot motors
+    counts: Mapping[str, int]  # numbers of messages and readings by outcome
 
 
 def replay_arm(

@@ -35,25 +35,15 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Value of one unknown.
+    """Value of one unknown."""
 
-    Args:
-        name: of the unknown.
-        unit: of value, standard_error and interval.
-        value: NaN if the data do not determine it.
-        standard_error: from the scatter between blocks; infinite or NaN if unknown.
-        interval: 95 % interval.
-        verdict: "identified", or "not identifiable: " and the reason.
-        bound: the physical bound the value was set to, None if no bound was active.
-    """
-
-    name: str
-    unit: str
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-    verdict: str
-    bound: float | None = None
+    name: str  # of the unknown
+    unit: str  # of value, standard_error and interval
+    value: float  # NaN if the data do not determine it
+    standard_error: float  # from the scatter between blocks; infinite or NaN if unknown
+    interval: tuple[float, float]  # 95 % interval
+    verdict: str  # "identified", or "not identifiable: " and the reason
+    bound: float | None = None  # the physical bound the value was set to, None if no bound was active
 
     @property
     def identified(self) -> bool:
