@@ -235,15 +235,15 @@ def _slopes(wheels: JointsHeard, slowest: float) -> Vector:
     """Slope (k,) of each position over its velocity; NaN for a wheel at rest. `slowest` is in rad/s."""
     steps = np.diff(wheels.times.stamp)
     usable = (steps > 0.0) & (steps < _GAP)
-    found = np.full(len(wheels.joints), np.nan)
+    slopes = np.full(len(wheels.joints), np.nan)
     for k in range(len(wheels.joints)):
         v = wheels.velocity[:, k]
         mean, turned = 0.5 * (v[1:] + v[:-1]), np.diff(wheels.position[:, k])
         moving = usable & (np.minimum(np.abs(v[1:]), np.abs(v[:-1])) >= slowest) & (v[1:] * v[:-1] > 0.0)
         moving &= np.isfinite(turned)
         if np.count_nonzero(moving) >= _PAIRS and np.abs(turned[moving]).sum() >= _TURNED:
-            found[k] = (turned[moving] / steps[moving]) @ mean[moving] / (mean[moving] @ mean[moving])
-    return found
+            slopes[k] = (turned[moving] / steps[moving]) @ mean[moving] / (mean[moving] @ mean[moving])
+    return slopes
 
 
 def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver) -> DriverFinding:
@@ -260,15 +260,15 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         return DriverFinding(item, ERROR, text, "find the node that publishes such values, and correct or stop it")
     speeds = wheels.velocity * np.array(driver.velocity_sign)
     ours = speeds @ driver.mecanum().forward_matrix.T
-    told = np.column_stack(
+    reported = np.column_stack(
         [np.interp(wheels.times.stamp, odometry.times.stamp, odometry.twist[:, axis]) for axis in range(3)]
     )
     moved = np.sqrt(np.mean(ours**2, axis=0)) > _MOVED
     names = ("vx", "vy", "wz")
     if not moved.any():
         return DriverFinding(item, NOT_TOLD, "the base stood still", "turn the wheels by hand or drive, and look again")
-    ratios = np.sum(told * ours, axis=0)[moved] / np.sum(ours**2, axis=0)[moved]
-    seen = [name for name, tells in zip(names, moved, strict=True) if tells]
+    ratios = np.sum(reported * ours, axis=0)[moved] / np.sum(ours**2, axis=0)[moved]
+    seen = [name for name, moves in zip(names, moved, strict=True) if moves]
     values = {f"ratio_{name}": float(c) for name, c in zip(seen, ratios, strict=True)}
     shown = ", ".join(f"{name} {c:.2f}" for name, c in zip(seen, ratios, strict=True))
     if np.any(ratios < 0.5):

@@ -41,12 +41,12 @@ def correct(covariance: Vector, row: Vector, variance: float, shift: Vector, gai
         for j in range(m):
             covariance[i, j] -= factor * shift[j]
     for i in range(m):
-        left = 0.0
+        projected = 0.0
         for j in range(m):
-            left += covariance[i, j] * row[j]
-        left -= gain[i] * variance
+            projected += covariance[i, j] * row[j]
+        projected -= gain[i] * variance
         for j in range(m):
-            covariance[i, j] -= left * gain[j]
+            covariance[i, j] -= projected * gain[j]
     even_out(covariance, m)
 
 

@@ -112,7 +112,13 @@ class SupportModel:
 
     def carry(self, payload: Carried) -> None:
         """Set the payload; a mass of 0 removes it."""
-        self._tree = self._empty if payload.mass == 0.0 else _with_payload(self._empty, self._tip, payload)
+        tree, layout, mass = self._empty, self._empty.layout, payload.mass
+        self._tree = tree
+        if mass > 0.0:
+            tip = tree.body(self._tip)
+            moment = layout.first_moments[tip] + mass * payload.centre
+            inertia = layout.inertias[tip] + point_inertia(mass, payload.centre)
+            self._tree = _with_body(tree, tip, float(layout.masses[tip]) + mass, moment, inertia)
 
     def support(
         self,
@@ -191,18 +197,6 @@ def _whole_tree(robot: Robot) -> Tree:
     return _with_body(tree, 0, mass, first, inertia)
 
 
-def _with_payload(tree: Tree, tip: str, payload: Carried) -> Tree:
-    """Tree whose link `tip` also carries a payload."""
-    last, layout, first = tree.body(tip), tree.layout, payload.mass * payload.centre
-    return _with_body(
-        tree,
-        last,
-        float(layout.masses[last]) + payload.mass,
-        layout.first_moments[last] + first,
-        layout.inertias[last] + point_inertia(payload.mass, payload.centre),
-    )
-
-
 def _with_body(tree: Tree, body: int, mass: float, first_moment: Vector, inertia: Vector) -> Tree:
     masses, first_moments, inertias = (
         values.copy() for values in (tree.layout.masses, tree.layout.first_moments, tree.layout.inertias)
@@ -250,10 +244,10 @@ class SupportEstimator:
 
         A message with a value that is not finite is ignored.
         """
-        told, turned = np.asarray(speeds, dtype=np.float64), np.asarray(angles, dtype=np.float64)
-        if not (np.isfinite(told).all() and np.isfinite(turned).all()):
+        wheel_speeds, turned = np.asarray(speeds, dtype=np.float64), np.asarray(angles, dtype=np.float64)
+        if not (np.isfinite(wheel_speeds).all() and np.isfinite(turned).all()):
             return
-        self._angles, self._twist, self._heard = turned, self._base.twist(told), stamp
+        self._angles, self._twist, self._heard = turned, self._base.twist(wheel_speeds), stamp
         self._twist_rate = self._of_base.take(stamp, self._twist)
 
     def take_arm(self, stamp: float, speed: ArrayLike) -> None:

@@ -221,11 +221,11 @@ class ArmEkf:
         """
         n = self.arm.tree.nv
         positions = _rows("position", position, (n,))
-        told = _NOTHING if velocity is None else _rows("velocity", velocity, (n,))[None]
+        velocities = _NOTHING if velocity is None else _rows("velocity", velocity, (n,))[None]
         readings = np.full((1, joint.RECORD_ROWS, n), np.nan)
         readings[:, joint.REFUSED :] = 0.0
         if self._taken:
-            self._follow(loop.READ, loop.Messages(np.zeros(1), positions[None], told, self._no_reading), readings)
+            self._follow(loop.READ, loop.Messages(np.zeros(1), positions[None], velocities, self._no_reading), readings)
         self._taken = False
         reading = readings[0]
         return Innovation(
@@ -261,8 +261,8 @@ class ArmEkf:
             raise InputError("stamp", got=f"shape {stamps.shape}", expected="shape (t,)")
         t, n = len(stamps), self.arm.tree.nv
         positions, efforts = _rows("position", position, (t, n)), _rows("effort", effort, (t, n))
-        told = _NOTHING if velocity is None else _rows("velocity", velocity, (t, n))
-        messages = loop.Messages(stamps, positions, told, efforts)
+        velocities = _NOTHING if velocity is None else _rows("velocity", velocity, (t, n))
+        messages = loop.Messages(stamps, positions, velocities, efforts)
         means, variances, readings = (
             np.empty((t, 5, n)),
             np.empty((t, self.size)),

@@ -121,8 +121,8 @@ def wrapped(angle: float) -> float:
     """Angle [rad] wrapped to -pi to pi; NaN stays NaN."""
     if not math.isfinite(angle):
         return math.nan
-    rest: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
-    return rest
+    remainder: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
+    return remainder
 
 
 @compiled
@@ -152,12 +152,12 @@ def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> boo
     covariance[i, i] = reading
     covariance[i, n + i] = covariance[n + i, i] = reading / dt
     covariance[n + i, n + i] = variance
-    reach = joints[REACH, i]
-    left = math.exp(-abs(travel) / reach)
-    mean[BRISTLE, i] = math.copysign(reach * (1.0 - left), travel)
+    largest = joints[REACH, i]
+    remaining = math.exp(-abs(travel) / largest)
+    mean[BRISTLE, i] = math.copysign(largest * (1.0 - remaining), travel)
     if rules.bristles > 0:
         place = rules.bristles + i
-        covariance[place, place] *= max(left * left, LEAST_LEFT)
+        covariance[place, place] *= max(remaining * remaining, LEAST_LEFT)
     return True
 
 
@@ -267,8 +267,8 @@ def read_joints(
         mean[POSITION, i] += correction[i]
         mean[SPEED, i] += correction[n + i]
         if bristles > 0:
-            reach = joints[REACH, i]
-            mean[BRISTLE, i] = min(max(mean[BRISTLE, i] + correction[bristles + i], -reach), reach)
+            largest = joints[REACH, i]
+            mean[BRISTLE, i] = min(max(mean[BRISTLE, i] + correction[bristles + i], -largest), largest)
         if errors > 0:
             mean[ERROR, i] += correction[errors + i]
     reading[SQUARES, 0] = total

@@ -101,7 +101,7 @@ def apply_step(
     table: Vector,
     bristles: int,
     errors: int,
-    left: float,
+    remaining: float,
     dt: float,
     x: Vector,
     size: int,
@@ -111,8 +111,8 @@ def apply_step(
     """Write Y = (F X)' (m, m) for the Jacobian F of a step and the leading (m, m) of X; equations as in the module.
 
     With `upper` only the blocks on and above the diagonal are computed, for a symmetric F X. `slopes` (4, n, n) are the
-    derivatives of the acceleration, `table` (22, n) that of the step; `left` is the remaining fraction of a torque
-    error.
+    derivatives of the acceleration, `table` (22, n) that of the step; `remaining` is the fraction of a torque error
+    that is left.
     """
     row = np.empty((2, size))
     n = len(each)
@@ -148,7 +148,7 @@ def apply_step(
                 y[c, bristles + i] = over_z * x[bristles + i, c] + over_start * x[n + i, c] + over_end * row[1, c]
         if errors > 0:
             for c in range(size):
-                y[c, errors + i] = left * x[errors + i, c]
+                y[c, errors + i] = remaining * x[errors + i, c]
 
 
 @compiled
@@ -158,7 +158,7 @@ def spread(
     rules: Rules,
     noise: Vector,
     load: Vector,
-    left: float,
+    remaining: float,
     dt: float,
     mean: Vector,
     covariance: Vector,
@@ -174,9 +174,9 @@ def spread(
     """
     n, size = len(rules.each), len(first)
     joints, bristles, errors = rules.joints, rules.bristles, rules.errors
-    apply_step(rules.each, slopes, table, bristles, errors, left, dt, covariance, size, False, first)
+    apply_step(rules.each, slopes, table, bristles, errors, remaining, dt, covariance, size, False, first)
     # Blocks below the diagonal are not written: F P F' is symmetric.
-    apply_step(rules.each, slopes, table, bristles, errors, left, dt, first, size, True, second)
+    apply_step(rules.each, slopes, table, bristles, errors, remaining, dt, first, size, True, second)
     # Torque noise is equivalent to noise of a speed: its part of every block follows that of the speed.
     by_torque = slopes[OVER_TORQUE]
     for i in range(n):
@@ -212,7 +212,7 @@ def spread(
             second[bristles + i, bristles + i] += joints[BENDING, i] * (doubt + LEAST_DOUBT) * dt
         if errors > 0:
             of_load = (joints[LOAD_ERROR, i] * load[i]) ** 2
-            second[errors + i, errors + i] += (joints[FRICTION_ERROR, i] ** 2 + of_load) * (1.0 - left * left)
+            second[errors + i, errors + i] += (joints[FRICTION_ERROR, i] ** 2 + of_load) * (1.0 - remaining * remaining)
     for i in range(size):
         for j in range(i + 1):
             covariance[i, j] = second[j, i]

@@ -170,14 +170,14 @@ class ArmEkfTuning:
                 )
                 raise ModelError(f"{name} of the filter's sensors", got=got, expected=expected)
         coulomb = np.array([friction.coulomb for friction in arm.friction])
-        reach = np.array([friction.reach for friction in arm.friction])
+        largest_bristle = np.array([friction.reach for friction in arm.friction])
         joints = np.zeros((model.JOINT_ROWS, n))
-        joints[model.REACH] = reach
+        joints[model.REACH] = largest_bristle
         joints[model.READING] = sensors.position_quantum**2 / 12.0
         joints[model.TOLD] = sensors.velocity_quantum**2 / 12.0
         joints[model.DRIVE] = sensors.effort_noise**2
         joints[model.SWING] = self.effort_swing
-        joints[model.BENDING] = (self.bristle_noise * reach) ** 2
+        joints[model.BENDING] = (self.bristle_noise * largest_bristle) ** 2
         joints[model.FRICTION_ERROR] = self.friction_error * coulomb
         joints[model.LOAD_ERROR] = self.load_error
         joints[model.UNSEEN] = (self.unseen_torque * coulomb) ** 2

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 
 from youbot_dynamics.arrays import Vector, number, scalar
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, heat_step
@@ -24,7 +25,6 @@ from youbot_dynamics.estimation.motor_heat._model import AMBIENT, HOUSING, RESIS
 from youbot_dynamics.parameters import setting
 
 _PART = 0.1  # longest step, relative to the winding's time constant
-_BISECTIONS = 32  # to a relative error of 2e-10
 _PROBES = np.geomspace(0.01, 1.0, 12)  # fractions of a time at which the temperature of a hot motor is evaluated
 
 
@@ -127,7 +127,7 @@ class MotorHeat:
     ) -> None:
         self.motor = motor
         self.tuning = HeatTuning() if tuning is None else tuning
-        inside, said = motor.motor, self.tuning
+        inside, uncertainty = motor.motor, self.tuning
         self._sheet = np.array(
             [
                 inside.resistance,
@@ -142,13 +142,13 @@ class MotorHeat:
         air = inside.ambient_temperature
         mean, covariance = np.zeros(STATES), np.zeros((STATES, STATES))
         mean[:3] = [air if temperature is None else temperature] * 2 + [air]
-        covariance[AMBIENT, AMBIENT] = said.ambient_deviation**2
+        covariance[AMBIENT, AMBIENT] = uncertainty.ambient_deviation**2
         if temperature is None:
-            covariance[:3, :3] = said.ambient_deviation**2
-        covariance[WINDING, WINDING] += said.start**2
-        covariance[HOUSING, HOUSING] += said.start**2
-        covariance[range(3, STATES), range(3, STATES)] = said.heat_error**2
-        self._filter = Ekf(mean, covariance, stamp, self._step, gate=said.gate)
+            covariance[:3, :3] = uncertainty.ambient_deviation**2
+        covariance[WINDING, WINDING] += uncertainty.start**2
+        covariance[HOUSING, HOUSING] += uncertainty.start**2
+        covariance[range(3, STATES), range(3, STATES)] = uncertainty.heat_error**2
+        self._filter = Ekf(mean, covariance, stamp, self._step, gate=uncertainty.gate)
 
     @property
     def state(self) -> HeatBelief:
@@ -173,7 +173,7 @@ class MotorHeat:
 
         V = R(T) i + K N v; without a current there is no information.
         """
-        inside, said = self.motor.motor, self.tuning
+        inside, uncertainty = self.motor.motor, self.tuning
         back_emf = inside.torque_constant * self.motor.ratio * joint_speed
 
         def sensor(mean: Vector) -> tuple[Vector, Vector]:
@@ -184,7 +184,7 @@ class MotorHeat:
             jacobian[0, RESISTANCE] = resistance * current
             return np.array([resistance * current + back_emf]), jacobian
 
-        variance = said.voltage_noise**2 + (said.torque_constant * back_emf) ** 2
+        variance = uncertainty.voltage_noise**2 + (uncertainty.torque_constant * back_emf) ** 2
         return self._filter.update(np.array([float(voltage)]), sensor, np.array([variance]))
 
     def update_temperature(self, winding: float, housing: float, deviation: float) -> Innovation:
@@ -220,10 +220,7 @@ class MotorHeat:
             early, late = late, 1.5 * late
             if late > 1e6:
                 return math.inf
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (early + late)
-            early, late = (early, middle) if winding(middle) >= limit else (middle, late)
-        return late
+        return float(brentq(lambda time: winding(time) - limit, early, late))
 
     def torque_available(self, limit: float, seconds: float, current_limit: float, deviations: float = 0.0) -> float:
         """Largest torque at the joint [N m] for a given time with the winding below its limit.
@@ -242,13 +239,11 @@ class MotorHeat:
             at = (heat_step(constants, mean[WINDING], mean[HOUSING], square, 0.0, seconds * p)[0] for p in _PROBES)
             return max(at) + margin
 
-        low, high = 0.0, float(current_limit)
-        if hottest(high) > limit:
-            for _ in range(_BISECTIONS):
-                middle = 0.5 * (low + high)
-                low, high = (low, middle) if hottest(middle) > limit else (middle, high)
-            high = low
-        return float(high * self.motor.motor.torque_constant * self.motor.ratio)
+        largest = float(current_limit)
+        if hottest(largest) > limit:
+            reachable = hottest(0.0) < limit
+            largest = brentq(lambda current: hottest(current) - limit, 0.0, largest) if reachable else 0.0
+        return float(largest * self.motor.motor.torque_constant * self.motor.ratio)
 
     def _margin(self, deviations: float) -> float:
         return deviations * math.sqrt(float(self._filter.covariance[WINDING, WINDING]))

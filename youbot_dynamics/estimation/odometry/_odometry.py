@@ -135,7 +135,7 @@ class Odometry:
         self._late_in_a_row = 0
         self._angles: Vector | None = None
         self._stamp, self._moved_at = 0.0, 0.0
-        self._rest: Vector = np.zeros(len(self.base.radii))  # wheel angles at the last motion
+        self._moved_angles: Vector = np.zeros(len(self.base.radii))  # wheel angles at the last motion
         self._pose: Vector = np.zeros(3)
         self._coherent = CoherentErrors(count + _OF_GYRO)  # one for each wheel, then the gyro's bias and scale
 
@@ -188,7 +188,7 @@ class Odometry:
         if self._angles is None:
             if np.all(np.isfinite(angles)):
                 self._angles, self._stamp = angles, stamp
-                self._moved_at, self._rest = stamp, angles
+                self._moved_at, self._moved_angles = stamp, angles
             return None
         dt = stamp - self._stamp
         if dt <= 0.0:
@@ -214,8 +214,8 @@ class Odometry:
         if self._watch.lost:
             self._lose_phases("the residual of the wheels does not follow the rollers")
         self._pose = np.array([pose[0], pose[1], planar.wrap(pose[2])])
-        if np.abs(angles - self._rest).max() > _STANDS_WITHIN:
-            self._moved_at, self._rest = stamp, angles
+        if np.abs(angles - self._moved_angles).max() > _STANDS_WITHIN:
+            self._moved_at, self._moved_angles = stamp, angles
         self._angles, self._stamp = angles, stamp
         twist = displacement / dt
         return OdometryState(stamp, self._pose.copy(), twist, self._covariance(), self._twist_covariance(twist, dt))
@@ -225,7 +225,7 @@ class Odometry:
         self._angles, self._stamp, self._late_in_a_row = angles, stamp, 0
         self._moved_at = stamp
         if angles is not None:
-            self._rest = angles
+            self._moved_angles = angles
         self._test.clear()
         self._lose_phases(reason)
 

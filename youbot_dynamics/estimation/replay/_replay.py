@@ -86,28 +86,28 @@ def replay_arm(
     Raises:
         InputError: a log of another number of joints than the robot's arm.
     """
-    said, tell = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
+    used, report = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
     arm = robot.arm.model()
-    sensors = ArmSensors.of_robot(robot, said.effort_noise, robot.driver.stamp_jitter)
-    ekf = ArmEkf(arm, sensors, said.filter)
-    tell("filtering the joints")
+    sensors = ArmSensors.of_robot(robot, used.effort_noise, robot.driver.stamp_jitter)
+    ekf = ArmEkf(arm, sensors, used.filter)
+    report("filtering the joints")
     stiffness = np.array([friction.sigma0 for friction in arm.friction])
     track, deviations = _follow(ekf, log, stiffness)
-    tell("computing the motor temperatures")
+    report("computing the motor temperatures")
     warmth = ArmTemperatures(
-        robot.arm, said.first_temperature, said.heat, said.temperature_sensor, said.temperature_noise
+        robot.arm, used.first_temperature, used.heat, used.temperature_sensor, used.temperature_noise
     )
-    heat = replay_heat(log, track, warmth, said.hold_time, said.heat_deviations)
-    tell("estimating the payload")
-    payload = Payload(arm, said.filter, said.payload.of_arm(robot.arm))
-    support = replay_support(log, track, robot, payload, said.support_lag)
-    tell("checking for faults")
+    heat = replay_heat(log, track, warmth, used.hold_time, used.heat_deviations)
+    report("estimating the payload")
+    payload = Payload(arm, used.filter, used.payload.of_arm(robot.arm))
+    support = replay_support(log, track, robot, payload, used.support_lag)
+    report("checking for faults")
     counts = {**ekf.counts, **log.counts, **heat.counts}
     counts["starts after a gap"] = max(0, counts.pop("starts") - 1)
-    findings = findings_of_log(log, track, heat, robot, counts, said.hot_margin)
+    findings = findings_of_log(log, track, heat, robot, counts, used.hot_margin)
     summary = tuple(_summary(k, log, track, heat) for k in range(len(log.joints)))
     bristle = stiffness * track.bristle
-    return ArmReplay(log, track, bristle, deviations, heat, support, said, summary, findings, counts)
+    return ArmReplay(log, track, bristle, deviations, heat, support, used, summary, findings, counts)
 
 
 def sound_innovations(track: ArmTrack, joint: int) -> NDArray[np.bool_]:
@@ -133,7 +133,7 @@ def _follow(ekf: ArmEkf, log: ArmLog, stiffness: Vector) -> tuple[ArmTrack, Devi
         bristle = stiffness * deviation[2 * n : 3 * n] if ekf.bristles_estimated else np.full(n, np.nan)
         known = np.where(np.isnan(ekf.state.stamp), np.nan, 1.0)
         rows.append(known * np.array([deviation[:n], deviation[n : 2 * n], ekf.friction_deviation(), bristle]))
-    names = [one.name for one in dataclasses.fields(ArmTrack)]
+    names = [field.name for field in dataclasses.fields(ArmTrack)]
     whole = ArmTrack(**{name: np.concatenate([getattr(track, name) for track in tracks]) for name in names})
     table = np.array(rows)
     return whole, Deviations(edges[1:] - 1, *(table[:, k] for k in range(4)))
@@ -142,7 +142,7 @@ def _follow(ekf: ArmEkf, log: ArmLog, stiffness: Vector) -> tuple[ArmTrack, Devi
 def _summary(k: int, log: ArmLog, track: ArmTrack, heat: HeatTrack) -> JointSummary:
     sound = sound_innovations(track, k)
     squares = track.innovation[sound, k] ** 2 / track.innovation_variance[sound, k]
-    speed, told = track.speed[:, k], log.velocity[:, k]
+    speed, reported = track.speed[:, k], log.velocity[:, k]
     moving = track.taken & (np.abs(speed) > _MOVING)
     hottest = int(np.argmax(heat.winding[:, k]))
     return JointSummary(
@@ -150,7 +150,7 @@ def _summary(k: int, log: ArmLog, track: ArmTrack, heat: HeatTrack) -> JointSumm
         _mean(squares),
         _mean(squares < _WITHIN**2),
         int(track.refused[:, k].sum()),
-        float(np.sqrt(_mean((speed - told)[track.taken & np.isfinite(speed - told)] ** 2))),
+        float(np.sqrt(_mean((speed - reported)[track.taken & np.isfinite(speed - reported)] ** 2))),
         float(np.sqrt(_mean(track.friction_torque[moving, k] ** 2))),
         float(heat.winding[hottest, k]),
         float(heat.winding_deviation[hottest, k]),
