@@ -41,7 +41,7 @@ class Result:
 
     robot_id: str  # of the robot
     findings: tuple[Finding, ...]  # one for each estimated number
-    asked: tuple[str, ...]  # names of the stages that count for `complete`
+    requested: tuple[str, ...]  # names of the stages that count for `complete`
     missing: Mapping[str, str]  # stage -> what the recordings lack for it
     stage_of: Mapping[str, str]  # name of a finding -> its stage
     sources: tuple[Source, ...]  # the recordings used
@@ -64,7 +64,7 @@ class Result:
     @property
     def complete(self) -> bool:
         """Whether every requested parameter was identified."""
-        for stage in self.asked:
+        for stage in self.requested:
             findings = self.of_stage(stage)
             # If a stage has no robot parameters, all its findings count.
             counted = [finding for finding in findings if finding.is_parameter] or findings
@@ -191,8 +191,12 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change
         IdentificationError: an entry holds invalid numbers.
     """
     old, new = ({entry["name"]: _finding(entry) for entry in result["parameters"]} for result in (before, after))
-    found = (_change(old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new]))
-    return tuple(one for one in found if any(side is not None and side.identified for side in (one.before, one.after)))
+    compared = (_change(old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new]))
+    return tuple(
+        change
+        for change in compared
+        if any(side is not None and side.identified for side in (change.before, change.after))
+    )
 
 
 def _change(before: Finding | None, after: Finding | None) -> Change:
