@@ -108,19 +108,13 @@ Sensor = Callable[[Vector], tuple[Vector, Vector]]
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """Difference between readings and expected values.
+    """Difference between readings and expected values."""
 
-    Args:
-        difference: (k,) reading minus expected value; NaN if missing.
-        nis: difference' covariance^-1 difference, chi-squared with `count` degrees of freedom for a consistent filter.
-        count: number of readings that were not missing.
-        fate: TAKEN, REFUSED or UNUSABLE.
-    """
-
-    difference: Vector
+    difference: Vector  # (k,) reading minus expected value; NaN if missing
+    # difference' covariance^-1 difference, chi-squared with `count` degrees of freedom for a consistent filter
     nis: float
-    count: int
-    fate: str
+    count: int  # number of readings that were not missing
+    fate: str  # TAKEN, REFUSED or UNUSABLE
 
 
 class Ekf:

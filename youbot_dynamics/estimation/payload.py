@@ -141,22 +141,16 @@ _SHARE = 0.5  # largest variance of a torque error with information, relative to
 class PayloadTuning:
     """Prior knowledge of a payload; deviations are standard deviations.
 
-    Args:
-        mass_deviation: [kg]; the youBot may carry 0.5 kg, see `of_arm` for other arms.
-        grip_point: (3,) expected centre of a payload, in the frame of the last link [m].
-        grip_deviation: deviation of the centre from there [m].
-        memory: time constant of forgetting a payload [s], which may have been put down.
-        model_noise: noise of the torque errors by effects that are not modelled, relative to the Coulomb torque.
-        payload_share: deviation of the mass, relative to that before any data, above which it is not identifiable.
-
     Raises:
         ModelError: a value outside its range.
     """
 
-    mass_deviation: float = 0.5
+    mass_deviation: float = 0.5  # [kg]; the youBot may carry 0.5 kg, see `of_arm` for other arms
+    # (3,) expected centre of a payload, in the frame of the last link [m]
     grip_point: tuple[float, float, float] = (0.0, 0.0, 0.07)
-    grip_deviation: float = 0.03
-    memory: float = 60.0
+    grip_deviation: float = 0.03  # deviation of the centre from there [m]
+    memory: float = 60.0  # time constant of forgetting a payload [s], which may have been put down
+    # Noise of the torque errors by effects that are not modelled, relative to the Coulomb torque
     model_noise: float = 0.2
     payload_share: float = setting(
         0.4,
@@ -185,21 +179,13 @@ class PayloadTuning:
 
 @dataclass(frozen=True, eq=False)
 class PayloadBelief:
-    """Estimate of the payload.
+    """Estimate of the payload."""
 
-    Args:
-        mass: [kg]; may be negative within its deviation.
-        mass_deviation: [kg].
-        centre: (3,) in the frame of the last link [m]; the grip point if the mass is too small to estimate it.
-        identifiable: whether the mass is known well enough.
-        reason: why it is not; empty if it is.
-    """
-
-    mass: float
-    mass_deviation: float
-    centre: Vector
-    identifiable: bool
-    reason: str
+    mass: float  # [kg]; may be negative within its deviation
+    mass_deviation: float  # [kg]
+    centre: Vector  # (3,) in the frame of the last link [m]; the grip point if the mass is too small to estimate it
+    identifiable: bool  # whether the mass is known well enough
+    reason: str  # why it is not; empty if it is
 
 
 class Payload:

@@ -41,16 +41,12 @@ _PAIRS = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0
 class Carried:
     """A body in the gripper that is small compared with its distance from the shoulder.
 
-    Args:
-        mass: [kg].
-        centre: (3,) in the frame of the last link [m].
-
     Raises:
         ModelError: a negative mass.
     """
 
-    mass: float = 0.0
-    centre: Vector = field(default_factory=lambda: np.zeros(3))
+    mass: float = 0.0  # [kg]
+    centre: Vector = field(default_factory=lambda: np.zeros(3))  # (3,) in the frame of the last link [m]
 
     def __post_init__(self) -> None:
         """Check both values."""
@@ -60,21 +56,13 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Wheel loads at one instant; wheels FL, FR, RL, RR.
+    """Wheel loads at one instant; wheels FL, FR, RL, RR."""
 
-    Args:
-        mass: of robot and payload [kg].
-        centre_of_mass: (3,) of both, in base_footprint [m].
-        load: (3,) weight and its first moments sum x N, sum y N, with inertial forces [N, N m, N m].
-        normal_forces: (4,) [N]; below 0 the floor would have to pull.
-        side_loads: (4,) of front, rear, left and right pair of wheels [N]: the robot tips over if one is below 0.
-    """
-
-    mass: float
-    centre_of_mass: Vector
-    load: Vector
-    normal_forces: Vector
-    side_loads: Vector
+    mass: float  # of robot and payload [kg]
+    centre_of_mass: Vector  # (3,) of both, in base_footprint [m]
+    load: Vector  # (3,) weight and its first moments sum x N, sum y N, with inertial forces [N, N m, N m]
+    normal_forces: Vector  # (4,) [N]; below 0 the floor would have to pull
+    side_loads: Vector  # (4,) of front, rear, left and right pair of wheels [N]: the robot tips over if one is below 0
 
     @property
     def margin(self) -> float:

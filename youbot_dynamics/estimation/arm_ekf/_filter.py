@@ -53,48 +53,30 @@ _NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 1)), np.empty((0, 1, 1))
 
 @dataclass(frozen=True, eq=False)
 class ArmBelief:
-    """Estimate of the filter at a stamp; n joints, m = 2 n + n for bristles + n for torque errors, in that order.
+    """Estimate of the filter at a stamp; n joints, m = 2 n + n for bristles + n for torque errors, in that order."""
 
-    Args:
-        stamp: [s], NaN before the first message.
-        mean: (m,) positions [rad], speeds [rad/s], bristles [rad] and torque errors [N m]; the last two only if
-            estimated.
-        covariance: (m, m).
-        position: (n,) [rad].
-        speed: (n,) [rad/s].
-        bristle: (n,) [rad].
-        torque_error: (n,) [N m] additional torque on the joints, from errors of the parameters, payload and contact.
-        friction_torque: (n,) [N m], with the friction component of the torque error; it opposes the motion.
-    """
-
-    stamp: float
+    stamp: float  # [s], NaN before the first message
+    # (m,) positions [rad], speeds [rad/s], bristles [rad] and torque errors [N m]; the last two only if estimated
     mean: Vector
-    covariance: Vector
-    position: Vector
-    speed: Vector
-    bristle: Vector
+    covariance: Vector  # (m, m)
+    position: Vector  # (n,) [rad]
+    speed: Vector  # (n,) [rad/s]
+    bristle: Vector  # (n,) [rad]
+    # (n,) [N m] additional torque on the joints, from errors of the parameters, payload and contact
     torque_error: Vector
-    friction_torque: Vector
+    friction_torque: Vector  # (n,) [N m], with the friction component of the torque error; it opposes the motion
 
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """Difference between the positions of a message and the expected ones.
+    """Difference between the positions of a message and the expected ones."""
 
-    Args:
-        difference: (n,) [rad]; NaN for a missing position and for a joint's second reading, which gives its first
-            speed.
-        variance: (n,) expected variance of the difference [rad2].
-        refused: (n,) bool: rejected by the gate.
-        nis: normalised innovation squared of the accepted readings.
-        count: number of those, the degrees of freedom of the chi-squared distribution of NIS.
-    """
-
+    # (n,) [rad]; NaN for a missing position and for a joint's second reading, which gives its first speed
     difference: Vector
-    variance: Vector
-    refused: Vector
-    nis: float
-    count: int
+    variance: Vector  # (n,) expected variance of the difference [rad2]
+    refused: Vector  # (n,) bool: rejected by the gate
+    nis: float  # normalised innovation squared of the accepted readings
+    count: int  # number of those, the degrees of freedom of the chi-squared distribution of NIS
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,16 +32,6 @@ _PROBES = np.geomspace(0.01, 1.0, 12)  # fractions of a time at which the temper
 class HeatTuning:
     """Uncertainties of a motor, as standard deviations.
 
-    Args:
-        ambient_deviation: of the air around the motor [K].
-        heat_error: relative error of R_wh and R_ha, both capacities and the winding's resistance.
-        voltage_noise: of a voltage [V].
-        start: error of winding and housing at the start, relative to the air or the given temperature [K].
-        wander: process noise of the winding in the square root of a second [K], for what two nodes do not model.
-        drift: change of the air temperature in the square root of a second [K].
-        torque_constant: relative error of that constant, for the back-EMF.
-        gate: standard deviations; see `Ekf`.
-
     Raises:
         ModelError: a value that is not positive.
     """
@@ -70,11 +60,11 @@ class HeatTuning:
         read_only=True,
         source="chosen: 0.2 % of the 24 V supply",
     )
-    start: float = 1.0
-    wander: float = 0.02
-    drift: float = 0.01
-    torque_constant: float = 0.02
-    gate: float = 6.0
+    start: float = 1.0  # error of winding and housing at the start, relative to the air or the given temperature [K]
+    wander: float = 0.02  # process noise of the winding [K/sqrt(s)], for what two nodes do not model
+    drift: float = 0.01  # of the air temperature [K/sqrt(s)]
+    torque_constant: float = 0.02  # relative error of that constant, for the back-EMF
+    gate: float = 6.0  # standard deviations; see `Ekf`
 
     def __post_init__(self) -> None:
         """Check all values."""
@@ -84,23 +74,14 @@ class HeatTuning:
 
 @dataclass(frozen=True)
 class HeatBelief:
-    """Temperatures of a motor with standard deviations.
+    """Temperatures of a motor with standard deviations."""
 
-    Args:
-        stamp: [s].
-        winding: [degC].
-        winding_deviation: [K].
-        housing: [degC].
-        housing_deviation: [K].
-        resistance: of the winding at its temperature [Ohm].
-    """
-
-    stamp: float
-    winding: float
-    winding_deviation: float
-    housing: float
-    housing_deviation: float
-    resistance: float
+    stamp: float  # [s]
+    winding: float  # [degC]
+    winding_deviation: float  # [K]
+    housing: float  # [degC]
+    housing_deviation: float  # [K]
+    resistance: float  # of the winding at its temperature [Ohm]
 
 
 class MotorHeat:

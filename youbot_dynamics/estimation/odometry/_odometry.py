@@ -65,21 +65,13 @@ class OdometrySettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class OdometryState:
-    """Pose and twist of the base after one wheel reading.
+    """Pose and twist of the base after one wheel reading."""
 
-    Args:
-        stamp: of the reading [s].
-        pose: (3,) in the odometry frame [m, m, rad], yaw in (-pi, pi].
-        twist: (3,) in the body frame: mean since the last reading [m/s, m/s, rad/s].
-        covariance: (3, 3) of the pose, in the odometry frame.
-        twist_covariance: (3, 3) in the body frame.
-    """
-
-    stamp: float
-    pose: Vector
-    twist: Vector
-    covariance: Vector
-    twist_covariance: Vector
+    stamp: float  # of the reading [s]
+    pose: Vector  # (3,) in the odometry frame [m, m, rad], yaw in (-pi, pi]
+    twist: Vector  # (3,) in the body frame: mean since the last reading [m/s, m/s, rad/s]
+    covariance: Vector  # (3, 3) of the pose, in the odometry frame
+    twist_covariance: Vector  # (3, 3) in the body frame
 
 
 class Odometry:

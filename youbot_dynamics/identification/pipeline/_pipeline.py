@@ -120,9 +120,9 @@ def identify(
         progress(f"reading {read} for {', '.join(wanted)}")
         tasks = [Task(files[k], k, wanted, known, options, inspect=not extracted) for k in sound]
         extracts = work(tasks, lambda name: progress(f"read {name}"))
-        sound = [extract.number for extract in extracts if extract.broken is None]
+        sound = [data.number for data in extracts if data.broken is None]
         if not sound:
-            raise next(extract.broken for extract in extracts if extract.broken is not None)
+            raise next(data.broken for data in extracts if data.broken is not None)
         extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")
@@ -154,7 +154,7 @@ def identify(
     notes += _trust(len(result.sources))
     notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
     notes += [f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped]
-    warnings = tuple(warning for extract in extracted for warning in extract.warnings)
+    warnings = tuple(warning for data in extracted for warning in data.warnings)
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = dataclasses.replace(result, warnings=warnings)
     return Identification(result, tuple(stages), drives, tuple(notes), warnings, robot)
@@ -164,13 +164,9 @@ def _finish(
     name: str, extracts: Sequence[Extracted], robot: Robot, files: Sequence[Path], options: Options
 ) -> StageResult | YoubotDynamicsError:
     """Fit of one stage, or the reason why no recording has data for it."""
-    taken = [
-        Taken(extract.number, Path(extract.path).name, extract.parts[name])
-        for extract in extracts
-        if name in extract.parts
-    ]
+    taken = [Taken(data.number, Path(data.path).name, data.parts[name]) for data in extracts if name in data.parts]
     if not taken:
-        return next(extract.lacking[name] for extract in extracts if name in extract.lacking)
+        return next(data.lacking[name] for data in extracts if name in data.lacking)
 
     def reopen(number: int) -> Opened:
         return open_recording(files[number], number, robot, options)
@@ -182,9 +178,7 @@ def _finish(
     except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the other stages continue
         return unforeseen_error(name, unforeseen)
     left_out = tuple(
-        f"{Path(extract.path).name} left out: {extract.lacking[name]}"
-        for extract in extracts
-        if name in extract.lacking
+        f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
     )
     return dataclasses.replace(result, notes=(*result.notes, *left_out))
 
@@ -202,10 +196,8 @@ def _trust(recordings: int) -> list[str]:
 
 def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> YoubotDynamicsError:
     """Add the problems of the recordings to a refusal, since they may be its cause and no report is written."""
-    lost = dict.fromkeys(
-        f"{Path(extract.path).name} is damaged: {extract.lost}" for extract in extracted if extract.lost
-    )
-    problems = [*lost, *dict.fromkeys(warning for extract in extracted for warning in extract.warnings)]
+    lost = dict.fromkeys(f"{Path(data.path).name} is damaged: {data.lost}" for data in extracted if data.lost)
+    problems = [*lost, *dict.fromkeys(warning for data in extracted for warning in data.warnings)]
     if not problems:
         return problem
     more = f"; and {len(problems) - _MOST_LISTED} more" if len(problems) > _MOST_LISTED else ""
@@ -227,14 +219,14 @@ def _result(
     stage_of_finding = {finding.name: stage.stage for stage in stages for finding in stage.findings}
     sources: dict[int, Source] = {}
     skipped: dict[int, Skipped] = {}
-    for extract in extracted:
-        if extract.broken is not None:
-            skipped[extract.number] = Skipped(extract.path, str(extract.broken))
+    for data in extracted:
+        if data.broken is not None:
+            skipped[data.number] = Skipped(data.path, str(data.broken))
             continue
-        part = extract.parts.get("delay") or extract.parts.get("body")
-        before = sources.get(extract.number)
+        part = data.parts.get("delay") or data.parts.get("body")
+        before = sources.get(data.number)
         clock, signals = (part.clock, part.signals) if part else (before.clock, before.signals) if before else ("", "")
-        sources[extract.number] = Source(extract.path, extract.sha256, clock, signals, extract.robot_id, extract.lost)
+        sources[data.number] = Source(data.path, data.sha256, clock, signals, data.robot_id, data.lost)
     ordered = tuple(sources[k] for k in sorted(sources) if k not in skipped)
     return Result(
         robot.robot_id,
