@@ -223,7 +223,7 @@ class MotorHeat:
         largest = float(current_limit)
         if hottest(largest) > limit:
             reachable = hottest(0.0) < limit
-            largest = brentq(lambda current: hottest(current) - limit, 0.0, largest) if reachable else 0.0
+            largest = float(brentq(lambda current: hottest(current) - limit, 0.0, largest)) if reachable else 0.0
         return float(largest * self.motor.motor.torque_constant * self.motor.ratio)
 
     def _margin(self, deviations: float) -> float:

@@ -99,10 +99,9 @@ def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: 
     elapsed = passed(stamp, log.received[rows])
     passing = np.cumsum(elapsed)
     pairs, unpaired = paired(log.voltage, stamp)
-    volts, sensors = (
-        deque(pairs),
-        deque(() if log.temperature is None else zip(log.temperature.stamp, log.temperature.value, strict=True)),
-    )
+    volts, sensors = deque(pairs), deque[tuple[float, Vector]]()
+    if log.temperature is not None:
+        sensors.extend(zip(log.temperature.stamp.tolist(), log.temperature.value, strict=True))
     start = float(stamp[0]) if len(rows) else float(log.stamp[0])
     times, records = [start], [_temperatures(heat)]
     limit_times, limits = [start], [heat.limits(hold_time, deviations)]
