@@ -78,7 +78,7 @@ def test_what_the_recordings_lack_is_missing_and_no_failure_unless_it_was_asked_
     assert set(found.result.missing) >= {"calibration", "base_friction", "arm_friction", "thermal"}
     assert "no wheel effort" in found.result.missing["base_friction"]
     assert found.result["robot.base.delay.effective_x"].identified
-    assert "delay" in found.result.asked and "base_friction" not in found.result.asked
+    assert "delay" in found.result.requested and "base_friction" not in found.result.requested
     asked = identify([bare], ROBOT, Options(), only=("base_friction",))
     assert not asked.result.complete
     assert "no wheel effort" in asked.result[f"{FRICTION}.viscous_x"].estimate.verdict

@@ -41,19 +41,12 @@ _ALL_KNOWN = 50  # orders of names that are stored: a robot has two
 
 @dataclass(frozen=True, eq=False)
 class JointReading:
-    """One message on n joints; NaN for missing values.
+    """One message on n joints; NaN for missing values."""
 
-    Args:
-        stamp: [s].
-        position: (n,) [rad].
-        velocity: (n,) [rad/s].
-        effort: (n,) [N m].
-    """
-
-    stamp: float
-    position: Vector
-    velocity: Vector
-    effort: Vector
+    stamp: float  # [s]
+    position: Vector  # (n,) [rad]
+    velocity: Vector  # (n,) [rad/s]
+    effort: Vector  # (n,) [N m]
 
 
 class JointIntake:
@@ -138,13 +131,13 @@ class JointIntake:
 
 def _picked(values: Sequence[float], places: Indices, most: float) -> Vector:
     """Values (n,) at the indices (n,), NaN for missing ones and for magnitudes above `most`."""
-    told = np.asarray(values, dtype=np.float64)
+    numbers = np.asarray(values, dtype=np.float64)
     try:
-        found: Vector = told[places]
+        picked: Vector = numbers[places]
     except IndexError:
-        found = np.array([told[k] if k < len(told) else np.nan for k in places])
-    found[~(np.abs(found) <= most)] = np.nan
-    return found
+        picked = np.array([numbers[k] if k < len(numbers) else np.nan for k in places])
+    picked[~(np.abs(picked) <= most)] = np.nan
+    return picked
 
 
 WARNING, ERROR = "warning", "error"
@@ -224,19 +217,12 @@ _RISING = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem with its cause and remedy.
+    """A problem with its cause and remedy."""
 
-    Args:
-        name: short and constant, so that a log can distinguish new findings from old ones.
-        level: WARNING or ERROR.
-        cause: what was observed.
-        remedy: what to do about it.
-    """
-
-    name: str
-    level: str
-    cause: str
-    remedy: str
+    name: str  # short and constant, so that a log can distinguish new findings from old ones
+    level: str  # WARNING or ERROR
+    cause: str  # what was observed
+    remedy: str  # what to do about it
 
     def __str__(self) -> str:
         """Show cause and remedy in one line."""
@@ -301,14 +287,14 @@ class ArmHealth:
             load: (n,) torque of gravity on the joints [N m], NaN if unknown.
             names: count -> joints or names concerned.
         """
-        found = list(self._of_silence(now, names))
-        if not found:
-            found += self._of_values(load)
+        result = list(self._of_silence(now, names))
+        if not result:
+            result += self._of_values(load)
         for name, (level, cause, remedy) in _RISING.items():
             if now - self._rose.get(name, -np.inf) < _MEMORY:
                 about = f" ({', '.join(names[name])})" if names.get(name) else ""
-                found.append(Finding(name, level, f"{cause}{about} [{self._counts[name]}]", remedy))
-        return tuple(sorted(found, key=lambda finding: finding.level != ERROR))
+                result.append(Finding(name, level, f"{cause}{about} [{self._counts[name]}]", remedy))
+        return tuple(sorted(result, key=lambda finding: finding.level != ERROR))
 
     def _of_silence(self, now: float, names: Mapping[str, Sequence[str]]) -> Iterable[Finding]:
         self._first_look = min(self._first_look, now)
@@ -388,16 +374,16 @@ def heat_findings(
         seconds: time until those are reached under the present load.
         margin: a motor is hot within this distance of its limit [K].
     """
-    found = []
-    for name, belief, limit, left in zip(joints, beliefs, limits, seconds, strict=True):
+    findings = []
+    for name, belief, limit, remaining in zip(joints, beliefs, limits, seconds, strict=True):
         if belief.winding < limit - margin:
             continue
-        told = f"winding of {name} at {belief.winding:.0f} +- {belief.winding_deviation:.0f} degC"
+        temperature = f"winding of {name} at {belief.winding:.0f} +- {belief.winding_deviation:.0f} degC"
         if belief.winding >= limit:
-            cause, level = f"{told} is beyond its limit of {limit:.0f}", ERROR
+            cause, level = f"{temperature} is beyond its limit of {limit:.0f}", ERROR
         else:
-            cause, level = f"{told} is within {margin:g} K of its limit of {limit:.0f}", WARNING
-        when = f"in {left:.0f} s at this load" if np.isfinite(left) else "not at this load"
+            cause, level = f"{temperature} is within {margin:g} K of its limit of {limit:.0f}", WARNING
+        when = f"in {remaining:.0f} s at this load" if np.isfinite(remaining) else "not at this load"
         remedy = "unload the joint and let it cool" + ("" if belief.winding >= limit else f"; limit reached {when}")
-        found.append(Finding(f"hot {name}", level, cause, remedy))
-    return tuple(sorted(found, key=lambda finding: finding.level != ERROR))
+        findings.append(Finding(f"hot {name}", level, cause, remedy))
+    return tuple(sorted(findings, key=lambda finding: finding.level != ERROR))

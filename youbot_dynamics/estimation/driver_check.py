@@ -20,21 +20,13 @@ OK, WARNING, ERROR, NOT_TOLD = "ok", "warning", "error", "not checked"
 
 @dataclass(frozen=True)
 class DriverFinding:
-    """One item of the check.
+    """One item of the check."""
 
-    Args:
-        item: what was checked.
-        verdict: one of VERDICTS.
-        text: what was observed.
-        remedy: what to do next; empty if nothing is needed.
-        values: related figures, by name with unit.
-    """
-
-    item: str
-    verdict: str
-    text: str
-    remedy: str = ""
-    values: Mapping[str, float] = field(default_factory=dict)
+    item: str  # what was checked
+    verdict: str  # one of VERDICTS
+    text: str  # what was observed
+    remedy: str = ""  # what to do next; empty if nothing is needed
+    values: Mapping[str, float] = field(default_factory=dict)  # related figures, by name with unit
 
 
 def worst(findings: Iterable[DriverFinding]) -> str:
@@ -45,17 +37,11 @@ def worst(findings: Iterable[DriverFinding]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """Times of n messages of one kind.
+    """Times of n messages of one kind."""
 
-    Args:
-        stamp: (n,) of their headers [s].
-        received: (n,) by the clock of this machine [s], which should agree with the stamps.
-        arrived: (n,) by the steady clock, which never jumps [s].
-    """
-
-    stamp: Vector
-    received: Vector
-    arrived: Vector
+    stamp: Vector  # (n,) of their headers [s]
+    received: Vector  # (n,) by the clock of this machine [s], which should agree with the stamps
+    arrived: Vector  # (n,) by the steady clock, which never jumps [s]
 
     @property
     def count(self) -> int:
@@ -70,34 +56,21 @@ class Times:
 
 @dataclass(frozen=True, eq=False)
 class JointsHeard:
-    """n messages on k joints, in the driver's signs; NaN for missing values.
+    """n messages on k joints, in the driver's signs; NaN for missing values."""
 
-    Args:
-        joints: names, k.
-        times: of the messages.
-        position: (n, k) [rad].
-        velocity: (n, k) [rad/s].
-        effort: (n, k) [N m].
-    """
-
-    joints: tuple[str, ...]
-    times: Times
-    position: Vector
-    velocity: Vector
-    effort: Vector
+    joints: tuple[str, ...]  # names, k
+    times: Times  # of the messages
+    position: Vector  # (n, k) [rad]
+    velocity: Vector  # (n, k) [rad/s]
+    effort: Vector  # (n, k) [N m]
 
 
 @dataclass(frozen=True, eq=False)
 class OdometryHeard:
-    """n messages of the driver's own odometry.
+    """n messages of the driver's own odometry."""
 
-    Args:
-        times: of the messages.
-        twist: (n, 3) in the body frame [m/s, m/s, rad/s].
-    """
-
-    times: Times
-    twist: Vector
+    times: Times  # of the messages
+    twist: Vector  # (n, 3) in the body frame [m/s, m/s, rad/s]
 
 
 def joints_heard(
@@ -262,15 +235,15 @@ def _slopes(wheels: JointsHeard, slowest: float) -> Vector:
     """Slope (k,) of each position over its velocity; NaN for a wheel at rest. `slowest` is in rad/s."""
     steps = np.diff(wheels.times.stamp)
     usable = (steps > 0.0) & (steps < _GAP)
-    found = np.full(len(wheels.joints), np.nan)
+    slopes = np.full(len(wheels.joints), np.nan)
     for k in range(len(wheels.joints)):
         v = wheels.velocity[:, k]
         mean, turned = 0.5 * (v[1:] + v[:-1]), np.diff(wheels.position[:, k])
         moving = usable & (np.minimum(np.abs(v[1:]), np.abs(v[:-1])) >= slowest) & (v[1:] * v[:-1] > 0.0)
         moving &= np.isfinite(turned)
         if np.count_nonzero(moving) >= _PAIRS and np.abs(turned[moving]).sum() >= _TURNED:
-            found[k] = (turned[moving] / steps[moving]) @ mean[moving] / (mean[moving] @ mean[moving])
-    return found
+            slopes[k] = (turned[moving] / steps[moving]) @ mean[moving] / (mean[moving] @ mean[moving])
+    return slopes
 
 
 def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver) -> DriverFinding:
@@ -287,15 +260,15 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         return DriverFinding(item, ERROR, text, "find the node that publishes such values, and correct or stop it")
     speeds = wheels.velocity * np.array(driver.velocity_sign)
     ours = speeds @ driver.mecanum().forward_matrix.T
-    told = np.column_stack(
+    reported = np.column_stack(
         [np.interp(wheels.times.stamp, odometry.times.stamp, odometry.twist[:, axis]) for axis in range(3)]
     )
     moved = np.sqrt(np.mean(ours**2, axis=0)) > _MOVED
     names = ("vx", "vy", "wz")
     if not moved.any():
         return DriverFinding(item, NOT_TOLD, "the base stood still", "turn the wheels by hand or drive, and look again")
-    ratios = np.sum(told * ours, axis=0)[moved] / np.sum(ours**2, axis=0)[moved]
-    seen = [name for name, tells in zip(names, moved, strict=True) if tells]
+    ratios = np.sum(reported * ours, axis=0)[moved] / np.sum(ours**2, axis=0)[moved]
+    seen = [name for name, moves in zip(names, moved, strict=True) if moves]
     values = {f"ratio_{name}": float(c) for name, c in zip(seen, ratios, strict=True)}
     shown = ", ".join(f"{name} {c:.2f}" for name, c in zip(seen, ratios, strict=True))
     if np.any(ratios < 0.5):

@@ -41,12 +41,12 @@ def correct(covariance: Vector, row: Vector, variance: float, shift: Vector, gai
         for j in range(m):
             covariance[i, j] -= factor * shift[j]
     for i in range(m):
-        left = 0.0
+        projected = 0.0
         for j in range(m):
-            left += covariance[i, j] * row[j]
-        left -= gain[i] * variance
+            projected += covariance[i, j] * row[j]
+        projected -= gain[i] * variance
         for j in range(m):
-            covariance[i, j] -= left * gain[j]
+            covariance[i, j] -= projected * gain[j]
     even_out(covariance, m)
 
 
@@ -93,17 +93,11 @@ TAKEN, REFUSED, UNUSABLE = "taken in", "beyond the gate", "not finite"
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One step of a model with m states.
+    """One step of a model with m states."""
 
-    Args:
-        mean: (m,) after the step.
-        jacobian: (m, m) of the step.
-        noise: (m, m) covariance of the process noise.
-    """
-
-    mean: Vector
-    jacobian: Vector
-    noise: Vector
+    mean: Vector  # (m,) after the step
+    jacobian: Vector  # (m, m) of the step
+    noise: Vector  # (m, m) covariance of the process noise
 
 
 # Step from (mean (m,), dt [s], input passed to the filter).
@@ -114,19 +108,13 @@ Sensor = Callable[[Vector], tuple[Vector, Vector]]
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """Difference between readings and expected values.
+    """Difference between readings and expected values."""
 
-    Args:
-        difference: (k,) reading minus expected value; NaN if missing.
-        nis: difference' covariance^-1 difference, chi-squared with `count` degrees of freedom for a consistent filter.
-        count: number of readings that were not missing.
-        fate: TAKEN, REFUSED or UNUSABLE.
-    """
-
-    difference: Vector
+    difference: Vector  # (k,) reading minus expected value; NaN if missing
+    # difference' covariance^-1 difference, chi-squared with `count` degrees of freedom for a consistent filter
     nis: float
-    count: int
-    fate: str
+    count: int  # number of readings that were not missing
+    fate: str  # TAKEN, REFUSED or UNUSABLE
 
 
 class Ekf:

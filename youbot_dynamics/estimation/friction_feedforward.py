@@ -62,8 +62,8 @@ class FrictionFeedforward(MadeOfArguments):
 
         Source: document 001 (9), (16).
         """
-        told = array("velocity", velocity, (len(self._fastest),))
-        speeds = np.clip(told, -self._fastest, self._fastest)
+        wanted = array("velocity", velocity, (len(self._fastest),))
+        speeds = np.clip(wanted, -self._fastest, self._fastest)
         return np.array(
             [
                 self.share * (friction.level(v) * tanh(v / self.smoothing_speed) + friction.viscous * v)

@@ -115,17 +115,17 @@ class SpeedRate:
 
         Speeds are linear between two stamps. A speed that is not finite changes nothing.
         """
-        told = np.array(speeds, dtype=np.float64)
-        if not np.isfinite(told).all():
-            return self._rate if len(self._rate) else np.zeros(len(told))
+        values = np.array(speeds, dtype=np.float64)
+        if not np.isfinite(values).all():
+            return self._rate if len(self._rate) else np.zeros(len(values))
         elapsed = stamp - self._stamp
         if not 0.0 < elapsed <= _LONGEST_GAP:
-            self._behind = told
+            self._behind = values
         else:
-            left, lead = exp(-elapsed / self._lag), (self._lag / elapsed) * (told - self._before)
-            self._behind = told - lead + left * (self._behind - self._before + lead)
-        self._stamp, self._before = stamp, told
-        self._rate = (told - self._behind) / self._lag
+            decay, lead = exp(-elapsed / self._lag), (self._lag / elapsed) * (values - self._before)
+            self._behind = values - lead + decay * (self._behind - self._before + lead)
+        self._stamp, self._before = stamp, values
+        self._rate = (values - self._behind) / self._lag
         return self._rate
 
 
@@ -141,22 +141,16 @@ _SHARE = 0.5  # largest variance of a torque error with information, relative to
 class PayloadTuning:
     """Prior knowledge of a payload; deviations are standard deviations.
 
-    Args:
-        mass_deviation: [kg]; the youBot may carry 0.5 kg, see `of_arm` for other arms.
-        grip_point: (3,) expected centre of a payload, in the frame of the last link [m].
-        grip_deviation: deviation of the centre from there [m].
-        memory: time constant of forgetting a payload [s], which may have been put down.
-        model_noise: noise of the torque errors by effects that are not modelled, relative to the Coulomb torque.
-        payload_share: deviation of the mass, relative to that before any data, above which it is not identifiable.
-
     Raises:
         ModelError: a value outside its range.
     """
 
-    mass_deviation: float = 0.5
+    mass_deviation: float = 0.5  # [kg]; the youBot may carry 0.5 kg, see `of_arm` for other arms
+    # (3,) expected centre of a payload, in the frame of the last link [m]
     grip_point: tuple[float, float, float] = (0.0, 0.0, 0.07)
-    grip_deviation: float = 0.03
-    memory: float = 60.0
+    grip_deviation: float = 0.03  # deviation of the centre from there [m]
+    memory: float = 60.0  # time constant of forgetting a payload [s], which may have been put down
+    # Noise of the torque errors by effects that are not modelled, relative to the Coulomb torque
     model_noise: float = 0.2
     payload_share: float = setting(
         0.4,
@@ -185,21 +179,13 @@ class PayloadTuning:
 
 @dataclass(frozen=True, eq=False)
 class PayloadBelief:
-    """Estimate of the payload.
+    """Estimate of the payload."""
 
-    Args:
-        mass: [kg]; may be negative within its deviation.
-        mass_deviation: [kg].
-        centre: (3,) in the frame of the last link [m]; the grip point if the mass is too small to estimate it.
-        identifiable: whether the mass is known well enough.
-        reason: why it is not; empty if it is.
-    """
-
-    mass: float
-    mass_deviation: float
-    centre: Vector
-    identifiable: bool
-    reason: str
+    mass: float  # [kg]; may be negative within its deviation
+    mass_deviation: float  # [kg]
+    centre: Vector  # (3,) in the frame of the last link [m]; the grip point if the mass is too small to estimate it
+    identifiable: bool  # whether the mass is known well enough
+    reason: str  # why it is not; empty if it is
 
 
 class Payload:
@@ -288,7 +274,7 @@ class Payload:
         rows = torque_rows(layout, poses, belief.speed, acceleration)
         load = rows[:, 4 : 4 + n].sum(axis=1) + belief.torque_error
         own = (self._filter.friction_error * self._coulomb) ** 2 + (self._filter.load_error * load) ** 2
-        said = False
+        informative = False
         for i in range(n):
             if abs(belief.speed[i]) < _SLIDING or spread[i] > _SHARE * own[i]:
                 continue
@@ -296,17 +282,17 @@ class Payload:
             noise = spread[i] / shown**2 + (self.tuning.model_noise * self._coulomb[i]) ** 2
             self._correct(rows[i], float(belief.torque_error[i]) / shown, float(noise))
             self._rows += 1
-            said = True
-        return said
+            informative = True
+        return informative
 
     def _fade(self, elapsed: float) -> None:
         """Relax the payload to its prior; the estimated errors of the model stay."""
-        left = np.exp(-elapsed / self.tuning.memory)
+        remaining = np.exp(-elapsed / self.tuning.memory)
         kept = np.ones(len(self._prior))
-        kept[:4] = left
+        kept[:4] = remaining
         self._mean *= kept
         self._covariance *= np.outer(kept, kept)
-        self._covariance[:4, :4] += (1.0 - left**2) * self._prior[:4, :4]
+        self._covariance[:4, :4] += (1.0 - remaining**2) * self._prior[:4, :4]
 
     def _correct(self, row: Vector, value: float, noise: float) -> None:
         shift = self._covariance @ row
@@ -316,11 +302,11 @@ class Payload:
         correct(self._covariance, row, noise, shift, gain)
 
 
-def shown_part(prior: float, left: float) -> float:
+def shown_part(prior: float, posterior: float) -> float:
     """Fraction of a constant error that appears in a filter which models it as decaying.
 
-    With x' = -x / T + noise of variance S (`prior`) and a measurement of noise r, the filter's variance P (`left`)
+    With x' = -x / T + noise of variance S (`prior`) and a measurement of noise r, the filter's variance P (`posterior`)
     converges to 2 (S - P) / T = P^2 / r, and its mean to the fraction k / (k + 1 / T) of the constant, k = P / r.
     Without r and T this is 2 (S - P) / (2 S - P).
     """
-    return 2.0 * (prior - left) / (2.0 * prior - left)
+    return 2.0 * (prior - posterior) / (2.0 * prior - posterior)

@@ -33,7 +33,7 @@ class RollerWatch:
         self._quantum = quantum
         self._time = 0.0
         self._with, self._mean = 0.0, 0.0
-        self._pieces, self._power, self._product, self._left = 0.0, 0.0, 0.0, 0.0
+        self._pieces, self._power, self._product, self._seen_power = 0.0, 0.0, 0.0, 0.0
 
     @property
     def share(self) -> tuple[float, float]:
@@ -41,8 +41,8 @@ class RollerWatch:
         if self._pieces < _FEWEST or self._power == 0.0:
             return 1.0, float("inf")
         slope = self._product / self._power
-        left = max(self._left - slope * self._product, 0.0) / self._pieces
-        return slope, sqrt(left / self._power)
+        variance = max(self._seen_power - slope * self._product, 0.0) / self._pieces
+        return slope, sqrt(variance / self._power)
 
     @property
     def lost(self) -> bool:
@@ -63,7 +63,7 @@ class RollerWatch:
             self._pieces = keep * self._pieces + 1.0
             self._power = keep * self._power + predicted**2
             self._product = keep * self._product + predicted * seen
-            self._left = keep * self._left + seen**2
+            self._seen_power = keep * self._seen_power + seen**2
         self._time = self._with = self._mean = 0.0
 
 

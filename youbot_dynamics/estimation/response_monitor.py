@@ -126,9 +126,9 @@ class ResponseMonitor:
             if -_GAP < dt <= 0.0 and self._late < _LATE_MEANS_RESTART:
                 self._late += 1
                 return
-            reach = self._fastest_wheel * (dt + _STEP)
+            largest_step = self._fastest_wheel * (dt + _STEP)
             within = 0.0 < dt <= _GAP and len(self._readings) < _MOST
-            if not (within and float(np.abs(now - self._readings[-1][1]).max()) <= reach):
+            if not (within and float(np.abs(now - self._readings[-1][1]).max()) <= largest_step):
                 self._readings.clear()  # also for a NaN
         self._late = 0
         self._readings.append((stamp, now))
@@ -148,7 +148,7 @@ class ResponseMonitor:
         angles = np.array([angles for _, angles in self._readings])
         steps = planar.steps_of_path(self._model.path(sent, twists, times))
         travel = np.vstack([np.zeros(3), np.cumsum(steps, axis=0)])
-        motion, identified = (_speeds(times, way) for way in (angles @ self._forward.T, travel))
+        motion, identified = (_speeds(times, path) for path in (angles @ self._forward.T, travel))
         corners = np.vstack([np.zeros(3), np.cumsum(np.diff(sent)[:, None] * twists[:-1], axis=0)])
         # The last command continues.
         sent = np.append(sent, sent[-1] + _BLOCK)
@@ -163,7 +163,7 @@ class ResponseMonitor:
             blocks.append((float(times[-1]), table.T @ table / len(table)))
             while times[-1] - blocks[0][0] > _OLDEST:
                 blocks.popleft()
-            self.axes = tuple(self._judged(k) if k == axis else one for k, one in enumerate(self.axes))
+            self.axes = tuple(self._judged(k) if k == axis else response for k, response in enumerate(self.axes))
 
     def _judged(self, axis: int) -> AxisResponse:
         """Figures of an axis, from all its blocks and from all but each one of them."""
@@ -181,10 +181,10 @@ class ResponseMonitor:
             identified[:, 2] = nan
         apart = np.where(np.isnan(identified), measured, measured - identified)
         deviations = np.sqrt((count - 1) / count * np.sum((apart[1:] - apart[1:].mean(axis=0)) ** 2, axis=0)).tolist()
-        values, expected = (np.array(found[0]) for found in (measured, identified))
+        values, expected = (np.array(row[0]) for row in (measured, identified))
         change, sure = abs(values[2] - expected[2]), _SURE * deviations[2]  # of the moments
-        for found in (values, expected):
-            found[2] = sqrt(max(found[2], 0.0)) if found[2] == found[2] else nan
+        for row in (values, expected):
+            row[2] = sqrt(max(row[2], 0.0)) if row[2] == row[2] else nan
         deviations[2] /= 2.0 * max(values[2], _LAG_KNOWN)  # error of the root of a moment
         speed, lever = sqrt(float(sums[0, 0, 0])), self._levers[axis]
         delay_off = _DELAY_OFF if self._response_known else _EFFECTIVE_OFF
@@ -224,11 +224,11 @@ class ResponseMonitor:
         level, tilt, curve = np.linalg.solve(normal, right)[:, :, 0].T
         gain, level = np.maximum(gain, _LEAST_GAIN), np.maximum(level, _LEAST_GAIN)
         moment = 2.0 * curve / level - (tilt / level) ** 2
-        found = np.column_stack([self._shifts[best] - slope / gain, gain, moment])
+        regressed = np.column_stack([self._shifts[best] - slope / gain, gain, moment])
         share = float(explained[0].max() / max(sums[0, target, target], _TINY))
-        return found, share, np.sqrt(np.maximum(np.diag(normal[0])[1:], 0.0))
+        return regressed, share, np.sqrt(np.maximum(np.diag(normal[0])[1:], 0.0))
 
 
-def _speeds(times: Vector, way: Vector) -> Vector:
+def _speeds(times: Vector, positions: Vector) -> Vector:
     """Mean rates (m - 5, k) of positions (m, k), over every five readings at times (m,)."""
-    return (way[_READINGS:] - way[:-_READINGS]) / (times[_READINGS:] - times[:-_READINGS])[:, None]
+    return (positions[_READINGS:] - positions[:-_READINGS]) / (times[_READINGS:] - times[:-_READINGS])[:, None]

@@ -41,16 +41,12 @@ _PAIRS = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0
 class Carried:
     """A body in the gripper that is small compared with its distance from the shoulder.
 
-    Args:
-        mass: [kg].
-        centre: (3,) in the frame of the last link [m].
-
     Raises:
         ModelError: a negative mass.
     """
 
-    mass: float = 0.0
-    centre: Vector = field(default_factory=lambda: np.zeros(3))
+    mass: float = 0.0  # [kg]
+    centre: Vector = field(default_factory=lambda: np.zeros(3))  # (3,) in the frame of the last link [m]
 
     def __post_init__(self) -> None:
         """Check both values."""
@@ -60,21 +56,13 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Wheel loads at one instant; wheels FL, FR, RL, RR.
+    """Wheel loads at one instant; wheels FL, FR, RL, RR."""
 
-    Args:
-        mass: of robot and payload [kg].
-        centre_of_mass: (3,) of both, in base_footprint [m].
-        load: (3,) weight and its first moments sum x N, sum y N, with inertial forces [N, N m, N m].
-        normal_forces: (4,) [N]; below 0 the floor would have to pull.
-        side_loads: (4,) of front, rear, left and right pair of wheels [N]: the robot tips over if one is below 0.
-    """
-
-    mass: float
-    centre_of_mass: Vector
-    load: Vector
-    normal_forces: Vector
-    side_loads: Vector
+    mass: float  # of robot and payload [kg]
+    centre_of_mass: Vector  # (3,) of both, in base_footprint [m]
+    load: Vector  # (3,) weight and its first moments sum x N, sum y N, with inertial forces [N, N m, N m]
+    normal_forces: Vector  # (4,) [N]; below 0 the floor would have to pull
+    side_loads: Vector  # (4,) of front, rear, left and right pair of wheels [N]: the robot tips over if one is below 0
 
     @property
     def margin(self) -> float:
@@ -112,7 +100,13 @@ class SupportModel:
 
     def carry(self, payload: Carried) -> None:
         """Set the payload; a mass of 0 removes it."""
-        self._tree = self._empty if payload.mass == 0.0 else _with_payload(self._empty, self._tip, payload)
+        tree, layout, mass = self._empty, self._empty.layout, payload.mass
+        self._tree = tree
+        if mass > 0.0:
+            tip = tree.body(self._tip)
+            moment = layout.first_moments[tip] + mass * payload.centre
+            inertia = layout.inertias[tip] + point_inertia(mass, payload.centre)
+            self._tree = _with_body(tree, tip, float(layout.masses[tip]) + mass, moment, inertia)
 
     def support(
         self,
@@ -191,18 +185,6 @@ def _whole_tree(robot: Robot) -> Tree:
     return _with_body(tree, 0, mass, first, inertia)
 
 
-def _with_payload(tree: Tree, tip: str, payload: Carried) -> Tree:
-    """Tree whose link `tip` also carries a payload."""
-    last, layout, first = tree.body(tip), tree.layout, payload.mass * payload.centre
-    return _with_body(
-        tree,
-        last,
-        float(layout.masses[last]) + payload.mass,
-        layout.first_moments[last] + first,
-        layout.inertias[last] + point_inertia(payload.mass, payload.centre),
-    )
-
-
 def _with_body(tree: Tree, body: int, mass: float, first_moment: Vector, inertia: Vector) -> Tree:
     masses, first_moments, inertias = (
         values.copy() for values in (tree.layout.masses, tree.layout.first_moments, tree.layout.inertias)
@@ -250,10 +232,10 @@ class SupportEstimator:
 
         A message with a value that is not finite is ignored.
         """
-        told, turned = np.asarray(speeds, dtype=np.float64), np.asarray(angles, dtype=np.float64)
-        if not (np.isfinite(told).all() and np.isfinite(turned).all()):
+        wheel_speeds, turned = np.asarray(speeds, dtype=np.float64), np.asarray(angles, dtype=np.float64)
+        if not (np.isfinite(wheel_speeds).all() and np.isfinite(turned).all()):
             return
-        self._angles, self._twist, self._heard = turned, self._base.twist(told), stamp
+        self._angles, self._twist, self._heard = turned, self._base.twist(wheel_speeds), stamp
         self._twist_rate = self._of_base.take(stamp, self._twist)
 
     def take_arm(self, stamp: float, speed: ArrayLike) -> None:

@@ -72,9 +72,11 @@ class WheelWatch:
         readings, now = self._readings, [float(angle) for angle in angles]
         if readings:
             dt = stamp - readings[-1][0]
-            reach = self._fastest * (dt + 0.02)
+            largest_step = self._fastest * (dt + 0.02)
             # A NaN is no valid step, either.
-            if not (0.0 < dt <= _GAP and all(abs(a - b) <= reach for a, b in zip(now, readings[-1][1], strict=True))):
+            if not (
+                0.0 < dt <= _GAP and all(abs(a - b) <= largest_step for a, b in zip(now, readings[-1][1], strict=True))
+            ):
                 readings.clear()
                 self._suspected.clear()
         readings.append((stamp, now))
@@ -92,14 +94,14 @@ class WheelWatch:
         return self._text([what for what, since in self._suspected.items() if stamp - since >= _LASTING])
 
     def _not_following(self, moment: float, speeds: list[float]) -> list[tuple[str, int]]:
-        found = []
+        suspects = []
         for i, speed in enumerate(speeds):
             if moment - self._since[i] < self._answer:
                 continue
             along = speed if self._commands[i] > 0.0 else -speed
             if along < self._slow[i]:
-                found.append(("backwards" if along < -self._slow[i] else "stands", i))
-        return found
+                suspects.append(("backwards" if along < -self._slow[i] else "stands", i))
+        return suspects
 
     def _reversed(self, speeds: list[float]) -> int | None:
         """Wheel whose reversed sign would make the speeds (n,) consistent with one motion of the base."""

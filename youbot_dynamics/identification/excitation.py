@@ -67,8 +67,8 @@ class MultiSine:
         a = -np.sum(self.amplitudes * rate**2 * np.sin(angle), axis=2)
         ramp = min(_RAMP, 0.25 * self.duration)
         weight, slope, bend = _smooth_step(np.clip(np.minimum(t, self.duration - t) / ramp, 0.0, 1.0))
-        way = np.where(t < 0.5 * self.duration, 1.0, -1.0) / ramp
-        w, dw, ddw = weight[:, None], (slope * way)[:, None], (bend / ramp**2)[:, None]
+        direction = np.where(t < 0.5 * self.duration, 1.0, -1.0) / ramp
+        w, dw, ddw = weight[:, None], (slope * direction)[:, None], (bend / ramp**2)[:, None]
         return w * x, w * v + dw * x, w * a + 2.0 * dw * v + ddw * x
 
     def scaled(self, factors: Vector | float) -> MultiSine:
@@ -313,16 +313,16 @@ def from_here(motion: ArmExcitation, position: ArrayLike, fastest: ArrayLike) ->
     """
     n = motion.positions.shape[1]
     here, limits = array("position", position, (n,)), array("fastest", fastest, (n,))
-    way = motion.positions[0] - here
+    offset = motion.positions[0] - here
     # The peak speed of this approach is 1.875 times its mean speed.
-    duration = max(2.0 * _KNOT, float(np.max(1.875 * np.abs(way) / (_APPROACH * limits))))
+    duration = max(2.0 * _KNOT, float(np.max(1.875 * np.abs(offset) / (_APPROACH * limits))))
     times = np.linspace(0.0, duration, round(duration / _KNOT) + 1)[:-1]
     x, v, a = _smooth_step((times / duration)[:, None])
     return ArmExcitation(
         np.concatenate([times, duration + motion.times]),
-        np.vstack([here + x * way, motion.positions]),
-        np.vstack([v / duration * way, motion.velocities]),
-        np.vstack([a / duration**2 * way, motion.accelerations]),
+        np.vstack([here + x * offset, motion.positions]),
+        np.vstack([v / duration * offset, motion.velocities]),
+        np.vstack([a / duration**2 * offset, motion.accelerations]),
         motion.information,
     )
 

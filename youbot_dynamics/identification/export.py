@@ -161,18 +161,18 @@ def _velocity_limits(result: Result, robot: Robot) -> dict[str, float]:
 
 def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:
     """Axis -> its speed at the largest one of the wheels, with identified geometry."""
-    found, better = result.parameters(), result.applied_to(robot)
-    if f"{_GEOMETRY}.wheel_radius" not in found:
+    identified, better = result.parameters(), result.applied_to(robot)
+    if f"{_GEOMETRY}.wheel_radius" not in identified:
         return {}
     if better.base.geometry.wheel_distance > 0.0:
         rows = better.base.geometry.mecanum().inverse_matrix
         fastest = (robot.base.limits.wheel_speed / np.max(np.abs(rows), axis=0)).tolist()
-        return dict(zip(_AXES if f"{_GEOMETRY}.wheel_distance" in found else _AXES[:2], fastest, strict=True))
+        return dict(zip(_AXES if f"{_GEOMETRY}.wheel_distance" in identified else _AXES[:2], fastest, strict=True))
     rim = robot.base.limits.wheel_speed * _mean_radius(better)
     limits = {"linear.x": rim}
-    if f"{_GEOMETRY}.lateral_factor" in found:
+    if f"{_GEOMETRY}.lateral_factor" in identified:
         limits["linear.y"] = rim * better.base.geometry.lateral_factor
-    if f"{_GEOMETRY}.half_length" in found:  # with half_width the pair that has the identified lever
+    if f"{_GEOMETRY}.half_length" in identified:  # with half_width the pair that has the identified lever
         limits["angular.z"] = rim / _lever(better)
     return limits
 
@@ -186,38 +186,46 @@ def _mecanum_controller(
 
     Source: ros2_controllers 6.9.0, src/mecanum_drive_controller.yaml and .cpp; robot_localization issue 246.
     """
-    found, better = result.parameters(), result.applied_to(robot)
-    if f"{_GEOMETRY}.wheel_radius" not in found or robot.base.geometry.wheel_distance > 0.0:
+    identified, better = result.parameters(), result.applied_to(robot)
+    if f"{_GEOMETRY}.wheel_radius" not in identified or robot.base.geometry.wheel_distance > 0.0:
         return {}, []
     values: dict[str, Value] = {"kinematics.wheels_radius": _mean_radius(better)}
-    told = ["Load it after your own parameters of the controller, which name the joints; rename the node if needed."]
-    if f"{_GEOMETRY}.half_length" in found:
+    comments = [
+        "Load it after your own parameters of the controller, which name the joints; rename the node if needed."
+    ]
+    if f"{_GEOMETRY}.half_length" in identified:
         values["kinematics.sum_of_robot_center_projection_on_X_Y_axis"] = _lever(better)
     else:
-        told.append("The sum of the half lengths is left out: the lever of turns was not identified.")
-    if f"{_GEOMETRY}.lateral_factor" in found:
+        comments.append("The sum of the half lengths is left out: the lever of turns was not identified.")
+    if f"{_GEOMETRY}.lateral_factor" in identified:
         factor = better.base.geometry.lateral_factor
-        told.append(f"The controller has no lateral factor: the base moves sideways at {factor:.4g} of the commanded")
-        told.append("speed, and of the speed in its odometry. Divide sideways commands by it.")
+        comments.append(
+            f"The controller has no lateral factor: the base moves sideways at {factor:.4g} of the commanded"
+        )
+        comments.append("speed, and of the speed in its odometry. Divide sideways commands by it.")
     for axis, limit in limits.items():
         values |= {f"{axis}.max_velocity": limit, f"{axis}.min_velocity": -limit}
-    told.append("Speed limits need version 6.8, or one of Jazzy or Kilted of mid-2026; older ones ignore them.")
+    comments.append("Speed limits need version 6.8, or one of Jazzy or Kilted of mid-2026; older ones ignore them.")
     accelerations = _reached(result, "acceleration")
     for axis, limit in accelerations.items():
         values |= {f"{axis}.max_acceleration": limit, f"{axis}.max_deceleration": -limit}
-    told += [] if len(accelerations) == len(_AXES) else [_NO_ACCELERATIONS]
+    comments += [] if len(accelerations) == len(_AXES) else [_NO_ACCELERATIONS]
     if isinstance(twist_error, np.ndarray):
         forward = better.base.geometry.mecanum().forward_matrix
         rounding = robot.driver.velocity_quantum**2 / 12.0 * np.sum(forward**2, axis=1)
         x, y, yaw = (twist_error**2 + rounding).tolist()
         values["twist_covariance_diagonal"] = (x, y, _FLAT, _FLAT, _FLAT, yaw)
-        told.append("Covariance of the twist: RMS errors of odometry over 2 s against the recorded poses, their noise")
-        told.append("included, and the rounding of the wheel speeds that the driver reports.")
-        told.append("robot_localization reads it from the odometry message: let it fuse the twist.")
+        comments.append(
+            "Covariance of the twist: RMS errors of odometry over 2 s against the recorded poses, their noise"
+        )
+        comments.append("included, and the rounding of the wheel speeds that the driver reports.")
+        comments.append("robot_localization reads it from the odometry message: let it fuse the twist.")
     else:
-        told.append("Covariance of the twist is left out: no recorded poses show the error of the odometry.")
-    told.append("Covariance of the pose is left out: the controller publishes a constant, the error grows on the way.")
-    return values, told
+        comments.append("Covariance of the twist is left out: no recorded poses show the error of the odometry.")
+    comments.append(
+        "Covariance of the pose is left out: the controller publishes a constant, the error grows on the way."
+    )
+    return values, comments
 
 
 def _smoother(
@@ -228,11 +236,11 @@ def _smoother(
     Source: Nav2 documentation, velocity smoother: velocities, accelerations and decelerations of x, y and theta.
     """
     values: dict[str, Value] = {}
-    told = []
+    comments = []
     if set(speeds) == set(_AXES):
         most = tuple(speeds[axis] for axis in _AXES)
         values |= {"max_velocity": most, "min_velocity": tuple(-limit for limit in most)}
-        told.append(
+        comments.append(
             f"Speed of each axis alone [m/s, m/s, rad/s]: reached by the drive, or at {robot.base.limits.wheel_speed:g}"
             " rad/s of the wheels; together they need more."
         )
@@ -240,8 +248,10 @@ def _smoother(
         most = tuple(accelerations[axis] for axis in _AXES)
         values |= {"max_accel": most, "max_decel": tuple(-limit for limit in most)}
     else:
-        told.append(f"{_NO_ACCELERATIONS} Set max_accel and max_decel: by default there is no speeding up sideways.")
-    return values, told
+        comments.append(
+            f"{_NO_ACCELERATIONS} Set max_accel and max_decel: by default there is no speeding up sideways."
+        )
+    return values, comments
 
 
 # Nav2 controllers
@@ -312,7 +322,7 @@ def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]
     the base, xi_L R^2 / 4, since 4 d w / R = xi_L R w on a straight line. The sideways friction of the rollers is left
     out, because the wheels of the URDF are plain cylinders.
     """
-    found = result.parameters()
+    identified = result.parameters()
     alone = {finding.name: finding.estimate.value for finding in result.findings if finding.identified}
     base, better = "base.friction.wheel", result.applied_to(robot).base
     straight = better.friction.viscous_x * better.geometry.wheel_radius**2 / len(better.geometry.wheel_names)
@@ -320,16 +330,16 @@ def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]
     for k, name in enumerate(robot.driver.arm_joints):
         prefix = f"robot.arm.joint_{k + 1}.friction"
         pairs = (("damping", f"{prefix}.viscous"), ("friction", f"{prefix}.coulomb"))
-        dynamics[name] = {key: float(found[of]) for key, of in pairs if of in found}  # type: ignore[arg-type]
+        dynamics[name] = {key: float(identified[of]) for key, of in pairs if of in identified}  # type: ignore[arg-type]
     for name, corner in zip(robot.driver.wheel_joints, better.geometry.wheel_names, strict=True):
         wheel = dynamics[name] = {}
         if f"{base}_viscous_{corner}" in alone:
             wheel["damping"] = max(0.0, alone[f"{base}_viscous_{corner}"])
-        elif "robot.base.friction.viscous_x" in found:
+        elif "robot.base.friction.viscous_x" in identified:
             wheel["damping"] = straight
         if f"{base}_coulomb_{corner}" in alone:
             wheel["friction"] = max(0.0, alone[f"{base}_coulomb_{corner}"])
-        elif "robot.base.friction.wheel_coulomb" in found:
+        elif "robot.base.friction.wheel_coulomb" in identified:
             wheel["friction"] = better.friction.wheel_coulomb
     return {name: values for name, values in dynamics.items() if values}
 
@@ -345,7 +355,7 @@ def _link_inertias(bodies: ConsistentInertia, robot: Robot) -> dict[str, Vector]
 
     whole, alone = robot.arm.tree(), Tree.from_urdf(robot.arm.urdf_file(), root=robot.arm.root_link)
     drawn, own = of_links(inertial_parameters(whole), whole), of_links(inertial_parameters(alone), alone)
-    return {name: own[name] + found - drawn[name] for name, found in of_links(bodies.parameters, whole).items()}
+    return {name: own[name] + values - drawn[name] for name, values in of_links(bodies.parameters, whole).items()}
 
 
 def _put_inertia(link: ElementTree.Element, parameters: Vector) -> None:
@@ -425,13 +435,13 @@ def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
 
     Values of these motors that were not identified are those of the robot; the comment at the start lists them.
     """
-    found, better = result.parameters(), result.applied_to(robot)
+    parameters, better = result.parameters(), result.applied_to(robot)
     actuator = ElementTree.Element("actuator")
-    told = list(head)
+    comments = list(head)
     motors, frictions = better.arm.motors(), better.arm.friction()
     for k, name in enumerate(robot.driver.arm_joints):
         prefix = f"robot.arm.joint_{k + 1}."
-        identified = {full.rpartition(".")[2] for full in found if full.startswith(prefix)}
+        identified = {full.rpartition(".")[2] for full in parameters if full.startswith(prefix)}
         if not identified:
             continue
         element = _dcmotor(name, motors[k], frictions[k], identified)
@@ -440,15 +450,17 @@ def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
         written += [*_HEAT, "temperature_coefficient"] if element.get("thermal") else []
         written += list(_BRISTLES) if element.get("lugre") else []
         own = ", ".join(what for what in written if what not in identified)
-        told.append(f"{name}: identified {', '.join(sorted(identified))}" + (f"; the robot's own {own}" if own else ""))
+        comments.append(
+            f"{name}: identified {', '.join(sorted(identified))}" + (f"; the robot's own {own}" if own else "")
+        )
     if not len(actuator):
         return ""
-    told += [
+    comments += [
         "Use: <include file='motors.xml'/> in a model with these joints; controls are voltages [V] of the windings.",
         "Rotor inertias (armature) are left out: they are not identified.",
     ]
     root = ElementTree.Element("mujoco")
-    root.append(ElementTree.Comment(_comment(told)))
+    root.append(ElementTree.Comment(_comment(comments)))
     root.append(actuator)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -461,16 +473,16 @@ def _robot_text(
     result: Result, robot: Robot, written: list[Path], whole_robot: Callable[[Robot], str], head: list[str]
 ) -> str:
     """MJCF of the whole robot; "" if nothing of its mechanics was identified, or no such robot can be."""
-    found = [name for name in result.parameters() if name.startswith(_MECHANICS)]
+    identified = [name for name in result.parameters() if name.startswith(_MECHANICS)]
     better = result.applied_to(robot)
     urdf = next((path for path in written if path.name == robot.arm.urdf_file().name), robot.arm.urdf_file())
     better = dataclasses.replace(better, arm=dataclasses.replace(better.arm, urdf=str(urdf.absolute())))
     try:
-        text = whole_robot(better) if found else ""
+        text = whole_robot(better) if identified else ""
     except ModelError:
         return ""
-    told = [
-        f"Identified: {', '.join(found)}; bodies of the arm as in {urdf.name}. All else are the robot's own values.",
+    comments = [
+        f"Identified: {', '.join(identified)}; bodies of the arm as in {urdf.name}. All else: the robot's own values.",
         "Wheels of free rollers, from which the lateral factor comes. The motors of the wheels take torques [N m].",
     ]
-    return text.replace("<mujoco ", f"<!--{_comment([*head, *told])}-->\n<mujoco ", 1)
+    return text.replace("<mujoco ", f"<!--{_comment([*head, *comments])}-->\n<mujoco ", 1)

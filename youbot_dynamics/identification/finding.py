@@ -16,24 +16,18 @@ TWIST_ERROR = "twist_error"
 
 @dataclass(frozen=True)
 class Finding:
-    """One estimated number.
+    """One estimated number."""
 
-    Args:
-        name: of the robot parameter, such as "robot.base.friction.viscous_x"; without "robot." if the robot has no such
-            parameter, as "base.friction.missed_inertia_x".
-        estimate: value, unit, standard error, interval and verdict.
-        samples: number of readings or rows used.
-        valid_for: range of the data, such as "wheel speeds of 0.2 to 9.1 rad/s".
-        details: further numbers of this estimate, such as the gain of a delay.
-        part_of: name of the model that was identified as a whole and contains this number; the number is then usable
-            even if it is not identifiable on its own. "" for a number that stands alone.
-    """
-
+    # Of the robot parameter, such as "robot.base.friction.viscous_x"; without "robot." if the robot has no such
+    # parameter, as "base.friction.missed_inertia_x"
     name: str
-    estimate: Estimate
-    samples: int = 0
-    valid_for: str = ""
+    estimate: Estimate  # value, unit, standard error, interval and verdict
+    samples: int = 0  # number of readings or rows used
+    valid_for: str = ""  # range of the data, such as "wheel speeds of 0.2 to 9.1 rad/s"
+    # Further numbers of this estimate, such as the gain of a delay
     details: Mapping[str, float | str] = field(default_factory=dict)
+    # Name of the model that was identified as a whole and contains this number; the number is then usable even if
+    # it is not identifiable on its own. "" for a number that stands alone.
     part_of: str = ""
 
     @property

@@ -37,27 +37,16 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one identification.
+    """The result of one identification."""
 
-    Args:
-        robot_id: of the robot.
-        findings: one for each estimated number.
-        asked: names of the stages that count for `complete`.
-        missing: stage -> what the recordings lack for it.
-        stage_of: name of a finding -> its stage.
-        sources: the recordings used.
-        skipped: the recordings that could not be read.
-        warnings: about the data.
-    """
-
-    robot_id: str
-    findings: tuple[Finding, ...]
-    asked: tuple[str, ...]
-    missing: Mapping[str, str]
-    stage_of: Mapping[str, str]
-    sources: tuple[Source, ...]
-    skipped: tuple[Skipped, ...] = ()
-    warnings: tuple[str, ...] = ()
+    robot_id: str  # of the robot
+    findings: tuple[Finding, ...]  # one for each estimated number
+    requested: tuple[str, ...]  # names of the stages that count for `complete`
+    missing: Mapping[str, str]  # stage -> what the recordings lack for it
+    stage_of: Mapping[str, str]  # name of a finding -> its stage
+    sources: tuple[Source, ...]  # the recordings used
+    skipped: tuple[Skipped, ...] = ()  # the recordings that could not be read
+    warnings: tuple[str, ...] = ()  # about the data
 
     def __getitem__(self, name: str) -> Finding:
         """Finding by its name."""
@@ -75,7 +64,7 @@ class Result:
     @property
     def complete(self) -> bool:
         """Whether every requested parameter was identified."""
-        for stage in self.asked:
+        for stage in self.requested:
             findings = self.of_stage(stage)
             # If a stage has no robot parameters, all its findings count.
             counted = [finding for finding in findings if finding.is_parameter] or findings
@@ -202,8 +191,12 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change
         IdentificationError: an entry holds invalid numbers.
     """
     old, new = ({entry["name"]: _finding(entry) for entry in result["parameters"]} for result in (before, after))
-    found = (_change(old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new]))
-    return tuple(one for one in found if any(side is not None and side.identified for side in (one.before, one.after)))
+    compared = (_change(old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new]))
+    return tuple(
+        change
+        for change in compared
+        if any(side is not None and side.identified for side in (change.before, change.after))
+    )
 
 
 def _change(before: Finding | None, after: Finding | None) -> Change:

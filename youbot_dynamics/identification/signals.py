@@ -13,6 +13,7 @@ from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.reading import (
+    ROLES,
     angles_beyond,
     find_arm_states,
     find_pose_topic,
@@ -156,9 +157,9 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     """Commanded twist and wheel motion of the axes x, y, yaw in a bag.
 
     The command is `wheel_commands` with its send stamps. If it is missing, the unstamped `driver/cmd_vel` or `cmd_vel`
-    is used with its receive times. The motion is computed from the wheels with the calibrated kinematics, so that
-    rotation does not mix the axes. Jitter of the stamps about the driver's period is removed (`in_rhythm`). `chosen` is
-    role -> topic, given by the user.
+    is used with its receive times; its wheel speeds follow from the geometry of the driver or from ours. The motion is
+    computed from the wheels with the calibrated kinematics, so that rotation does not mix the axes. Jitter of the
+    stamps about the driver's period is removed (`in_rhythm`). `chosen` is role -> topic, given by the user.
 
     Raises:
         RecordingError: a required topic is missing, or command and motion share no clock.
@@ -166,8 +167,8 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     base = robot.base.geometry.mecanum()
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
-    topic = find_topic(recording, "wheel_commands", chosen)
-    if topic is not None:
+    role, topic = _topic_of(recording, ("wheel_commands", "driver_cmd_vel", "cmd_vel"), "command", chosen)
+    if role == "wheel_commands":
         commands = recording.joint_states(topic, joints)
         stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(commands.stamp)))
         command_time = commands.stamp if stamped else commands.received
@@ -175,7 +176,10 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}"
         wheel_speeds = commands.velocity
     else:
-        topic, command_time, wheel_speeds = _twist_command(recording, robot, chosen)
+        twists = recording.twists(topic)
+        command_time = twists.received
+        commanded = robot.driver.mecanum() if role == "driver_cmd_vel" else base  # the geometry behind the twist
+        wheel_speeds = twists.twist @ commanded.inverse_matrix.T
         motion_time = _motion_time_for_receive_clock(recording, states, topic)
         own = "stamps" if motion_time is states.stamp else "receive times"
         clock = f"receive times of {topic}, {own} of {states.topic}"
@@ -215,7 +219,7 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
     Raises:
         RecordingError: a required topic is missing, or command and motion share no clock.
     """
-    commands = recording.twists(_topic_of(recording, ("cmd_vel", "driver_cmd_vel"), "command", chosen))
+    commands = recording.twists(_topic_of(recording, ("cmd_vel", "driver_cmd_vel"), "command", chosen)[1])
     states, measured = _body_motion(recording, chosen, pose_topic)
     if commands.stamp is not None and states.stamp is not None and np.all(np.isfinite(states.stamp)):
         command_time, motion_time, own = commands.stamp, states.stamp, "stamps"
@@ -249,24 +253,26 @@ def _body_motion(
         if poses is None or not np.any(poses.pose != poses.pose[:1]):
             return states, states.twist
     else:
-        others = any(one.type in POSE_TYPES and one.type != ODOMETRY and one.count for one in recording.topics.values())
+        others = any(
+            info.type in POSE_TYPES and info.type != ODOMETRY and info.count for info in recording.topics.values()
+        )
         if not (pose_topic or others or "ground_truth" in chosen):
-            states = recording.twists(_topic_of(recording, ("odom", "imu"), "odometry, pose or gyro", chosen))
+            states = recording.twists(_topic_of(recording, ("odom", "imu"), "odometry, pose or gyro", chosen)[1])
             return states, states.twist
         poses = recording.poses(find_pose_topic(recording, chosen, pose_topic))
     return poses, np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
 
 
-def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str]) -> str:
-    """Topic of the first of some roles that the recording has; a RecordingError if it has none."""
+def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str]) -> tuple[str, str]:
+    """First of some roles that the recording has, and its topic; a RecordingError if it has none of them."""
     for role in roles:
         topic = find_topic(recording, role, chosen)
         if topic is not None:
-            return topic
+            return role, topic
     raise RecordingError(
         f"{recording.path}",
         got=f"no {what} (topics: {', '.join(recording.topics) or 'none'})",
-        expected=" or ".join(roles),
+        expected=" or ".join(ROLES[role][0][0] for role in roles),
         remedy=f"record it, or name it with --topic {roles[0]}=NAME",
     )
 
@@ -286,24 +292,6 @@ def _motion_time_for_receive_clock(
             remedy="record wheel_commands, which is stamped, or synchronise the clocks",
         )
     return states.stamp
-
-
-def _twist_command(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> tuple[str, Vector, Vector]:
-    """Topic, receive times (n,) [s] and wheel speeds (n, 4) of a Twist command.
-
-    `driver/cmd_vel` is converted with the driver's geometry, `cmd_vel` with ours.
-    """
-    for role, base in (("driver_cmd_vel", robot.driver.mecanum()), ("cmd_vel", robot.base.geometry.mecanum())):
-        topic = find_topic(recording, role, chosen)
-        if topic is not None:
-            series = recording.twists(topic)
-            return topic, series.received, series.twist @ base.inverse_matrix.T
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"no command (topics: {', '.join(recording.topics) or 'none'})",
-        expected="wheel_commands, driver/cmd_vel or cmd_vel",
-        remedy="record one of them, or name it with --topic wheel_commands=NAME",
-    )
 
 
 def text_signals(log: TextLog) -> MotionSignals:

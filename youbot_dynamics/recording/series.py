@@ -24,22 +24,20 @@ _MOST_LAYOUTS = 8
 _stamp = struct.Struct("<iI").unpack_from
 
 
+def stamp_of(message: Any) -> int:
+    """Header stamp of a message [ns]."""
+    stamp = message.header.stamp
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
 class JointSample(NamedTuple):
-    """One JointState message.
+    """One JointState message."""
 
-    Attributes:
-        names: k joints.
-        stamp: header stamp [ns].
-        position: k float64 values [rad or m] as bytes, or empty.
-        velocity: the same [rad/s or m/s].
-        effort: the same [N m or N].
-    """
-
-    names: tuple[str, ...]
-    stamp: int
-    position: bytes
-    velocity: bytes
-    effort: bytes
+    names: tuple[str, ...]  # k joints
+    stamp: int  # header stamp [ns]
+    position: bytes  # k float64 values [rad or m] as bytes, or empty
+    velocity: bytes  # the same [rad/s or m/s]
+    effort: bytes  # the same [N m or N]
 
 
 class _Layout(NamedTuple):
@@ -82,30 +80,28 @@ class JointSamples:
                 (p, p_end), (v, v_end), (e, e_end) = spans
                 return JointSample(names, sec * 1_000_000_000 + nanosec, raw[p:p_end], raw[v:v_end], raw[e:e_end])
         message = self._decode(raw)
-        stamp = message.header.stamp
         fields = [
             np.asarray(values, dtype=np.float64).tobytes()
             for values in (message.position, message.velocity, message.effort)
         ]
-        sample = JointSample(tuple(message.name), stamp.sec * 1_000_000_000 + stamp.nanosec, *fields)
+        sample = JointSample(tuple(message.name), stamp_of(message), *fields)
         layout = _layout(bytes(raw), message.header.frame_id, sample)
-        found = [raw[start:end] for start, end in layout.spans]
-        if raw[:4] == _LITTLE_ENDIAN and found == fields and len(self._layouts) < _MOST_LAYOUTS:
+        sliced = [raw[start:end] for start, end in layout.spans]
+        if raw[:4] == _LITTLE_ENDIAN and sliced == fields and len(self._layouts) < _MOST_LAYOUTS:
             self._layouts.append(layout)
         return sample
 
 
 def dynamic_joint_sample(message: Any) -> JointSample:
     """Sample of a DynamicJointState: its interfaces position, velocity and effort, NaN for a joint that lacks one."""
-    stamp = message.header.stamp
-    told = [dict(zip(one.interface_names, one.values, strict=False)) for one in message.interface_values]
+    values = [dict(zip(joint.interface_names, joint.values, strict=False)) for joint in message.interface_values]
     fields = [
-        np.array([one.get(name, np.nan) for one in told], dtype=np.float64).tobytes()
-        if any(name in one for one in told)
+        np.array([joint.get(name, np.nan) for joint in values], dtype=np.float64).tobytes()
+        if any(name in joint for joint in values)
         else b""
         for name in ("position", "velocity", "effort")
     ]
-    return JointSample(tuple(message.joint_names), stamp.sec * 1_000_000_000 + stamp.nanosec, *fields)
+    return JointSample(tuple(message.joint_names), stamp_of(message), *fields)
 
 
 def _aligned(offset: int, size: int) -> int:

@@ -114,19 +114,15 @@ def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
             remedy = "skip one of them with _"
             raise RecordingError(thing, got=f"{name} a second time", expected="each name once", remedy=remedy)
         columns.append(_Column(place, role, channel, _factor(name, role, unit), header))
-    if not any(column.role == "time" for column in columns):
+    timed = any(column.role == "time" for column in columns)
+    if not timed or len(columns) < 2:
         raise RecordingError(
             f"the description {description!r}",
-            got="no column time",
+            got="only the time" if timed else "no column time",
             expected="time and at least one other column",
-            remedy="name the column that holds the time, as time:ms if it is in milliseconds",
-        )
-    if len(columns) < 2:
-        raise RecordingError(
-            f"the description {description!r}",
-            got="only the time",
-            expected="at least one column of values",
-            remedy="add command.CHANNEL or measured.CHANNEL",
+            remedy="add command.CHANNEL or measured.CHANNEL"
+            if timed
+            else "name the column that holds the time, as time:ms if it is in milliseconds",
         )
     return tuple(columns), len(parts)
 
@@ -138,12 +134,12 @@ def _factor(name: str, role: str, unit: str) -> float:
         return 1.0
     if unit in units:
         return units[unit]
-    found = _SCALED.fullmatch(unit)
+    match = _SCALED.fullmatch(unit)
     factor = math.nan
-    if found is not None and found["unit"] in units:
-        numbers = [found["times"] or "1", found["over"] or "1"]
+    if match is not None and match["unit"] in units:
+        numbers = [match["times"] or "1", match["over"] or "1"]
         times, over = (float(number) if _is_number(number) else math.nan for number in numbers)
-        factor = units[found["unit"]] * times / over if over else math.nan
+        factor = units[match["unit"]] * times / over if over else math.nan
     if not math.isfinite(factor) or factor == 0.0:
         raise RecordingError(
             f"column {name}",
@@ -249,9 +245,9 @@ def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: i
                 break
             heads.append(line)
     if columns[0].header:
-        told = next((f"header {head.strip()[:80]!r}" for head in reversed(heads) if head.strip()), "no header")
+        header = next((f"header {head.strip()[:80]!r}" for head in reversed(heads) if head.strip()), "no header")
         expected = f"a line with the names {', '.join(column.header for column in columns)}, and numbers below it"
-        raise RecordingError(str(path), got=told, expected=expected, remedy="write the names as they are in the file")
+        raise RecordingError(str(path), got=header, expected=expected, remedy="write the names as they are in the file")
     raise RecordingError(
         str(path),
         got=widest[1] or "no line of numbers",

@@ -53,81 +53,48 @@ _NO_VARIANCES, _NO_COVARIANCE = np.empty((0, 1)), np.empty((0, 1, 1))
 
 @dataclass(frozen=True, eq=False)
 class ArmBelief:
-    """Estimate of the filter at a stamp; n joints, m = 2 n + n for bristles + n for torque errors, in that order.
+    """Estimate of the filter at a stamp; n joints, m = 2 n + n for bristles + n for torque errors, in that order."""
 
-    Args:
-        stamp: [s], NaN before the first message.
-        mean: (m,) positions [rad], speeds [rad/s], bristles [rad] and torque errors [N m]; the last two only if
-            estimated.
-        covariance: (m, m).
-        position: (n,) [rad].
-        speed: (n,) [rad/s].
-        bristle: (n,) [rad].
-        torque_error: (n,) [N m] additional torque on the joints, from errors of the parameters, payload and contact.
-        friction_torque: (n,) [N m], with the friction component of the torque error; it opposes the motion.
-    """
-
-    stamp: float
+    stamp: float  # [s], NaN before the first message
+    # (m,) positions [rad], speeds [rad/s], bristles [rad] and torque errors [N m]; the last two only if estimated
     mean: Vector
-    covariance: Vector
-    position: Vector
-    speed: Vector
-    bristle: Vector
+    covariance: Vector  # (m, m)
+    position: Vector  # (n,) [rad]
+    speed: Vector  # (n,) [rad/s]
+    bristle: Vector  # (n,) [rad]
+    # (n,) [N m] additional torque on the joints, from errors of the parameters, payload and contact
     torque_error: Vector
-    friction_torque: Vector
+    friction_torque: Vector  # (n,) [N m], with the friction component of the torque error; it opposes the motion
 
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """Difference between the positions of a message and the expected ones.
+    """Difference between the positions of a message and the expected ones."""
 
-    Args:
-        difference: (n,) [rad]; NaN for a missing position and for a joint's second reading, which gives its first
-            speed.
-        variance: (n,) expected variance of the difference [rad2].
-        refused: (n,) bool: rejected by the gate.
-        nis: normalised innovation squared of the accepted readings.
-        count: number of those, the degrees of freedom of the chi-squared distribution of NIS.
-    """
-
+    # (n,) [rad]; NaN for a missing position and for a joint's second reading, which gives its first speed
     difference: Vector
-    variance: Vector
-    refused: Vector
-    nis: float
-    count: int
+    variance: Vector  # (n,) expected variance of the difference [rad2]
+    refused: Vector  # (n,) bool: rejected by the gate
+    nis: float  # normalised innovation squared of the accepted readings
+    count: int  # number of those, the degrees of freedom of the chi-squared distribution of NIS
 
 
 @dataclass(frozen=True, eq=False)
 class ArmTrack:
-    """A filtered log of t messages.
+    """A filtered log of t messages."""
 
-    Args:
-        position: (t, n) [rad].
-        speed: (t, n) [rad/s].
-        bristle: (t, n) [rad].
-        torque_error: (t, n) [N m].
-        friction_torque: (t, n) [N m].
-        variance: (t, m) diagonal of the covariance, m as in `ArmBelief`.
-        innovation: (t, n) [rad], NaN as in `Innovation`.
-        innovation_variance: (t, n) [rad2].
-        nis: (t,) normalised innovation squared.
-        readings: (t,) number of readings in it.
-        refused: (t, n) number of readings rejected by the gate.
-        taken: (t,) bool: whether the message's stamp was in order.
-    """
-
-    position: Vector
-    speed: Vector
-    bristle: Vector
-    torque_error: Vector
-    friction_torque: Vector
-    variance: Vector
-    innovation: Vector
-    innovation_variance: Vector
-    nis: Vector
-    readings: NDArray[np.int64]
-    refused: NDArray[np.int64]
-    taken: NDArray[np.bool_]
+    position: Vector  # (t, n) [rad]
+    speed: Vector  # (t, n) [rad/s]
+    bristle: Vector  # (t, n) [rad]
+    torque_error: Vector  # (t, n) [N m]
+    friction_torque: Vector  # (t, n) [N m]
+    variance: Vector  # (t, m) diagonal of the covariance, m as in `ArmBelief`
+    innovation: Vector  # (t, n) [rad], NaN as in `Innovation`
+    innovation_variance: Vector  # (t, n) [rad2]
+    nis: Vector  # (t,) normalised innovation squared
+    readings: NDArray[np.int64]  # (t,) number of readings in it
+    refused: NDArray[np.int64]  # (t, n) number of readings rejected by the gate
+    taken: NDArray[np.bool_]  # (t,) bool: whether the message's stamp was in order
 
 
 class ArmEkf:
@@ -236,11 +203,11 @@ class ArmEkf:
         """
         n = self.arm.tree.nv
         positions = _rows("position", position, (n,))
-        told = _NOTHING if velocity is None else _rows("velocity", velocity, (n,))[None]
+        velocities = _NOTHING if velocity is None else _rows("velocity", velocity, (n,))[None]
         readings = np.full((1, joint.RECORD_ROWS, n), np.nan)
         readings[:, joint.REFUSED :] = 0.0
         if self._taken:
-            self._follow(loop.READ, loop.Messages(np.zeros(1), positions[None], told, self._no_reading), readings)
+            self._follow(loop.READ, loop.Messages(np.zeros(1), positions[None], velocities, self._no_reading), readings)
         self._taken = False
         reading = readings[0]
         return Innovation(
@@ -276,8 +243,8 @@ class ArmEkf:
             raise InputError("stamp", got=f"shape {stamps.shape}", expected="shape (t,)")
         t, n = len(stamps), self.arm.tree.nv
         positions, efforts = _rows("position", position, (t, n)), _rows("effort", effort, (t, n))
-        told = _NOTHING if velocity is None else _rows("velocity", velocity, (t, n))
-        messages = loop.Messages(stamps, positions, told, efforts)
+        velocities = _NOTHING if velocity is None else _rows("velocity", velocity, (t, n))
+        messages = loop.Messages(stamps, positions, velocities, efforts)
         means, variances, readings = (
             np.empty((t, 5, n)),
             np.empty((t, self.size)),

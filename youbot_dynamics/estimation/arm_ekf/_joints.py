@@ -30,21 +30,13 @@ LEAST_LEFT = 1e-6  # smallest remaining fraction of a bristle's initial variance
 
 
 class Estimate(NamedTuple):
-    """State that a filter keeps from message to message; every array is changed in place.
+    """State that a filter keeps from message to message; every array is changed in place."""
 
-    Args:
-        clock: (2,) see LAST.
-        mean: (4, n), see `_process.POSITION`.
-        covariance: (m + 1, m + 1); its last row is work space.
-        memory: (6, n), see ACCELERATION.
-        counts: (10,) see TAKEN.
-    """
-
-    clock: Vector
-    mean: Vector
-    covariance: Vector
-    memory: Vector
-    counts: Vector
+    clock: Vector  # (2,) see LAST
+    mean: Vector  # (4, n), see `_process.POSITION`
+    covariance: Vector  # (m + 1, m + 1); its last row is work space
+    memory: Vector  # (6, n), see ACCELERATION
+    counts: Vector  # (10,) see TAKEN
 
 
 def nothing_known(rules: Rules) -> Estimate:
@@ -129,8 +121,8 @@ def wrapped(angle: float) -> float:
     """Angle [rad] wrapped to -pi to pi; NaN stays NaN."""
     if not math.isfinite(angle):
         return math.nan
-    rest: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
-    return rest
+    remainder: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
+    return remainder
 
 
 @compiled
@@ -160,12 +152,12 @@ def set_moving(i: int, position: float, rules: Rules, estimate: Estimate) -> boo
     covariance[i, i] = reading
     covariance[i, n + i] = covariance[n + i, i] = reading / dt
     covariance[n + i, n + i] = variance
-    reach = joints[REACH, i]
-    left = math.exp(-abs(travel) / reach)
-    mean[BRISTLE, i] = math.copysign(reach * (1.0 - left), travel)
+    largest = joints[REACH, i]
+    remaining = math.exp(-abs(travel) / largest)
+    mean[BRISTLE, i] = math.copysign(largest * (1.0 - remaining), travel)
     if rules.bristles > 0:
         place = rules.bristles + i
-        covariance[place, place] *= max(left * left, LEAST_LEFT)
+        covariance[place, place] *= max(remaining * remaining, LEAST_LEFT)
     return True
 
 
@@ -275,8 +267,8 @@ def read_joints(
         mean[POSITION, i] += correction[i]
         mean[SPEED, i] += correction[n + i]
         if bristles > 0:
-            reach = joints[REACH, i]
-            mean[BRISTLE, i] = min(max(mean[BRISTLE, i] + correction[bristles + i], -reach), reach)
+            largest = joints[REACH, i]
+            mean[BRISTLE, i] = min(max(mean[BRISTLE, i] + correction[bristles + i], -largest), largest)
         if errors > 0:
             mean[ERROR, i] += correction[errors + i]
     reading[SQUARES, 0] = total

@@ -22,19 +22,12 @@ WHOLE, PREDICT, READ = range(3)
 
 
 class Messages(NamedTuple):
-    """t joint states of the arm; NaN for missing values.
+    """t joint states of the arm; NaN for missing values."""
 
-    Args:
-        stamps: (t,) [s].
-        positions: (t, n) [rad].
-        velocities: (t, n) [rad/s]; (0, n) if there are none.
-        efforts: (t, n) [N m].
-    """
-
-    stamps: Vector
-    positions: Vector
-    velocities: Vector
-    efforts: Vector
+    stamps: Vector  # (t,) [s]
+    positions: Vector  # (t, n) [rad]
+    velocities: Vector  # (t, n) [rad/s]; (0, n) if there are none
+    efforts: Vector  # (t, n) [N m]
 
 
 @compiled
@@ -82,18 +75,18 @@ def torque_between(each: Each, share: float, effort: Vector, before: Vector, tor
 
 @compiled
 def forget(
-    each: Each, left: float, joints: Vector, torque: Vector, table: Vector, mean: Vector, load_part: Vector
+    each: Each, remaining: float, joints: Vector, torque: Vector, table: Vector, mean: Vector, load_part: Vector
 ) -> None:
-    """Multiply the torque errors by `left`, and convert the motors' torque (n,) into that on the rigid bodies.
+    """Multiply the torque errors by `remaining`, and convert the motors' torque (n,) into that on the rigid bodies.
 
     The error itself is excluded, because it would increase its own variance. `torque`, the mean (4, n) and `load_part`
     (n,) are changed, see `_joints.LOAD_PART`; `table` (22, n) is that of the step.
     """
     for i in range(len(each)):
         torque[i] -= table[ROW.friction, i]
-        mean[ERROR, i] *= left
+        mean[ERROR, i] *= remaining
         load_error = joints[model.LOAD_ERROR, i] * torque[i]
-        load_part[i] += (1.0 - left * left) * (load_error * load_error - load_part[i])
+        load_part[i] += (1.0 - remaining * remaining) * (load_error * load_error - load_part[i])
 
 
 @compiled
@@ -188,7 +181,7 @@ def follow(
             if 0.0 < elapsed <= rules.longest_gap:
                 parts = max(1, math.ceil(elapsed / rules.longest_step - 1e-9))
                 dt = elapsed / parts
-                left = math.exp(-dt / rules.memory)
+                remaining = math.exp(-dt / rules.memory)
                 counts[joint.NO_EFFORT] += torque_noise(each, parts, effort, before, joints, noise)
                 clock[joint.LAST] = stamp
                 for k in range(parts):
@@ -211,8 +204,8 @@ def follow(
                         clock[joint.LAST] = np.nan
                         break
                     process.move(each, mean, a, table, dt)
-                    forget(each, left, joints, torque, table, mean, load_part)
-                    model.spread(slopes, table, rules, noise, torque, left, dt, mean, covariance, first, second)
+                    forget(each, remaining, joints, torque, table, mean, load_part)
+                    model.spread(slopes, table, rules, noise, torque, remaining, dt, mean, covariance, first, second)
             keep_efforts(each, effort, not math.isnan(clock[joint.LAST]), before)
         if task != PREDICT and fate == joint.TAKEN:
             if len(velocities) > 0:

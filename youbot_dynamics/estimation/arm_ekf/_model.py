@@ -49,58 +49,34 @@ POSITION_FLOOR, SPEED_FLOOR = 1e-14, 1e-10
 
 
 class Rules(NamedTuple):
-    """Constants of the filter.
+    """Constants of the filter."""
 
-    Args:
-        each: [n] see `Each`.
-        joints: (9, n) constants of the joints, see REACH.
-        bristles: first row of the bristles in the covariance, 0 if they are not estimated.
-        errors: first row of the torque errors, 0 if there are none.
-        size: number of states m.
-        jitter: standard deviation of a message's stamp [s].
-        lag: time constant of the speed readings [s].
-        memory: time constant of the torque errors [s].
-        gate: squared innovation over its variance above which a reading is refused.
-        longest_step: [s].
-        longest_gap: time without messages after which the filter restarts [s].
-        start_speed: standard deviation of an unknown initial speed [rad/s].
-        patience: number of refusals of a joint's readings in a row after which the joint restarts.
-    """
-
-    each: Each
-    joints: Vector
-    bristles: int
-    errors: int
-    size: int
-    jitter: float
-    lag: float
-    memory: float
-    gate: float
-    longest_step: float
-    longest_gap: float
-    start_speed: float
-    patience: int
+    each: Each  # [n] see `Each`
+    joints: Vector  # (9, n) constants of the joints, see REACH
+    bristles: int  # first row of the bristles in the covariance, 0 if they are not estimated
+    errors: int  # first row of the torque errors, 0 if there are none
+    size: int  # number of states m
+    jitter: float  # standard deviation of a message's stamp [s]
+    lag: float  # time constant of the speed readings [s]
+    memory: float  # time constant of the torque errors [s]
+    gate: float  # squared innovation over its variance above which a reading is refused
+    longest_step: float  # [s]
+    longest_gap: float  # time without messages after which the filter restarts [s]
+    start_speed: float  # standard deviation of an unknown initial speed [rad/s]
+    patience: int  # number of refusals of a joint's readings in a row after which the joint restarts
 
 
 class Work(NamedTuple):
-    """Work arrays of the covariance; their content is not kept between steps.
+    """Work arrays of the covariance; their content is not kept between steps."""
 
-    Args:
-        slopes: (4, n, n) derivatives of the acceleration after a step, see `OVER_POSITION`.
-        first, second: (m, m).
-        shift, gain, correction: (m + 1,).
-        noise: (n,) variances of the torque over a step [N2 m2].
-        torque: (n,) [N m].
-    """
-
-    slopes: Vector
-    first: Vector
+    slopes: Vector  # (4, n, n) derivatives of the acceleration after a step, see `OVER_POSITION`
+    first: Vector  # (m, m)
     second: Vector
-    shift: Vector
+    shift: Vector  # (m + 1,)
     gain: Vector
     correction: Vector
-    noise: Vector
-    torque: Vector
+    noise: Vector  # (n,) variances of the torque over a step [N2 m2]
+    torque: Vector  # (n,) [N m]
 
 
 def work_for(rules: Rules) -> Work:
@@ -125,7 +101,7 @@ def apply_step(
     table: Vector,
     bristles: int,
     errors: int,
-    left: float,
+    remaining: float,
     dt: float,
     x: Vector,
     size: int,
@@ -135,8 +111,8 @@ def apply_step(
     """Write Y = (F X)' (m, m) for the Jacobian F of a step and the leading (m, m) of X; equations as in the module.
 
     With `upper` only the blocks on and above the diagonal are computed, for a symmetric F X. `slopes` (4, n, n) are the
-    derivatives of the acceleration, `table` (22, n) that of the step; `left` is the remaining fraction of a torque
-    error.
+    derivatives of the acceleration, `table` (22, n) that of the step; `remaining` is the fraction of a torque error
+    that is left.
     """
     row = np.empty((2, size))
     n = len(each)
@@ -172,7 +148,7 @@ def apply_step(
                 y[c, bristles + i] = over_z * x[bristles + i, c] + over_start * x[n + i, c] + over_end * row[1, c]
         if errors > 0:
             for c in range(size):
-                y[c, errors + i] = left * x[errors + i, c]
+                y[c, errors + i] = remaining * x[errors + i, c]
 
 
 @compiled
@@ -182,7 +158,7 @@ def spread(
     rules: Rules,
     noise: Vector,
     load: Vector,
-    left: float,
+    remaining: float,
     dt: float,
     mean: Vector,
     covariance: Vector,
@@ -198,9 +174,9 @@ def spread(
     """
     n, size = len(rules.each), len(first)
     joints, bristles, errors = rules.joints, rules.bristles, rules.errors
-    apply_step(rules.each, slopes, table, bristles, errors, left, dt, covariance, size, False, first)
+    apply_step(rules.each, slopes, table, bristles, errors, remaining, dt, covariance, size, False, first)
     # Blocks below the diagonal are not written: F P F' is symmetric.
-    apply_step(rules.each, slopes, table, bristles, errors, left, dt, first, size, True, second)
+    apply_step(rules.each, slopes, table, bristles, errors, remaining, dt, first, size, True, second)
     # Torque noise is equivalent to noise of a speed: its part of every block follows that of the speed.
     by_torque = slopes[OVER_TORQUE]
     for i in range(n):
@@ -236,7 +212,7 @@ def spread(
             second[bristles + i, bristles + i] += joints[BENDING, i] * (doubt + LEAST_DOUBT) * dt
         if errors > 0:
             of_load = (joints[LOAD_ERROR, i] * load[i]) ** 2
-            second[errors + i, errors + i] += (joints[FRICTION_ERROR, i] ** 2 + of_load) * (1.0 - left * left)
+            second[errors + i, errors + i] += (joints[FRICTION_ERROR, i] ** 2 + of_load) * (1.0 - remaining * remaining)
     for i in range(size):
         for j in range(i + 1):
             covariance[i, j] = second[j, i]

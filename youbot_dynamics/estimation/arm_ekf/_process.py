@@ -58,28 +58,28 @@ def total_slopes(each: Each, derivatives: Vector, table: Vector, dt: float, slop
     """
     # Solve (1 - dt/2 D_v) X = [D_q, D_v, M'^-1] in place, without pivoting: the matrix is near 1.
     n = len(each)
-    left = np.empty((n, n))
+    matrix = np.empty((n, n))
     right = np.empty((n, 3 * n))
     for i in range(n):
         for j in range(n):
-            left[i, j] = (1.0 if i == j else 0.0) - 0.5 * dt * derivatives[1, 0, i, j]
+            matrix[i, j] = (1.0 if i == j else 0.0) - 0.5 * dt * derivatives[1, 0, i, j]
             right[i, j] = derivatives[0, 0, i, j]
             right[i, n + j] = derivatives[1, 0, i, j]
             right[i, 2 * n + j] = derivatives[2, 0, i, j]
     for k in range(n):
-        pivot = left[k, k]
+        pivot = matrix[k, k]
         if not pivot > _SMALLEST_PIVOT:
             return False
         scale = 1.0 / pivot
         for j in range(k + 1, n):
-            left[k, j] *= scale
+            matrix[k, j] *= scale
         for j in range(3 * n):
             right[k, j] *= scale
         for i in range(n):
             if i != k:
-                factor = left[i, k]
+                factor = matrix[i, k]
                 for j in range(k + 1, n):
-                    left[i, j] -= factor * left[k, j]
+                    matrix[i, j] -= factor * matrix[k, j]
                 for j in range(3 * n):
                     right[i, j] -= factor * right[k, j]
     for i in range(n):

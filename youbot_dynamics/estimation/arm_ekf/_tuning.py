@@ -67,22 +67,14 @@ class ArmEkfTuning:
     The ranges are those of the node's parameters. `__init__` accepts any value that the equations allow, such as errors
     of 0 for an arm with known parameters; the state then has no torque errors.
 
-    Args:
-        bristles: "estimated" with speeds and positions, or "propagated" with the mean and taken as known, as in
-            document 001. Both are equally good where steps resolve the bristles. Where they do not (Coulomb / sigma0 =
-            1e-4 rad at 50 Hz, parameters 20 % off), the position errors of "propagated" are 1.7 times as large.
-        friction_error: standard deviation of the friction's part of the torque error, relative to the Coulomb torque.
-        load_error: standard deviation of the links' part, relative to the torque that holds and moves them.
-        torque_memory: time constant of the torque error [s].
-        bristle_noise: in units of Coulomb / sigma0. Without it stiff bristles at 50 Hz can keep the wrong sign. While a
-            joint certainly slides, its bristle is known and has no noise.
-        gate: standard deviations above which a reading is refused.
-        effort_swing: error of the mean of two efforts, relative to their difference.
-        unseen_torque: error of a missing effort, relative to the Coulomb torque.
-        patience: refusals of a joint in a row after which the joint restarts from its readings.
-        longest_step: longer times between messages are divided [s].
-        longest_gap: after a longer one the filter restarts [s].
-        start_speed: standard deviation of the initial speeds [rad/s].
+    The torque error has a part of the friction and one of the links: `friction_error` and `load_error` are their
+    standard deviations, relative to the Coulomb torque and to the torque that holds and moves the links.
+
+    Bristles are "estimated" with speeds and positions, or "propagated" with the mean and taken as known, as in document
+    001. Both are equally good where steps resolve the bristles. Where they do not (Coulomb / sigma0 = 1e-4 rad at 50
+    Hz, parameters 20 % off), the position errors of "propagated" are 1.7 times as large. `bristle_noise` is in units of
+    Coulomb / sigma0: without it stiff bristles at 50 Hz can keep the wrong sign. While a joint certainly slides, its
+    bristle is known and has no noise.
 
     Raises:
         ModelError: a value outside its range.
@@ -132,12 +124,12 @@ class ArmEkfTuning:
         (2.0, 100.0),
         source="chosen: six deviations are a fault, not noise",
     )
-    effort_swing: float = 0.3
-    unseen_torque: float = 1.0
-    patience: int = 10
-    longest_step: float = 0.021
-    longest_gap: float = 1.0
-    start_speed: float = 0.3
+    effort_swing: float = 0.3  # error of the mean of two efforts, relative to their difference
+    unseen_torque: float = 1.0  # error of a missing effort, relative to the Coulomb torque
+    patience: int = 10  # refusals of a joint in a row after which the joint restarts from its readings
+    longest_step: float = 0.021  # longer times between messages are divided [s]
+    longest_gap: float = 1.0  # after a longer one the filter restarts [s]
+    start_speed: float = 0.3  # standard deviation of the initial speeds [rad/s]
 
     def __post_init__(self) -> None:
         """Check all values."""
@@ -170,14 +162,14 @@ class ArmEkfTuning:
                 )
                 raise ModelError(f"{name} of the filter's sensors", got=got, expected=expected)
         coulomb = np.array([friction.coulomb for friction in arm.friction])
-        reach = np.array([friction.reach for friction in arm.friction])
+        largest_bristle = np.array([friction.reach for friction in arm.friction])
         joints = np.zeros((model.JOINT_ROWS, n))
-        joints[model.REACH] = reach
+        joints[model.REACH] = largest_bristle
         joints[model.READING] = sensors.position_quantum**2 / 12.0
         joints[model.TOLD] = sensors.velocity_quantum**2 / 12.0
         joints[model.DRIVE] = sensors.effort_noise**2
         joints[model.SWING] = self.effort_swing
-        joints[model.BENDING] = (self.bristle_noise * reach) ** 2
+        joints[model.BENDING] = (self.bristle_noise * largest_bristle) ** 2
         joints[model.FRICTION_ERROR] = self.friction_error * coulomb
         joints[model.LOAD_ERROR] = self.load_error
         joints[model.UNSEEN] = (self.unseen_torque * coulomb) ** 2

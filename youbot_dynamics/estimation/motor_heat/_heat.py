@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 
 from youbot_dynamics.arrays import Vector, number, scalar
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, heat_step
@@ -24,23 +25,12 @@ from youbot_dynamics.estimation.motor_heat._model import AMBIENT, HOUSING, RESIS
 from youbot_dynamics.parameters import setting
 
 _PART = 0.1  # longest step, relative to the winding's time constant
-_BISECTIONS = 32  # to a relative error of 2e-10
 _PROBES = np.geomspace(0.01, 1.0, 12)  # fractions of a time at which the temperature of a hot motor is evaluated
 
 
 @dataclass(frozen=True)
 class HeatTuning:
     """Uncertainties of a motor, as standard deviations.
-
-    Args:
-        ambient_deviation: of the air around the motor [K].
-        heat_error: relative error of R_wh and R_ha, both capacities and the winding's resistance.
-        voltage_noise: of a voltage [V].
-        start: error of winding and housing at the start, relative to the air or the given temperature [K].
-        wander: process noise of the winding in the square root of a second [K], for what two nodes do not model.
-        drift: change of the air temperature in the square root of a second [K].
-        torque_constant: relative error of that constant, for the back-EMF.
-        gate: standard deviations; see `Ekf`.
 
     Raises:
         ModelError: a value that is not positive.
@@ -70,11 +60,11 @@ class HeatTuning:
         read_only=True,
         source="chosen: 0.2 % of the 24 V supply",
     )
-    start: float = 1.0
-    wander: float = 0.02
-    drift: float = 0.01
-    torque_constant: float = 0.02
-    gate: float = 6.0
+    start: float = 1.0  # error of winding and housing at the start, relative to the air or the given temperature [K]
+    wander: float = 0.02  # process noise of the winding [K/sqrt(s)], for what two nodes do not model
+    drift: float = 0.01  # of the air temperature [K/sqrt(s)]
+    torque_constant: float = 0.02  # relative error of that constant, for the back-EMF
+    gate: float = 6.0  # standard deviations; see `Ekf`
 
     def __post_init__(self) -> None:
         """Check all values."""
@@ -84,23 +74,14 @@ class HeatTuning:
 
 @dataclass(frozen=True)
 class HeatBelief:
-    """Temperatures of a motor with standard deviations.
+    """Temperatures of a motor with standard deviations."""
 
-    Args:
-        stamp: [s].
-        winding: [degC].
-        winding_deviation: [K].
-        housing: [degC].
-        housing_deviation: [K].
-        resistance: of the winding at its temperature [Ohm].
-    """
-
-    stamp: float
-    winding: float
-    winding_deviation: float
-    housing: float
-    housing_deviation: float
-    resistance: float
+    stamp: float  # [s]
+    winding: float  # [degC]
+    winding_deviation: float  # [K]
+    housing: float  # [degC]
+    housing_deviation: float  # [K]
+    resistance: float  # of the winding at its temperature [Ohm]
 
 
 class MotorHeat:
@@ -127,7 +108,7 @@ class MotorHeat:
     ) -> None:
         self.motor = motor
         self.tuning = HeatTuning() if tuning is None else tuning
-        inside, said = motor.motor, self.tuning
+        inside, uncertainty = motor.motor, self.tuning
         self._sheet = np.array(
             [
                 inside.resistance,
@@ -142,13 +123,13 @@ class MotorHeat:
         air = inside.ambient_temperature
         mean, covariance = np.zeros(STATES), np.zeros((STATES, STATES))
         mean[:3] = [air if temperature is None else temperature] * 2 + [air]
-        covariance[AMBIENT, AMBIENT] = said.ambient_deviation**2
+        covariance[AMBIENT, AMBIENT] = uncertainty.ambient_deviation**2
         if temperature is None:
-            covariance[:3, :3] = said.ambient_deviation**2
-        covariance[WINDING, WINDING] += said.start**2
-        covariance[HOUSING, HOUSING] += said.start**2
-        covariance[range(3, STATES), range(3, STATES)] = said.heat_error**2
-        self._filter = Ekf(mean, covariance, stamp, self._step, gate=said.gate)
+            covariance[:3, :3] = uncertainty.ambient_deviation**2
+        covariance[WINDING, WINDING] += uncertainty.start**2
+        covariance[HOUSING, HOUSING] += uncertainty.start**2
+        covariance[range(3, STATES), range(3, STATES)] = uncertainty.heat_error**2
+        self._filter = Ekf(mean, covariance, stamp, self._step, gate=uncertainty.gate)
 
     @property
     def state(self) -> HeatBelief:
@@ -173,7 +154,7 @@ class MotorHeat:
 
         V = R(T) i + K N v; without a current there is no information.
         """
-        inside, said = self.motor.motor, self.tuning
+        inside, uncertainty = self.motor.motor, self.tuning
         back_emf = inside.torque_constant * self.motor.ratio * joint_speed
 
         def sensor(mean: Vector) -> tuple[Vector, Vector]:
@@ -184,7 +165,7 @@ class MotorHeat:
             jacobian[0, RESISTANCE] = resistance * current
             return np.array([resistance * current + back_emf]), jacobian
 
-        variance = said.voltage_noise**2 + (said.torque_constant * back_emf) ** 2
+        variance = uncertainty.voltage_noise**2 + (uncertainty.torque_constant * back_emf) ** 2
         return self._filter.update(np.array([float(voltage)]), sensor, np.array([variance]))
 
     def update_temperature(self, winding: float, housing: float, deviation: float) -> Innovation:
@@ -220,10 +201,7 @@ class MotorHeat:
             early, late = late, 1.5 * late
             if late > 1e6:
                 return math.inf
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (early + late)
-            early, late = (early, middle) if winding(middle) >= limit else (middle, late)
-        return late
+        return float(brentq(lambda time: winding(time) - limit, early, late))
 
     def torque_available(self, limit: float, seconds: float, current_limit: float, deviations: float = 0.0) -> float:
         """Largest torque at the joint [N m] for a given time with the winding below its limit.
@@ -242,13 +220,11 @@ class MotorHeat:
             at = (heat_step(constants, mean[WINDING], mean[HOUSING], square, 0.0, seconds * p)[0] for p in _PROBES)
             return max(at) + margin
 
-        low, high = 0.0, float(current_limit)
-        if hottest(high) > limit:
-            for _ in range(_BISECTIONS):
-                middle = 0.5 * (low + high)
-                low, high = (low, middle) if hottest(middle) > limit else (middle, high)
-            high = low
-        return float(high * self.motor.motor.torque_constant * self.motor.ratio)
+        largest = float(current_limit)
+        if hottest(largest) > limit:
+            reachable = hottest(0.0) < limit
+            largest = float(brentq(lambda current: hottest(current) - limit, 0.0, largest)) if reachable else 0.0
+        return float(largest * self.motor.motor.torque_constant * self.motor.ratio)
 
     def _margin(self, deviations: float) -> float:
         return deviations * math.sqrt(float(self._filter.covariance[WINDING, WINDING]))

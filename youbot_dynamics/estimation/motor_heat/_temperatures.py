@@ -29,17 +29,11 @@ _PATIENCE = 10  # refusals of a sensor in a row after which the filter restarts 
 
 @dataclass(frozen=True)
 class MotorLimits:
-    """Remaining capability of a motor.
+    """Remaining capability of a motor."""
 
-    Args:
-        seconds: time until the winding reaches its limit at the present load; infinite if it never does.
-        torque: largest torque at the joint for the requested time [N m].
-        load: torque at the joint [N m] with the same heat as the present load.
-    """
-
-    seconds: float
-    torque: float
-    load: float
+    seconds: float  # time until the winding reaches its limit at the present load; infinite if it never does
+    torque: float  # largest torque at the joint for the requested time [N m]
+    load: float  # torque at the joint [N m] with the same heat as the present load
 
 
 class ArmTemperatures:
@@ -134,11 +128,11 @@ class ArmTemperatures:
             InputError: a wrong shape.
         """
         n = len(self._torque_of_current)
-        told = [np.asarray(values, dtype=np.float64) for values in (voltage, effort, speed)]
-        for name, values in zip(("voltage", "effort", "speed"), told, strict=True):
+        measured = [np.asarray(values, dtype=np.float64) for values in (voltage, effort, speed)]
+        for name, values in zip(("voltage", "effort", "speed"), measured, strict=True):
             array(name, np.nan_to_num(values), (n,))
-        current = told[1] / self._torque_of_current
-        rows = np.array([current * current, current * told[0], current * told[2], np.ones(n)])
+        current = measured[1] / self._torque_of_current
+        rows = np.array([current * current, current * measured[0], current * measured[2], np.ones(n)])
         self._sums += np.where(np.isfinite(rows).all(axis=0), rows, 0.0)
 
     def add_temperature(self, temperature: ArrayLike) -> None:
@@ -152,9 +146,9 @@ class ArmTemperatures:
         Raises:
             InputError: a wrong shape.
         """
-        told = np.asarray(temperature, dtype=np.float64)
-        array("temperature", np.nan_to_num(told), (len(self._refusals),))
-        for k, value in enumerate(told.tolist()):
+        readings = np.asarray(temperature, dtype=np.float64)
+        array("temperature", np.nan_to_num(readings), (len(self._refusals),))
+        for k, value in enumerate(readings.tolist()):
             if not math.isfinite(value):
                 continue
             heat = self._heats[k]

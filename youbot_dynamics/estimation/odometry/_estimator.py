@@ -49,20 +49,14 @@ _LAG, _LAG_OFF = 0.01, 0.02  # [s] lag of a speed: that of the motor controllers
 
 @dataclass(frozen=True, eq=False)
 class SpeedChannels:
-    """Consistency of the wheels' speeds and positions; arrays are read-only, NaN if unknown.
+    """Consistency of the wheels' speeds and positions; arrays are read-only, NaN if unknown."""
 
-    Args:
-        scale: (n,) reported speed over derivative of the position [1]: 1 if both are right, -1 for a sign error of the
-            driver.
-        scale_error: (n,) standard error.
-        lag: (n,) of the speeds behind the positions [s].
-        lag_error: (n,) standard error [s].
-    """
-
+    # (n,) reported speed over derivative of the position [1]: 1 if both are right, -1 for a sign error of the
+    # driver
     scale: Vector
-    scale_error: Vector
-    lag: Vector
-    lag_error: Vector
+    scale_error: Vector  # (n,) standard error
+    lag: Vector  # (n,) of the speeds behind the positions [s]
+    lag_error: Vector  # (n,) standard error [s]
 
 
 class SpeedChannelCheck:
@@ -124,8 +118,8 @@ class SpeedChannelCheck:
             if self._pieces[k] < _FEWEST or np.linalg.det(squares) <= 1e-9 * squares[0, 0] * squares[1, 1]:
                 continue
             inverse, late = np.linalg.solve(squares, self._products[k]).tolist()
-            left = max(float(self._power[k] - self._products[k] @ [inverse, late]), 0.0) / (self._pieces[k] - 2)
-            errors = np.sqrt(np.diag(np.linalg.inv(squares)) * left)
+            variance = max(float(self._power[k] - self._products[k] @ [inverse, late]), 0.0) / (self._pieces[k] - 2)
+            errors = np.sqrt(np.diag(np.linalg.inv(squares)) * variance)
             if inverse == 0.0:
                 continue
             scale[k], scale_error[k] = 1.0 / inverse, errors[0] / inverse**2
@@ -134,16 +128,16 @@ class SpeedChannelCheck:
 
     def complaints(self) -> tuple[str, ...]:
         """One text for each wheel with inconsistent speed and position, for the diagnostics."""
-        found = []
+        texts = []
         known = self.channels()
         for k, name in enumerate(self.joints):
             scale, lag = float(known.scale[k]), float(known.lag[k])
             if abs(scale - 1.0) > _SCALE_OFF + _SURE * known.scale_error[k]:
                 cause = "one of them has the wrong sign" if scale < 0.0 else "a gear ratio or unit is wrong"
-                found.append(f"{name}: speed over derivative of the position is {scale:.2f}, expected 1: {cause}")
+                texts.append(f"{name}: speed over derivative of the position is {scale:.2f}, expected 1: {cause}")
             elif abs(lag - _LAG) > _LAG_OFF + _SURE * known.lag_error[k]:
-                found.append(f"{name}: speed lags by {1e3 * lag:.0f} ms, expected {1e3 * _LAG:.0f} ms")
-        return tuple(found)
+                texts.append(f"{name}: speed lags by {1e3 * lag:.0f} ms, expected {1e3 * _LAG:.0f} ms")
+        return tuple(texts)
 
 
 _WINDOW = 30.0  # [s] that a complaint stays after the last fault of a gyro
@@ -262,20 +256,20 @@ class BaseEstimator:
         A fault of the gyro is reported for 30 s; lost roller phases are reported all the time.
         """
         odometry, gyro = self.odometry, self.gyro
-        found = [odometry.slip.text(self._joints)] if odometry.slip.alarm else []
+        texts = [odometry.slip.text(self._joints)] if odometry.slip.alarm else []
         if odometry.phases_lost:
-            found.append(
+            texts.append(
                 f"roller phases are no longer valid: {odometry.phases_lost}; using mean kinematics: record a "
                 f"bag with a pose and identify them again; since {self._now - self._lost_at:.0f} s"
             )
-        found.extend(self._speeds.complaints())
+        texts.extend(self._speeds.complaints())
         if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:
-            found.append(
+            texts.append(
                 f"gyro: {self.gyro_missed} steps without its yaw rate, {gyro.gaps} gaps, {gyro.late} late "
                 f"rates, {gyro.impossible} impossible rates, the last one {age:.0f} s ago: check that its stamps are "
                 f"on the clock of the wheels, that it comes regularly and that it is in rad/s"
             )
-        return tuple(found)
+        return tuple(texts)
 
 
 # Relative noise of the wheels' turn, where contacts give way: in the turn of the base, and in the residual of the
@@ -289,27 +283,16 @@ _BETTER = 0.5  # ratio to the last reported error at which new phases are report
 
 
 class _Constants(NamedTuple):
-    """Constants of a base.
+    """Constants of a base."""
 
-    Args:
-        rollers: of a wheel, n.
-        turn_of: (4,) turn of the base from the turns of its wheels, mean rows [1].
-        sideways_of: (4,) its sideways displacement for a known turn [m].
-        turning: (4,) column of the mean rows for the turn [1].
-        slip_of: (4,) slip direction of the wheels [1].
-        slants: (4,) a slant_i / R_i [1/m].
-        depths: (4,) b depth_i / R_i [1].
-        ahead: (4,) x_i [m].
-    """
-
-    rollers: float
-    turn_of: Vector
-    sideways_of: Vector
-    turning: Vector
-    slip_of: Vector
-    slants: Vector
-    depths: Vector
-    ahead: Vector
+    rollers: float  # of a wheel, n
+    turn_of: Vector  # (4,) turn of the base from the turns of its wheels, mean rows [1]
+    sideways_of: Vector  # (4,) its sideways displacement for a known turn [m]
+    turning: Vector  # (4,) column of the mean rows for the turn [1]
+    slip_of: Vector  # (4,) slip direction of the wheels [1]
+    slants: Vector  # (4,) a slant_i / R_i [1/m]
+    depths: Vector  # (4,) b depth_i / R_i [1]
+    ahead: Vector  # (4,) x_i [m]
 
 
 @compiled
@@ -386,7 +369,7 @@ class PhaseFinder:
         """Restart: the wheel counts jumped, or estimated phases turned out wrong."""
         size = 2 * len(self._base.ahead)
         self._state, self._covariance = np.zeros(size), 0.5 * np.eye(size)
-        self._told = np.inf
+        self._reported_error = np.inf
 
     @property
     def errors(self) -> Vector:
@@ -409,9 +392,9 @@ class PhaseFinder:
             return None
         _take(self._base, self._state, self._covariance, before, step, turn, variance)
         error = float(self.errors.max())
-        if error > min(_GOOD * self._pitch, _BETTER * self._told):
+        if error > min(_GOOD * self._pitch, _BETTER * self._reported_error):
             return None
-        self._told = error
+        self._reported_error = error
         c, s = self._state.reshape(2, -1)
         phases: Vector = np.arctan2(s, c) / self._base.rollers
         return phases

@@ -64,19 +64,12 @@ class GyroSettings(Settings):
 
 @dataclass(frozen=True)
 class GyroTurn:
-    """Turn of the base between two times.
+    """Turn of the base between two times."""
 
-    Args:
-        angle: [rad], positive to the left.
-        variance: of its noise, which is independent in each turn [rad2].
-        bias_error: standard deviation of the bias times the time [rad]: the same error in all following turns.
-        scale_error: standard deviation of the scale times the angle, with its sign [rad]: cancels when the base turns
-            back.
-    """
-
-    angle: float
-    variance: float
-    bias_error: float
+    angle: float  # [rad], positive to the left
+    variance: float  # of its noise, which is independent in each turn [rad2]
+    bias_error: float  # standard deviation of the bias times the time [rad]: the same error in all following turns
+    # Standard deviation of the scale times the angle, with its sign [rad]: cancels when the base turns back
     scale_error: float = 0.0
 
 
@@ -108,7 +101,7 @@ class GyroYaw:
         self._stamps: list[float] = []
         self._rates: list[float] = []
         self._angles: list[float] = []
-        self._told: tuple[float, float] | None = None  # end of the last turn [s], and the integral there
+        self._last_turn: tuple[float, float] | None = None  # end of the last turn [s], and the integral there
 
     @property
     def bias(self) -> tuple[float, float] | None:
@@ -164,17 +157,17 @@ class GyroYaw:
         if end > self._stamps[-1] + self.settings.gyro_longest_gap:
             return None
         dt = end - start
-        told = self._told
-        begun = told[1] if told is not None and told[0] == start else self._angle_at(start)
+        last = self._last_turn
+        begun = last[1] if last is not None and last[0] == start else self._angle_at(start)
         ended = self._angle_at(end)
-        self._told = (end, ended)
+        self._last_turn = (end, ended)
         angle = ended - begun - known[0] * dt
         settings = self.settings
         return GyroTurn(angle, settings.gyro_noise**2 * dt, known[1] * dt, settings.gyro_scale_error * angle)
 
     def _forget(self) -> None:
         self._stamps, self._rates, self._angles, self._late_in_a_row = [], [], [], 0
-        self._told = None
+        self._last_turn = None
 
     def _look_at_bias(self, rate: float, dt: float) -> None:
         noise = self.settings.gyro_noise**2 / dt

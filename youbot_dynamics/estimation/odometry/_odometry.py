@@ -65,21 +65,13 @@ class OdometrySettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class OdometryState:
-    """Pose and twist of the base after one wheel reading.
+    """Pose and twist of the base after one wheel reading."""
 
-    Args:
-        stamp: of the reading [s].
-        pose: (3,) in the odometry frame [m, m, rad], yaw in (-pi, pi].
-        twist: (3,) in the body frame: mean since the last reading [m/s, m/s, rad/s].
-        covariance: (3, 3) of the pose, in the odometry frame.
-        twist_covariance: (3, 3) in the body frame.
-    """
-
-    stamp: float
-    pose: Vector
-    twist: Vector
-    covariance: Vector
-    twist_covariance: Vector
+    stamp: float  # of the reading [s]
+    pose: Vector  # (3,) in the odometry frame [m, m, rad], yaw in (-pi, pi]
+    twist: Vector  # (3,) in the body frame: mean since the last reading [m/s, m/s, rad/s]
+    covariance: Vector  # (3, 3) of the pose, in the odometry frame
+    twist_covariance: Vector  # (3, 3) in the body frame
 
 
 class Odometry:
@@ -135,7 +127,7 @@ class Odometry:
         self._late_in_a_row = 0
         self._angles: Vector | None = None
         self._stamp, self._moved_at = 0.0, 0.0
-        self._rest: Vector = np.zeros(len(self.base.radii))  # wheel angles at the last motion
+        self._moved_angles: Vector = np.zeros(len(self.base.radii))  # wheel angles at the last motion
         self._pose: Vector = np.zeros(3)
         self._coherent = CoherentErrors(count + _OF_GYRO)  # one for each wheel, then the gyro's bias and scale
 
@@ -188,7 +180,7 @@ class Odometry:
         if self._angles is None:
             if np.all(np.isfinite(angles)):
                 self._angles, self._stamp = angles, stamp
-                self._moved_at, self._rest = stamp, angles
+                self._moved_at, self._moved_angles = stamp, angles
             return None
         dt = stamp - self._stamp
         if dt <= 0.0:
@@ -214,8 +206,8 @@ class Odometry:
         if self._watch.lost:
             self._lose_phases("the residual of the wheels does not follow the rollers")
         self._pose = np.array([pose[0], pose[1], planar.wrap(pose[2])])
-        if np.abs(angles - self._rest).max() > _STANDS_WITHIN:
-            self._moved_at, self._rest = stamp, angles
+        if np.abs(angles - self._moved_angles).max() > _STANDS_WITHIN:
+            self._moved_at, self._moved_angles = stamp, angles
         self._angles, self._stamp = angles, stamp
         twist = displacement / dt
         return OdometryState(stamp, self._pose.copy(), twist, self._covariance(), self._twist_covariance(twist, dt))
@@ -225,7 +217,7 @@ class Odometry:
         self._angles, self._stamp, self._late_in_a_row = angles, stamp, 0
         self._moved_at = stamp
         if angles is not None:
-            self._rest = angles
+            self._moved_angles = angles
         self._test.clear()
         self._lose_phases(reason)
 

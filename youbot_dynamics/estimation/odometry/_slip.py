@@ -80,20 +80,14 @@ class SlipSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class SlipReport:
-    """Result of the slip test after one step.
+    """Result of the slip test after one step."""
 
-    Args:
-        alarm: whether a wheel does not fit, now or within the hold time.
-        level: largest residual sum over its bound.
-        excess: (n,) excess turn [rad] of each wheel if it were the only cause: of this step; in the step in which the
-            alarm starts, of the whole window; zeros without alarm.
-        wheel: index of that wheel, if gyro and known sign identify it.
-    """
-
-    alarm: bool
-    level: float
+    alarm: bool  # whether a wheel does not fit, now or within the hold time
+    level: float  # largest residual sum over its bound
+    # (n,) excess turn [rad] of each wheel if it were the only cause: of this step; in the step in which the alarm
+    # starts, of the whole window; zeros without alarm
     excess: Vector
-    wheel: int | None
+    wheel: int | None  # index of that wheel, if gyro and known sign identify it
 
     def text(self, joints: Sequence[str]) -> str:
         """Text of the alarm for the diagnostics; empty without one. `joints`: names of the wheels."""
@@ -137,7 +131,7 @@ def _sum_up(
     supposed: RowConstants,
     used: RowConstants,
     offsets: Vector,
-    told: _Step,
+    current: _Step,
     limits: _Bounds,
     last: Vector,
     row: Vector,
@@ -147,11 +141,11 @@ def _sum_up(
 ) -> float:
     """Write the row (w,) after the last one (w,), and test the window from the `oldest` row (w,) to it.
 
-    `supposed` are wheels whose rollers may be off by `offsets` (k,) [rad], `used` the rows in use, `told` the step,
+    `supposed` are wheels whose rollers may be off by `offsets` (k,) [rad], `used` the rows in use, `current` the step,
     `limits` the terms of the bounds. `directions` (m, n) span the residual space; one beyond n - 3 is that of a turn.
     The residual sums along them [rad] are written into `total` (m,). Returns the largest ratio of a sum to its bound.
     """
-    dt, before, step, move, residual, variance, bias = told
+    dt, before, step, move, residual, variance, bias = current
     places, radii, along, slants, depths, pitch, phases = supposed
     _, _, _, used_slants, used_depths, used_pitch, used_phases = used
     tolerance, delay, quantum, jitter, lever = limits
@@ -220,7 +214,7 @@ class SlipTest:
         delay = settings.channel_delay
         base = wheels.base
         n = len(base.radii)
-        self._null = np.ascontiguousarray(np.array([base.slip(one) for one in np.eye(n)]).T)
+        self._null = np.ascontiguousarray(np.array([base.slip(unit) for unit in np.eye(n)]).T)
         plane = base.inverse_matrix[:, :2]
         spread = np.linalg.pinv(plane)
         across: Vector = base.inverse_matrix[:, 2] - plane @ (spread @ base.inverse_matrix[:, 2])
@@ -230,8 +224,8 @@ class SlipTest:
         self._used = wheels.constants
         known = wheels.phases is not None or not base.all_forward  # the contact of omni wheels stays where it is
         self._supposed = wheels.constants if known else wheels.at_phases(np.zeros(n)).constants
-        reach = settings.phase_tolerance
-        self._offsets = np.array([-reach, reach]) if known else np.arange(_GRID) * wheels.pitch / _GRID
+        tolerance = settings.phase_tolerance
+        self._offsets = np.array([-tolerance, tolerance]) if known else np.arange(_GRID) * wheels.pitch / _GRID
         self._limits = _Bounds(settings.slip_tolerance, delay, max(quantum, _ROUNDING), stamp_jitter, lever)
         self._window: deque[Vector] = deque()
         self._alarm, self._calm = False, 0.0
@@ -269,11 +263,11 @@ class SlipTest:
         while len(window) > 2 and row[_TIME] - window[1][_TIME] >= self.settings.slip_window - 1e-6:
             window.popleft()
         variance, bias = (0.0, 0.0) if turn is None else (turn.variance, turn.bias_error)
-        told = _Step(dt, before, step, displacement, residual, variance, bias)
+        current = _Step(dt, before, step, displacement, residual, variance, bias)
         directions = self._null if turn is None else self._with_turn
         total = np.empty(len(directions))
         level = _sum_up(
-            self._supposed, self._used, self._offsets, told, self._limits, last, row, window[0], directions, total
+            self._supposed, self._used, self._offsets, current, self._limits, last, row, window[0], directions, total
         )
         begins = level > 1.0 and not self._alarm
         self._calm = 0.0 if level > 1.0 else self._calm + dt
@@ -293,8 +287,8 @@ class SlipTest:
 
 def _excess(directions: Vector, total: Vector) -> Vector:
     """Turn (n,) [rad] of each single wheel that fits residuals (m,) along directions (m, n) best."""
-    found: Vector = (total @ directions) / (directions * directions).sum(axis=0)
-    return found
+    turns: Vector = (total @ directions) / (directions * directions).sum(axis=0)
+    return turns
 
 
 def _could_have_left(directions: Vector, total: Vector, turned: Vector) -> NDArray[np.bool_]:

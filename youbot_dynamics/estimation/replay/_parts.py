@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -22,44 +23,29 @@ from youbot_dynamics.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class MotorReadings:
-    """Measurements of the motors other than efforts.
+    """Measurements of the motors other than efforts."""
 
-    Args:
-        stamp: (m,) [s].
-        value: (m, n) [V or degC], NaN where missing.
-    """
-
-    stamp: Vector
-    value: Vector
+    stamp: Vector  # (m,) [s]
+    value: Vector  # (m, n) [V or degC], NaN where missing
 
 
 @dataclass(frozen=True, eq=False)
 class ArmLog:
     """t messages of an arm of n joints; NaN for missing values.
 
-    Args:
-        joints: names (n,).
-        stamp: (t,) [s].
-        received: (t,) [s]; equal to the stamps if unknown.
-        position: (t, n) [rad].
-        velocity: (t, n) as reported by the driver [rad/s].
-        effort: (t, n) [N m].
-        voltage: of the motors, None if not measured.
-        temperature: of the motors, None if not measured.
-        left_out: messages that were not read: reason -> number of messages.
-
     Raises:
         InputError: shapes that do not match, or no messages.
     """
 
-    joints: tuple[str, ...]
-    stamp: Vector
-    received: Vector
-    position: Vector
-    velocity: Vector
-    effort: Vector
-    voltage: MotorReadings | None = None
-    temperature: MotorReadings | None = None
+    joints: tuple[str, ...]  # names (n,)
+    stamp: Vector  # (t,) [s]
+    received: Vector  # (t,) [s]; equal to the stamps if unknown
+    position: Vector  # (t, n) [rad]
+    velocity: Vector  # (t, n) as reported by the driver [rad/s]
+    effort: Vector  # (t, n) [N m]
+    voltage: MotorReadings | None = None  # of the motors, None if not measured
+    temperature: MotorReadings | None = None  # of the motors, None if not measured
+    # Messages that were not read: reason -> number of messages
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -75,12 +61,12 @@ class ArmLog:
     def counts(self) -> Mapping[str, int]:
         """Messages that were not read, and messages without a number in their positions or efforts."""
         no_effort = ~np.isfinite(self.effort)
-        found = {
+        flagged = {
             intake.NO_EFFORT: no_effort.all(axis=1),
             intake.NAN_EFFORT: no_effort.any(axis=1) & ~no_effort.all(axis=1),
             intake.NAN_POSITION: ~np.isfinite(self.position).all(axis=1),
         }
-        return {**self.left_out, **{name: int(rows.sum()) for name, rows in found.items()}}
+        return {**self.left_out, **{name: int(rows.sum()) for name, rows in flagged.items()}}
 
 
 _LONGEST_GAP = 1.0  # [s] between stamps; a longer one is a jump of the clock, and receive times give the duration
@@ -90,29 +76,17 @@ _BETWEEN_LIMITS = 10  # steps: the limits cost far more computation than the tem
 
 @dataclass(frozen=True, eq=False)
 class HeatTrack:
-    """Temperatures at h times, and the remaining capability of the motors at l of them.
+    """Temperatures at h times, and the remaining capability of the motors at l of them."""
 
-    Args:
-        time: (h,) stamps [s].
-        winding: (h, n) [degC].
-        winding_deviation: (h, n) [K].
-        housing: (h, n) [degC].
-        housing_deviation: (h, n) [K].
-        limit_time: (l,) stamps [s].
-        seconds: (l, n) until the winding reaches its limit at the load of the last 10 s; infinite if never.
-        torque: (l, n) largest permissible torque [N m].
-        counts: numbers of voltages and sensor readings by outcome.
-    """
-
-    time: Vector
-    winding: Vector
-    winding_deviation: Vector
-    housing: Vector
-    housing_deviation: Vector
-    limit_time: Vector
-    seconds: Vector
-    torque: Vector
-    counts: Mapping[str, int]
+    time: Vector  # (h,) stamps [s]
+    winding: Vector  # (h, n) [degC]
+    winding_deviation: Vector  # (h, n) [K]
+    housing: Vector  # (h, n) [degC]
+    housing_deviation: Vector  # (h, n) [K]
+    limit_time: Vector  # (l,) stamps [s]
+    seconds: Vector  # (l, n) until the winding reaches its limit at the load of the last 10 s; infinite if never
+    torque: Vector  # (l, n) largest permissible torque [N m]
+    counts: Mapping[str, int]  # numbers of voltages and sensor readings by outcome
 
 
 def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: float, deviations: float) -> HeatTrack:
@@ -124,9 +98,10 @@ def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: 
     stamp, effort = log.stamp[rows], log.effort[rows]
     elapsed = passed(stamp, log.received[rows])
     passing = np.cumsum(elapsed)
-    volts, unpaired = paired(log.voltage, stamp)
-    sensors = log.temperature
-    next_volt, next_sensor = 0, 0
+    pairs, unpaired = paired(log.voltage, stamp)
+    volts, sensors = deque(pairs), deque[tuple[float, Vector]]()
+    if log.temperature is not None:
+        sensors.extend(zip(log.temperature.stamp.tolist(), log.temperature.value, strict=True))
     start = float(stamp[0]) if len(rows) else float(log.stamp[0])
     times, records = [start], [_temperatures(heat)]
     limit_times, limits = [start], [heat.limits(hold_time, deviations)]
@@ -134,18 +109,16 @@ def replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: 
     while first < len(rows):
         # Up to the message that fills the period; if rounding misses it, one more message at a time.
         end = max(int(np.searchsorted(passing, begun + PERIOD)), first) + 1
-        while next_volt < len(volts) and volts[next_volt][0] < end:
-            row, volt = volts[next_volt]
+        while volts and volts[0][0] < end:
+            row, volt = volts.popleft()
             heat.add_voltage(volt, effort[row], track.speed[rows[row]])
-            next_volt += 1
         taken, stepped = heat.follow(elapsed[first:end], effort[first:end])
         first += taken
         if not stepped:
             continue
         now, begun = float(stamp[first - 1]), float(passing[first - 1])
-        while sensors is not None and next_sensor < len(sensors.stamp) and sensors.stamp[next_sensor] <= now:
-            heat.add_temperature(sensors.value[next_sensor])
-            next_sensor += 1
+        while sensors and sensors[0][0] <= now:
+            heat.add_temperature(sensors.popleft()[1])
         times.append(now)
         records.append(_temperatures(heat))
         if (len(times) - 1) % _BETWEEN_LIMITS == 0:
@@ -188,8 +161,8 @@ def paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[int
     before = np.maximum(after - 1, 0)
     nearest = np.where(np.abs(times[after] - voltage.stamp) < np.abs(times[before] - voltage.stamp), after, before)
     near = np.abs(times[nearest] - voltage.stamp) <= _SAME_TIME
-    found = [(int(order[row]), volts) for row, volts in zip(nearest[near], voltage.value[near], strict=True)]
-    return sorted(found, key=lambda pair: pair[0]), int(np.count_nonzero(~near))
+    pairs = [(int(order[row]), volts) for row, volts in zip(nearest[near], voltage.value[near], strict=True)]
+    return sorted(pairs, key=lambda pair: pair[0]), int(np.count_nonzero(~near))
 
 
 RATE = 50.0  # [Hz] at which messages are checked: that of the driver, for which the thresholds are set
@@ -207,7 +180,7 @@ def findings_of_log(
     arm = robot.arm.model()
     coulomb = np.array([friction.coulomb for friction in arm.friction])
     health = ArmHealth(log.joints, coulomb, "the log")
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     last_heard = last_look = -np.inf
     for row in np.flatnonzero(track.taken & np.isfinite(track.speed).all(axis=1)).tolist():
         now = float(log.received[row])
@@ -221,18 +194,20 @@ def findings_of_log(
         if not 0.0 <= now - last_look < _LOOK:
             last_look = now
             load = arm.tree.gravity_forces(track.position[row])
-            found |= {finding.name: finding for finding in health.findings(now, load, {})}
+            findings |= {finding.name: finding for finding in health.findings(now, load, {})}
     if np.isfinite(last_heard):
         health.count(counts, last_heard)
         latest = health.findings(last_heard, np.full(len(log.joints), np.nan), {})
         # The check of signs is most reliable at the end.
-        found = {name: finding for name, finding in found.items() if name not in _OF_SIGNS}
-        found |= {finding.name: finding for finding in latest}
-    if "effort sign" in found:
+        findings = {name: finding for name, finding in findings.items() if name not in _OF_SIGNS}
+        findings |= {finding.name: finding for finding in latest}
+    if "effort sign" in findings:
         remedy = "replay the log with those efforts inverted, and invert them in the driver"
-        found["effort sign"] = dataclasses.replace(found["effort sign"], remedy=remedy)
-    told = sorted([*found.values(), *_of_heat(log, heat, robot, margin)], key=lambda finding: finding.level != ERROR)
-    return tuple(told)
+        findings["effort sign"] = dataclasses.replace(findings["effort sign"], remedy=remedy)
+    ordered = sorted(
+        [*findings.values(), *_of_heat(log, heat, robot, margin)], key=lambda finding: finding.level != ERROR
+    )
+    return tuple(ordered)
 
 
 def _of_heat(log: ArmLog, heat: HeatTrack, robot: Robot, margin: float) -> tuple[Finding, ...]:
@@ -254,21 +229,13 @@ _EACH = 2  # one of so many results is recorded
 
 @dataclass(frozen=True, eq=False)
 class SupportTrack:
-    """Payload and wheel loads at s times; the loads are NaN where the arm's URDF has no base.
+    """Payload and wheel loads at s times; the loads are NaN where the arm's URDF has no base."""
 
-    Args:
-        time: (s,) stamps [s].
-        payload: (s,) mass [kg], NaN while its deviation is too large.
-        payload_centre: (s, 3) in the frame of the last link [m].
-        normal_forces: (s, 4) of FL, FR, RL, RR [N].
-        centre_of_mass: (s, 3) of the whole robot in base_footprint [m].
-    """
-
-    time: Vector
-    payload: Vector
-    payload_centre: Vector
-    normal_forces: Vector
-    centre_of_mass: Vector
+    time: Vector  # (s,) stamps [s]
+    payload: Vector  # (s,) mass [kg], NaN while its deviation is too large
+    payload_centre: Vector  # (s, 3) in the frame of the last link [m]
+    normal_forces: Vector  # (s, 4) of FL, FR, RL, RR [N]
+    centre_of_mass: Vector  # (s, 3) of the whole robot in base_footprint [m]
 
 
 def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload, lag: float) -> SupportTrack:
@@ -286,14 +253,14 @@ def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload,
         looked += 1
         if looked % _EACH:
             continue
-        felt = payload.state
+        belief = payload.state
         loads = np.full(7, np.nan)
         if support is not None:
-            support.carry(felt)
-            found = support.support(stamp, track.position[row], track.speed[row])
-            loads = np.r_[found.normal_forces, found.centre_of_mass]
-        mass = felt.mass if felt.identifiable else np.nan
-        rows.append(np.r_[stamp, mass, felt.centre, loads])
+            support.carry(belief)
+            estimate = support.support(stamp, track.position[row], track.speed[row])
+            loads = np.r_[estimate.normal_forces, estimate.centre_of_mass]
+        mass = belief.mass if belief.identifiable else np.nan
+        rows.append(np.r_[stamp, mass, belief.centre, loads])
     table = np.array(rows).reshape(-1, 12)
     return SupportTrack(table[:, 0], table[:, 1], table[:, 2:5], table[:, 5:9], table[:, 9:])
 
@@ -301,7 +268,7 @@ def replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload,
 def _belief(stamp: float, track: ArmTrack, row: int) -> ArmBelief:
     """Estimate of the filter; only the diagonal of its covariance was stored."""
     variance = track.variance[row]
-    told = (track.position[row], track.speed[row], track.bristle[row], track.torque_error[row])
-    states = told if len(variance) == 4 * len(told[0]) else (*told[:2], told[3])
+    estimates = (track.position[row], track.speed[row], track.bristle[row], track.torque_error[row])
+    states = estimates if len(variance) == 4 * len(estimates[0]) else (*estimates[:2], estimates[3])
     mean = np.concatenate(states)[: len(variance)]
-    return ArmBelief(stamp, mean, np.diag(variance), *told, track.friction_torque[row])
+    return ArmBelief(stamp, mean, np.diag(variance), *estimates, track.friction_torque[row])

@@ -32,77 +32,44 @@ _WITHIN = 1.959964  # standard deviations of a two-sided 95 % interval
 
 @dataclass(frozen=True, eq=False)
 class Deviations:
-    """Standard deviations at s instants of a log.
+    """Standard deviations at s instants of a log."""
 
-    Args:
-        row: (s,) indices of their messages.
-        position: (s, n) [rad].
-        speed: (s, n) [rad/s].
-        friction: (s, n) [N m].
-        bristle: (s, n) of the bristles' torque, sigma0 z [N m]; NaN if bristles are not estimated.
-    """
-
-    row: NDArray[np.int64]
-    position: Vector
-    speed: Vector
-    friction: Vector
-    bristle: Vector
+    row: NDArray[np.int64]  # (s,) indices of their messages
+    position: Vector  # (s, n) [rad]
+    speed: Vector  # (s, n) [rad/s]
+    friction: Vector  # (s, n) [N m]
+    bristle: Vector  # (s, n) of the bristles' torque, sigma0 z [N m]; NaN if bristles are not estimated
 
 
 @dataclass(frozen=True, eq=False)
 class JointSummary:
-    """Summary of one joint over a log.
+    """Summary of one joint over a log."""
 
-    Args:
-        joint: name.
-        nis: mean squared innovation over its expected variance; 1 for a consistent filter.
-        coverage: fraction of the innovations within their 95 % intervals.
-        refused: number of readings beyond the gate.
-        speed_difference: RMS of the estimated speed minus the driver's [rad/s], NaN if that is not reported.
-        friction: RMS of the friction torque while the joint moves [N m], NaN if it never does.
-        winding: highest temperature of the winding [degC].
-        winding_deviation: at that time [K].
-        seconds_to_limit: time to the limit at the end of the log, at its load [s]; infinite if it is never reached.
-    """
-
-    joint: str
-    nis: float
-    coverage: float
-    refused: int
-    speed_difference: float
-    friction: float
-    winding: float
-    winding_deviation: float
-    seconds_to_limit: float
+    joint: str  # name
+    nis: float  # mean squared innovation over its expected variance; 1 for a consistent filter
+    coverage: float  # fraction of the innovations within their 95 % intervals
+    refused: int  # number of readings beyond the gate
+    speed_difference: float  # RMS of the estimated speed minus the driver's [rad/s], NaN if that is not reported
+    friction: float  # RMS of the friction torque while the joint moves [N m], NaN if it never does
+    winding: float  # highest temperature of the winding [degC]
+    winding_deviation: float  # at that time [K]
+    seconds_to_limit: float  # time to the limit at the end of the log, at its load [s]; infinite if it is never reached
 
 
 @dataclass(frozen=True, eq=False)
 class ArmReplay:
-    """A filtered log.
+    """A filtered log."""
 
-    Args:
-        log: input of the filters.
-        track: estimates for each message.
-        bristle_torque: (t, n) sigma0 z [N m], the elastic part of the friction.
-        deviations: of some of the estimates.
-        heat: temperatures.
-        support: payload, and wheel loads of a standing base.
-        settings: of the filters.
-        summary: one for each joint.
-        findings: faults of the messages, and hot motors.
-        counts: numbers of messages and readings by outcome.
-    """
-
-    log: ArmLog
-    track: ArmTrack
-    bristle_torque: Vector
-    deviations: Deviations
-    heat: HeatTrack
-    support: SupportTrack
-    settings: ArmSettings
-    summary: tuple[JointSummary, ...]
-    findings: tuple[Finding, ...]
-    counts: Mapping[str, int]
+    log: ArmLog  # input of the filters
+    track: ArmTrack  # estimates for each message
+    bristle_torque: Vector  # (t, n) sigma0 z [N m], the elastic part of the friction
+    deviations: Deviations  # of some of the estimates
+    heat: HeatTrack  # temperatures
+    support: SupportTrack  # payload, and wheel loads of a standing base
+    settings: ArmSettings  # of the filters
+    summary: tuple[JointSummary, ...]  # one for each joint
+    findings: tuple[Finding, ...]  # faults of the messages, and hot motors
+    counts: Mapping[str, int]  # numbers of messages and readings by outcome
 
 
 def replay_arm(
@@ -119,28 +86,28 @@ def replay_arm(
     Raises:
         InputError: a log of another number of joints than the robot's arm.
     """
-    said, tell = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
+    used, report = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
     arm = robot.arm.model()
-    sensors = ArmSensors.of_robot(robot, said.effort_noise, robot.driver.stamp_jitter)
-    ekf = ArmEkf(arm, sensors, said.filter)
-    tell("filtering the joints")
+    sensors = ArmSensors.of_robot(robot, used.effort_noise, robot.driver.stamp_jitter)
+    ekf = ArmEkf(arm, sensors, used.filter)
+    report("filtering the joints")
     stiffness = np.array([friction.sigma0 for friction in arm.friction])
     track, deviations = _follow(ekf, log, stiffness)
-    tell("computing the motor temperatures")
+    report("computing the motor temperatures")
     warmth = ArmTemperatures(
-        robot.arm, said.first_temperature, said.heat, said.temperature_sensor, said.temperature_noise
+        robot.arm, used.first_temperature, used.heat, used.temperature_sensor, used.temperature_noise
     )
-    heat = replay_heat(log, track, warmth, said.hold_time, said.heat_deviations)
-    tell("estimating the payload")
-    payload = Payload(arm, said.filter, said.payload.of_arm(robot.arm))
-    support = replay_support(log, track, robot, payload, said.support_lag)
-    tell("checking for faults")
+    heat = replay_heat(log, track, warmth, used.hold_time, used.heat_deviations)
+    report("estimating the payload")
+    payload = Payload(arm, used.filter, used.payload.of_arm(robot.arm))
+    support = replay_support(log, track, robot, payload, used.support_lag)
+    report("checking for faults")
     counts = {**ekf.counts, **log.counts, **heat.counts}
     counts["starts after a gap"] = max(0, counts.pop("starts") - 1)
-    findings = findings_of_log(log, track, heat, robot, counts, said.hot_margin)
+    findings = findings_of_log(log, track, heat, robot, counts, used.hot_margin)
     summary = tuple(_summary(k, log, track, heat) for k in range(len(log.joints)))
     bristle = stiffness * track.bristle
-    return ArmReplay(log, track, bristle, deviations, heat, support, said, summary, findings, counts)
+    return ArmReplay(log, track, bristle, deviations, heat, support, used, summary, findings, counts)
 
 
 def sound_innovations(track: ArmTrack, joint: int) -> NDArray[np.bool_]:
@@ -166,7 +133,7 @@ def _follow(ekf: ArmEkf, log: ArmLog, stiffness: Vector) -> tuple[ArmTrack, Devi
         bristle = stiffness * deviation[2 * n : 3 * n] if ekf.bristles_estimated else np.full(n, np.nan)
         known = np.where(np.isnan(ekf.state.stamp), np.nan, 1.0)
         rows.append(known * np.array([deviation[:n], deviation[n : 2 * n], ekf.friction_deviation(), bristle]))
-    names = [one.name for one in dataclasses.fields(ArmTrack)]
+    names = [field.name for field in dataclasses.fields(ArmTrack)]
     whole = ArmTrack(**{name: np.concatenate([getattr(track, name) for track in tracks]) for name in names})
     table = np.array(rows)
     return whole, Deviations(edges[1:] - 1, *(table[:, k] for k in range(4)))
@@ -175,7 +142,7 @@ def _follow(ekf: ArmEkf, log: ArmLog, stiffness: Vector) -> tuple[ArmTrack, Devi
 def _summary(k: int, log: ArmLog, track: ArmTrack, heat: HeatTrack) -> JointSummary:
     sound = sound_innovations(track, k)
     squares = track.innovation[sound, k] ** 2 / track.innovation_variance[sound, k]
-    speed, told = track.speed[:, k], log.velocity[:, k]
+    speed, reported = track.speed[:, k], log.velocity[:, k]
     moving = track.taken & (np.abs(speed) > _MOVING)
     hottest = int(np.argmax(heat.winding[:, k]))
     return JointSummary(
@@ -183,7 +150,7 @@ def _summary(k: int, log: ArmLog, track: ArmTrack, heat: HeatTrack) -> JointSumm
         _mean(squares),
         _mean(squares < _WITHIN**2),
         int(track.refused[:, k].sum()),
-        float(np.sqrt(_mean((speed - told)[track.taken & np.isfinite(speed - told)] ** 2))),
+        float(np.sqrt(_mean((speed - reported)[track.taken & np.isfinite(speed - reported)] ** 2))),
         float(np.sqrt(_mean(track.friction_torque[moving, k] ** 2))),
         float(heat.winding[hottest, k]),
         float(heat.winding_deviation[hottest, k]),

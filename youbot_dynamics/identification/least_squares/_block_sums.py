@@ -148,8 +148,8 @@ def _sorted_out(keys: Indices) -> tuple[Indices, NDArray[np.intp]]:
     """Distinct keys, increasing, and the index (n,) of each of `keys` (n,) among them; sorts only if not in order."""
     steps = np.diff(keys)
     if np.any(steps < 0):
-        found, places = np.unique(keys, return_inverse=True)
-        return found, places
+        distinct, places = np.unique(keys, return_inverse=True)
+        return distinct, places
     begins = np.concatenate([np.ones(min(1, len(keys)), dtype=bool), steps > 0])
     return keys[begins], np.cumsum(begins) - 1
 

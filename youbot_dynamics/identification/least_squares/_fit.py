@@ -103,13 +103,13 @@ class ScaledModel:
         scores = (weights[:, None] * (targets - products @ solution.values)) @ left
         whole = matrices.sum(axis=0)
         leverage = np.linalg.solve(whole, matrices)
-        rest = whole - matrices
+        others = whole - matrices
         for k in np.flatnonzero(np.trace(leverage, axis1=1, axis2=2) > _CARRIER):
             _, left_over, directions = np.linalg.svd(np.eye(len(whole)) - leverage[k])
             for direction in directions[left_over < _NOTHING_LEFT]:
                 infinite |= np.abs(right @ direction) > _TIED
-                rest[k] = whole
-        moved = np.linalg.solve(rest, scores[:, :, None])[:, :, 0] @ right.T
+                others[k] = whole
+        moved = np.linalg.solve(others, scores[:, :, None])[:, :, 0] @ right.T
         count = len(weights)
         covariance: Vector = moved.T @ moved
         neighbours = np.flatnonzero(np.diff(self.keys) == 1)
@@ -127,15 +127,15 @@ class ScaledModel:
             spare: smallest number of blocks beyond the unknowns for a recording to be included.
         """
         numbers = recordings_of(self.keys)
-        found = []
+        fits = []
         for number in np.unique(numbers):
             own = numbers == number
             part = ScaledModel(self.squares[own], self.products[own], self.rows[own], self.keys[own])
             solution = part.solve(weights[own])
             if np.count_nonzero(own) >= solution.rank + spare:
                 values = np.where(solution.tied, np.nan, solution.values)
-                found.append((values, part.jackknife(weights[own], solution)))
-        return found
+                fits.append((values, part.jackknife(weights[own], solution)))
+        return fits
 
     def solve_within(self, weights: Vector, free_values: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         """Values (q,) within bounds (q,), and the values (q,) before each was set to its bound.
@@ -144,19 +144,19 @@ class ScaledModel:
         their bounds, worst first, and the others are solved again from the products.
         """
         total = self._total(weights)
-        values, asked = free_values.copy(), free_values.copy()
+        values, unbounded = free_values.copy(), free_values.copy()
         free = np.ones(len(values), dtype=bool)
         while True:
             beyond = np.where(free, np.maximum(low - values, values - high), 0.0)
             if not len(values) or np.max(beyond) <= 0.0:
-                return values, asked
+                return values, unbounded
             worst = int(np.argmax(beyond))
             free[worst] = False
             values[worst] = low[worst] if values[worst] < low[worst] else high[worst]
             held = total[free][:, :-1][:, ~free] @ values[~free]
             reduced = _solve(total[free][:, :-1][:, free], total[free, -1] - held, _NO_PRODUCT, squared=True)
             values[free] = reduced.values
-            asked[free] = reduced.values
+            unbounded[free] = reduced.values
 
 
 def solve_triangular(factor: Vector, count: int) -> Solution:
@@ -372,10 +372,10 @@ def fit(
     low = np.array([unknown.low for unknown in unknowns])[used] * lengths[used]
     high = np.array([unknown.high for unknown in unknowns])[used] * lengths[used]
     limited, scaled = model.solve_within(weights, solution.values, low, high)
-    asked = np.full(p, np.nan)
-    asked[used] = scaled / lengths[used]
-    estimates = _estimates(unknowns, np.where(np.isfinite(values), asked, np.nan), covariance, freedom, excited)
-    left, target = float(weights @ model.residual_power(limited)), float(weights @ squares[:, -1, -1])
+    unbounded = np.full(p, np.nan)
+    unbounded[used] = scaled / lengths[used]
+    estimates = _estimates(unknowns, np.where(np.isfinite(values), unbounded, np.nan), covariance, freedom, excited)
+    residual, target = float(weights @ model.residual_power(limited)), float(weights @ squares[:, -1, -1])
     return Fit(
         tuple(unknowns),
         estimates,
@@ -383,7 +383,7 @@ def fit(
         read_only(covariance),
         within,
         solution.condition,
-        1.0 - left / target if target > 0.0 else math.nan,
+        1.0 - residual / target if target > 0.0 else math.nan,
         int(sums.rows.sum()),
         read_only(weights),
         freedom,
@@ -392,26 +392,26 @@ def fit(
 
 
 def _estimates(
-    unknowns: Sequence[Unknown], asked: Vector, covariance: Vector, freedom: int, excited: NDArray[np.bool_]
+    unknowns: Sequence[Unknown], unbounded: Vector, covariance: Vector, freedom: int, excited: NDArray[np.bool_]
 ) -> tuple[Estimate, ...]:
     """Judged estimates of p unknowns with covariance (p, p).
 
-    `asked` (p,) is the unbounded solution, other values within their bounds, NaN if undetermined; `excited` (p,) tells
+    `unbounded` (p,) is the solution, other values within their bounds, NaN if undetermined; `excited` (p,) tells
     whether the data depend on each unknown.
     """
     relatives = verdict.alike([unknown.name for unknown in unknowns], correlation(covariance))
-    mixed = [unknown.name for j, unknown in enumerate(unknowns) if excited[j] and not np.isfinite(asked[j])]
+    mixed = [unknown.name for j, unknown in enumerate(unknowns) if excited[j] and not np.isfinite(unbounded[j])]
     estimates = []
     for j, unknown in enumerate(unknowns):
         if not excited[j]:
             estimates.append(verdict.undetermined(unknown, unknown.unexcited))
-        elif not np.isfinite(asked[j]):
+        elif not np.isfinite(unbounded[j]):
             others = ", ".join(name for name in mixed if name != unknown.name)
             estimates.append(verdict.undetermined(unknown, f"it cannot be distinguished from {others} in these data"))
         else:
             error = math.sqrt(float(covariance[j, j]))
-            reach = student(freedom) * error
-            estimates.append(verdict.judge(unknown, float(asked[j]), error, reach, relatives[j]))
+            half_width = student(freedom) * error
+            estimates.append(verdict.judge(unknown, float(unbounded[j]), error, half_width, relatives[j]))
     return tuple(estimates)
 
 

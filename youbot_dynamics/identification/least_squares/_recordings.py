@@ -68,19 +68,19 @@ def pooled(values: Vector, variances: Vector, freedom: float, weights: Vector | 
     return float(share @ values), float(np.sqrt(variance)) * student(of_all) / student(freedom)
 
 
-def systematic_interval(value: float, reach: float, values: Vector, intervals: Vector) -> tuple[float, float]:
+def systematic_interval(value: float, half_width: float, values: Vector, intervals: Vector) -> tuple[float, float]:
     """Ends of the interval of a value pooled from recordings, where a part of their errors is the same in all of them.
 
     It reaches as far as those of the recordings do in the mean: what they have in common does not average out.
 
     Args:
         value: pooled.
-        reach: half-width by the scatter within and between the recordings.
+        half_width: by the scatter within and between the recordings.
         values: (r,) of the recordings.
         intervals: (r, 2) of the recordings.
     """
     low, high = np.mean(np.abs(intervals - values[:, None]), axis=0).tolist()
-    return value - max(reach, low), value + max(reach, high)
+    return value - max(half_width, low), value + max(half_width, high)
 
 
 def student(freedom: float) -> float:

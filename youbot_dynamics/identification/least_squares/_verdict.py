@@ -35,25 +35,15 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Value of one unknown.
+    """Value of one unknown."""
 
-    Args:
-        name: of the unknown.
-        unit: of value, standard_error and interval.
-        value: NaN if the data do not determine it.
-        standard_error: from the scatter between blocks; infinite or NaN if unknown.
-        interval: 95 % interval.
-        verdict: "identified", or "not identifiable: " and the reason.
-        bound: the physical bound the value was set to, None if no bound was active.
-    """
-
-    name: str
-    unit: str
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-    verdict: str
-    bound: float | None = None
+    name: str  # of the unknown
+    unit: str  # of value, standard_error and interval
+    value: float  # NaN if the data do not determine it
+    standard_error: float  # from the scatter between blocks; infinite or NaN if unknown
+    interval: tuple[float, float]  # 95 % interval
+    verdict: str  # "identified", or "not identifiable: " and the reason
+    bound: float | None = None  # the physical bound the value was set to, None if no bound was active
 
     @property
     def identified(self) -> bool:
@@ -77,39 +67,45 @@ def undetermined(unknown: Unknown, reason: str) -> Estimate:
     return Estimate(unknown.name, unknown.unit, nan, nan, (nan, nan), refusal(reason))
 
 
-def judge(unknown: Unknown, value: float, standard_error: float, reach: float, alike: Sequence[str] = ()) -> Estimate:
-    """Estimate with its verdict: identified if the half-width of value +-reach is at most half the value.
+def judge(
+    unknown: Unknown, value: float, standard_error: float, half_width: float, alike: Sequence[str] = ()
+) -> Estimate:
+    """Estimate with its verdict: identified if the half-width of value +-half_width is at most half the value.
 
     A value outside the physical range is set to its bound and never counts as identified. `alike` are the unknowns
     whose estimates correlate strongly with this one.
     """
-    low, limited, high = (min(max(end, unknown.low), unknown.high) for end in (value - reach, value, value + reach))
+    low, limited, high = (
+        min(max(end, unknown.low), unknown.high) for end in (value - half_width, value, value + half_width)
+    )
     bound = None if unknown.low <= value <= unknown.high else limited
-    reason = _reason(unknown, value, reach, bound, alike)
+    reason = _reason(unknown, value, half_width, bound, alike)
     verdict = refusal(reason) if reason else IDENTIFIED
     return Estimate(unknown.name, unknown.unit, limited, standard_error, (low, high), verdict, bound)
 
 
-def _reason(unknown: Unknown, value: float, reach: float, bound: float | None, alike: Sequence[str]) -> str:
+def _reason(unknown: Unknown, value: float, half_width: float, bound: float | None, alike: Sequence[str]) -> str:
     """Why an estimate is not useful, "" if it is."""
-    if not math.isfinite(reach):
+    if not math.isfinite(half_width):
         return "only one block of the recording contains information on it; several are needed"
     if bound is not None:
-        inside = abs(value - bound) <= reach
+        inside = abs(value - bound) <= half_width
         hint = "" if inside else ": the model lacks an effect, or a signal has the wrong sign"
-        found = with_unit(f"{value:.3g} +-{reach:.2g}", unknown.unit)
-        return f"the fit gives {found}, beyond its physical bound {bound:g}{hint}"
+        estimate = with_unit(f"{value:.3g} +-{half_width:.2g}", unknown.unit)
+        return f"the fit gives {estimate}, beyond its physical bound {bound:g}{hint}"
     wanted = max(WIDEST_SHARE * abs(value), unknown.resolution)
-    if reach <= wanted:
+    if half_width <= wanted:
         return ""
-    told = f"; it cannot be distinguished from {', '.join(alike)} in these data" if alike else ""
-    wide = f"the interval of +-{with_unit(f'{reach:.2g}', unknown.unit)} is too wide for a value of {value:.3g}"
-    return wide + needed(reach, wanted) + told
+    confused = f"; it cannot be distinguished from {', '.join(alike)} in these data" if alike else ""
+    wide = f"the interval of +-{with_unit(f'{half_width:.2g}', unknown.unit)} is too wide for a value of {value:.3g}"
+    return wide + needed(half_width, wanted) + confused
 
 
-def needed(reach: float, wanted: float) -> str:
+def needed(half_width: float, wanted: float) -> str:
     """The interval required and the amount of data for it: the width decreases with the square root of the data."""
-    longer = f", about {(reach / wanted) ** 2:.2g} times these data" if 0.0 < reach < _HOPELESS * wanted else ""
+    longer = (
+        f", about {(half_width / wanted) ** 2:.2g} times these data" if 0.0 < half_width < _HOPELESS * wanted else ""
+    )
     return f"; +-{wanted:.2g} or less is needed{longer}"
 
 

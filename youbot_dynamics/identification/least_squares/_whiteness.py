@@ -58,21 +58,21 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whi
     Source: Ljung and Box 1978; Lobato, Nankervis and Savin 2001.
     """
     stamps = array("time", time, (None,))
-    left = array("residual", residual, stamps.shape)
+    residuals = array("residual", residual, stamps.shape)
     steps = np.diff(stamps)
     if np.any(steps < 0.0):
         place = int(np.argmax(steps < 0.0))
         raise InputError(f"time[{place + 1}]", got=f"{stamps[place + 1]:g} s", expected=f"{stamps[place]:g} s or later")
     step = float(np.median(steps)) if len(steps) else nan
-    used = min(lags, len(left) // 4)
-    if len(left) < _FEWEST or step <= 0.0 or np.ptp(left) == 0.0:
-        return Whiteness(nan, nan, nan, 0, (), step, len(left))
+    used = min(lags, len(residuals) // 4)
+    if len(residuals) < _FEWEST or step <= 0.0 or np.ptp(residuals) == 0.0:
+        return Whiteness(nan, nan, nan, 0, (), step, len(residuals))
     place = np.round((stamps - stamps[0]) / step).astype(np.int64)
     # Shorten every gap to one step more than the largest lag to save memory.
     kept = np.concatenate([[0], np.cumsum(np.minimum(np.diff(place), used + 1))])
     count = np.bincount(kept)
     there = count > 0
-    even = np.bincount(kept, weights=left) / np.maximum(count, 1)
+    even = np.bincount(kept, weights=residuals) / np.maximum(count, 1)
     n = int(there.sum())
     even = np.where(there, even - even[there].mean(), 0.0)
     variance = float(even @ even) / n

@@ -28,7 +28,7 @@ def expand(paths: Sequence[Path]) -> list[Path]:
     Raises:
         RecordingError: a path does not exist.
     """
-    found: list[Path] = []
+    recordings: list[Path] = []
     seen: set[Path] = set()
     for path in paths:
         if not path.exists():
@@ -37,11 +37,11 @@ def expand(paths: Sequence[Path]) -> list[Path]:
             before = len(seen)
             inside = list(_inside(path, seen))
             # Nothing new in it: either no recording, which is reported on opening, or recordings named before.
-            found.extend(inside or ([path] if len(seen) > before else []))
+            recordings.extend(inside or ([path] if len(seen) > before else []))
         elif (real := Path(os.path.realpath(path))) not in seen:
             seen.add(real)
-            found.append(path)
-    return found
+            recordings.append(path)
+    return recordings
 
 
 def _inside(folder: Path, seen: set[Path]) -> Iterator[Path]:

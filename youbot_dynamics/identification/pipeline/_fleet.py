@@ -7,6 +7,7 @@ import importlib.util
 import itertools
 import logging
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -32,7 +33,6 @@ _ANSWER = 5.0  # timeout for the scheduler's answer [s]
 _FIRST_WORKER = 10.0  # timeout for its first worker [s]
 _NO_WORKER_LEFT = 30.0  # time without workers after which the run is aborted [s]
 _AHEAD = 256  # tasks submitted at a time, so that results do not fill the memory of the scheduler
-_PRELOAD = "youbot_dynamics.identification.pipeline._fleet_process"
 
 
 @contextmanager
@@ -123,6 +123,14 @@ def _version() -> str:
     return __version__
 
 
+def dask_setup(worker: object) -> None:
+    """Let a worker process ignore Ctrl-C: the process that started the fleet stops it, so nothing is printed twice.
+
+    dask calls this function of a preloaded module with its own worker, which is unused.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextmanager
 def _processes(count: int) -> Iterator[Client]:
     """Start `count` processes on this machine with one thread each, since decoding holds the interpreter lock.
@@ -140,7 +148,7 @@ def _processes(count: int) -> Iterator[Client]:
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "allowed_failures": 0},
             silence_logs=logging.CRITICAL + 1,
-            preload=[_PRELOAD],
+            preload=[__name__],
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -165,7 +173,7 @@ class DaskWorker:
         Raises:
             ResourceError: the scheduler or every worker is gone.
         """
-        found: dict[int, Extracted] = {}
+        extracted: dict[int, Extracted] = {}
         suspects: list[Task] = []
 
         def take(task: Task, future: Future) -> None:
@@ -173,7 +181,7 @@ class DaskWorker:
             if result is None:
                 suspects.append(task)
                 return
-            found[task.number] = result
+            extracted[task.number] = result
             done(task.path.name)
 
         self._work(tasks, _AHEAD, take)
@@ -186,9 +194,9 @@ class DaskWorker:
                 expected="a recording that fits into its memory",
                 remedy="split the recording, or identify it alone to see the error",
             )
-            found[task.number] = Extracted(task.number, str(task.path), broken=died)
+            extracted[task.number] = Extracted(task.number, str(task.path), broken=died)
             done(task.path.name)
-        return [found[task.number] for task in tasks]
+        return [extracted[task.number] for task in tasks]
 
     def _work(self, tasks: Sequence[Task], ahead: int, take: Callable[[Task, Future], None]) -> None:
         """Submit tasks, at most `ahead` at a time, and pass each finished future to `take`."""

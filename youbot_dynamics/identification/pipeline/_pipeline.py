@@ -98,7 +98,7 @@ def identify(
         True
     """
     only = chosen_stages("only", only if isinstance(only, str) else ",".join(only))
-    asked = tuple(name for name in STAGES if not only or name in only)
+    requested = tuple(name for name in STAGES if not only or name in only)
     try:
         files = expand([Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)])
     except TypeError:
@@ -113,28 +113,28 @@ def identify(
     extracted: list[Extracted] = []
     sound = list(range(len(files)))
     for names in PHASES:
-        wanted = tuple(name for name in names if name in asked)
+        wanted = tuple(name for name in names if name in requested)
         if not wanted:
             continue
         read = f"{len(sound)} recordings" if len(sound) > 1 else str(files[sound[0]])
         progress(f"reading {read} for {', '.join(wanted)}")
         tasks = [Task(files[k], k, wanted, known, options, inspect=not extracted) for k in sound]
-        found = work(tasks, lambda name: progress(f"read {name}"))
-        sound = [one.number for one in found if one.broken is None]
+        extracts = work(tasks, lambda name: progress(f"read {name}"))
+        sound = [data.number for data in extracts if data.broken is None]
         if not sound:
-            raise next(one.broken for one in found if one.broken is not None)
-        extracted += found
+            raise next(data.broken for data in extracts if data.broken is not None)
+        extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")
-            one = _finish(name, found, known, files, options)
-            if isinstance(one, YoubotDynamicsError):
-                lacking[name] = one
+            outcome = _finish(name, extracts, known, files, options)
+            if isinstance(outcome, YoubotDynamicsError):
+                lacking[name] = outcome
                 continue
             # Recordings with wheel states and without may give the same number; the earlier stage knows it better.
             taken = {finding.name for stage in stages for finding in stage.findings}
-            left = tuple(finding for finding in one.findings if finding.name not in taken)
-            repeated |= {name} if len(left) < len(one.findings) else set()
-            stages.append(dataclasses.replace(one, findings=left))
+            unknown = tuple(finding for finding in outcome.findings if finding.name not in taken)
+            repeated |= {name} if len(unknown) < len(outcome.findings) else set()
+            stages.append(dataclasses.replace(outcome, findings=unknown))
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     for name in only:
         if name in lacking:
@@ -147,26 +147,26 @@ def identify(
             raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
     missing = {name: str(problem) for name, problem in lacking.items()}
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
-    counted = tuple(name for name in asked if name in only or not (name in missing or name in repeated))
+    counted = tuple(name for name in requested if name in only or not (name in missing or name in repeated))
     result = _result(robot, stages, counted, missing, extracted)
     drives, notes = _paths([files[k] for k in sound], robot, options)
     notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *result.out_of_range()]
     notes += _trust(len(result.sources))
     notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
     notes += [f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped]
-    warnings = tuple(warning for one in extracted for warning in one.warnings)
+    warnings = tuple(warning for data in extracted for warning in data.warnings)
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = dataclasses.replace(result, warnings=warnings)
     return Identification(result, tuple(stages), drives, tuple(notes), warnings, robot)
 
 
 def _finish(
-    name: str, found: Sequence[Extracted], robot: Robot, files: Sequence[Path], options: Options
+    name: str, extracts: Sequence[Extracted], robot: Robot, files: Sequence[Path], options: Options
 ) -> StageResult | YoubotDynamicsError:
     """Fit of one stage, or the reason why no recording has data for it."""
-    taken = [Taken(one.number, Path(one.path).name, one.parts[name]) for one in found if name in one.parts]
+    taken = [Taken(data.number, Path(data.path).name, data.parts[name]) for data in extracts if name in data.parts]
     if not taken:
-        return next(one.lacking[name] for one in found if name in one.lacking)
+        return next(data.lacking[name] for data in extracts if name in data.lacking)
 
     def reopen(number: int) -> Opened:
         return open_recording(files[number], number, robot, options)
@@ -177,7 +177,9 @@ def _finish(
         return too_little
     except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the other stages continue
         return unforeseen_error(name, unforeseen)
-    left_out = tuple(f"{Path(one.path).name} left out: {one.lacking[name]}" for one in found if name in one.lacking)
+    left_out = tuple(
+        f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
+    )
     return dataclasses.replace(result, notes=(*result.notes, *left_out))
 
 
@@ -186,27 +188,29 @@ def _trust(recordings: int) -> list[str]:
     if recordings >= ENOUGH:
         return []
     if recordings == 1:
-        told = "intervals are the precision of this recording: they do not include the scatter between drives"
+        text = "intervals are the precision of this recording: they do not include the scatter between drives"
     else:
-        told = f"intervals include the scatter between {recordings} recordings, which are too few to estimate it well"
-    return [f"{told}; {ENOUGH} or more drives make them trustworthy"]
+        text = f"intervals include the scatter between {recordings} recordings, which are too few to estimate it well"
+    return [f"{text}; {ENOUGH} or more drives make them trustworthy"]
 
 
 def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> YoubotDynamicsError:
     """Add the problems of the recordings to a refusal, since they may be its cause and no report is written."""
-    lost = dict.fromkeys(f"{Path(one.path).name} is damaged: {one.lost}" for one in extracted if one.lost)
-    told = [*lost, *dict.fromkeys(warning for one in extracted for warning in one.warnings)]
-    if not told:
+    lost = dict.fromkeys(f"{Path(data.path).name} is damaged: {data.lost}" for data in extracted if data.lost)
+    problems = [*lost, *dict.fromkeys(warning for data in extracted for warning in data.warnings)]
+    if not problems:
         return problem
-    more = f"; and {len(told) - _MOST_LISTED} more" if len(told) > _MOST_LISTED else ""
-    remedy = "; ".join(part for part in (problem.remedy, f"also check: {'; '.join(told[:_MOST_LISTED])}{more}") if part)
+    more = f"; and {len(problems) - _MOST_LISTED} more" if len(problems) > _MOST_LISTED else ""
+    remedy = "; ".join(
+        part for part in (problem.remedy, f"also check: {'; '.join(problems[:_MOST_LISTED])}{more}") if part
+    )
     return type(problem)(problem.thing, got=problem.got, expected=problem.expected, remedy=remedy)
 
 
 def _result(
     robot: Robot,
     stages: Sequence[StageResult],
-    asked: tuple[str, ...],
+    requested: tuple[str, ...],
     missing: dict[str, str],
     extracted: Sequence[Extracted],
 ) -> Result:
@@ -215,17 +219,23 @@ def _result(
     stage_of_finding = {finding.name: stage.stage for stage in stages for finding in stage.findings}
     sources: dict[int, Source] = {}
     skipped: dict[int, Skipped] = {}
-    for one in extracted:
-        if one.broken is not None:
-            skipped[one.number] = Skipped(one.path, str(one.broken))
+    for data in extracted:
+        if data.broken is not None:
+            skipped[data.number] = Skipped(data.path, str(data.broken))
             continue
-        part = one.parts.get("delay") or one.parts.get("body")
-        before = sources.get(one.number)
+        part = data.parts.get("delay") or data.parts.get("body")
+        before = sources.get(data.number)
         clock, signals = (part.clock, part.signals) if part else (before.clock, before.signals) if before else ("", "")
-        sources[one.number] = Source(one.path, one.sha256, clock, signals, one.robot_id, one.lost)
+        sources[data.number] = Source(data.path, data.sha256, clock, signals, data.robot_id, data.lost)
     ordered = tuple(sources[k] for k in sorted(sources) if k not in skipped)
     return Result(
-        robot.robot_id, findings, asked, missing, stage_of_finding, ordered, tuple(skipped[k] for k in sorted(skipped))
+        robot.robot_id,
+        findings,
+        requested,
+        missing,
+        stage_of_finding,
+        ordered,
+        tuple(skipped[k] for k in sorted(skipped)),
     )
 
 

@@ -157,9 +157,9 @@ def check_clock(stamps: Vector, times: Vector) -> ClockCheck:
     """
     stamped = bool(np.all(np.isfinite(stamps)))
     if not stamped or len(times) < _FEWEST:
-        told = () if stamped else ("no message carries a stamp: receive times are used, with all their jitter",)
+        unstamped = () if stamped else ("no message carries a stamp: receive times are used, with all their jitter",)
         rate, missing, warnings = rhythm(stamps if stamped else times, [])
-        return ClockCheck(rate, missing, warnings=told + warnings)
+        return ClockCheck(rate, missing, warnings=unstamped + warnings)
     late = times - stamps
     prompt = _without_waits(late, times, stamps)
     places = _lasting(prompt, times, stamps, _jumps(prompt, times))
@@ -262,25 +262,25 @@ def _drift(late: Vector, times: Vector) -> tuple[float, tuple[float, float], Vec
 
 
 def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
-    told = []
+    texts = []
     if abs(checked.offset) > _OTHER_CLOCK:
-        told.append(f"stamps and receive times are from different clocks: they differ by {checked.offset:.3g} s")
+        texts.append(f"stamps and receive times are from different clocks: they differ by {checked.offset:.3g} s")
     for jump in checked.jumps:
-        way = "forward" if jump.size > 0.0 else "back"
+        direction = "forward" if jump.size > 0.0 else "back"
         clock = "clock of the stamps" if jump.clock == "stamp" else "clock of the receiver"
-        told.append(
-            f"the {clock} jumps {way} by {abs(jump.size):.3g} s at {jump.time:.3f} s: split the recording there"
+        texts.append(
+            f"the {clock} jumps {direction} by {abs(jump.size):.3g} s at {jump.time:.3f} s: split the recording there"
         )
     low, high = checked.drift_interval
     if abs(checked.drift) * duration > _DRIFT_ERROR and (low > 0.0 or high < 0.0):
         faster = "faster" if checked.drift > 0.0 else "slower"
-        told.append(
+        texts.append(
             f"the clock of the stamps runs {1e6 * abs(checked.drift):.3g} ppm {faster} than that of the receiver: "
             f"{1e3 * abs(checked.drift) * duration:.3g} ms over the recording"
         )
     if checked.jitter * checked.rate > _JITTER_SHARE:
-        told.append(
+        texts.append(
             f"messages arrive with a jitter of {1e3 * checked.jitter:.3g} ms, more than half their period: "
             "use stamps, not receive times"
         )
-    return tuple(told)
+    return tuple(texts)

@@ -117,6 +117,11 @@ _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
 _MOST_LISTED = 12  # topics in a message
 
 
+def _topics(recording: Recording, types: Collection[str]) -> list[str]:
+    """Names of the topics of some types that have messages."""
+    return [info.name for info in recording.topics.values() if info.type in types and info.count]
+
+
 def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
     """Return role -> topic from the values ROLE=NAME of --topic."""
     topics = {}
@@ -149,7 +154,7 @@ def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> st
                 remedy=f"correct --topic {role}=NAME",
             )
         return chosen[role]
-    candidates = [info.name for info in recording.topics.values() if info.type in types and info.count > 0]
+    candidates = _topics(recording, types)
     for name in names:
         topics = [topic for topic in candidates if _called(topic, name)]
         if topics:
@@ -188,7 +193,7 @@ def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic:
         if name in recording.topics and recording.topics[name].type in POSE_TYPES:
             return name
         got = recording.topics[name].type if name in recording.topics else "no such topic"
-        there = [info.name for info in recording.topics.values() if info.type in POSE_TYPES and info.count]
+        there = _topics(recording, POSE_TYPES)
         raise RecordingError(
             f"topic {name} in {recording.path}",
             got=got,
@@ -198,14 +203,16 @@ def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic:
     exact = find_topic(recording, "ground_truth", chosen)
     if exact is not None:
         return exact
-    found = [i.name for i in recording.topics.values() if i.type in POSE_TYPES and i.type != ODOMETRY and i.count]
-    if len(found) == 1:
-        return found[0]
+    candidates = _topics(recording, set(POSE_TYPES) - {ODOMETRY})
+    if len(candidates) == 1:
+        return candidates[0]
     raise RecordingError(
         f"{recording.path}",
-        got=f"several topics with poses: {', '.join(found)}" if found else "no topic with poses besides odometry",
+        got=f"several topics with poses: {', '.join(candidates)}"
+        if candidates
+        else "no topic with poses besides odometry",
         expected="motion capture, tags, AMCL or ground truth, which do not come from the wheels",
-        remedy=f"choose with --pose-topic {found[0] if found else 'NAME'}",
+        remedy=f"choose with --pose-topic {candidates[0] if candidates else 'NAME'}",
     )
 
 
@@ -218,13 +225,13 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
     named = find_topic(recording, "wheel_states", chosen)
     if named is not None:
         return named
-    candidates = [info.name for info in recording.topics.values() if info.type in JOINT_TYPES and info.count > 0]
+    candidates = _topics(recording, JOINT_TYPES)
     for name in candidates:
         if name.rsplit("/", 1)[-1] != "wheel_commands" and _names(recording, name, joints):
             return name
     raise RecordingError(
         f"{recording.path}",
-        got=f"no states of {', '.join(joints)} ({_told(recording, candidates)})",
+        got=f"no states of {', '.join(joints)} ({_topics_text(recording, candidates)})",
         expected="a topic driver/joint_states",
         remedy="record it, or name another one with --topic wheel_states=NAME",
     )
@@ -236,16 +243,12 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     Raises:
         RecordingError: none, or those of several robots.
     """
-    if "arm_states" in chosen:
-        named = find_topic(recording, "arm_states", chosen)
-        assert named is not None  # find_topic raises if a chosen topic is missing
+    if "arm_states" in chosen and (named := find_topic(recording, "arm_states", chosen)):
         return named
     readings = [
-        info.name
-        for info in recording.topics.values()
-        if info.type in JOINT_TYPES
-        and info.count > 0
-        and not (info.name.endswith(_NO_READINGS) or any(part in info.name for part in _NO_READINGS_OF))
+        topic
+        for topic in _topics(recording, JOINT_TYPES)
+        if not (topic.endswith(_NO_READINGS) or any(part in topic for part in _NO_READINGS_OF))
     ]
     candidates = [topic for topic in readings if _names(recording, topic, joints)]
     for name in ROLES["arm_states"][0]:
@@ -256,13 +259,13 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
         return candidates[0]
     raise RecordingError(
         f"{recording.path}",
-        got=f"no states of {', '.join(joints)} ({_told(recording, readings)})",
+        got=f"no states of {', '.join(joints)} ({_topics_text(recording, readings)})",
         expected="a topic driver/joint_states with messages of the arm",
         remedy="record it, or name another one with --topic arm_states=NAME",
     )
 
 
-def _told(recording: Recording, candidates: Sequence[str]) -> str:
+def _topics_text(recording: Recording, candidates: Sequence[str]) -> str:
     """Topics of the type, else topics of any type with messages, at most a dozen."""
     if candidates:
         return f"JointState topics: {', '.join(candidates)}"
@@ -369,7 +372,7 @@ def _opened_log(path: Path, number: int, robot: Robot, options: Options) -> Open
                     expected=f"{role}.JOINT with JOINT of {', '.join(known)}",
                     remedy="name the joints as the robot does; NAME=HEADER reads a column of another name",
                 )
-    return Opened(path, number, options, LogRecording(log) if LogRecording.tells(log) else None, log)
+    return Opened(path, number, options, LogRecording(log) if LogRecording.has_motion(log) else None, log)
 
 
 def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:

@@ -25,7 +25,7 @@ _LEAP = 3.0  # [rad] slightly less than half a turn; a wrapped angle jumps by at
 _FASTEST = 60.0  # [rad/s] several times the speed of any youBot joint
 _TIMES_USUAL = 20.0  # multiple of the speed of nine of ten readings
 _TWO_CLOCKS = 1.0  # [s]
-_ASKED = 0.5  # [rad/s] command below which friction may hold the wheels
+_COMMANDED = 0.5  # [rad/s] command below which friction may hold the wheels
 _UNLIKE = 20.0  # factor between commanded and measured speed that neither slip nor wheel radius explains
 
 
@@ -122,18 +122,18 @@ def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:
             f"{wheels.topic}: relative to the receive times, its stamps differ from those of {commands.topic} by "
             f"{abs(apart[1] - apart[0]):.4g} s: their clocks differ; synchronise them"
         )
-    asked = _power(commands.velocity)
-    if not asked > _ASKED:
+    commanded = _power(commands.velocity)
+    if not commanded > _COMMANDED:
         return
     time = times_of(wheels)
     with np.errstate(divide="ignore", invalid="ignore"):
         turned = _power(np.diff(wheels.position, axis=0) / np.diff(time)[:, None])
-    if turned < asked / _UNLIKE:
+    if turned < commanded / _UNLIKE:
         yield f"{wheels.topic}: the wheels hardly turned although {commands.topic} was not zero: were the motors on?"
-    told = bool(np.any(np.abs(wheels.velocity) > 0.0))  # then `_of_units` is more precise
-    if turned > asked * _UNLIKE and not told:
+    reported = bool(np.any(np.abs(wheels.velocity) > 0.0))  # then `_of_units` is more precise
+    if turned > commanded * _UNLIKE and not reported:
         yield (
-            f"{wheels.topic}: the wheels turn {turned / asked:.3g} times as fast as commanded by {commands.topic}: "
+            f"{wheels.topic}: the wheels turn {turned / commanded:.3g} times as fast as commanded by {commands.topic}: "
             "check the units of angles (degrees?) and commands"
         )
 
@@ -146,11 +146,11 @@ def _power(speeds: Vector) -> float:
 
 def _of_units(states: JointSeries, position_sign: Vector, velocity_sign: Vector) -> Iterator[str]:
     """One warning for all joints with the same problem."""
-    time, told = times_of(states), dict[str, list[str]]()
+    time, joints_with = times_of(states), dict[str, list[str]]()
     for k, name in enumerate(states.names):
         ratio = speed_ratio(time, position_sign[k] * states.position[:, k], velocity_sign[k] * states.velocity[:, k])
         words = ratio_tells(ratio)
         if words:
-            told.setdefault(words, []).append(f"{name} {ratio:.4g}")
-    for words, joints in told.items():
+            joints_with.setdefault(words, []).append(f"{name} {ratio:.4g}")
+    for words, joints in joints_with.items():
         yield f"{states.topic}: {words}; d(position)/dt over velocity: {', '.join(joints)}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.recording.message_types import IMU, ODOMETRY, POSE_STAMPED, TRANSFORM_STAMPED, TWIST
-from youbot_dynamics.recording.series import JointSample
+from youbot_dynamics.recording.series import JointSample, stamp_of
 
 IntArray = NDArray[np.int64]
 Messages = Iterable[tuple[int, Any]]  # receive time [ns] and message
@@ -76,12 +76,6 @@ class JointLayout:
     received: IntArray  # (n,) receive time [ns]
     stamp: IntArray  # (n,) header stamp [ns], 0 if not set
     values: Vector  # (3, n, k) position, velocity and effort, NaN where absent
-
-
-def stamp_of(message: Any) -> int:
-    """Header stamp of a message [ns]."""
-    stamp = message.header.stamp
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
 def joint_layouts(samples: Iterable[tuple[int, JointSample]], type_name: str) -> tuple[list[JointLayout], int]:
@@ -187,11 +181,11 @@ def trajectory_rows(messages: Messages, type_name: str) -> list[tuple[int, Vecto
 
     Points without a transform are left out: an empty trajectory has no rows.
     """
-    found = []
+    trajectories = []
     for _, message in messages:
         points = [point for point in message.points if len(point.transforms)]
         moments = [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points]
         rows = [_place_row(point.transforms[0].translation, point.transforms[0].rotation) for point in points]
         poses = _planar(np.array(rows, dtype=np.float64).reshape(-1, 6))
-        found.append((stamp_of(message), np.array(moments, dtype=np.float64), poses))
-    return found
+        trajectories.append((stamp_of(message), np.array(moments, dtype=np.float64), poses))
+    return trajectories

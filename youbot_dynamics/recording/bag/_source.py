@@ -74,14 +74,14 @@ def _repair(path: Path) -> str:
     }.get(path.suffix, "record it again, or pass an intact copy")
 
 
-def collect_topics(found: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo]:
+def collect_topics(connections: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo]:
     """Add up the message counts of the connections of each topic, sorted by name.
 
     Args:
-        found: topic, type and count of each connection. If a topic changes its type, only the first type counts.
+        connections: topic, type and count of each. If a topic changes its type, only the first type counts.
     """
     topics: dict[str, TopicInfo] = {}
-    for name, type_name, count in found:
+    for name, type_name, count in connections:
         if len(name) > _LONGEST_NAME or len(type_name) > _LONGEST_NAME or not isinstance(count, int):
             raise ValueError(f"a topic named {name[:30]!r}")
         known = topics.get(name, TopicInfo(name, type_name, 0))
@@ -195,13 +195,13 @@ class Rosbag2Source:
         """Read topics and counts."""
         self.path = path
         with reading(path):
-            found = self._open().get_metadata()
+            information = self._open().get_metadata()
             self.topics: Mapping[str, TopicInfo] = collect_topics(
                 (topic.topic_metadata.name, topic.topic_metadata.type, topic.message_count)
-                for topic in found.topics_with_message_count
+                for topic in information.topics_with_message_count
             )
-            self.start = checked_time(found.starting_time.nanoseconds) if found.message_count else None
-            self.metadata: Mapping[str, str] = dict(found.custom_data)
+            self.start = checked_time(information.starting_time.nanoseconds) if information.message_count else None
+            self.metadata: Mapping[str, str] = dict(information.custom_data)
         self.lost = ""
 
     def messages(self, topic: str) -> tuple[Decoder, Iterator[tuple[int, bytes]]]:

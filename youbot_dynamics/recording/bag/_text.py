@@ -37,7 +37,7 @@ class LogRecording(Recording):
     """
 
     @classmethod
-    def tells(cls, log: TextLog) -> bool:
+    def has_motion(cls, log: TextLog) -> bool:
         """Whether a log has a topic with a motion: positions of joints, poses or speeds of the base."""
         return "position" in log.joints or bool(log.pose) or any(axis in log.measured for axis in _AXES)
 
@@ -74,8 +74,8 @@ class LogRecording(Recording):
         if any(axis in log.measured for axis in _AXES):
             missing = np.full(len(log.time), np.nan)
             speeds = np.column_stack([log.measured.get(axis, missing) for axis in _AXES])
-            told = np.any(np.isfinite(speeds), axis=1)
-            self._add("/odom", ODOMETRY, twist_columns, (self._stamps[told], self._stamps[told], speeds[told]))
+            present = np.any(np.isfinite(speeds), axis=1)
+            self._add("/odom", ODOMETRY, twist_columns, (self._stamps[present], self._stamps[present], speeds[present]))
         if log.pose:
             if sorted(log.pose) != sorted(_AXES):
                 got = ", ".join(f"pose.{axis}" for axis in log.pose)
@@ -114,8 +114,8 @@ class LogRecording(Recording):
         """
         axes = [k for k, axis in enumerate(_AXES) if axis in columns]
         table = np.column_stack([columns[_AXES[k]] for k in axes])
-        told = np.any(np.isfinite(table), axis=1)
-        stamps, table = self._stamps[told], table[told]
+        present = np.any(np.isfinite(table), axis=1)
+        stamps, table = self._stamps[present], table[present]
         own = np.where(np.isfinite(table), np.arange(len(table))[:, None], 0)
         held = np.take_along_axis(table, np.maximum.accumulate(own, axis=0), axis=0)
         known = np.all(np.isfinite(held), axis=1)  # not before the first command of each axis
@@ -135,6 +135,6 @@ class LogRecording(Recording):
             return
         missing = np.full(len(self._stamps), np.nan)
         values = np.array([np.column_stack([field.get(name, missing) for name in self._names]) for field in fields])
-        told = np.any(np.isfinite(values), axis=(0, 2))
-        layout = JointLayout(self._names, self._stamps[told], self._stamps[told], values[:, told])
+        present = np.any(np.isfinite(values), axis=(0, 2))
+        layout = JointLayout(self._names, self._stamps[present], self._stamps[present], values[:, present])
         self._add(topic, JOINT_STATE, joint_layouts, ([layout], 0))
