@@ -40,7 +40,7 @@ from youbot_dynamics.bringup_plan import (
     reach,
 )
 from youbot_dynamics.errors import YoubotDynamicsError
-from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
+from youbot_dynamics.nodes.local_socket import BACK, LOST, notify
 from youbot_dynamics.resources import launch_path
 
 # launch leaves its processes behind when it gets SIGTERM or is killed: let the kernel stop them then.
@@ -130,14 +130,14 @@ def node(process, nodes, ended, prefix, robot, namespace, restarted=0):
         if context.is_shutdown or ended or not process.missed:
             return None
         text, again = process.loss(event.returncode, restarted)
-        tell(namespace, process.executable, LOST, text)
+        notify(namespace, process.executable, LOST, text)
         restart = TimerAction(period=RESTART_PAUSE, actions=[OpaqueFunction(function=start_again)])
         return [LogInfo(msg=f"{process.executable} {text}"), *([restart] if again else [])]
 
     def start_again(context):
         if ended:
             return None
-        tell(namespace, process.executable, BACK, "had ended, and was started again")
+        notify(namespace, process.executable, BACK, "had ended, and was started again")
         nodes.append(node(process, nodes, ended, prefix, robot, namespace, restarted + 1))
         return [nodes[-1]]
 

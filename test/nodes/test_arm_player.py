@@ -158,13 +158,13 @@ if importlib.util.find_spec("control_msgs") is not None:
             while player.position is None and time.monotonic() < deadline:
                 rclpy.spin_once(player, timeout_sec=0.1)
             assert player.play(swing(4.0), Flag())
-            assert isinstance(player._used, ActionInterface)
+            assert isinstance(player._active, ActionInterface)
             assert player.position == pytest.approx(UPRIGHT, abs=0.05)
             flag = Flag()
             timer = threading.Timer(2.0, lambda: setattr(flag, "set", True))
             timer.start()
             assert not player.play(swing(20.0), flag)
-            assert player._used.stop() == ""
+            assert player._active.stop() == ""
             after = []
             for wait in (1.5, 0.5):
                 end = time.monotonic() + wait

@@ -74,26 +74,29 @@ def test_inputs_are_heard_of_best_effort_publishers_and_of_reliable_ones_beside(
 
 
 def test_a_listener_loses_nothing_of_a_reliable_publisher_until_it_has_to_ask_for_less():
-    with Observer("ear") as ear, Observer("mouth") as mouth:
-        heard: list[str] = []
-        listener = listen(ear.node, JointState, "states", lambda m: heard.append(m.header.frame_id), RELIABLE)
-        reliable = mouth.node.create_publisher(JointState, "states", RELIABLE)
+    with Observer("subscriber") as subscriber, Observer("publishing") as publishing:
+        received: list[str] = []
+        listen(subscriber.node, JointState, "states", lambda m: received.append(m.header.frame_id), RELIABLE)
+        (first,) = (s for s in subscriber.node.subscriptions if s.topic_name == "/states")
+        reliable = publishing.node.create_publisher(JointState, "states", RELIABLE)
 
         def say(publisher, word: str) -> None:
             message = JointState()
             message.header.frame_id = word
             publisher.publish(message)
-            ear.wait(lambda: word in heard, word)
+            subscriber.wait(lambda: word in received, word)
 
-        ear.wait(lambda: reliable.get_subscription_count() == 1, "a match")
+        subscriber.wait(lambda: reliable.get_subscription_count() == 1, "a match")
         say(reliable, "first")
-        assert not listener.best_effort
-        weak = mouth.node.create_publisher(JointState, "states", BEST_EFFORT)
-        ear.wait(lambda: listener.best_effort and weak.get_subscription_count() == 1, "less")
-        ear.wait(lambda: reliable.get_subscription_count() == 1, "both")
+        assert first in subscriber.node.subscriptions
+        weak = publishing.node.create_publisher(JointState, "states", BEST_EFFORT)
+        subscriber.wait(
+            lambda: first not in subscriber.node.subscriptions and weak.get_subscription_count() == 1, "best effort"
+        )
+        subscriber.wait(lambda: reliable.get_subscription_count() == 1, "both")
         say(weak, "second")
         say(reliable, "third")
-        assert heard == ["first", "second", "third"]
+        assert received == ["first", "second", "third"]
 
 
 def test_commands_of_a_best_effort_operator_drive_the_base():
@@ -136,16 +139,16 @@ def test_joint_states_are_read_from_their_bytes_and_bytes_that_are_none_are_drop
     full = JointState(name=["b", "a"], position=[1.0, 2.0], velocity=[3.0, math.nan], effort=[5.0, 6.0])
     full.header.stamp.sec, full.header.stamp.nanosec = 1_700_000_000, 123_456_789
     partly = JointState(name=["c"], velocity=[0.5])
-    with Observer("ear") as ear, Observer("mouth") as mouth:
+    with Observer("subscriber") as subscriber, Observer("publishing") as publishing:
         listen_joints(
-            ear.node, "states", lambda *told: taken.append([told[0], told[1], *map(list, told[2:])]), RELIABLE
+            subscriber.node, "states", lambda *told: taken.append([told[0], told[1], *map(list, told[2:])]), RELIABLE
         )
-        publisher = mouth.node.create_publisher(JointState, "states", RELIABLE)
-        ear.wait(lambda: publisher.get_subscription_count() == 1, "a match")
+        publisher = publishing.node.create_publisher(JointState, "states", RELIABLE)
+        subscriber.wait(lambda: publisher.get_subscription_count() == 1, "a match")
         whole = serialize_message(full)
         for data in (b"", whole[:40], b"\x00\x01\x00\x00" + b"\xff" * 60, whole, whole, serialize_message(partly)):
             publisher.publish(data)
-        ear.wait(lambda: len(taken) == 3, "the messages")
+        subscriber.wait(lambda: len(taken) == 3, "the messages")
     assert taken[0][:3] == [1_700_000_000 + 1e-9 * 123_456_789, ("b", "a"), [1.0, 2.0]]
     np.testing.assert_array_equal(taken[0][3], [3.0, math.nan])
     assert taken[0][4] == [5.0, 6.0]

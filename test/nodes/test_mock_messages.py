@@ -294,7 +294,7 @@ def test_brics_commands_go_on_from_where_others_have_moved_the_arm(by):
     elif by == "switch":
         node.of["arm_1/switchOffMotors"]()
     elif by == "reset":
-        topics.begin_anew()
+        topics.reset()
     elif by == "refused":
         path.points[0].positions[0] = 99.0
         node.of["arm_1/arm_controller/joint_trajectory"](path)

@@ -23,7 +23,7 @@ from std_srvs.srv import Empty, Trigger  # noqa: E402
 
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.nodes._messages import pose_vector, seconds, twist_message  # noqa: E402
-from youbot_dynamics.nodes._topic_graph import ends_of  # noqa: E402
+from youbot_dynamics.nodes._topic_graph import endpoints_of  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -271,7 +271,7 @@ def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):
         wanted = ("wheel_commands", "driver/joint_states", "odom")
 
         def heard() -> list[bool]:
-            return ["/identification" in ends_of(observer.node, topic).listeners() for topic in wanted]
+            return ["/identification" in endpoints_of(observer.node, topic).subscriber_nodes() for topic in wanted]
 
         axes = [f"robot.base.delay.effective_{axis}" for axis in "xy"]
         observer.listen(JointState, "wheel_commands")
