@@ -45,7 +45,7 @@ from youbot_dynamics.resources import launch_path
 
 # launch leaves its processes behind when it gets SIGTERM or is killed: let the kernel stop them then.
 FOLLOW_LAUNCH = "setpriv --pdeathsig TERM --"
-# [s] a process has to obey SIGINT, and as long again to obey SIGTERM. Who goes on sending through both is killed
+# [s] a process has to obey SIGINT, and as long again to obey SIGTERM. A process that ignores both is killed
 # while stop_base still listens, whatever sigterm_timeout an including file sets.
 PATIENCE = "1.0"
 PATIENCE_LAST = "4.0"
@@ -103,7 +103,7 @@ def include_gazebo(values):
 def node(process, nodes, ended, prefix, robot, namespace, restarted=0):
     """Make the launch action of a process; a bringup without one of its vital parts is no bringup.
 
-    What is not vital is started again some times when it ends, and stop_base says so on /diagnostics.
+    What is not vital is started again some times when it ends, and stop_base reports it on /diagnostics.
 
     Args:
         process: of the plan.

@@ -2,11 +2,11 @@
 
 Links, masses and joints stay those of the URDF; here they get tags only, and the wheels another shape to touch the
 floor with. A mecanum wheel is a sphere whose friction has a direction: along the axis of the roller on the floor it
-holds (mu), across it, the way the roller rolls, it does not (mu2 = 0). That is the rolling constraint of
+holds (mu), across it, where the roller rolls, it does not (mu2 = 0). That is the rolling constraint of
 `MecanumBase` with lateral factor 1, cos(d) R w = cos(d) vx + sin(d) vy + ..., where d is the angle of the axis. A
 sphere touches the floor in one point below its centre however it has turned; a cylinder would touch along its width.
 
-The direction must not turn with the wheel, so it is told in another link. Only a link that is left after fixed joints
+The direction must not turn with the wheel, so it is expressed in another link. Only a link that is left after fixed joints
 are lumped will do, the root: gz-physics looks a body up by that name (gz-physics7 dartsim/src/SDFFeatures.cc), and
 where it finds none, as for base_link, the direction silently turns with the wheel.
 """
@@ -58,7 +58,7 @@ def gazebo_urdf(controllers: Path, namespace: str = "", robot: Robot | None = No
     for name in robot.driver.arm_joints:
         _child(urdf, joints, name)
     moving = [name for name, joint in joints.items() if joint.get("type") != "fixed"]
-    # What a joint is told: wheels a speed; the arm a place, as the youBot's driver does.
+    # Command interfaces: wheels velocity; the arm position, as the youBot's driver does.
     urdf.append(_hardware({name: "velocity" if name in robot.driver.wheel_joints else "position" for name in moving}))
     urdf.append(_imu(_topic(namespace, "imu")))
     urdf.append(_plugins(controllers, namespace, root))

@@ -224,14 +224,14 @@ def recorded(bag: Path) -> dict[str, int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="identify_robot", description=_Session.__doc__)
-    told = {argument.name: argument for argument in IDENTIFY_ARGUMENTS}
-    parser.add_argument("--out", required=True, type=Path, help=told["out"].description)
-    parser.add_argument("--params-file", type=Path, help=told["params_file"].description)
-    parser.add_argument("--robot-file", default="", help=told["robot_file"].description)
-    parser.add_argument("--arm", action="store_true", help=told["arm"].description)
+    known = {argument.name: argument for argument in IDENTIFY_ARGUMENTS}
+    parser.add_argument("--out", required=True, type=Path, help=known["out"].description)
+    parser.add_argument("--params-file", type=Path, help=known["params_file"].description)
+    parser.add_argument("--robot-file", default="", help=known["robot_file"].description)
+    parser.add_argument("--arm", action="store_true", help=known["arm"].description)
     for name in ("namespace", "frame_prefix", "duration", "room", "wait", "only", "pose_topic"):
         word, kind = f"--{name.replace('_', '-')}", float if name in _NUMBERS else str
-        parser.add_argument(word, type=kind, default=told[name].default, help=told[name].description)
+        parser.add_argument(word, type=kind, default=known[name].default, help=known[name].description)
     parser.add_argument("--topics", nargs="*", default=[], help="topics to record in addition to the usual ones")
     return parser
 

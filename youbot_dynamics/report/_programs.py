@@ -275,12 +275,12 @@ def _times(poses: Vector, times: Vector, ahead: float, size: float) -> list[tupl
         if math.isnan(x):
             continue
         right, down = x + ahead * math.cos(yaw * _TICK), -y - ahead * math.sin(yaw * _TICK)
-        near = (told for at, below, told in labels if math.hypot(at - right, below - down) < 2.0 * size)
+        near = (times_there for at, below, times_there in labels if math.hypot(at - right, below - down) < 2.0 * size)
         together = next(near, None)
         if together is None:
             labels.append((right, down, together := []))
         together.append(f"{time:.3g}")
-    return [(f"{x:.0f}", f"{y:.0f}", told) for x, y, told in labels]
+    return [(f"{x:.0f}", f"{y:.0f}", together) for x, y, together in labels]
 
 
 def _footprint(base: Footprint) -> str:
