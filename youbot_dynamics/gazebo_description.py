@@ -6,9 +6,9 @@ holds (mu), across it, where the roller rolls, it does not (mu2 = 0). That is th
 `MecanumBase` with lateral factor 1, cos(d) R w = cos(d) vx + sin(d) vy + ..., where d is the angle of the axis. A
 sphere touches the floor in one point below its centre however it has turned; a cylinder would touch along its width.
 
-The direction must not turn with the wheel, so it is expressed in another link. Only a link that is left after fixed joints
-are lumped will do, the root: gz-physics looks a body up by that name (gz-physics7 dartsim/src/SDFFeatures.cc), and
-where it finds none, as for base_link, the direction silently turns with the wheel.
+The direction must not turn with the wheel, so it is expressed in another link. It must be one that remains after fixed
+joints are lumped, the root: gz-physics looks a body up by that name (gz-physics7 dartsim/src/SDFFeatures.cc), and where
+it finds none, as for base_link, the direction silently turns with the wheel.
 """
 
 from __future__ import annotations

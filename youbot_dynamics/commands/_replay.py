@@ -322,9 +322,7 @@ def read_node(
                 place = f"parameter file {path}, node {_NODE}: {refused.thing}"
                 raise ParameterError(place, got=refused.got, expected=refused.expected, remedy=refused.remedy) from None
     # Its path is resolved: a relative one begins at the file that gives it.
-    own = {
-        name: value for name, value in given.items() if name.split(".")[0] == PREFIX and name != f"{PREFIX}.arm.urdf"
-    }
+    own = {name: v for name, v in given.items() if name.split(".")[0] == PREFIX and name != f"{PREFIX}.arm.urdf"}
     return robot_from_values({**values_of(robot), **own}), settings_from_values(ArmSettings, given)
 
 

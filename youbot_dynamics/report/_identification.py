@@ -1,6 +1,6 @@
 """The report of an identification: one HTML file with verdicts, plots and tables, which needs no network.
 
-It opens with the findings, how far to trust it and what to do next. For a simulated robot it shows the true values.
+It opens with the findings, how far to trust them and what to do next. For a simulated robot it shows the true values.
 """
 
 from __future__ import annotations
