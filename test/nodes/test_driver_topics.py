@@ -209,28 +209,28 @@ FORWARD.linear.x = 0.2
 def test_it_refuses_to_drive_while_the_driver_listens_on_cmd_vel_and_resumes_when_that_is_mended():
     with Processes() as processes, Bystander("fake_driver") as driver, Observer("operator") as operator:
         states = driver.node.create_publisher(JointState, "driver/joint_states", 1)
-        ear = driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
-        wish = operator.node.create_publisher(Twist, "cmd_vel", 1)
+        subscription = driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
+        cmd_vel = operator.node.create_publisher(Twist, "cmd_vel", 1)
         controller = processes.node("base_controller")
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.ERROR, "the refusal")
         assert "/fake_driver listens on /cmd_vel" in driver.status()[1]
         assert "-r cmd_vel:=driver/cmd_vel" in driver.status()[1]
-        problem = len(driver.received["/diagnostics"])
-        driver.send(wish, FORWARD, lambda: len(driver.received["/diagnostics"]) > problem + 1, "diagnostics")
+        count = len(driver.received["/diagnostics"])
+        driver.send(cmd_vel, FORWARD, lambda: len(driver.received["/diagnostics"]) > count + 1, "diagnostics")
         assert driver.received["driver/cmd_vel"] == []
         answer = driver.call(SetBool, "base_controller/enable", SetBool.Request(data=True))
         assert not answer.success and "listens on /cmd_vel" in answer.message
 
-        driver.node.destroy_subscription(ear)
+        driver.node.destroy_subscription(subscription)
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.OK, "the all-clear")
-        driver.send(wish, FORWARD, driver.moving, "a base that drives")
+        driver.send(cmd_vel, FORWARD, driver.moving, "a base that drives")
 
         # It comes back in mid-drive: the base is braked.
         driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.ERROR, "the second refusal")
-        driver.send(wish, FORWARD, lambda: not driver.moving(), "a base at rest")
-        problem = len(driver.received["/diagnostics"])
-        driver.send(wish, FORWARD, lambda: len(driver.received["/diagnostics"]) > problem + 1, "diagnostics")
+        driver.send(cmd_vel, FORWARD, lambda: not driver.moving(), "a base at rest")
+        count = len(driver.received["/diagnostics"])
+        driver.send(cmd_vel, FORWARD, lambda: len(driver.received["/diagnostics"]) > count + 1, "diagnostics")
         assert not driver.moving()
         driver.node.destroy_publisher(states)
         output = end(controller)

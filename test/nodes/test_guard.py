@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import Twist  # noqa: E402
-from operators import DRIVER, WISH, Operator, moving  # noqa: E402
+from operators import COMMAND, DRIVER, Operator, moving  # noqa: E402
 from ros_processes import Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
@@ -118,7 +118,7 @@ def test_a_second_guard_disturbs_no_drive():
     with Processes() as processes, Operator() as operator:
         _, controller = guarded_drive(processes, operator)
         second = processes.node("stop_base", *STANDBY)
-        operator.send(operator.wish, WISH, lambda: second.poll() is not None, "its refusal")
+        operator.send(operator.cmd_vel, COMMAND, lambda: second.poll() is not None, "its refusal")
         operator.drive(1.0)
         assert "ERROR" not in end(controller)
 
@@ -144,9 +144,9 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'["odometry", "lost", "
     with Observer("guard") as observer:
         guard = GuardSocket(observer.node)
         place = guard._notifications.getsockname()[1:].decode()
-        for user, heard in (("65534", set()), ("0", {"odometry"})):
+        for user, expected in (("65534", set()), ("0", {"odometry"})):
             subprocess.run([sys.executable, "-S", "-c", speak, user, place], check=True)
-            assert set(guard.notifications()) == heard
+            assert set(guard.notifications()) == expected
 
 
 def test_a_controller_that_dies_with_its_first_command_is_noticed():
@@ -163,9 +163,9 @@ def test_the_base_stops_when_the_controller_dies_right_after_its_first_command()
         controller = processes.node("base_controller", "-p", "rate:=5.0")
         operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
         operator.spin(3.0)  # time for DDS to connect stop_base
-        operator.wait(lambda: operator.wish.get_subscription_count() > 0, "base_controller")
-        told = operator.received[DRIVER]
-        operator.send(operator.wish, WISH, lambda: bool(told) and moving(told[-1]), "its first command")
+        operator.wait(lambda: operator.cmd_vel.get_subscription_count() > 0, "base_controller")
+        commands = operator.received[DRIVER]
+        operator.send(operator.cmd_vel, COMMAND, lambda: bool(commands) and moving(commands[-1]), "its first command")
         controller.kill()
         operator.wait(lambda: not moving(operator.received[DRIVER][-1]), "zero", 5.0)
 
@@ -182,7 +182,7 @@ def test_a_guard_that_hangs_is_reported_and_the_drive_goes_on():
         guard, _ = guarded_drive(processes, operator)
 
         def complains() -> bool:
-            operator.wish.publish(WISH)
+            operator.cmd_vel.publish(COMMAND)
             statuses = [status for message in operator.received["/diagnostics"][-3:] for status in message.status]
             return any("stop_base, which guards this node, has not answered" in s.message for s in statuses)
 

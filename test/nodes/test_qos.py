@@ -44,17 +44,17 @@ def robot():
     with Processes() as processes, Observer("operator") as observer:
         for name in NODES:
             processes.node(name, *(("-p", "standby:=true") if name == "stop_base" else ()))
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
         wanted = {*NODES, "trajectory_tracker"}
         observer.wait(lambda: wanted <= set(observer.node.get_node_names()), "the nodes")
         spoken = (*STREAMS, *LATCHED, *COMMANDS)
         observer.wait(
             lambda: all(endpoints_of(observer.node, topic).publishers for topic in spoken), "a publisher of every topic"
         )
-        observer.wait(lambda: wish.get_subscription_count() >= 2, "both listeners of cmd_vel")
+        observer.wait(lambda: cmd_vel.get_subscription_count() >= 2, "both listeners of cmd_vel")
         for topic, kind in STREAMS.items():
             observer.listen(kind, topic)
-        observer.drive = functools.partial(observer.send, wish, FORWARD)
+        observer.drive = functools.partial(observer.send, cmd_vel, FORWARD)
         observer.drive(lambda: all(observer.received[topic] for topic in STREAMS), "every stream")
         yield observer
 

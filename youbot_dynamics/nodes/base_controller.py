@@ -98,7 +98,8 @@ class BaseController(Node):
         self._mismatch = ""  # of type_mismatch
         self._stamped: bool = self._config["enable_stamped_cmd_vel"]
         listen(self, TwistStamped if self._stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
-        self.create_subscription(Twist, "trajectory_tracker/cmd_vel", self._on_tracker, COMMAND_QOS)
+        tracker = "trajectory_tracker/cmd_vel"
+        self.create_subscription(Twist, tracker, lambda twist: self._offer("tracker", twist), COMMAND_QOS)
         self.create_service(SetBool, "~/enable", self._on_enable)
         self._diagnostics = Diagnostics(self, self._report)
         steady_timer(self, self._base.period, self._on_timer)
@@ -132,9 +133,6 @@ class BaseController(Node):
 
     def _on_operator(self, message: Twist | TwistStamped) -> None:
         self._offer("operator", message.twist if isinstance(message, TwistStamped) else message)
-
-    def _on_tracker(self, message: Twist) -> None:
-        self._offer("tracker", message)
 
     def _offer(self, source: str, message: Twist) -> None:
         now = time.monotonic()

@@ -180,11 +180,7 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
             table["parts"] = [finding for finding in findings if finding.is_part_of_delay]
             all_facts = [facts(finding) for finding in findings]
             # Facts common to all findings appear once, below the table.
-            shared = (
-                [fact for fact in all_facts[0] if all(fact in other for other in all_facts)]
-                if len(findings) > 1
-                else []
-            )
+            shared = [fact for fact in all_facts[0] if len(findings) > 1 and all(fact in other for other in all_facts)]
             remarks = [*shared, *([remark] if remark else [])]
             table |= {"shared": shared, "remarks": remarks, "open": stage == "delay"}
         else:
