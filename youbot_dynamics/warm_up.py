@@ -68,7 +68,7 @@ def _announced() -> bool:
 
     from youbot_dynamics.compiled import kept_in
 
-    with suppress(OSError), (kept_in() / "told").open("a") as file:
+    with suppress(OSError), (kept_in() / "announced").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if file.tell() and time.time() - os.fstat(file.fileno()).st_mtime < _NOTICE_HOLDS:
             return True

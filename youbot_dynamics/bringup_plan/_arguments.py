@@ -134,7 +134,7 @@ class BringupOptions:
         if self.driver == "start" and self.robot != "real":
             raise _excluded("driver", f"start with robot {self.robot}", "robot real")
         if self.driver == "start" and self.passive:
-            raise _excluded("driver", "start with passive", "somebody else's driver", "leave driver or passive out")
+            raise _excluded("driver", "start with passive", "a driver that runs already", "leave driver or passive out")
         if self.robot == "gazebo" and self.frame_prefix:
             raise _excluded("frame_prefix", "robot gazebo", "real, mock or mujoco", "give a namespace instead")
         if self.robot in ("mujoco", "gazebo") and self.robot_file:

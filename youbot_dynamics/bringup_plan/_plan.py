@@ -37,7 +37,7 @@ _RANGE, _DOMAIN = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"
 
 
 def network(robot: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables to add for the processes of a robot: `mock` and `mujoco` stay on this machine unless told otherwise."""
+    """Variables to add for the processes of a robot: `mock` and `mujoco` stay on this machine unless it is set."""
     return {_RANGE: "LOCALHOST"} if robot in ("mock", "mujoco") and not environment.get(_RANGE) else {}
 
 

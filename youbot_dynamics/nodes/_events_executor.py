@@ -50,7 +50,7 @@ class EventsExecutor:
         self._late = False
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Run one callback, and the tasks it left; wait for it `timeout_sec` [s] at most. Errors come through."""
+        """Run one callback, and the tasks it made; wait for it `timeout_sec` [s] at most. Errors are raised."""
         self._queue.spin_once(timeout_sec)
         if not isinstance(self._queue, _Queue):
             return

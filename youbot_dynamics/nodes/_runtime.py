@@ -53,7 +53,7 @@ _WAKE = 0.05  # [s] between checks of the stop flag where nothing else wakes the
 
 COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-# A second of the driver, who sends two messages a pass, of wheels and of arm: with 10 a busy machine lost some.
+# A second of the driver, which sends two messages a pass, of wheels and of arm: with 10 a busy machine lost some.
 DRIVER_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 TF_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

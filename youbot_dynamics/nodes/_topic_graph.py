@@ -191,7 +191,7 @@ def _finding(item: str, problem: str, text: str) -> DriverFinding:
 
 def _judge_operator(ends: Mapping[str, TopicEndpoints]) -> DriverFinding:
     topic = ends["cmd_vel"]
-    text = f"{topic.name}: {_listed(topic.subscriber_nodes()) or 'nobody'}; no driver among them"
+    text = f"{topic.name}: {_listed(topic.subscriber_nodes()) or 'no subscriber'}; no driver among them"
     return _finding("listeners of the operator", driver_on_cmd_vel(ends), text)
 
 
@@ -200,7 +200,7 @@ def _judge_twist(topic: TopicEndpoints) -> DriverFinding:
     read = {end.kind for end in topic.subscriptions if end.node.rsplit("/", 1)[-1] == "base_controller"}
     if not read:
         return DriverFinding(item, OK, "base_controller does not run: nothing to compare")
-    senders = _listed(topic.publisher_nodes()) or "nobody yet"
+    senders = _listed(topic.publisher_nodes()) or "no publisher yet"
     text = f"{min(read).rsplit('/', 1)[-1]}, as it is sent by {senders}"
     return _finding(item, type_mismatch(topic, STAMPED in read), text)
 
@@ -234,7 +234,7 @@ def _judge_joint_states(ends: Mapping[str, TopicEndpoints], drivers: frozenset[s
         text = f"{raw.name} is published by {_listed(publishers)}"
         return DriverFinding(item, WARNING, text, "right where base and arm have a driver each; else end one of them")
     if not publishers:
-        return DriverFinding(item, ERROR, f"nobody publishes {raw.name}", f"start the driver; {remap}")
+        return DriverFinding(item, ERROR, f"no node publishes {raw.name}", f"start the driver; {remap}")
     return DriverFinding(item, OK, f"{raw.name}: {_listed(publishers)}")
 
 
@@ -255,7 +255,7 @@ def _judge_tf(topic: TopicEndpoints, drivers: frozenset[str]) -> DriverFinding:
         text = f"the driver {_listed(broadcasters & drivers)} broadcasts on {topic.name}"
         text += f" beside {others}" if others else ", where odometry's transform belongs"
         return DriverFinding(item, ERROR, text, "remap the driver's: -r /tf:=driver/tf")
-    return DriverFinding(item, OK, f"{topic.name}: {_listed(broadcasters) or 'nobody'}")
+    return DriverFinding(item, OK, f"{topic.name}: {_listed(broadcasters) or 'no publisher'}")
 
 
 def _judge_motors(servers: frozenset[str]) -> DriverFinding:

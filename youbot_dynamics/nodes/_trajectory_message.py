@@ -16,7 +16,6 @@ REFUSED_STAMP = "header_stamp"  # in the diagnostics of the tracker: identifies 
 
 _LITTLE_ENDIAN = b"\x00\x01"  # plain CDR, as every ROS 2 middleware writes it on today's machines
 _PARTS = ("transforms", "velocities", "accelerations")
-_LENGTHS = {"transforms": 7, "velocities": 6, "accelerations": 6}  # numbers of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ def _points(reader: _Reader, count: int) -> np.ndarray:
     if head != 1:
         raise _odd(0, "transforms", head, 1)
     begin = reader.at + -reader.at % 8
-    reader.at = begin + 8 * _LENGTHS["transforms"]
+    reader.at = begin + 8 * 7
     names, formats, offsets = ["transforms"], ["(7,)<f8"], [0]
     expected = [1]
     for part in _PARTS[1:]:
@@ -115,7 +114,7 @@ def _points(reader: _Reader, count: int) -> np.ndarray:
             names.append(part)
             formats.append("(6,)<f8")
             offsets.append(reader.at - begin)
-            reader.at += 8 * _LENGTHS[part]
+            reader.at += 8 * 6
     end = reader.at - begin
     names += ["sec", "nanosec", "n_transforms"]
     formats += ["<i4", "<u4", "<u4"]

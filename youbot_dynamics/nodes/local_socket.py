@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 LOST, BACK = "lost", "back"  # what has become of a part of the bringup
-_GUARD, _NOTIFICATIONS, _TOPIC = "stop_base for a base_controller", "news", "wheel_commands"
+_GUARD, _NOTIFICATIONS, _TOPIC = "stop_base for a base_controller", "notifications", "wheel_commands"
 _LONGEST = 2000  # [B] of a notification; a character takes up to 4
 _AT_ONCE = 20  # notifications read in one pass
 _IDLE, _DRIVING, _GOODBYE, _REPLY = b"i", b"d", b"f", b"a"
@@ -100,7 +100,7 @@ def occupied(node: Node, topic: str, owner: str) -> ResourceError:
     return ResourceError(
         f"topic {node.resolve_topic_name(topic)}",
         got=owner,
-        expected="nobody else",
+        expected="no other node",
         remedy="end the other bringup, or give this one its own namespace or ROS_DOMAIN_ID",
     )
 
