@@ -327,7 +327,7 @@ def test_trust_needs_several_drives_and_no_warning(recordings, warnings, green, 
 
 def test_where_nothing_was_identified_the_next_step_is_a_drive_that_moves_every_axis() -> None:
     tiles = opening(result((StageResult("delay", DELAYS[1:]),)), (), "result.yaml")
-    assert not tiles["trusted"] and not tiles["found"] and tiles["command"] == "youbot play excitation"
+    assert not tiles["trusted"] and not tiles["findings"] and tiles["command"] == "youbot play excitation"
 
 
 def test_the_next_step_with_a_simulated_robot_starts_the_same_one_again() -> None:

@@ -83,12 +83,12 @@ def _check_out(folder: Path, overwrite: bool) -> None:
     Raises:
         RecordingError: the folder or one above it is a file, is not writable, or holds a result not to be replaced.
     """
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir():
-        got = "a file" if there == folder else f"a file, {there}, instead of a folder above it"
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not existing.is_dir():
+        got = "a file" if existing == folder else f"a file, {existing}, instead of a folder above it"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder", remedy="name another one")
-    if not os.access(there, os.W_OK | os.X_OK):
-        got, remedy = f"a folder without permission to write: {there}", "change its permissions, or name another one"
+    if not os.access(existing, os.W_OK | os.X_OK):
+        got, remedy = f"a folder without permission to write: {existing}", "change its permissions, or name another one"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder to write into", remedy=remedy)
     if (folder / "result.json").exists() and not overwrite:
         got, remedy = "the result of an earlier identification in it", "name another one, or add --overwrite"

@@ -54,7 +54,7 @@ _NEGLIGIBLE = 2e-3  # [m, rad] RMSE below which a ratio is meaningless
 
 def identification_page(
     title: str,
-    found: Identification,
+    identification: Identification,
     paths: Sequence[PathComparison],
     provenance: Mapping[str, str],
     truth: Mapping[str, float] | None = None,
@@ -65,7 +65,7 @@ def identification_page(
 
     Args:
         title: heading of the page.
-        found: findings with verdicts, curves, correlations, notes and warnings.
+        identification: findings with verdicts, curves, correlations, notes and warnings.
         paths: one comparison per program.
         provenance: origin of the data: bag, hash, clock, versions, ...
         truth: name of a finding -> true value of a simulated robot; shown beside the finding.
@@ -75,11 +75,11 @@ def identification_page(
     Raises:
         ResourceError: jinja2 is not installed, or matplotlib is needed and not installed.
     """
-    result, stages = found.result, found.stages
+    result, stages = identification.result, identification.stages
     most = _points_of_a_line(stages, paths)
     programs = [program_of(path, f"p{k}", most) for k, path in enumerate(paths)]
     content: dict[str, object] = {
-        "warnings": found.warnings,
+        "warnings": identification.warnings,
         "verdicts": _verdicts(result),
         "truth": reveal(result, truth) if truth else None,
         "fits": _fits(stages, most, held_out=False),
@@ -87,14 +87,14 @@ def identification_page(
         "correlations": [fit for stage in stages for fit in stage.correlations],
         "paths": programs,
         "provenance": provenance,
-        "notes": found.notes,
+        "notes": identification.notes,
     }
     return page(
         "identification.html.j2",
         title=title,
         robot_id=result.robot_id,
         summary=summary(result, paths),
-        opening=opening(result, found.warnings, result_file, robot),
+        opening=opening(result, identification.warnings, result_file, robot),
         folded=_FOLDED,
         predicted=predicted([curve for stage in stages for curve in stage.fits if curve.held_out]),
         interval_is=result.interval_is,
@@ -371,7 +371,7 @@ _DIFFERENCE = "_error_"  # in the name of a wheel's deviation from the mean
 
 
 def opening(result: Result, warnings: Sequence[str], result_file: str, robot: str = "--robot real") -> dict[str, Any]:
-    """Return the three tiles: `found`, a list of findings; `trusted` and `why`; `words` and `command` of the next step.
+    """Return the three tiles: `findings`, a list; `trusted` and `why`; `words` and `command` of the next step.
 
     Args:
         result: of the identification.
@@ -381,10 +381,10 @@ def opening(result: Result, warnings: Sequence[str], result_file: str, robot: st
     """
     trusted, why = _trust(result, warnings)
     words, command = _next(result, result_file, robot)
-    return {"found": _found(result), "trusted": trusted, "why": why, "words": words, "command": command}
+    return {"findings": _highlights(result), "trusted": trusted, "why": why, "words": words, "command": command}
 
 
-def _found(result: Result) -> list[Finding]:
+def _highlights(result: Result) -> list[Finding]:
     """Choose up to five identified robot parameters: the effective delays, then one of each stage in turn."""
     parameters = [
         finding

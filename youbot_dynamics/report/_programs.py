@@ -219,9 +219,9 @@ def animation_of(path: PathComparison) -> dict[str, Any] | None:
 
 def _steps(axis: Vector) -> list[int | None]:
     """Differences between samples of one axis (m,) in ticks, the first from 0; None where a sample is missing."""
-    there = np.isfinite(axis)
+    finite = np.isfinite(axis)
     moved: list[int | None] = [None] * len(axis)
-    for k, step in zip(np.flatnonzero(there), np.diff(axis[there], prepend=0.0), strict=True):
+    for k, step in zip(np.flatnonzero(finite), np.diff(axis[finite], prepend=0.0), strict=True):
         moved[k] = int(step)
     return moved
 
@@ -246,8 +246,8 @@ def _bases(path: PathComparison, at: Vector) -> list[_MovingBase]:
 def _ticks(time: Vector, poses: Vector, at: Vector) -> Vector:
     """Interpolate poses (n, 3) [m, m, rad] of times (n,) [s] at times `at` (m,), in ticks; NaN where missing."""
     unwrapped = np.array(poses, dtype=float)
-    there = np.isfinite(unwrapped[:, 2])
-    unwrapped[there, 2] = np.unwrap(unwrapped[there, 2])
+    finite = np.isfinite(unwrapped[:, 2])
+    unwrapped[finite, 2] = np.unwrap(unwrapped[finite, 2])
     sampled = np.column_stack([np.interp(at, time, axis) for axis in unwrapped.T])
     sampled[~np.isfinite(sampled).all(axis=1)] = np.nan
     rounded: Vector = np.round(sampled / _TICK)
