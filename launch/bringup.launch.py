@@ -40,12 +40,12 @@ from youbot_dynamics.bringup_plan import (
     reach,
 )
 from youbot_dynamics.errors import YoubotDynamicsError
-from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
+from youbot_dynamics.nodes.local_socket import BACK, LOST, notify
 from youbot_dynamics.resources import launch_path
 
 # launch leaves its processes behind when it gets SIGTERM or is killed: let the kernel stop them then.
 FOLLOW_LAUNCH = "setpriv --pdeathsig TERM --"
-# [s] a process has to obey SIGINT, and as long again to obey SIGTERM. Who goes on sending through both is killed
+# [s] a process has to obey SIGINT, and as long again to obey SIGTERM. A process that ignores both is killed
 # while stop_base still listens, whatever sigterm_timeout an including file sets.
 PATIENCE = "1.0"
 PATIENCE_LAST = "4.0"
@@ -103,7 +103,7 @@ def include_gazebo(values):
 def node(process, nodes, ended, prefix, robot, namespace, restarted=0):
     """Make the launch action of a process; a bringup without one of its vital parts is no bringup.
 
-    What is not vital is started again some times when it ends, and stop_base says so on /diagnostics.
+    What is not vital is started again some times when it ends, and stop_base reports it on /diagnostics.
 
     Args:
         process: of the plan.
@@ -130,14 +130,14 @@ def node(process, nodes, ended, prefix, robot, namespace, restarted=0):
         if context.is_shutdown or ended or not process.missed:
             return None
         text, again = process.loss(event.returncode, restarted)
-        tell(namespace, process.executable, LOST, text)
+        notify(namespace, process.executable, LOST, text)
         restart = TimerAction(period=RESTART_PAUSE, actions=[OpaqueFunction(function=start_again)])
         return [LogInfo(msg=f"{process.executable} {text}"), *([restart] if again else [])]
 
     def start_again(context):
         if ended:
             return None
-        tell(namespace, process.executable, BACK, "had ended, and was started again")
+        notify(namespace, process.executable, BACK, "had ended, and was started again")
         nodes.append(node(process, nodes, ended, prefix, robot, namespace, restarted + 1))
         return [nodes[-1]]
 

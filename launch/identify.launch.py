@@ -61,7 +61,7 @@ def start(context):
     session = ExecuteProcess(
         cmd=[sys.executable, "-m", "youbot_dynamics.commands.identify", *words],
         name="identify_robot",
-        # Its children are told to stop one after the other.
+        # It stops its children one after the other.
         sigterm_timeout="20.0",
         prefix="setpriv --pdeathsig TERM --" if shutil.which("setpriv") else None,
         output="screen",

@@ -2,19 +2,20 @@
 
 Links, masses and joints stay those of the URDF; here they get tags only, and the wheels another shape to touch the
 floor with. A mecanum wheel is a sphere whose friction has a direction: along the axis of the roller on the floor it
-holds (mu), across it, the way the roller rolls, it does not (mu2 = 0). That is the rolling constraint of
+holds (mu), across it, where the roller rolls, it does not (mu2 = 0). That is the rolling constraint of
 `MecanumBase` with lateral factor 1, cos(d) R w = cos(d) vx + sin(d) vy + ..., where d is the angle of the axis. A
 sphere touches the floor in one point below its centre however it has turned; a cylinder would touch along its width.
 
-The direction must not turn with the wheel, so it is told in another link. Only a link that is left after fixed joints
-are lumped will do, the root: gz-physics looks a body up by that name (gz-physics7 dartsim/src/SDFFeatures.cc), and
-where it finds none, as for base_link, the direction silently turns with the wheel.
+The direction must not turn with the wheel, so it is expressed in another link. It must be one that remains after fixed
+joints are lumped, the root: gz-physics looks a body up by that name (gz-physics7 dartsim/src/SDFFeatures.cc), and where
+it finds none, as for base_link, the direction silently turns with the wheel.
 """
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -26,8 +27,8 @@ Element = ElementTree.Element
 
 ROLLER_FRICTION = 1.0  # [1] along the axis of a roller; the floor of config/gazebo/youbot.sdf holds as much
 RATE = 100.0  # [Hz] of the IMU and of the true pose; joint states come as often as the controllers run
-
-_STATES = ("position", "velocity", "effort")
+_GZ = "http://gazebosim.org/schema"
+ElementTree.register_namespace("gz", _GZ)  # gz-physics looks for `gz:` to the letter
 
 
 def gazebo_urdf(controllers: Path, namespace: str = "", robot: Robot | None = None) -> str:
@@ -45,23 +46,20 @@ def gazebo_urdf(controllers: Path, namespace: str = "", robot: Robot | None = No
         ModelError: the URDF lacks a joint of the robot, or a wheel is no cylinder.
     """
     robot = load_robot() if robot is None else robot
-    # Of the namespaces of XML ElementTree makes names of its own, and gz-physics looks for `gz:` to the letter.
     urdf = ElementTree.parse(urdf_path("youbot.urdf")).getroot()
-    urdf.set("xmlns:gz", "http://gazebosim.org/schema")
     joints = {joint.get("name", ""): joint for joint in urdf.findall("joint")}
     root = _root_link(urdf)
-    angles = robot.base.geometry.mecanum().roller_angles
-    for name, angle in zip(robot.driver.wheel_joints, angles, strict=True):
-        wheel = _child(urdf, joints, name)
+    wheels = [_child(urdf, joints, name) for name in robot.driver.wheel_joints]
+    for wheel in wheels:
         _touch_as_sphere(wheel)
-        urdf.append(_roller_friction(wheel.get("name", ""), root, float(angle)))
     for name in robot.driver.arm_joints:
         _child(urdf, joints, name)
+    angles = robot.base.geometry.mecanum().roller_angles
+    rollers = {wheel.get("name", ""): float(angle) for wheel, angle in zip(wheels, angles, strict=True)}
     moving = [name for name, joint in joints.items() if joint.get("type") != "fixed"]
-    # What a joint is told: wheels a speed; the arm a place, as the youBot's driver does.
-    urdf.append(_hardware({name: "velocity" if name in robot.driver.wheel_joints else "position" for name in moving}))
-    urdf.append(_imu(_topic(namespace, "imu")))
-    urdf.append(_plugins(controllers, namespace, root))
+    # Wheels take a velocity; the arm a position, as the youBot's driver does.
+    commands = {name: "velocity" if name in robot.driver.wheel_joints else "position" for name in moving}
+    urdf.extend(ElementTree.fromstring(_extensions(rollers, commands, controllers, namespace, root)))
     ElementTree.indent(urdf)
     return '<?xml version="1.0"?>\n' + ElementTree.tostring(urdf, encoding="unicode") + "\n"
 
@@ -97,69 +95,57 @@ def _touch_as_sphere(wheel: Element) -> None:
     ElementTree.SubElement(geometry, "sphere", {"radius": radius})
 
 
-def _roller_friction(link: str, root: str, angle: float) -> Element:
-    """Friction of a wheel that holds along its roller axis at `angle` [rad] from the x axis of the link `root`."""
-    gazebo = Element("gazebo", {"reference": link})
-    friction = _nested(gazebo, "collision", "surface", "friction", "ode")
-    _text(friction, "mu", repr(ROLLER_FRICTION))
-    _text(friction, "mu2", "0.0")
-    direction = _text(friction, "fdir1", f"{np.cos(angle):.12g} {np.sin(angle):.12g} 0")
-    direction.set("gz:expressed_in", root)
-    return gazebo
+def _extensions(
+    rollers: dict[str, float], commands: dict[str, str], controllers: Path, namespace: str, root: str
+) -> str:
+    """Elements for Gazebo inside a <robot>.
 
-
-def _hardware(commands: dict[str, str]) -> Element:
-    """Element <ros2_control>; a joint without a controller is held where it is by gz_ros2_control."""
-    control = Element("ros2_control", {"name": "youbot", "type": "system"})
-    _text(_nested(control, "hardware"), "plugin", "gz_ros2_control/GazeboSimSystem")
-    for name, command in commands.items():
-        joint = ElementTree.SubElement(control, "joint", {"name": name})
-        ElementTree.SubElement(joint, "command_interface", {"name": command})
-        for state in _STATES:
-            ElementTree.SubElement(joint, "state_interface", {"name": state})
-    return control
-
-
-def _imu(topic: str) -> Element:
-    """An upright IMU in base_link, free of noise and bias."""
-    gazebo = Element("gazebo", {"reference": "base_link"})
-    sensor = ElementTree.SubElement(gazebo, "sensor", {"name": "imu", "type": "imu"})
-    _text(sensor, "always_on", "true")
-    _text(sensor, "update_rate", repr(RATE))
-    _text(sensor, "topic", topic)
-    _text(sensor, "gz_frame_id", "base_link")
-    return gazebo
-
-
-def _plugins(controllers: Path, namespace: str, root: str) -> Element:
-    """The controller manager, and the true pose of the base."""
-    gazebo = Element("gazebo")
-    controlled = {"filename": "gz_ros2_control-system", "name": "gz_ros2_control::GazeboSimROS2ControlPlugin"}
-    manager = ElementTree.SubElement(gazebo, "plugin", controlled)
-    _text(manager, "parameters", str(controllers))
-    _text(_nested(manager, "ros"), "namespace", "/" + namespace.strip("/"))
-    publisher = {"filename": "gz-sim-odometry-publisher-system", "name": "gz::sim::systems::OdometryPublisher"}
-    truth = ElementTree.SubElement(gazebo, "plugin", publisher)
-    _text(truth, "odom_frame", "odom")
-    _text(truth, "robot_base_frame", root)
-    _text(truth, "odom_topic", _topic(namespace, "ground_truth"))
-    _text(truth, "odom_publish_frequency", repr(RATE))
-    return gazebo
+    Friction of the wheels, link -> angle of the roller axis [rad] from the x axis of the link `root`; ros2_control with
+    joint -> command interface, where gz_ros2_control holds a joint without a controller; an upright IMU in base_link,
+    free of noise and bias; the controller manager; the true pose of the base.
+    """
+    friction = "".join(
+        f"""<gazebo reference="{link}"><collision><surface><friction><ode>
+          <mu>{ROLLER_FRICTION}</mu>
+          <mu2>0.0</mu2>
+          <fdir1 gz:expressed_in="{root}">{np.cos(angle):.12g} {np.sin(angle):.12g} 0</fdir1>
+        </ode></friction></surface></collision></gazebo>"""
+        for link, angle in rollers.items()
+    )
+    states = "".join(f'<state_interface name="{state}" />' for state in ("position", "velocity", "effort"))
+    joints = "".join(
+        f'<joint name="{name}"><command_interface name="{command}" />{states}</joint>'
+        for name, command in commands.items()
+    )
+    return f"""<robot xmlns:gz="{_GZ}">
+      {friction}
+      <ros2_control name="youbot" type="system">
+        <hardware><plugin>gz_ros2_control/GazeboSimSystem</plugin></hardware>
+        {joints}
+      </ros2_control>
+      <gazebo reference="base_link">
+        <sensor name="imu" type="imu">
+          <always_on>true</always_on>
+          <update_rate>{RATE}</update_rate>
+          <topic>{_topic(namespace, "imu")}</topic>
+          <gz_frame_id>base_link</gz_frame_id>
+        </sensor>
+      </gazebo>
+      <gazebo>
+        <plugin filename="gz_ros2_control-system" name="gz_ros2_control::GazeboSimROS2ControlPlugin">
+          <parameters>{escape(str(controllers))}</parameters>
+          <ros><namespace>/{namespace.strip("/")}</namespace></ros>
+        </plugin>
+        <plugin filename="gz-sim-odometry-publisher-system" name="gz::sim::systems::OdometryPublisher">
+          <odom_frame>odom</odom_frame>
+          <robot_base_frame>{root}</robot_base_frame>
+          <odom_topic>{_topic(namespace, "ground_truth")}</odom_topic>
+          <odom_publish_frequency>{RATE}</odom_publish_frequency>
+        </plugin>
+      </gazebo>
+    </robot>"""
 
 
 def _topic(namespace: str, name: str) -> str:
     """Topic inside Gazebo, where there are no relative names."""
     return "/".join(("", *filter(None, namespace.split("/")), name))
-
-
-def _nested(parent: Element, *tags: str) -> Element:
-    """Append elements, each inside the one before; returns the innermost."""
-    for tag in tags:
-        parent = ElementTree.SubElement(parent, tag)
-    return parent
-
-
-def _text(parent: Element, tag: str, text: str) -> Element:
-    element = ElementTree.SubElement(parent, tag)
-    element.text = text
-    return element

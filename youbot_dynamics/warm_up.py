@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from youbot_dynamics.simulation.robot_driver import RobotDriver
 
 _STEP = 0.02  # [s]
-_TOLD_FOR = 180.0  # [s] that the notice of one process holds for all others
+_NOTICE_HOLDS = 180.0  # [s] that the notice of one process holds for all others
 NOTICE = (
     "compiling, once after an installation or an update: a minute at most on two idle cores (`youbot warm-up` compiles "
     "the code of the nodes beforehand)"
@@ -52,7 +52,7 @@ def first_use(say: Callable[[str], object]) -> Iterator[list[str]]:
             function = event.data["dispatcher"].py_func
             if function.__module__.startswith("youbot_dynamics."):
                 names.append(f"{function.__module__}.{function.__name__}")
-                if len(names) == 1 and not _told():
+                if len(names) == 1 and not _announced():
                     say(NOTICE)
 
         def on_end(self, event: Any) -> None:
@@ -62,15 +62,15 @@ def first_use(say: Callable[[str], object]) -> Iterator[list[str]]:
         yield names
 
 
-def _told() -> bool:
-    """Whether a process has said of this installation's machine code, in the last minutes, that it is made; or does."""
+def _announced() -> bool:
+    """Whether another process has announced the compilation in the last minutes; if not, record that this one does."""
     import fcntl
 
     from youbot_dynamics.compiled import kept_in
 
-    with suppress(OSError), (kept_in() / "told").open("a") as file:
+    with suppress(OSError), (kept_in() / "announced").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        if file.tell() and time.time() - os.fstat(file.fileno()).st_mtime < _TOLD_FOR:
+        if file.tell() and time.time() - os.fstat(file.fileno()).st_mtime < _NOTICE_HOLDS:
             return True
         file.write(".")
     return False

@@ -81,7 +81,7 @@ def test_the_bodies_move_like_ours():
 
 
 def wheel_contacts(gazebo: ElementTree.Element) -> list[tuple[np.ndarray, float, np.ndarray, ElementTree.Element]]:
-    """Place, radius, axis and friction of every wheel, in the frame its friction is told in, from the text alone."""
+    """Place, radius, axis and friction of every wheel, in the frame of its friction, from the text alone."""
     joints, links = by_name(gazebo, "joint"), by_name(gazebo, "link")
     found = []
     for name in DRIVER.wheel_joints:
@@ -299,7 +299,7 @@ class StandIn:
 
 @pytest.mark.ros
 def test_our_nodes_drive_it_as_they_drive_the_robot(gazebo):
-    """From cmd_vel to odom over DDS, with Gazebo's parameter file: the way driven is the way asked for and told."""
+    """From cmd_vel to odom over DDS, with Gazebo's parameter file: the path driven is the path reported."""
     with Processes() as processes, Observer() as observer:
         for node in ("base_controller", "odometry"):
             processes.node(node, "--params-file", str(OURS))

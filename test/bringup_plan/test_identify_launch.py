@@ -35,16 +35,16 @@ def test_folder_with_something_in_it_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("--only", "dealy"), "error: --only: got 'dealy'; expected names from"),
         (("--wait", "nan"), "error: --wait: got nan; expected a finite number above 0"),
         (("--duration", "-1"), "error: --duration: got -1; expected a finite number above 0"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused_before_the_drive(tmp_path, words, told):
+def test_options_that_cannot_be_used_are_refused_before_the_drive(tmp_path, words, expected):
     done = run("--out", str(tmp_path / "found"), *words)
-    assert done.returncode == 1 and told in done.stderr
+    assert done.returncode == 1 and expected in done.stderr
     assert not (tmp_path / "found").exists()
 
 

@@ -76,9 +76,9 @@ def test_an_identification_beside_its_bringup_ends_the_launch_with_a_line(tmp_pa
     file = loaded("identify.launch.py")
     group, session = started(file, out=str(tmp_path / "found"), robot="mock")
     assert type(group).__name__ == "GroupAction" and "--out" in session.named["cmd"]
-    for code, told in file.DONE.items():
+    for code, text in file.DONE.items():
         actions = flat(session.named["on_exit"](SimpleNamespace(returncode=code), RUNS))
-        assert told in texts(actions)[0] and len(of_kind(actions, "Shutdown")) == 1
+        assert text in texts(actions)[0] and len(of_kind(actions, "Shutdown")) == 1
     with pytest.raises(RuntimeError, match="exit code 1"):
         session.named["on_exit"](SimpleNamespace(returncode=1), RUNS)
 

@@ -305,7 +305,7 @@ def test_rviz_is_no_vital_part(prefix_with, monkeypatch, tmp_path):
     with pytest.raises(ResourceError, match=r"package rviz2: got no program rviz2.*apt install ros-jazzy-rviz2"):
         plan(BringupOptions(rviz=True))
     prefix_with("rviz2", "rviz2")
-    monkeypatch.setattr("youbot_dynamics.bringup_plan._processes.config_path", lambda name: tmp_path / name)
+    monkeypatch.setattr("youbot_dynamics.bringup_plan._plan.config_path", lambda name: tmp_path / name)
     process = by_name(rviz="true", frame_prefix="yb1/", namespace="yb1")["rviz2"]
     assert process.words == ("-d", str(tmp_path / "youbot.rviz"), "-f", "yb1/odom")
     assert not process.vital and not process.missed

@@ -61,14 +61,14 @@ def test_passive_nodes_follow_somebody_elses_robot_and_command_nothing(tmp_path)
 
         assert observer.call(Trigger, "/identification/start", Trigger.Request()).success
         observer.wait(lambda: operator.get_subscription_count() > 1, "the other stack's driver, and identification")
-        wish = Twist()
-        wish.linear.x = 0.3
+        command = Twist()
+        command.linear.x = 0.3
         truth, odom = observer.received["ground_truth"], observer.received["passive_odom"]
 
         def at_rest() -> bool:
             return abs(truth[-1].twist.twist.linear.x) < 1e-3
 
-        observer.send(operator, wish, lambda: truth[-1].pose.pose.position.x > 0.2, "the other stack to drive")
+        observer.send(operator, command, lambda: truth[-1].pose.pose.position.x > 0.2, "the other stack to drive")
         observer.send(operator, Twist(), at_rest, "the other stack to rest")
         true, stopped = truth[-1].pose.pose.position.x, seconds(truth[-1].header.stamp)
         observer.wait(lambda: seconds(odom[-1].header.stamp) > stopped, "odom of the rest")

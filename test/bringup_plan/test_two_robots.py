@@ -1,4 +1,4 @@
-"""Two robots in one graph, told apart by their namespaces: neither hears the other."""
+"""Two robots in one graph, in separate namespaces: neither receives from the other."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def nodes_of(observer: Observer, namespace: str) -> list[str]:
 def test_only_the_robot_that_is_told_to_moves(robots):
     operator = robots.node.create_publisher(Twist, "/yb1/cmd_vel", 1)
     robots.wait(lambda: operator.get_subscription_count() >= 2, "base_controller and tracker of yb1")
-    wish = Twist()
-    wish.linear.x = 0.3
+    command = Twist()
+    command.linear.x = 0.3
     still = robots.received["/yb2/ground_truth"][-1].pose.pose
     truth = robots.received["/yb1/ground_truth"]
-    robots.send(operator, wish, lambda: truth[-1].pose.pose.position.x > 0.2, "yb1 to move")
+    robots.send(operator, command, lambda: truth[-1].pose.pose.position.x > 0.2, "yb1 to move")
     robots.send(operator, Twist(), lambda: abs(truth[-1].twist.twist.linear.x) < 1e-3, "yb1 to rest")
     robots.hear("/yb2/ground_truth", 50)
     assert robots.received["/yb2/ground_truth"][-1].pose.pose == still

@@ -1,4 +1,4 @@
-"""What `youbot demo` and `youbot try` tell of the twin they have started is what the twin really is."""
+"""The truth that `youbot demo` and `youbot try` print is that of the twin they have started."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
 
 def test_the_truth_told_is_that_of_the_twin_and_of_its_exact_motion(drive: tuple[Path, np.ndarray]) -> None:
     bag, twists = drive
-    told, truth = true_values(SEED, bag), drawn_base(SEED)
-    assert {name: told[name] for name in truths_of_geometry(truth)} == pytest.approx(truths_of_geometry(truth))
-    assert told["robot.base.response.dead_time_y"] == truth.dead_time_y
+    values, truth = true_values(SEED, bag), drawn_base(SEED)
+    assert {name: values[name] for name in truths_of_geometry(truth)} == pytest.approx(truths_of_geometry(truth))
+    assert values["robot.base.response.dead_time_y"] == truth.dead_time_y
     plant = BasePlant(truth, load_robot().driver, SEED)
     # By brute force, and in the axes of our own geometry: the twin's differs by up to a twentieth.
     delays = truths_of_delay(base_run(plant, plant.advance, twists, SEED), twists)
-    assert {name: told[name] for name in delays} == pytest.approx(delays, abs=2e-3)
+    assert {name: values[name] for name in delays} == pytest.approx(delays, abs=2e-3)
 
 
 def test_terminal_and_page_show_the_truth_beside_what_was_found(
@@ -76,7 +76,7 @@ def test_a_number_without_a_unit_has_none_in_the_table() -> None:
 
 
 def test_the_pose_of_what_reports_the_poses_is_judged_too(drive: tuple[Path, np.ndarray]) -> None:
-    told = true_values(SEED, drive[0])
-    assert [told[f"base.geometry.{name}"] for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")] == [
+    values = true_values(SEED, drive[0])
+    assert [values[f"base.geometry.{name}"] for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")] == [
         0.0
     ] * 4

@@ -114,7 +114,7 @@ def test_the_reason_for_a_slow_start_is_said_once(tmp_path: Path, monkeypatch: p
             function(1)
     assert len(said) == 1
     assert "warm-up" in said[0] and "a minute" in said[0]
-    os.utime(tmp_path / "told", (0.0, 0.0))  # it was said of an earlier version, long ago
+    os.utime(tmp_path / "announced", (0.0, 0.0))  # for an earlier version, long ago
     with first_use(said.append):
         shim.compiled(unheard)(1.0)
     assert len(said) == 2

@@ -25,14 +25,14 @@ from sensor_msgs.msg import JointState
 
 from youbot_dynamics.commands._watch import Server, view
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.nodes.watch import Heard
+from youbot_dynamics.nodes.watch import ReceivedStatus
 from youbot_dynamics.report._drawing import PALETTE
 
 NOW = 1000.0
 STATUSES = {
-    "odometry: response": Heard(0, "measured: x", {"x_delay": "264.1 +- 2.0 ms, none identified"}, NOW - 1.0),
-    "odometry: wheels": Heard(1, "slips", {}, NOW - 1.0),
-    "arm_ekf: temperatures": Heard(
+    "odometry: response": ReceivedStatus(0, "measured: x", {"x_delay": "264.1 +- 2.0 ms, none identified"}, NOW - 1.0),
+    "odometry: wheels": ReceivedStatus(1, "slips", {}, NOW - 1.0),
+    "arm_ekf: temperatures": ReceivedStatus(
         0,
         "all windings below their limits",
         {
@@ -44,10 +44,10 @@ STATUSES = {
         },
         NOW - 1.0,
     ),
-    "check_driver: signs of the wheels": Heard(0, "not checked: they stood still; drive", {}, NOW - 2.0),
-    "check_driver: clock of the wheels": Heard(2, "error: 4 s off: use chrony", {}, NOW - 2.0),
-    "check_driver: driver": Heard(0, "listening", {}, NOW - 2.0),
-    "base_controller: limits": Heard(2, "long ago", {}, NOW - 60.0),
+    "check_driver: signs of the wheels": ReceivedStatus(0, "not checked: they stood still; drive", {}, NOW - 2.0),
+    "check_driver: clock of the wheels": ReceivedStatus(2, "error: 4 s off: use chrony", {}, NOW - 2.0),
+    "check_driver: driver": ReceivedStatus(0, "listening", {}, NOW - 2.0),
+    "base_controller: limits": ReceivedStatus(2, "long ago", {}, NOW - 60.0),
 }
 
 

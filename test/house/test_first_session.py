@@ -10,7 +10,7 @@ import pytest
 from repository import ROOT
 
 from youbot_dynamics.bringup_plan import DRIVER
-from youbot_dynamics.bringup_plan._processes import DRIVER_REMAPPINGS
+from youbot_dynamics.bringup_plan._plan import DRIVER_REMAPPINGS
 from youbot_dynamics.commands.main import parser
 from youbot_dynamics.estimation.driver_check import joints_heard, judge_driver, odometry_heard
 from youbot_dynamics.robot import load_robot

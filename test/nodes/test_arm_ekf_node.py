@@ -112,17 +112,17 @@ def test_estimates_follow_the_truth_of_a_moving_arm() -> None:
         true_speed = at(stamps, truth["velocity"])[inside]
         moving = np.abs(true_speed) > 0.05
         assert moving.sum(axis=0).min() > 40
-        told_stamps, told = rows(observer.received[STATES], "velocity")
-        told = at(stamps, (told_stamps, told))[inside]
-        ours, theirs = (np.sqrt(np.mean((guess - true_speed)[moving] ** 2)) for guess in (speed[inside], told))
+        driver_stamps, driver_speed = rows(observer.received[STATES], "velocity")
+        driver_speed = at(stamps, (driver_stamps, driver_speed))[inside]
+        ours, theirs = (np.sqrt(np.mean((guess - true_speed)[moving] ** 2)) for guess in (speed[inside], driver_speed))
         print(f"speed RMSE {ours:.4f} rad/s, the driver's {theirs:.4f} rad/s")
         assert ours < 0.8 * theirs
         position = rows(estimates, "position")[1][inside]
         off = np.abs(position - at(stamps, truth["position"])[inside])
         assert np.percentile(off, 90) < 3e-3  # 2 ms of jitter at the speeds of this motion
-        after_start = told_stamps >= stamps[0]  # the driver may be up before the node
+        after_start = driver_stamps >= stamps[0]  # the driver may be up before the node
         # A process that the machine held up loses messages in a row; one that is too slow loses single ones throughout.
-        losses = np.diff(stamps) > 1.5 * np.median(np.diff(told_stamps))
+        losses = np.diff(stamps) > 1.5 * np.median(np.diff(driver_stamps))
         print(f"{len(stamps)} estimates of {after_start.sum()} messages since the start, {losses.sum()} losses")
         assert losses.sum() < 0.1 * after_start.sum()
 
@@ -184,8 +184,8 @@ class Driver(Listener):
         self.stamp += ahead
         self.pauses += ahead > 1.0
         where = [*self.position, 0.0, 0.0] if position is None else position
-        told = joint_message(self.stamp, [*ARM, *FINGERS] if names is None else names, where, [0.0] * 7, effort)
-        self.out.publish(told)
+        message = joint_message(self.stamp, [*ARM, *FINGERS] if names is None else names, where, [0.0] * 7, effort)
+        self.out.publish(message)
         self.spin(0.01)
 
     def listen_on(self) -> None:
@@ -256,14 +256,14 @@ def test_bad_messages_are_each_counted_and_none_ends_the_node() -> None:
             "messages_without_a_stamp": 1,
             "messages_that_name_a_joint_twice": 1,
         }
-        told = driver.statuses()["joints"].message
+        text = driver.statuses()["joints"].message
         for cause in (
             "efforts are missing",
             "stamps repeat",
             "lack a joint (arm_joint_4, arm_joint_5)",
             "positions jump",
         ):
-            assert cause in told
+            assert cause in text
         for message in driver.received["arm_1/estimated_joint_states"]:
             assert np.all(np.isfinite([*message.position, *message.velocity, *message.effort]))
         assert driver.received["arm_1/estimated_joint_states"][-1].position == pytest.approx(driver.position, abs=0.01)
@@ -314,8 +314,8 @@ def test_a_payload_is_weighed_and_the_wheels_feel_it_and_the_base_s_acceleration
         signs = np.array(ROBOT.driver.velocity_sign)
         estimates = driver.received["arm_1/estimated_joint_states"]
         for k, (stamp, position, effort) in enumerate(zip(run.stamp, run.position, run.effort, strict=True)):
-            told = joint_message(begin + stamp, ARM, position, np.zeros(5), effort)
-            driver.out.publish(told)
+            message = joint_message(begin + stamp, ARM, position, np.zeros(5), effort)
+            driver.out.publish(message)
             # The base stands; at last it brakes for half a second, as the driver tells it.
             left = len(run.stamp) - k
             speed = np.full(4, 0.02 * min(0, left - 25) * 1.5 / 0.0475)
@@ -336,7 +336,7 @@ def test_a_payload_is_weighed_and_the_wheels_feel_it_and_the_base_s_acceleration
         assert normals[-1].name == WHEELS and len(normals[-1].position) == 0
         assert centres[-1].header.frame_id == "yb1_base_footprint"
         assert len(normals) == pytest.approx(10.0 * 12.0, rel=0.15)
-        # Against the model with what is true: pose, payload, and the base as the wheels told.
+        # Against the model with what is true: pose, payload, and the base by the wheels.
         model = SupportModel(ROBOT)
         model.carry(Carried(mass, PLACE))
         for at, rate in ((len(run.stamp) // 2, 0.0), (len(run.stamp) - 1, -1.5)):
@@ -369,8 +369,10 @@ def test_parameters_are_checked_and_some_may_change_while_it_runs() -> None:
         driver.wait(lambda: out.get_subscription_count() > 0, "the node")
 
         def setting(name: str, value: float):
-            told = Parameter(name=name, value=ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value))
-            request = SetParameters.Request(parameters=[told])
+            parameter = Parameter(
+                name=name, value=ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+            )
+            request = SetParameters.Request(parameters=[parameter])
             return driver.call(SetParameters, "/yb1/arm_ekf/set_parameters", request).results[0]
 
         def feedforward() -> np.ndarray:

@@ -86,7 +86,7 @@ def player():
 
 
 @pytest.mark.parametrize(
-    ("server", "told"),
+    ("server", "expected"),
     [
         (Server(), ""),
         (Server(result=Result()), ""),
@@ -95,11 +95,11 @@ def player():
         (Server(answers=False), ""),
     ],
 )
-def test_answers_of_the_server_are_told(player, server, told):
+def test_answers_of_the_server_are_reported(player, server, expected):
     interface = ActionInterface(player, server, Goal)
     interface.send(JointTrajectory(joint_names=["a"]))
     interface.problem()
-    assert told in interface.problem() and bool(told) == bool(interface.problem())
+    assert expected in interface.problem() and bool(expected) == bool(interface.problem())
     assert server.goals[0].trajectory.joint_names == ["a"]
 
 
@@ -110,9 +110,9 @@ def test_stopping_cancels_an_accepted_goal_and_does_not_wait_for_a_server_that_i
         interface = ActionInterface(player, server, Goal)
         interface.send(JointTrajectory())
         begun = time.monotonic()
-        told = interface.stop()
+        problem = interface.stop()
         assert time.monotonic() - begun < 1.5
-        assert ("emergency stop" in told) == (server is gone)
+        assert ("emergency stop" in problem) == (server is gone)
     assert [server.cancelled for server in (idle, running, refused, gone)] == [0, 1, 0, 0]
 
 
@@ -137,7 +137,7 @@ def test_a_rejected_goal_ends_the_play_with_what_to_look_at(player):
     player.cancel()
 
 
-def test_nobody_to_take_trajectories_is_told_with_what_was_not_tried(player, monkeypatch):
+def test_nobody_to_take_trajectories_is_reported_with_what_was_not_tried(player, monkeypatch):
     monkeypatch.setattr(arm_player, "DISCOVERY_TIMEOUT", 0.3)
     monkeypatch.setattr(arm_player, "_GRACE", 0.1)
     player.position = UPRIGHT
@@ -158,13 +158,13 @@ if importlib.util.find_spec("control_msgs") is not None:
             while player.position is None and time.monotonic() < deadline:
                 rclpy.spin_once(player, timeout_sec=0.1)
             assert player.play(swing(4.0), Flag())
-            assert isinstance(player._used, ActionInterface)
+            assert isinstance(player._active, ActionInterface)
             assert player.position == pytest.approx(UPRIGHT, abs=0.05)
             flag = Flag()
             timer = threading.Timer(2.0, lambda: setattr(flag, "set", True))
             timer.start()
             assert not player.play(swing(20.0), flag)
-            assert player._used.stop() == ""
+            assert player._active.stop() == ""
             after = []
             for wait in (1.5, 0.5):
                 end = time.monotonic() + wait

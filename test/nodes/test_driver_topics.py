@@ -16,24 +16,26 @@ from youbot_dynamics.estimation.driver_check import ERROR, OK, WARNING, DriverFi
 from youbot_dynamics.nodes._topic_graph import (  # noqa: E402
     EVIDENCE,
     STAMPED,
-    TWIST,
     WATCHED,
     Endpoint,
-    TopicEnds,
+    TopicEndpoints,
     driver_nodes,
     driver_on_cmd_vel,
     judge_graph,
-    unheard_commands,
+    type_mismatch,
 )
 
+TWIST = "geometry_msgs/msg/Twist"
 
-def graph(listeners: tuple[str, ...], **speakers: tuple[str, ...]) -> dict[str, TopicEnds]:
-    """Ends of cmd_vel with these listeners, and of the other topics with these speakers; dots for slashes."""
-    named = {name.replace("__", "/"): nodes for name, nodes in speakers.items()}
+
+def graph(subscribers: tuple[str, ...], **publishers: tuple[str, ...]) -> dict[str, TopicEndpoints]:
+    """Endpoints of cmd_vel with these subscribers, and of the other topics with these publishers; __ for slashes."""
+    named = {name.replace("__", "/"): nodes for name, nodes in publishers.items()}
     ends = {
-        topic: TopicEnds(f"/{topic}", tuple(Endpoint(node, "") for node in named.get(topic, ()))) for topic in EVIDENCE
+        topic: TopicEndpoints(f"/{topic}", tuple(Endpoint(node, "") for node in named.get(topic, ())))
+        for topic in EVIDENCE
     }
-    ends["cmd_vel"] = TopicEnds("/cmd_vel", (), tuple(Endpoint(node, TWIST) for node in listeners))
+    ends["cmd_vel"] = TopicEndpoints("/cmd_vel", (), tuple(Endpoint(node, TWIST) for node in subscribers))
     return ends
 
 
@@ -41,7 +43,7 @@ OURS = ("/base_controller", "/trajectory_tracker", "/identification", "/recorder
 
 
 @pytest.mark.parametrize(
-    "speakers",
+    "publishers",
     [
         {"driver__joint_states": ("/oodl",)},
         {"driver__odom": ("/oodl",)},
@@ -49,10 +51,10 @@ OURS = ("/base_controller", "/trajectory_tracker", "/identification", "/recorder
         {"joint_states": ("/oodl",)},
     ],
 )
-def test_a_driver_that_listens_on_cmd_vel_is_known_by_what_it_publishes(speakers):
-    ends = graph((*OURS, "/oodl"), **speakers)
-    told = driver_on_cmd_vel(ends, ["/base_controller"])
-    assert "the driver /oodl listens on /cmd_vel" in told and "-r cmd_vel:=driver/cmd_vel" in told
+def test_a_driver_that_listens_on_cmd_vel_is_known_by_what_it_publishes(publishers):
+    ends = graph((*OURS, "/oodl"), **publishers)
+    problem = driver_on_cmd_vel(ends, ["/base_controller"])
+    assert "the driver /oodl listens on /cmd_vel" in problem and "-r cmd_vel:=driver/cmd_vel" in problem
     assert driver_nodes(ends) == {"/oodl"}
 
 
@@ -61,7 +63,7 @@ def test_the_real_driver_is_known_by_its_name_before_it_publishes_anything():
 
 
 @pytest.mark.parametrize(
-    ("listeners", "speakers"),
+    ("subscribers", "publishers"),
     [
         (OURS, {"driver__joint_states": ("/youbot_oodl_driver",), "joint_states": ("/odometry",)}),
         ((*OURS, "/ekf_filter_node"), {"driver__joint_states": ("/mock_youbot",)}),
@@ -69,32 +71,32 @@ def test_the_real_driver_is_known_by_its_name_before_it_publishes_anything():
         ((*OURS, ""), {"driver__joint_states": ("",)}),
     ],
 )
-def test_others_on_cmd_vel_are_no_driver(listeners, speakers):
-    assert driver_on_cmd_vel(graph(listeners, **speakers), ["/base_controller"]) == ""
+def test_others_on_cmd_vel_are_no_driver(subscribers, publishers):
+    assert driver_on_cmd_vel(graph(subscribers, **publishers), ["/base_controller"]) == ""
 
 
 @pytest.mark.parametrize("stamped", [False, True])
 def test_an_operator_with_the_other_twist_is_told_the_parameter(stamped):
     ours, other = (STAMPED, TWIST) if stamped else (TWIST, STAMPED)
-    told = unheard_commands(TopicEnds("/cmd_vel", (Endpoint("/joy", other), Endpoint("/nav", ours))), stamped)
-    assert told.startswith("/joy sends") and f"enable_stamped_cmd_vel to {str(not stamped).lower()}" in told
-    assert unheard_commands(TopicEnds("/cmd_vel", (Endpoint("/nav", ours),)), stamped) == ""
+    problem = type_mismatch(TopicEndpoints("/cmd_vel", (Endpoint("/joy", other), Endpoint("/nav", ours))), stamped)
+    assert problem.startswith("/joy sends") and f"enable_stamped_cmd_vel to {str(not stamped).lower()}" in problem
+    assert type_mismatch(TopicEndpoints("/cmd_vel", (Endpoint("/nav", ours),)), stamped) == ""
 
 
-def healthy() -> dict[str, TopicEnds]:
+def healthy() -> dict[str, TopicEndpoints]:
     """Graph of a bringup beside a driver that is remapped as it should be."""
     driver, ours = Endpoint("/youbot_oodl_driver", ""), Endpoint("/base_controller", TWIST)
-    ends = {topic: TopicEnds(f"/{topic.lstrip('/')}") for topic in WATCHED}
+    ends = {topic: TopicEndpoints(f"/{topic.lstrip('/')}") for topic in WATCHED}
     for topic in ("driver/joint_states", "driver/odom"):
-        ends[topic] = TopicEnds(f"/{topic}", (driver,))
-    ends["cmd_vel"] = TopicEnds("/cmd_vel", (Endpoint("/teleop", TWIST),), (ours, Endpoint("/recorder", TWIST)))
-    ends["driver/cmd_vel"] = TopicEnds("/driver/cmd_vel", (ours,), (Endpoint("/youbot_oodl_driver", TWIST),))
-    ends["joint_states"] = TopicEnds("/joint_states", (Endpoint("/odometry", ""),))
-    ends["/tf"] = TopicEnds("/tf", (Endpoint("/odometry", ""), Endpoint("/robot_state_publisher", "")))
+        ends[topic] = TopicEndpoints(f"/{topic}", (driver,))
+    ends["cmd_vel"] = TopicEndpoints("/cmd_vel", (Endpoint("/teleop", TWIST),), (ours, Endpoint("/recorder", TWIST)))
+    ends["driver/cmd_vel"] = TopicEndpoints("/driver/cmd_vel", (ours,), (Endpoint("/youbot_oodl_driver", TWIST),))
+    ends["joint_states"] = TopicEndpoints("/joint_states", (Endpoint("/odometry", ""),))
+    ends["/tf"] = TopicEndpoints("/tf", (Endpoint("/odometry", ""), Endpoint("/robot_state_publisher", "")))
     return ends
 
 
-def judged(servers: tuple[str, ...] = ("/youbot_oodl_driver",), **changes: TopicEnds) -> dict[str, DriverFinding]:
+def judged(servers: tuple[str, ...] = ("/youbot_oodl_driver",), **changes: TopicEndpoints) -> dict[str, DriverFinding]:
     """Findings by item, on the healthy graph with changes; in their names `__` stands for `/`."""
     ends = {**healthy(), **{name.replace("__", "/"): ends for name, ends in changes.items()}}
     return {finding.item: finding for finding in judge_graph(ends, frozenset(servers))}
@@ -110,46 +112,50 @@ DRIVER = Endpoint("/youbot_oodl_driver", TWIST)
 @pytest.mark.parametrize(
     ("changes", "item", "verdict", "remedy"),
     [
-        ({"cmd_vel": TopicEnds("/cmd_vel", (), (DRIVER,))}, "listeners of the operator", ERROR, "-r cmd_vel:="),
+        ({"cmd_vel": TopicEndpoints("/cmd_vel", (), (DRIVER,))}, "listeners of the operator", ERROR, "-r cmd_vel:="),
         (
-            {"cmd_vel": TopicEnds("/cmd_vel", (Endpoint("/nav2", STAMPED),), (Endpoint("/base_controller", TWIST),))},
+            {
+                "cmd_vel": TopicEndpoints(
+                    "/cmd_vel", (Endpoint("/nav2", STAMPED),), (Endpoint("/base_controller", TWIST),)
+                )
+            },
             "twist of the operator",
             ERROR,
             "enable_stamped_cmd_vel to true",
         ),
-        ({"driver__cmd_vel": TopicEnds("/driver/cmd_vel")}, "commands to the driver", ERROR, "-r cmd_vel:="),
+        ({"driver__cmd_vel": TopicEndpoints("/driver/cmd_vel")}, "commands to the driver", ERROR, "-r cmd_vel:="),
         (
-            {"driver__cmd_vel": TopicEnds("/driver/cmd_vel", (), (Endpoint("/recorder", TWIST),))},
+            {"driver__cmd_vel": TopicEndpoints("/driver/cmd_vel", (), (Endpoint("/recorder", TWIST),))},
             "commands to the driver",
             ERROR,
             "-r cmd_vel:=",
         ),
         (
-            {"driver__cmd_vel": TopicEnds("/driver/cmd_vel", (), (Endpoint("/youbot_oodl_driver", STAMPED),))},
+            {"driver__cmd_vel": TopicEndpoints("/driver/cmd_vel", (), (Endpoint("/youbot_oodl_driver", STAMPED),))},
             "commands to the driver",
             ERROR,
             "takes Twist",
         ),
         (
-            {"driver__joint_states": TopicEnds("/driver/joint_states", (DRIVER, Endpoint("/arm_driver", "")))},
+            {"driver__joint_states": TopicEndpoints("/driver/joint_states", (DRIVER, Endpoint("/arm_driver", "")))},
             "publishers of joint states",
             WARNING,
             "end one of them",
         ),
         (
-            {"joint_states": TopicEnds("/joint_states", (DRIVER, Endpoint("/odometry", "")))},
+            {"joint_states": TopicEndpoints("/joint_states", (DRIVER, Endpoint("/odometry", "")))},
             "publishers of joint states",
             ERROR,
             "base/joint_states:=driver/joint_states",
         ),
         (
-            {"driver__odom": TopicEnds("/driver/odom", (Endpoint("/youbot_oodl_driver", "", reliable=False),))},
+            {"driver__odom": TopicEndpoints("/driver/odom", (Endpoint("/youbot_oodl_driver", "", reliable=False),))},
             "delivery of the driver's messages",
             WARNING,
             "reliably",
         ),
         (
-            {"__tf": TopicEnds("/tf", (DRIVER, Endpoint("/odometry", "")))},
+            {"__tf": TopicEndpoints("/tf", (DRIVER, Endpoint("/odometry", "")))},
             "broadcasters of tf",
             ERROR,
             "/tf:=driver/tf",
@@ -165,9 +171,9 @@ def test_a_missing_motor_service_is_a_warning_and_a_controller_of_ros2_control_t
     assert judged(servers=())["service that switches the motors off"].verdict == WARNING
     topic = "wheel_velocity_controller__commands"
     gazebo = {
-        topic: TopicEnds("/wheel_velocity_controller/commands", (), (Endpoint("/wheel_velocity_controller", ""),))
+        topic: TopicEndpoints("/wheel_velocity_controller/commands", (), (Endpoint("/wheel_velocity_controller", ""),))
     }
-    assert judged(driver__cmd_vel=TopicEnds("/driver/cmd_vel"), **gazebo)["commands to the driver"].verdict == OK
+    assert judged(driver__cmd_vel=TopicEndpoints("/driver/cmd_vel"), **gazebo)["commands to the driver"].verdict == OK
 
 
 # Over DDS
@@ -203,28 +209,28 @@ FORWARD.linear.x = 0.2
 def test_it_refuses_to_drive_while_the_driver_listens_on_cmd_vel_and_resumes_when_that_is_mended():
     with Processes() as processes, Bystander("fake_driver") as driver, Observer("operator") as operator:
         states = driver.node.create_publisher(JointState, "driver/joint_states", 1)
-        ear = driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
-        wish = operator.node.create_publisher(Twist, "cmd_vel", 1)
+        subscription = driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
+        cmd_vel = operator.node.create_publisher(Twist, "cmd_vel", 1)
         controller = processes.node("base_controller")
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.ERROR, "the refusal")
         assert "/fake_driver listens on /cmd_vel" in driver.status()[1]
         assert "-r cmd_vel:=driver/cmd_vel" in driver.status()[1]
-        told = len(driver.received["/diagnostics"])
-        driver.send(wish, FORWARD, lambda: len(driver.received["/diagnostics"]) > told + 1, "diagnostics")
+        count = len(driver.received["/diagnostics"])
+        driver.send(cmd_vel, FORWARD, lambda: len(driver.received["/diagnostics"]) > count + 1, "diagnostics")
         assert driver.received["driver/cmd_vel"] == []
         answer = driver.call(SetBool, "base_controller/enable", SetBool.Request(data=True))
         assert not answer.success and "listens on /cmd_vel" in answer.message
 
-        driver.node.destroy_subscription(ear)
+        driver.node.destroy_subscription(subscription)
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.OK, "the all-clear")
-        driver.send(wish, FORWARD, driver.moving, "a base that drives")
+        driver.send(cmd_vel, FORWARD, driver.moving, "a base that drives")
 
         # It comes back in mid-drive: the base is braked.
         driver.node.create_subscription(Twist, "cmd_vel", lambda message: None, 10)
         driver.wait(lambda: driver.status()[0] == DiagnosticStatus.ERROR, "the second refusal")
-        driver.send(wish, FORWARD, lambda: not driver.moving(), "a base at rest")
-        told = len(driver.received["/diagnostics"])
-        driver.send(wish, FORWARD, lambda: len(driver.received["/diagnostics"]) > told + 1, "diagnostics")
+        driver.send(cmd_vel, FORWARD, lambda: not driver.moving(), "a base at rest")
+        count = len(driver.received["/diagnostics"])
+        driver.send(cmd_vel, FORWARD, lambda: len(driver.received["/diagnostics"]) > count + 1, "diagnostics")
         assert not driver.moving()
         driver.node.destroy_publisher(states)
         output = end(controller)

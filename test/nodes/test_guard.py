@@ -1,4 +1,4 @@
-"""stop_base believes its base_controller alone, base_controller brakes without it, and nobody is there twice."""
+"""stop_base believes its base_controller alone, base_controller brakes without it, and no node runs twice."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import Twist  # noqa: E402
-from operators import DRIVER, WISH, Operator, moving  # noqa: E402
+from operators import COMMAND, DRIVER, Operator, moving  # noqa: E402
 from ros_processes import Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
-from youbot_dynamics.nodes.local_socket import LOST, ControllerEnd, GuardEnd, domain_of_environment, tell  # noqa: E402
+from youbot_dynamics.nodes.local_socket import LOST, ControllerSocket, GuardSocket, domain_of_environment, notify  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
 STANDBY = ("-p", "standby:=true")
 
 
-class Stranger:
+class OtherPublisher:
     """Publishes what a controller publishes on wheel_commands, as a replayed bag does too."""
 
     def __init__(self, operator: Operator) -> None:
@@ -51,14 +51,14 @@ def guarded_drive(processes: Processes, operator: Operator):
 
 
 @pytest.mark.parametrize("begins", ["before the controller", "when it hangs"])
-def test_a_stranger_on_wheel_commands_does_not_pass_for_a_controller_that_hangs(begins):
+def test_another_publisher_of_wheel_commands_does_not_pass_for_a_controller_that_hangs(begins):
     with Processes() as processes, Operator() as operator:
         if begins == "before the controller":
-            Stranger(operator)
+            OtherPublisher(operator)
             operator.spin(0.5)
         _, controller = guarded_drive(processes, operator)
         if begins == "when it hangs":
-            Stranger(operator)
+            OtherPublisher(operator)
         os.kill(controller.pid, signal.SIGSTOP)
         operator.wait(lambda: not moving(operator.received[DRIVER][-1]), "zero", 5.0)
         operator.drive(1.0)
@@ -114,47 +114,47 @@ def test_a_controller_that_has_stopped_the_base_says_goodbye():
         assert "ERROR" not in output
 
 
-def test_a_second_guard_that_sees_who_is_there_disturbs_no_drive():
+def test_a_second_guard_disturbs_no_drive():
     with Processes() as processes, Operator() as operator:
         _, controller = guarded_drive(processes, operator)
         second = processes.node("stop_base", *STANDBY)
-        operator.send(operator.wish, WISH, lambda: second.poll() is not None, "its refusal")
+        operator.send(operator.cmd_vel, COMMAND, lambda: second.poll() is not None, "its refusal")
         operator.drive(1.0)
         assert "ERROR" not in end(controller)
 
 
-def test_news_that_are_none_do_the_guard_no_harm():
+def test_malformed_notifications_do_the_guard_no_harm():
     with Observer("guard") as observer:
-        guard = GuardEnd(observer.node)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+        guard = GuardSocket(observer.node)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             for text in (b"x", b"[]", b"[[], 1, {}]", b'["a", "b", "c"]', b"[" * 1990, b"\xff\xfe", b""):
-                stranger.sendto(text, guard._news.getsockname())
-            stranger.sendto(rb'["odometry", "lost", "\ud800"]', guard._news.getsockname())
-        tell("", "recorder", LOST, "\u0436" * 3000)
-        assert guard.news() == {"odometry": (LOST, r"\ud800"), "recorder": (LOST, "\u0436" * 400)}
+                sender.sendto(text, guard._notifications.getsockname())
+            sender.sendto(rb'["odometry", "lost", "\ud800"]', guard._notifications.getsockname())
+        notify("", "recorder", LOST, "\u0436" * 3000)
+        assert guard.notifications() == {"odometry": (LOST, r"\ud800"), "recorder": (LOST, "\u0436" * 400)}
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can speak as somebody else")
-def test_news_of_another_user_are_not_believed():
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can send as another user")
+def test_notifications_of_another_user_are_dropped():
     speak = """
 import os, socket, sys
 os.setuid(int(sys.argv[1]))  # not by the parent: another user may not be allowed to start this Python
 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'["odometry", "lost", "x"]', chr(0) + sys.argv[2])
 """
     with Observer("guard") as observer:
-        guard = GuardEnd(observer.node)
-        place = guard._news.getsockname()[1:].decode()
-        for user, heard in (("65534", set()), ("0", {"odometry"})):
+        guard = GuardSocket(observer.node)
+        place = guard._notifications.getsockname()[1:].decode()
+        for user, expected in (("65534", set()), ("0", {"odometry"})):
             subprocess.run([sys.executable, "-S", "-c", speak, user, place], check=True)
-            assert set(guard.news()) == heard
+            assert set(guard.notifications()) == expected
 
 
 def test_a_controller_that_dies_with_its_first_command_is_noticed():
     with Observer("guard") as observer:
-        guard, controller = GuardEnd(observer.node), ControllerEnd(observer.node)
-        controller.beat(True)
-        controller._line.close()
-        assert guard.quiet_for() == float("inf") and guard.moving
+        guard, controller = GuardSocket(observer.node), ControllerSocket(observer.node)
+        controller.heartbeat(True)
+        controller._connection.close()
+        assert guard.heartbeat_age() == float("inf") and guard.moving
 
 
 def test_the_base_stops_when_the_controller_dies_right_after_its_first_command():
@@ -163,26 +163,26 @@ def test_the_base_stops_when_the_controller_dies_right_after_its_first_command()
         controller = processes.node("base_controller", "-p", "rate:=5.0")
         operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
         operator.spin(3.0)  # time for DDS to connect stop_base
-        operator.wait(lambda: operator.wish.get_subscription_count() > 0, "base_controller")
-        told = operator.received[DRIVER]
-        operator.send(operator.wish, WISH, lambda: bool(told) and moving(told[-1]), "its first command")
+        operator.wait(lambda: operator.cmd_vel.get_subscription_count() > 0, "base_controller")
+        commands = operator.received[DRIVER]
+        operator.send(operator.cmd_vel, COMMAND, lambda: bool(commands) and moving(commands[-1]), "its first command")
         controller.kill()
         operator.wait(lambda: not moving(operator.received[DRIVER][-1]), "zero", 5.0)
 
 
 @pytest.mark.parametrize("text", ["", "7", "0x2A", "010", " 12"])
-def test_news_go_to_the_domain_that_rcl_reads(text, monkeypatch):
+def test_notifications_go_to_the_domain_that_rcl_reads(text, monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", text)
     with Observer("guard") as observer:
         assert domain_of_environment() == observer.context.get_domain_id()
 
 
-def test_a_guard_that_hangs_is_told_and_the_drive_goes_on():
+def test_a_guard_that_hangs_is_reported_and_the_drive_goes_on():
     with Processes() as processes, Operator() as operator:
         guard, _ = guarded_drive(processes, operator)
 
         def complains() -> bool:
-            operator.wish.publish(WISH)
+            operator.cmd_vel.publish(COMMAND)
             statuses = [status for message in operator.received["/diagnostics"][-3:] for status in message.status]
             return any("stop_base, which guards this node, has not answered" in s.message for s in statuses)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ FORWARD = Twist()
 FORWARD.linear.x = 0.2
 
 
-def test_an_old_wish_that_an_operator_kept_moves_nothing_that_starts_later():
+def test_an_old_command_that_an_operator_kept_moves_nothing_that_starts_later():
     with Processes() as processes, Observer("operator") as operator:
         operator.listen(Twist, "driver/cmd_vel")
         keeping = operator.node.create_publisher(Twist, "cmd_vel", KEEPING)
@@ -74,36 +75,39 @@ def test_inputs_are_heard_of_best_effort_publishers_and_of_reliable_ones_beside(
 
 
 def test_a_listener_loses_nothing_of_a_reliable_publisher_until_it_has_to_ask_for_less():
-    with Observer("ear") as ear, Observer("mouth") as mouth:
-        heard: list[str] = []
-        listener = listen(ear.node, JointState, "states", lambda m: heard.append(m.header.frame_id), RELIABLE)
-        reliable = mouth.node.create_publisher(JointState, "states", RELIABLE)
+    with Observer("subscriber") as subscriber, Observer("publishing") as publishing:
+        received: list[str] = []
+        listen(subscriber.node, JointState, "states", lambda m: received.append(m.header.frame_id), RELIABLE)
+        (first,) = (s for s in subscriber.node.subscriptions if s.topic_name == "/states")
+        reliable = publishing.node.create_publisher(JointState, "states", RELIABLE)
 
         def say(publisher, word: str) -> None:
             message = JointState()
             message.header.frame_id = word
             publisher.publish(message)
-            ear.wait(lambda: word in heard, word)
+            subscriber.wait(lambda: word in received, word)
 
-        ear.wait(lambda: reliable.get_subscription_count() == 1, "a match")
+        subscriber.wait(lambda: reliable.get_subscription_count() == 1, "a match")
         say(reliable, "first")
-        assert not listener.best_effort
-        weak = mouth.node.create_publisher(JointState, "states", BEST_EFFORT)
-        ear.wait(lambda: listener.best_effort and weak.get_subscription_count() == 1, "less")
-        ear.wait(lambda: reliable.get_subscription_count() == 1, "both")
+        assert first in subscriber.node.subscriptions
+        weak = publishing.node.create_publisher(JointState, "states", BEST_EFFORT)
+        subscriber.wait(
+            lambda: first not in subscriber.node.subscriptions and weak.get_subscription_count() == 1, "best effort"
+        )
+        subscriber.wait(lambda: reliable.get_subscription_count() == 1, "both")
         say(weak, "second")
         say(reliable, "third")
-        assert heard == ["first", "second", "third"]
+        assert received == ["first", "second", "third"]
 
 
 def test_commands_of_a_best_effort_operator_drive_the_base():
     with Processes() as processes, Observer("joystick") as operator:
         operator.listen(Twist, "driver/cmd_vel")
-        wish = operator.node.create_publisher(Twist, "cmd_vel", BEST_EFFORT)
+        cmd_vel = operator.node.create_publisher(Twist, "cmd_vel", BEST_EFFORT)
         processes.node("base_controller")
-        operator.wait(lambda: wish.get_subscription_count() == 1, "base_controller")
+        operator.wait(lambda: cmd_vel.get_subscription_count() == 1, "base_controller")
         sent = operator.received["driver/cmd_vel"]
-        operator.send(wish, FORWARD, lambda: sent and sent[-1].linear.x > 0.05, "a base that drives")
+        operator.send(cmd_vel, FORWARD, lambda: sent and sent[-1].linear.x > 0.05, "a base that drives")
 
 
 def test_the_recorder_takes_best_effort_and_reliable_publishers(tmp_path):
@@ -136,16 +140,18 @@ def test_joint_states_are_read_from_their_bytes_and_bytes_that_are_none_are_drop
     full = JointState(name=["b", "a"], position=[1.0, 2.0], velocity=[3.0, math.nan], effort=[5.0, 6.0])
     full.header.stamp.sec, full.header.stamp.nanosec = 1_700_000_000, 123_456_789
     partly = JointState(name=["c"], velocity=[0.5])
-    with Observer("ear") as ear, Observer("mouth") as mouth:
-        listen_joints(
-            ear.node, "states", lambda *told: taken.append([told[0], told[1], *map(list, told[2:])]), RELIABLE
-        )
-        publisher = mouth.node.create_publisher(JointState, "states", RELIABLE)
-        ear.wait(lambda: publisher.get_subscription_count() == 1, "a match")
+    with Observer("subscriber") as subscriber, Observer("publishing") as publishing:
+
+        def take(stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
+            taken.append([stamp, names, *map(list, fields)])
+
+        listen_joints(subscriber.node, "states", take, RELIABLE)
+        publisher = publishing.node.create_publisher(JointState, "states", RELIABLE)
+        subscriber.wait(lambda: publisher.get_subscription_count() == 1, "a match")
         whole = serialize_message(full)
         for data in (b"", whole[:40], b"\x00\x01\x00\x00" + b"\xff" * 60, whole, whole, serialize_message(partly)):
             publisher.publish(data)
-        ear.wait(lambda: len(taken) == 3, "the messages")
+        subscriber.wait(lambda: len(taken) == 3, "the messages")
     assert taken[0][:3] == [1_700_000_000 + 1e-9 * 123_456_789, ("b", "a"), [1.0, 2.0]]
     np.testing.assert_array_equal(taken[0][3], [3.0, math.nan])
     assert taken[0][4] == [5.0, 6.0]
@@ -159,8 +165,8 @@ def test_the_twist_of_an_odometry_is_read_from_its_bytes(frames: tuple[str, str]
     message = odometry_message(12.5, *frames, np.array([1.0, 2.0, 0.3]), np.array([0.1, -0.2, 0.3]))
     message.twist.twist.linear.z = math.inf if bad else 7.0
     data = serialize_message(message)
-    told = stamped_twist(data)
-    assert told is not None
-    assert told[0] == 12.5
-    np.testing.assert_array_equal(told[1], twist_vector(message.twist.twist))
+    decoded = stamped_twist(data)
+    assert decoded is not None
+    assert decoded[0] == 12.5
+    np.testing.assert_array_equal(decoded[1], twist_vector(message.twist.twist))
     assert stamped_twist(data[:700]) is None

@@ -132,7 +132,7 @@ def test_arm_is_counted_in_ticks_15_motor_rpm_and_milliamperes(drive):
     counts = effort / np.array(expected["effort_quantum"])
     assert np.abs(counts - np.round(counts)).max() < 0.02
     assert np.abs(counts).max() > 100.0
-    # Joints turn as told, in the signs of the URDF.
+    # Joints turn as commanded, in the signs of the URDF.
     assert np.sign(velocity[-1]).tolist() == [1, 1, -1, 1, 1]
 
 
@@ -208,15 +208,15 @@ def test_trajectories_are_read_by_name_and_must_be_of_one_form():
     assert trajectory_knots(message, ["a", "b"]) is None
 
 
-class Ear:
-    """An arm that notes what it is told."""
+class FakeArm:
+    """An arm that records its commands."""
 
     def __init__(self):
-        self.position, self.told, self.time = np.array([0.1, 0.2]), [], 0.0
+        self.position, self.commands, self.time = np.array([0.1, 0.2]), [], 0.0
         self.model = SimpleNamespace(tree=SimpleNamespace(limits=[SimpleNamespace(lower=-9.0, upper=9.0)] * 2))
 
     def __getattr__(self, name):
-        return lambda *values: self.told.append((name, [np.asarray(v).tolist() for v in values[:-1]]))
+        return lambda *values: self.commands.append((name, [np.asarray(v).tolist() for v in values[:-1]]))
 
     def take(self, command):
         command(self, self.time)
@@ -227,13 +227,13 @@ def brics(unit, **values):
 
 
 def test_brics_commands_reach_the_joints_they_name_in_the_drivers_units():
-    ear = Ear()
-    commands = BricsCommands(("a", "b"), ear.take)
+    arm = FakeArm()
+    commands = BricsCommands(("a", "b"), arm.take)
     commands.on_positions(SimpleNamespace(positions=brics("rad", b=1.0)))
     commands.on_positions(SimpleNamespace(positions=brics("rad", a=2.0, other=9.0)))
     commands.on_positions(SimpleNamespace(positions=[*brics("deg", a=3.0), *brics("rad", other=9.0)]))
     commands.on_velocities(SimpleNamespace(velocities=brics("s^-1 rad", b=0.5)))
-    assert ear.told == [
+    assert arm.commands == [
         ("command_positions", [[0.1, 1.0]]),
         ("command_positions", [[2.0, 1.0]]),
         ("command_velocities", [[0.0, 0.5]]),
@@ -281,9 +281,9 @@ def test_brics_commands_go_on_from_where_others_have_moved_the_arm(by):
     driver, node = RobotDriver(plant("twin"), ROBOT.driver, 1), Ears()
     names = ROBOT.driver.arm_joints
     topics = ArmTopics(node, names, lambda: driver, lambda: driver.plant.time, False)
-    told = []
+    commands = []
     arm = driver.plant.arm
-    arm.command_positions = lambda values, time: told.append(np.asarray(values).tolist())
+    arm.command_positions = lambda values, time: commands.append(np.asarray(values).tolist())
     topics._brics.on_positions(SimpleNamespace(positions=brics("rad", arm_joint_1=0.5)))
     rest = arm.position
     path = JointTrajectory(joint_names=names, points=[point(1.0, positions=rest.tolist())])
@@ -294,7 +294,7 @@ def test_brics_commands_go_on_from_where_others_have_moved_the_arm(by):
     elif by == "switch":
         node.of["arm_1/switchOffMotors"]()
     elif by == "reset":
-        topics.begin_anew()
+        topics.reset()
     elif by == "refused":
         path.points[0].positions[0] = 99.0
         node.of["arm_1/arm_controller/joint_trajectory"](path)
@@ -302,7 +302,7 @@ def test_brics_commands_go_on_from_where_others_have_moved_the_arm(by):
         node.of["arm_1/joint_velocity_command"](joint_message(0.0, names[:4], velocity=[0.1] * 4))
     topics._brics.on_positions(SimpleNamespace(positions=brics("rad", arm_joint_2=0.6)))
     moved = by not in ("refused", "incomplete")
-    assert told[-1][:2] == [rest[0] if moved else 0.5, 0.6]
+    assert commands[-1][:2] == [rest[0] if moved else 0.5, 0.6]
     assert (driver.refused, driver.incomplete) == (int(by == "refused"), int(by == "incomplete"))
 
 
@@ -315,8 +315,8 @@ class Goal:
 
 
 def test_goals_must_be_complete_and_are_reached_when_their_time_is_over():
-    ear = Ear()
-    goals = TrajectoryGoals(("a", "b"), ear.take, lambda: ear.time)
+    arm = FakeArm()
+    goals = TrajectoryGoals(("a", "b"), arm.take, lambda: arm.time)
     whole = {"positions": [1.0, 2.0], "velocities": [0.0, 0.0], "accelerations": [0.0, 0.0]}
     good = JointTrajectory(joint_names=["b", "a"], points=[point(1.5, **whole)])
     assert goals.fits(good)
@@ -328,12 +328,12 @@ def test_goals_must_be_complete_and_are_reached_when_their_time_is_over():
     first, second = Goal(good), Goal(good)
     goals.accept(first)
     # A defect of the driver: it does not look which name stands where.
-    assert ear.told[0][1][1] == [[1.0, 2.0]]
-    ear.time = 1.0
+    assert arm.commands[0][1][1] == [[1.0, 2.0]]
+    arm.time = 1.0
     goals.accept(second)
     goals.advance()
     assert not first.executed
-    ear.time, second.is_cancel_requested = 1.6, True
+    arm.time, second.is_cancel_requested = 1.6, True
     goals.advance()
     assert first.executed and second.executed
-    assert ear.told[-1] == ("command_velocities", [[0.0, 0.0]])
+    assert arm.commands[-1] == ("command_velocities", [[0.0, 0.0]])

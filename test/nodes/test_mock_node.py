@@ -65,7 +65,7 @@ class Robot(Observer):
         return np.array(self.received["ground_truth/arm"][-1].position)
 
     def driver_statuses(self) -> list:
-        """Of the driver, all that were told."""
+        """Of the driver, all that were reported."""
         arrays = self.received["/diagnostics"]
         return [s for array in arrays for s in array.status if s.name == "/mock_youbot: driver"]
 
@@ -110,7 +110,7 @@ def test_base_and_arm_of_the_twin_with_faults_at_run_time():
         robot.listen(JointState, "arm_1/motor_temperature")
         robot.ready()
         rest = robot.truth()
-        told = (ROOT / "docs" / "mock_youbot.md").read_text(encoding="utf-8")
+        documented = (ROOT / "docs" / "mock_youbot.md").read_text(encoding="utf-8")
         node, standard = robot.node, ("param", "rosout", "type_description")
         # The name of a node comes after the endpoints that it has.
         robot.wait(lambda: ("mock_youbot", "/") in node.get_node_names_and_namespaces(), "the name of mock_youbot")
@@ -121,7 +121,7 @@ def test_base_and_arm_of_the_twin_with_faults_at_run_time():
         ):
             own = [name for name, _ in ask("mock_youbot", "/") if not any(w in name for w in standard)]
             own = [name.removeprefix("/").replace("mock_youbot/", "~/") for name in own]
-            assert not [name for name in own if f"{name}`" not in told]
+            assert not [name for name in own if f"{name}`" not in documented]
 
         # Positions by name, in any order; an incomplete command and one beyond the limits change nothing.
         goal = rest + np.array([0.2, 0.2, -0.2, 0.2, 0.2])
@@ -293,15 +293,15 @@ def test_bringup_of_the_contact_simulation_drives_on_simulated_time(tmp_path):
         observer.listen(Clock, "/clock")
         known = str(tmp_path / "known.yaml")
         child = processes.youbot("bringup", "--robot", "mujoco", "--use-sim-time", "--params-file", known)
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
         observer.wait(lambda: observer.received["odom"] and observer.received["ground_truth"], "odom")
-        observer.wait(lambda: wish.get_subscription_count() > 1, "the controller")
+        observer.wait(lambda: cmd_vel.get_subscription_count() > 1, "the controller")
         message = Twist()
         message.linear.x = 0.2
         patience = time.monotonic() + 60.0
         while pose_vector(observer.received["ground_truth"][-1].pose.pose)[0] < 0.25:
             assert time.monotonic() < patience, "the robot does not obey"
-            wish.publish(message)
+            cmd_vel.publish(message)
             observer.spin(0.05)
         truth = observer.received["ground_truth"][-1]
         observer.wait(lambda: observer.stamps("odom")[-1] >= seconds(truth.header.stamp), "odometry of that moment")

@@ -23,7 +23,7 @@ from std_srvs.srv import Empty, Trigger  # noqa: E402
 
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.nodes._messages import pose_vector, seconds, twist_message  # noqa: E402
-from youbot_dynamics.nodes._topic_graph import ends_of  # noqa: E402
+from youbot_dynamics.nodes._topic_graph import endpoints_of  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -95,9 +95,9 @@ def test_odometry_follows_the_truth_and_its_covariance_grows():
         processes.node("odometry", "-p", "stabilize:=false")
         for kind, topic in ((Odometry, "odom"), (Odometry, "ground_truth"), (JointState, "joint_states")):
             observer.listen(kind, topic)
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
         observer.wait(lambda: observer.received["odom"] and observer.received["ground_truth"], "odom")
-        observer.wait(lambda: wish.get_subscription_count() > 0, "base_controller")
+        observer.wait(lambda: cmd_vel.get_subscription_count() > 0, "base_controller")
         observer.wait(lambda: of_base(observer.received["joint_states"]), "joint_states")
 
         def at_rest() -> bool:
@@ -111,7 +111,7 @@ def test_odometry_follows_the_truth_and_its_covariance_grows():
             return [pose_vector(observer.received[t][-1].pose.pose) for t in ("odom", "ground_truth")]
 
         start = where()
-        drive(observer, wish, (0.3, 0.1, 0.4), 4.0, "ground_truth")
+        drive(observer, cmd_vel, (0.3, 0.1, 0.4), 4.0, "ground_truth")
         moved = [b - a for a, b in zip(start, where(), strict=True)]
         assert abs(moved[1][2]) > 0.8
         assert moved[0] == pytest.approx(moved[1], abs=0.01)
@@ -136,9 +136,9 @@ def test_trajectory_is_refused_cancelled_by_the_operator_and_by_service():
             processes.node(name)
         observer.listen(JointState, "trajectory_tracker/error")
         observer.listen(DiagnosticArray, "/diagnostics")
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
         observer.wait(lambda: observer.node.count_publishers("trajectory_tracker/error") > 0, "the tracker")
-        observer.wait(lambda: wish.get_subscription_count() >= 2, "both listeners of cmd_vel")
+        observer.wait(lambda: cmd_vel.get_subscription_count() >= 2, "both listeners of cmd_vel")
 
         def status() -> str:
             found = [
@@ -163,10 +163,10 @@ def test_trajectory_is_refused_cancelled_by_the_operator_and_by_service():
         assert not refused.success and "cancel it first" in refused.message
         nonsense = Twist()
         nonsense.linear.x = float("nan")
-        wish.publish(nonsense)
-        assert wish.wait_for_all_acked(Duration(seconds=PATIENCE))
+        cmd_vel.publish(nonsense)
+        assert cmd_vel.wait_for_all_acked(Duration(seconds=PATIENCE))
         observer.hear("trajectory_tracker/error", 25)
-        wish.publish(Twist())
+        cmd_vel.publish(Twist())
         observer.wait(lambda: "operator" in status(), "the cancellation")
         assert player.wait(PATIENCE) == 1
         assert "followed" in player.communicate()[0]
@@ -216,11 +216,11 @@ def test_a_trajectory_is_given_up_where_odometry_falls_silent_or_its_clock_jumps
         request = SetParameters.Request(parameters=[Parameter(name="fault", value=value)])
         assert observer.call(SetParameters, "mock_youbot/set_parameters", request).results[0].successful
 
-        def told() -> bool:
+        def gave_up() -> bool:
             entries = [s for array in observer.received["/diagnostics"] for s in array.status]
             return any("given up" in s.message and "fell silent" in s.message for s in entries)
 
-        observer.wait(told, "the tracker to give up")
+        observer.wait(gave_up, "the tracker to give up")
         observer.wait(lambda: observer.received["driver/cmd_vel"][-1] == Twist(), "a base at rest")
 
 
@@ -230,11 +230,11 @@ def test_a_killed_recording_reopens_and_identifies(tmp_path):
             processes.node(name)
         recorder = processes.youbot("record", "--out", str(tmp_path / "bag"))
         observer.listen(JointState, "wheel_commands")
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
-        observer.wait(lambda: wish.get_subscription_count() >= 2, "both listeners of cmd_vel")
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: cmd_vel.get_subscription_count() >= 2, "both listeners of cmd_vel")
         bag = tmp_path / "bag"
         observer.wait(lambda: set(recorded(bag)) >= {"/odom", "/driver/joint_states"}, "a recording under way")
-        swing(observer, wish, 0.4)
+        swing(observer, cmd_vel, 0.4)
         recorder.kill()
         recorder.wait()
     words = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify"]
@@ -260,8 +260,8 @@ def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):
         processes.node("identification", "-p", f"output_folder:={tmp_path}")
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         observer.listen(DiagnosticArray, "identification/result", latched)
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
-        observer.wait(lambda: wish.get_subscription_count() >= 1, "the listener of cmd_vel")
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: cmd_vel.get_subscription_count() >= 1, "the listener of cmd_vel")
 
         def call(name: str):
             return observer.call(Trigger, f"identification/{name}", Trigger.Request())
@@ -271,7 +271,7 @@ def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):
         wanted = ("wheel_commands", "driver/joint_states", "odom")
 
         def heard() -> list[bool]:
-            return ["/identification" in ends_of(observer.node, topic).listeners() for topic in wanted]
+            return ["/identification" in endpoints_of(observer.node, topic).subscriber_nodes() for topic in wanted]
 
         axes = [f"robot.base.delay.effective_{axis}" for axis in "xy"]
         observer.listen(JointState, "wheel_commands")
@@ -283,7 +283,7 @@ def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):
             observer.wait(lambda: all(heard()), "identification at the ends of its topics")
             assert not call("start").success
             observer.received["wheel_commands"].clear()
-            swing(observer, wish, 0.0)
+            swing(observer, cmd_vel, 0.0)
             assert call("stop").success
             observer.wait(lambda: not any(heard()), "identification to hear nothing more")
             observer.received["identification/result"].clear()
@@ -301,5 +301,5 @@ def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):
         assert verdicts["robot.base.geometry.half_length"].startswith("not identifiable")  # it never turned
         with Observer("late") as late:
             late.listen(DiagnosticArray, "identification/result", latched)
-            late.wait(lambda: late.received["identification/result"], "the result, told again to a late joiner")
+            late.wait(lambda: late.received["identification/result"], "the result for a late joiner")
             assert late.received["identification/result"] == observer.received["identification/result"][-1:]

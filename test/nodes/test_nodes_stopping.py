@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import Twist  # noqa: E402
-from operators import BASE, DRIVER, TOLD, WISH, Operator, moving  # noqa: E402
+from operators import BASE, COMMAND, DRIVER, DRIVER_TWIST, Operator, moving  # noqa: E402
 from rclpy.duration import Duration  # noqa: E402
 from ros_processes import PATIENCE, Processes, end, environment  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -62,8 +62,8 @@ def test_an_exception_ends_with_zero_traceback_and_exit_code_1():
     )
     with Processes() as processes, Operator() as operator:
         controller = processes.run([sys.executable, "-c", broken])
-        operator.wait(lambda: operator.wish.get_subscription_count() > 0, "base_controller")
-        operator.send(operator.wish, WISH, lambda: controller.poll() is not None, "the end of base_controller")
+        operator.wait(lambda: operator.cmd_vel.get_subscription_count() > 0, "base_controller")
+        operator.send(operator.cmd_vel, COMMAND, lambda: controller.poll() is not None, "the end of base_controller")
         output = controller.communicate()[0]
         assert controller.returncode == 1
         assert "broken on purpose" in output
@@ -109,7 +109,7 @@ def test_commands_that_stop_arriving_brake_at_the_deceleration_limit():
         straight = Twist()
         straight.linear.x = speed
         operator.drive(1.5, straight)
-        operator.wish.publish(straight)
+        operator.cmd_vel.publish(straight)
         last, since = time.time(), time.monotonic() - 1.0
         operator.wait(operator.stopped, "rest")
         operator.hear("wheel_commands", 5)  # zero is sent on and on
@@ -145,22 +145,22 @@ def test_nonsense_changes_nothing_and_is_reported_once():
         begin = len(operator.received[DRIVER])
         for message in (bad("x", float("nan")), bad("y", float("inf")), bad("wz", 1e6), bad("z", float("nan"))):
             for _ in range(3):
-                operator.wish.publish(message)
+                operator.cmd_vel.publish(message)
                 # Depth 1: the next command would overwrite it.
-                assert operator.wish.wait_for_all_acked(Duration(seconds=PATIENCE))
+                assert operator.cmd_vel.wait_for_all_acked(Duration(seconds=PATIENCE))
                 operator.hear(DRIVER, 3)
                 operator.drive(0.06)
         for after in operator.received[DRIVER][begin:]:
-            np.testing.assert_allclose(twist_vector(after), TOLD, atol=1e-9)
+            np.testing.assert_allclose(twist_vector(after), DRIVER_TWIST, atol=1e-9)
         counted = [""]
 
-        def told() -> bool:
+        def reported() -> bool:
             statuses = [status for array in operator.received["/diagnostics"] for status in array.status]
             last = [status for status in statuses if status.name == "/base_controller: commands"][-1]
             counted.append({entry.key: entry.value for entry in last.values}["refused"])
             return "refused" in last.message and counted[-1] == "12"
 
-        operator.send(operator.wish, WISH, told, "12 refusals in the diagnostics")
+        operator.send(operator.cmd_vel, COMMAND, reported, "12 refusals in the diagnostics")
         output = end(controller)
         assert output.count("refused a command") == 1, output
 
@@ -168,14 +168,14 @@ def test_nonsense_changes_nothing_and_is_reported_once():
 def test_nonsense_alone_never_starts_the_base():
     with Processes() as processes, Operator() as operator:
         processes.node("base_controller")
-        operator.wait(lambda: operator.wish.get_subscription_count() > 0, "base_controller")
+        operator.wait(lambda: operator.cmd_vel.get_subscription_count() > 0, "base_controller")
         nonsense = bad("x", float("nan"))
 
-        def told() -> bool:
+        def reported() -> bool:
             statuses = [status for array in operator.received["/diagnostics"] for status in array.status]
             return sum("refused" in status.message for status in statuses) > 1
 
-        operator.send(operator.wish, nonsense, told, "refusals in the diagnostics")
+        operator.send(operator.cmd_vel, nonsense, reported, "refusals in the diagnostics")
         assert operator.received[DRIVER] == []
         assert operator.received["wheel_commands"] == []
 
@@ -191,10 +191,10 @@ def test_operator_wins_over_the_tracker():
         begin = len(operator.received[DRIVER])
         for _ in range(20):
             tracker.publish(opposite)
-            operator.wish.publish(WISH)
+            operator.cmd_vel.publish(COMMAND)
             operator.hear(DRIVER, 2)
         for sent in operator.received[DRIVER][begin:]:
-            np.testing.assert_allclose(twist_vector(sent), TOLD, atol=1e-9)
+            np.testing.assert_allclose(twist_vector(sent), DRIVER_TWIST, atol=1e-9)
 
 
 @pytest.mark.parametrize("interface", ["joint_state", "float64_multi_array"])
@@ -209,8 +209,8 @@ def test_other_command_interfaces_speak_to_their_driver(interface):
     with Processes() as processes, Operator() as operator:
         operator.listen(kind, topic)
         controller = processes.node("base_controller", "-p", f"command_interface:={interface}")
-        operator.wait(lambda: operator.wish.get_subscription_count() > 0, "base_controller")
-        whole = BASE.wheel_speeds([WISH.linear.x, WISH.linear.y, WISH.angular.z])
+        operator.wait(lambda: operator.cmd_vel.get_subscription_count() > 0, "base_controller")
+        whole = BASE.wheel_speeds([COMMAND.linear.x, COMMAND.linear.y, COMMAND.angular.z])
         signs = [-1.0, 1.0, -1.0, 1.0]
 
         def driven() -> bool:
@@ -220,7 +220,7 @@ def test_other_command_interfaces_speak_to_their_driver(interface):
             values = np.array(sent[-1].velocity if interface == "joint_state" else sent[-1].data)
             return np.allclose(values, whole * signs, atol=1e-6) and np.allclose(ours[-1].velocity, whole, atol=1e-6)
 
-        operator.send(operator.wish, WISH, driven, "the whole speed on both topics")
+        operator.send(operator.cmd_vel, COMMAND, driven, "the whole speed on both topics")
         end(controller)
         operator.drain(topic)
         last = operator.received[topic][-1]

@@ -45,7 +45,7 @@ KNOWN = [
 
 
 class Wheels:
-    """A driver of wheels that turn as told, and a gyro of a base that turns as told."""
+    """A driver of wheels that turn as commanded, and a gyro of a base that turns as commanded."""
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
@@ -54,7 +54,7 @@ class Wheels:
         self.angles = np.zeros(4)
         self.stamp = time.time()
 
-    def tell(self, speeds: np.ndarray, yaw_rate: float | None) -> None:
+    def publish_motion(self, speeds: np.ndarray, yaw_rate: float | None) -> None:
         """Publish one reading at the stamp of now; the gyro's comes first."""
         driver = ROBOT.driver
         if yaw_rate is not None:
@@ -70,7 +70,7 @@ class Wheels:
         for _ in range(round(duration / PERIOD)):
             self.stamp += PERIOD
             self.angles = self.angles + PERIOD * speeds
-            self.tell(speeds, yaw_rate)
+            self.publish_motion(speeds, yaw_rate)
             self.observer.wait(lambda: told_until(self.observer) > self.stamp - 0.5 * PERIOD, "odom of this reading")
 
     def begin(self) -> None:
@@ -78,7 +78,7 @@ class Wheels:
 
         def heard() -> bool:
             self.stamp += PERIOD
-            self.tell(np.zeros(4), None)
+            self.publish_motion(np.zeros(4), None)
             self.observer.spin(PERIOD)
             return bool(self.observer.received["odom"])
 
@@ -89,7 +89,7 @@ class Wheels:
         """Count on from elsewhere."""
         self.stamp += PERIOD
         self.angles = self.angles + 50.0
-        self.tell(np.zeros(4), None)
+        self.publish_motion(np.zeros(4), None)
 
 
 def told_until(observer: Observer) -> float:
@@ -153,8 +153,12 @@ def test_a_wheel_off_pattern_is_told_and_widens_the_covariance():
             wheels.roll(1.6, BASE.wheel_speeds([0.3, 0.0, 0.0]) * factors)
             grown.append(spread(observer) - before)
         observer.wait(lambda: values(observer, PATTERN).get("slips") == "1", "the slip in the diagnostics")
-        told = status(observer, PATTERN)
-        assert "does not fit the other wheels" in told.message and "which of" in told.message and told.level == b"\x01"
+        pattern = status(observer, PATTERN)
+        assert (
+            "does not fit the other wheels" in pattern.message
+            and "which of" in pattern.message
+            and pattern.level == b"\x01"
+        )
         assert grown[1] > 5.0 * grown[0]
 
 
@@ -219,8 +223,8 @@ def test_a_refusal_is_warned_of_for_a_while_and_counted_for_ever():
     with Processes() as processes, Observer() as observer:
         processes.run([sys.executable, "-c", shortened])
         observer.listen(DiagnosticArray, "/diagnostics")
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
-        observer.wait(lambda: wish.get_subscription_count() > 0, "base_controller")
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        observer.wait(lambda: cmd_vel.get_subscription_count() > 0, "base_controller")
         message = Twist()
         message.linear.x = float("nan")
         observer.wait(lambda: status(observer, COMMANDS) is not None, "its diagnostics")
@@ -229,7 +233,7 @@ def test_a_refusal_is_warned_of_for_a_while_and_counted_for_ever():
         def refused() -> int:
             return int(values(observer, COMMANDS)["refused"])
 
-        observer.send(wish, message, refused, "the refusal")
+        observer.send(cmd_vel, message, refused, "the refusal")
         assert status(observer, COMMANDS).level == b"\x01" and "NaN" in status(observer, COMMANDS).message
         assert values(observer, COMMANDS)["window_s"] == "3"
         observer.wait(lambda: status(observer, COMMANDS).level == b"\x00", "a diagnostic without the refusal")
@@ -265,7 +269,7 @@ def test_phases_that_odometry_finds_with_a_gyro_reach_the_base_controller_until_
                 wheels.imu.publish(message)
             wheels.angles, wheels.stamp = drive.position[k], begin + moment
             count = len(heard)
-            wheels.tell(drive.velocity[k], None)
+            wheels.publish_motion(drive.velocity[k], None)
             if k > 0:
                 observer.wait(lambda count=count: len(heard) > count, "odom of this reading")
         observer.wait(lambda: values(observer, COMMANDS).get("roller_phases") == "used", "phases in base_controller")
@@ -276,7 +280,7 @@ def test_phases_that_odometry_finds_with_a_gyro_reach_the_base_controller_until_
         off = (found - drive.wheels.phases + 0.5 * pitch) % pitch - 0.5 * pitch
         assert np.max(np.abs(off)) < pitch / 15.0
         wheels.angles, wheels.stamp = drive.position[-1] + 5.0, begin + moment + PERIOD
-        wheels.tell(np.zeros(4), None)
+        wheels.publish_motion(np.zeros(4), None)
         observer.wait(lambda: values(observer, COMMANDS).get("roller_phases") != "used", "the jump in base_controller")
         observer.wait(lambda: not observer.received["roller_phases"][-1].position, "word that none are known")
 
@@ -287,9 +291,9 @@ def test_the_base_controller_sends_the_rows_of_the_rollers_as_long_as_they_are_k
         observer.listen(JointState, "driver/wheel_velocity_command")
         observer.listen(JointState, "wheel_commands")
         observer.listen(DiagnosticArray, "/diagnostics")
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
         wheels = Wheels(observer)
-        observer.wait(lambda: wish.get_subscription_count() > 0, "base_controller")
+        observer.wait(lambda: cmd_vel.get_subscription_count() > 0, "base_controller")
         observer.wait(lambda: wheels.states.get_subscription_count() > 0, "its ear for the wheels")
         message = Twist()
         message.linear.y = 0.2
@@ -301,11 +305,11 @@ def test_the_base_controller_sends_the_rows_of_the_rollers_as_long_as_they_are_k
             begin = len(heard)
 
             def enough() -> bool:
-                wish.publish(message)
+                cmd_vel.publish(message)
                 now = time.time()
                 wheels.angles = wheels.angles + (now - wheels.stamp) * speeds
                 wheels.stamp = now
-                wheels.tell(speeds, None)
+                wheels.publish_motion(speeds, None)
                 observer.spin(PERIOD)
                 return len(heard) >= begin + periods
 

@@ -46,7 +46,7 @@ def test_a_written_program_is_read_back_and_within_limits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("excitation", "--dt", "0"), "--dt: got 0 s; expected 0.001 to 0.1 s"),
         (("excitation", "--dt", "5"), "--dt: got 5 s"),
@@ -57,9 +57,9 @@ def test_a_written_program_is_read_back_and_within_limits(tmp_path):
         (("arm_excitation", "--time-scale", "3"), "--time-scale with arm_excitation"),
     ],
 )
-def test_numbers_that_make_no_motion_write_no_file(tmp_path, capsys, words, told):
+def test_numbers_that_make_no_motion_write_no_file(tmp_path, capsys, words, expected):
     assert exit_code("play", *words, "--write", tmp_path / "drive.txt") == 1
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert not any(tmp_path.iterdir())
 
 
@@ -211,7 +211,7 @@ def test_a_program_that_is_refused_stops_nobody_elses_trajectory():
         rclpy.try_shutdown()
 
 
-def test_a_fit_whose_log_has_vanished_is_told_of(tmp_path):
+def test_a_fit_whose_log_has_vanished_is_reported(tmp_path):
     pytest.importorskip("rclpy")
     from youbot_dynamics.nodes.identification import IdentificationNode
 

@@ -15,7 +15,7 @@ from ros_processes import BEST_EFFORT, KEEPING, RELIABLE, Observer, Processes  #
 from sensor_msgs.msg import JointState  # noqa: E402
 
 from youbot_dynamics.nodes import _runtime as runtime  # noqa: E402
-from youbot_dynamics.nodes._topic_graph import TopicEnds, ends_of  # noqa: E402
+from youbot_dynamics.nodes._topic_graph import TopicEndpoints, endpoints_of  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -44,25 +44,25 @@ def robot():
     with Processes() as processes, Observer("operator") as observer:
         for name in NODES:
             processes.node(name, *(("-p", "standby:=true") if name == "stop_base" else ()))
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
         wanted = {*NODES, "trajectory_tracker"}
         observer.wait(lambda: wanted <= set(observer.node.get_node_names()), "the nodes")
         spoken = (*STREAMS, *LATCHED, *COMMANDS)
         observer.wait(
-            lambda: all(ends_of(observer.node, topic).publishers for topic in spoken), "a publisher of every topic"
+            lambda: all(endpoints_of(observer.node, topic).publishers for topic in spoken), "a publisher of every topic"
         )
-        observer.wait(lambda: wish.get_subscription_count() >= 2, "both listeners of cmd_vel")
+        observer.wait(lambda: cmd_vel.get_subscription_count() >= 2, "both listeners of cmd_vel")
         for topic, kind in STREAMS.items():
             observer.listen(kind, topic)
-        observer.drive = functools.partial(observer.send, wish, FORWARD)
+        observer.drive = functools.partial(observer.send, cmd_vel, FORWARD)
         observer.drive(lambda: all(observer.received[topic] for topic in STREAMS), "every stream")
         yield observer
 
 
 @pytest.fixture(scope="module")
-def topics(robot) -> list[TopicEnds]:
+def topics(robot) -> list[TopicEndpoints]:
     """Every topic of the robot's own nodes, with its ends."""
-    found = [ends_of(robot.node, name) for name, _ in robot.node.get_topic_names_and_types() if name not in OF_ROS]
+    found = [endpoints_of(robot.node, name) for name, _ in robot.node.get_topic_names_and_types() if name not in OF_ROS]
     assert len(found) > 25
     return found
 

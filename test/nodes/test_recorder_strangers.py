@@ -86,9 +86,9 @@ def test_the_recorder_passes_over_unknown_types_and_foreign_nodes(tmp_path: Path
         bag = tmp_path / "bag" / "metadata.yaml"
         stranger.wait(lambda: "robot_id: youbot" in bag.read_text(), "the parameters of our own node in the bag", 60.0)
         recorder.terminate()
-        told = recorder.communicate(timeout=30.0)[0]
-    assert recorder.returncode == 0 and "Traceback" not in told, told
-    assert told.count("not recorded: /points, its type geometry_msgs/msg/Point") == 1
+        output = recorder.communicate(timeout=30.0)[0]
+    assert recorder.returncode == 0 and "Traceback" not in output, output
+    assert output.count("not recorded: /points, its type geometry_msgs/msg/Point") == 1
     recording = open_bag(tmp_path / "bag")
     assert "/points" not in recording.topics and recording.topics["/cmd_vel"].count > 10
     assert recording.metadata["robot_id"].startswith("youbot")
@@ -116,11 +116,11 @@ def test_a_full_disk_ends_the_recorder_with_one_line_and_stop_base_tells_why(tmp
         observer.send(twists, Twist(), lambda: recorder.poll() is not None, "the end of the recorder", 0.005)
         output = recorder.communicate()[0]
 
-        def told() -> list[str]:
+        def reported() -> list[str]:
             return [s.message for m in observer.received["/diagnostics"] for s in m.status if "recording" in s.message]
 
-        observer.wait(told, "stop_base")
-        assert f"recording has ended: {tmp_path}/b/b_0.mcap: {TOO_LARGE}" in told()[0]
+        observer.wait(reported, "stop_base")
+        assert f"recording has ended: {tmp_path}/b/b_0.mcap: {TOO_LARGE}" in reported()[0]
     errors = [line for line in output.splitlines() if not any(word in line for word in ("INFO", "RTPS"))]
     assert len(errors) == 1 and errors[0].startswith(f"error: {tmp_path}/b/b_0.mcap: {TOO_LARGE}"), output
     assert recorder.returncode == 1
@@ -161,11 +161,11 @@ def test_the_bag_of_identification_ends_at_its_size_and_its_folder_stays(tmp_pat
         assert observer.call(Trigger, "identification/start", Trigger.Request()).success
         observer.wait(lambda: twists.get_subscription_count(), "the node")
 
-        def told() -> bool:
+        def reported() -> bool:
             twists.publish(Twist())
             return bool(observer.received["identification/result"])
 
-        observer.wait(told, "the end of the bag", 60.0)
+        observer.wait(reported, "the end of the bag", 60.0)
         status = observer.received["identification/result"][-1].status[0]
         assert "max_bag_size of 0.02 MB reached" in status.message and status.level != b"\x00"
         answer = observer.call(Trigger, "identification/stop", Trigger.Request())

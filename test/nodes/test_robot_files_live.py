@@ -40,15 +40,15 @@ def test_a_robot_drives_sideways_as_its_operator_wants(name, settings, tmp_path)
         observer.listen(Odometry, "ground_truth")
         own = str(tmp_path / "own.yaml")
         processes.youbot("bringup", "--robot", "mock", "--robot-file", name, "--params-file", own)
-        wish = observer.node.create_publisher(Twist, "cmd_vel", 1)
+        cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)
         observer.wait(lambda: observer.received["odom"] and observer.received["ground_truth"], "odom")
-        observer.wait(lambda: wish.get_subscription_count() > 1, "the controller")
+        observer.wait(lambda: cmd_vel.get_subscription_count() > 1, "the controller")
         message = Twist()
         message.linear.y = 0.2
         patience = time.monotonic() + 60.0
         while pose_vector(observer.received["ground_truth"][-1].pose.pose)[1] < 0.2:
             assert time.monotonic() < patience, "the robot does not obey"
-            wish.publish(message)
+            cmd_vel.publish(message)
             observer.spin(0.05)
         x, y, yaw = pose_vector(observer.received["ground_truth"][-1].pose.pose)
         assert abs(x) < 0.02 and abs(yaw) < 0.05 and y > 0.0

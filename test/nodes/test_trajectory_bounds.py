@@ -168,7 +168,7 @@ def test_odometry_goes_on_whatever_trajectory_comes_and_the_refusal_is_told(tmp_
         observer.wait(lambda: path.get_subscription_count() > 0, "the tracker", 60.0)
         observer.wait(lambda: len(odom) > 50, "odometry", 60.0)
 
-        def told(words: str) -> bool:
+        def logged(words: str) -> bool:
             entries = [s for array in observer.received["/diagnostics"] for s in array.status]
             return any(s.name == "/trajectory_tracker: trajectory" and words in s.message for s in entries)
 
@@ -192,7 +192,7 @@ def test_odometry_goes_on_whatever_trajectory_comes_and_the_refusal_is_told(tmp_
         ):
             path.publish(data)
             late.append(spent_on(25) - idle)
-            observer.wait(lambda words=words: told(words), words)
+            observer.wait(lambda words=words: logged(words), words)
         assert both.poll() is None
         longest = many(LIMITS.max_points, LIMITS.max_duration)
         path.publish(longest)
@@ -210,7 +210,7 @@ def test_odometry_goes_on_whatever_trajectory_comes_and_the_refusal_is_told(tmp_
         path.publish(many(100_000, 500.0))
         observer.wait(lambda: len(errors) > asked + 50, "it going on", 30.0)
         path.publish(MultiDOFJointTrajectory())
-        observer.wait(lambda: told("an empty trajectory stopped it"), "the end")
+        observer.wait(lambda: logged("an empty trajectory stopped it"), "the end")
         program = tmp_path / "long.txt"
         program.write_text("0.01 0 0\n" * 31000)
         player = processes.youbot("play", str(program))

@@ -157,8 +157,8 @@ def test_without_a_script_a_picture_with_bases_and_times_stands() -> None:
     text = page(comparison())
     [still] = re.findall(r'<g class="still">(.*)</g><g class="live">', text)
     assert still.count('<path class="base main"') == 6
-    told = [float(t) for words in re.findall(r">([\d., ]+) s</text>", still) for t in words.split(", ")]
-    assert sorted(told) == [0.0, 4.0, 8.0, 12.0, 16.0, 20.0]
+    times = [float(t) for words in re.findall(r">([\d., ]+) s</text>", still) for t in words.split(", ")]
+    assert sorted(times) == [0.0, 4.0, 8.0, 12.0, 16.0, 20.0]
     place = re.findall(r"translate\((\S+) (\S+)\) rotate\((\S+)\)", still)[1]
     x, y, yaw = wanted(np.array([4.0]))[0] + OFF[FEEDBACK]
     np.testing.assert_allclose([float(v) for v in place], [1e4 * x, -1e4 * y, -np.degrees(yaw)], atol=1.0)

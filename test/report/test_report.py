@@ -321,20 +321,20 @@ def test_the_page_opens_with_what_was_found_how_far_to_trust_it_and_what_to_do_n
 )
 def test_trust_needs_several_drives_and_no_warning(recordings, warnings, green, why) -> None:
     sources = tuple(Source(f"drive_{k}", "", "", "", "", "") for k in range(recordings))
-    told = opening(replace(result((StageResult("delay", DELAYS),)), sources=sources), warnings, "result.yaml")
-    assert told["trusted"] == green and why in told["why"]
+    tiles = opening(replace(result((StageResult("delay", DELAYS),)), sources=sources), warnings, "result.yaml")
+    assert tiles["trusted"] == green and why in tiles["why"]
 
 
 def test_where_nothing_was_identified_the_next_step_is_a_drive_that_moves_every_axis() -> None:
-    told = opening(result((StageResult("delay", DELAYS[1:]),)), (), "result.yaml")
-    assert not told["trusted"] and not told["found"] and told["command"] == "youbot play excitation"
+    tiles = opening(result((StageResult("delay", DELAYS[1:]),)), (), "result.yaml")
+    assert not tiles["trusted"] and not tiles["findings"] and tiles["command"] == "youbot play excitation"
 
 
 def test_the_next_step_with_a_simulated_robot_starts_the_same_one_again() -> None:
     known, mock = result((StageResult("delay", DELAYS),)), "--robot mock --params-file demo/stabilised.yaml"
-    told = opening(known, (), "demo/result.yaml", mock)
-    assert told["command"] == f"youbot bringup {mock} --result-file demo/result.yaml"
-    assert told["words"] == "Drive with these values:"
+    tiles = opening(known, (), "demo/result.yaml", mock)
+    assert tiles["command"] == f"youbot bringup {mock} --result-file demo/result.yaml"
+    assert tiles["words"] == "Drive with these values:"
 
 
 def test_a_prediction_of_what_the_fit_did_not_see_has_a_section_of_its_own() -> None:

@@ -1,4 +1,4 @@
-"""An operator who drives the base by cmd_vel over DDS and hears what reaches the driver."""
+"""An operator who drives the base by cmd_vel over DDS and receives what reaches the driver."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from youbot_dynamics.robot import load_robot
 DRIVER = "driver/cmd_vel"
 ROBOT = load_robot()
 BASE = ROBOT.base.geometry.mecanum()
-WISH = Twist()
-WISH.linear.x, WISH.linear.y, WISH.angular.z = 0.3, -0.1, 0.2
-# What the driver is told then: a twist in its own geometry.
-TOLD = ROBOT.driver.mecanum().twist(BASE.wheel_speeds(twist_vector(WISH)))
+COMMAND = Twist()
+COMMAND.linear.x, COMMAND.linear.y, COMMAND.angular.z = 0.3, -0.1, 0.2
+# What the driver receives then: a twist in its own geometry.
+DRIVER_TWIST = ROBOT.driver.mecanum().twist(BASE.wheel_speeds(twist_vector(COMMAND)))
 
 
 def moving(message: Twist) -> bool:
@@ -25,16 +25,16 @@ def moving(message: Twist) -> bool:
 
 
 class Operator(Observer):
-    """Sends cmd_vel and hears what reaches the driver."""
+    """Sends cmd_vel and receives what reaches the driver."""
 
     def __init__(self) -> None:
         super().__init__("operator")
         self.listen(Twist, DRIVER)
         self.listen(JointState, "wheel_commands")
         self.listen(DiagnosticArray, "/diagnostics")
-        self.wish = self.node.create_publisher(Twist, "cmd_vel", 1)
+        self.cmd_vel = self.node.create_publisher(Twist, "cmd_vel", 1)
 
-    def drive(self, duration: float, message: Twist = WISH) -> None:
+    def drive(self, duration: float, message: Twist = COMMAND) -> None:
         """Send a command for so long [s] by the stamps of what is sent to the wheels."""
         begin = len(self.received["wheel_commands"])
 
@@ -42,15 +42,15 @@ class Operator(Observer):
             stamps = [seconds(sent.header.stamp) for sent in self.received["wheel_commands"][begin:]]
             return len(stamps) > 1 and stamps[-1] - stamps[0] >= duration
 
-        self.send(self.wish, message, driven, f"{duration} s of wheel_commands")
+        self.send(self.cmd_vel, message, driven, f"{duration} s of wheel_commands")
 
     def start_driving(self) -> None:
-        self.wait(lambda: self.wish.get_subscription_count() > 0, "base_controller")
-        self.send(self.wish, WISH, self.at_whole_speed, "the whole speed")
+        self.wait(lambda: self.cmd_vel.get_subscription_count() > 0, "base_controller")
+        self.send(self.cmd_vel, COMMAND, self.at_whole_speed, "the whole speed")
 
     def at_whole_speed(self) -> bool:
         sent = self.received[DRIVER]
-        return bool(sent) and np.allclose(twist_vector(sent[-1]), TOLD, rtol=0.0, atol=1e-9)
+        return bool(sent) and np.allclose(twist_vector(sent[-1]), DRIVER_TWIST, rtol=0.0, atol=1e-9)
 
     def rest(self) -> Twist:
         """Last driver command once everything sent has arrived."""

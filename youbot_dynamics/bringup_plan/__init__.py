@@ -11,21 +11,19 @@ from youbot_dynamics.bringup_plan._arguments import (
     truth,
 )
 from youbot_dynamics.bringup_plan._plan import (
+    DRIVER,
     IDENTIFY_ARGUMENTS,
     NO_BRINGUP,
-    PASSED_ON,
-    identify_command,
-    left_out,
-    plan,
-)
-from youbot_dynamics.bringup_plan._processes import (
-    DRIVER,
     OUR_PACKAGE,
+    PASSED_ON,
     RESTART_PAUSE,
     Process,
+    identify_command,
+    left_out,
     namespace_arguments,
     needed_program,
     network,
+    plan,
     reach,
 )
 

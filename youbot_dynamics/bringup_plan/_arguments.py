@@ -9,10 +9,11 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from youbot_dynamics.bringup_plan._processes import NAME_PART
 from youbot_dynamics.errors import ParameterError, ResourceError, did_you_mean
 
 TRUTH_VALUES = ("true", "false")
+# rcl takes no two underscores in a row.
+NAME_PART = r"(?!\w*__)[A-Za-z_][A-Za-z0-9_]*"
 _WITH_VIEWER = ("mujoco", "gazebo")
 _TOPIC = re.compile(rf"(~?/)?{NAME_PART}(/{NAME_PART})*")
 # Arguments that launch itself and its Node actions take.
@@ -133,7 +134,7 @@ class BringupOptions:
         if self.driver == "start" and self.robot != "real":
             raise _excluded("driver", f"start with robot {self.robot}", "robot real")
         if self.driver == "start" and self.passive:
-            raise _excluded("driver", "start with passive", "somebody else's driver", "leave driver or passive out")
+            raise _excluded("driver", "start with passive", "a driver that runs already", "leave driver or passive out")
         if self.robot == "gazebo" and self.frame_prefix:
             raise _excluded("frame_prefix", "robot gazebo", "real, mock or mujoco", "give a namespace instead")
         if self.robot in ("mujoco", "gazebo") and self.robot_file:
@@ -149,8 +150,8 @@ class BringupOptions:
             ParameterError: as the class; a text that is no truth value.
         """
         truths = {item.name for item in fields(cls) if isinstance(item.default, bool)}
-        told = {name: truth(name, value) if name in truths else value for name, value in values.items()}
-        return cls(**told)  # type: ignore[arg-type]
+        typed = {name: truth(name, value) if name in truths else value for name, value in values.items()}
+        return cls(**typed)  # type: ignore[arg-type]
 
 
 def _argument(item: Field[Any]) -> Argument:
@@ -176,7 +177,7 @@ def check_words(words: Iterable[str], known: Iterable[str]) -> None:
         known: names of arguments.
 
     Raises:
-        ParameterError: an unknown name; tells the nearest known one.
+        ParameterError: an unknown name; the nearest known one is in the remedy.
     """
     names = [*known, *_OF_LAUNCH]
     for word in words:
@@ -250,12 +251,12 @@ def new_folder(name: str, value: str) -> Path | None:
             expected="a folder that is new or empty",
             remedy="choose another one, so that no recording is lost",
         )
-    there = next(place for place in (path, *path.parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        kind = "no folder" if not there.is_dir() else "a folder without permission to write"
+    parent = next(existing for existing in (path, *path.parents) if existing.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        kind = "no folder" if not parent.is_dir() else "a folder without permission to write"
         raise ResourceError(
             name,
-            got=f"{path}, and {there} is {kind}",
+            got=f"{path}, and {parent} is {kind}",
             expected="a place where a folder can be made",
             remedy="choose another one",
         )

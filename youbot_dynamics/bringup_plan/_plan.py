@@ -3,17 +3,24 @@
 Parameter files are given in the order in which the later one wins: ``config/youbot.yaml``, the robot file, the result
 of an identification, the user's own file. A simulated robot reads ``config/mock.yaml`` in place of the result: what
 was identified is knowledge about the robot and must not change the robot.
+
+Names, parameters and topics of the driver are those of a2s-institute/youbot_driver_ros_interface, branch foxy-devel.
+It subscribes to cmd_vel, publishes odom, base/joint_states and arm_1/joint_states and broadcasts odom -> base_footprint
+on /tf.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan._arguments import (
     ARGUMENTS,
+    NAME_PART,
     Argument,
     BringupOptions,
     check_choice,
@@ -21,33 +28,205 @@ from youbot_dynamics.bringup_plan._arguments import (
     new_folder,
     truth,
 )
-from youbot_dynamics.bringup_plan._processes import (
-    DRIVER_REMAPPINGS,
-    RESTARTS,
-    STATE_PUBLISHER,
-    Process,
-    description_process,
-    driver_process,
-    file_arguments,
-    namespace_arguments,
-    parameter_arguments,
-    remap_arguments,
-    rviz_process,
-)
-from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.errors import ParameterError, ResourceError
 from youbot_dynamics.identification.stages import STAGES, chosen_stages
-from youbot_dynamics.resources import config_path, robot_path
+from youbot_dynamics.resources import config_path, robot_path, urdf_path
 from youbot_dynamics.robot import PREFIX, load_robot
 
+_RANGE, _DOMAIN = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"
+
+
+def network(robot: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables to add for the processes of a robot: `mock` and `mujoco` stay on this machine unless it is set."""
+    return {_RANGE: "LOCALHOST"} if robot in ("mock", "mujoco") and not environment.get(_RANGE) else {}
+
+
+def reach(robot: str, environment: Mapping[str, str]) -> str:
+    """One line about the network from which the real robot can be commanded; empty for a simulated one."""
+    if robot != "real":
+        return ""
+    place = f"{_RANGE} {environment.get(_RANGE) or 'SUBNET'}, {_DOMAIN} {environment.get(_DOMAIN) or 0}"
+    return f"{place}: every ROS 2 program within can command this robot (docs/security.md)"
+
+
+RESTART_PAUSE = 2.0  # [s]
+RESTARTS = 3
+OUR_PACKAGE = "youbot_dynamics"
+
+_NAMESPACE = re.compile(rf"{NAME_PART}(/{NAME_PART})*")
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a bringup."""
+
+    executable: str
+    node_names: tuple[str, ...]  # it contains
+    ros_arguments: tuple[str, ...]  # behind --ros-args
+    last: bool = False  # it ends after all others: it sends the last command to the robot
+    words: tuple[str, ...] = ()  # arguments of its own, before --ros-args
+    package: str = OUR_PACKAGE
+    vital: bool = True  # its end ends the bringup: it moves or guards the base
+    restarts: int = 0  # how often it is started again, where it is not vital
+    missed: bool = True  # its end is reported, where it is not vital
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Command-line tokens behind the executable."""
+        return (*self.words, "--ros-args", *self.ros_arguments)
+
+    def loss(self, code: int | None, restarted: int) -> tuple[str, bool]:
+        """Report on its end with an exit code, and whether it is started again after `RESTART_PAUSE`.
+
+        It is not vital, and has been started again `restarted` times.
+        """
+        again = restarted < self.restarts
+        text = f"started again, time {restarted + 1} of {self.restarts}" if again else "its log may say why"
+        return f"ended with exit code {code}, and the others continue without it: {text}", again
+
+
+def file_arguments(*files: Path | None) -> tuple[str, ...]:
+    """Tokens that load parameter files, the later one winning."""
+    return tuple(token for file in files if file is not None for token in ("--params-file", str(file)))
+
+
+def parameter_arguments(**values: str | bool | float | Path) -> tuple[str, ...]:
+    """Tokens that set parameters."""
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
+    return tuple(token for name, text in texts.items() for token in ("-p", f"{name}:={text}"))
+
+
+def remap_arguments(rules: dict[str, str]) -> tuple[str, ...]:
+    """Tokens that remap names; of several rules for one name the first wins."""
+    return tuple(token for name, other in rules.items() for token in ("-r", f"{name}:={other}"))
+
+
+def namespace_arguments(namespace: str) -> tuple[str, ...]:
+    """Tokens that put a process and its tf into a namespace, with or without a leading slash; empty for none.
+
+    Raises:
+        ParameterError: the namespace is malformed.
+    """
+    name = namespace.strip("/")
+    if not name:
+        return ()
+    if not _NAMESPACE.fullmatch(name):
+        raise ParameterError(
+            "namespace",
+            got=repr(namespace),
+            expected="letters, digits and single underscores, parts joined by /",
+            remedy="write for example namespace:=youbot_1",
+        )
+    return remap_arguments({"__ns": f"/{name}", "/tf": "tf", "/tf_static": "tf_static"})
+
+
+def _program(package: str, name: str) -> Path | None:
+    """Program of a package; None where it is not installed."""
+    paths = (prefix / "lib" / package / name for prefix in _prefixes())
+    return next((path for path in paths if os.access(path, os.X_OK) and path.is_file()), None)
+
+
+def needed_program(package: str, name: str, remedy: str) -> Path:
+    """Program of a package that the user has asked for.
+
+    Raises:
+        ResourceError: it is not installed.
+    """
+    path = _program(package, name)
+    if path is None:
+        raise ResourceError(
+            f"package {package}",
+            got=f"no program {name} of it in any folder of AMENT_PREFIX_PATH",
+            expected="the package installed and its setup.bash sourced",
+            remedy=remedy,
+        )
+    return path
+
+
+def _prefixes() -> Iterator[Path]:
+    """Folders that a sourced ROS 2 and its workspaces announce."""
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        if prefix:
+            yield Path(prefix).absolute()
+
+
+DRIVER = "youbot_driver_ros_interface"  # package and program
+
+# Its topics become those of this package; both JointState topics become one.
+DRIVER_REMAPPINGS = {
+    "cmd_vel": "driver/cmd_vel",
+    "odom": "driver/odom",
+    "base/joint_states": "driver/joint_states",
+    "arm_1/joint_states": "driver/joint_states",
+    "joint_states": "driver/joint_states",
+    "/tf": "driver/tf",
+}
+_CONFIGURATION = "youbot_driver"  # package with youbot-ethercat.cfg, youbot-base.cfg, youbot-manipulator.cfg
+_REMEDY = (
+    "build a2s-institute/youbot_driver and youbot_driver_ros_interface (branch foxy-devel) in your workspace and "
+    "source it, or start a driver yourself and leave driver out"
+)
+
+
+def driver_process(common: tuple[str, ...], arm: bool, params_file: Path | None) -> Process:
+    """The driver of a robot with or without arm; the user's file for ``/**/youbot_oodl_driver`` has priority.
+
+    Raises:
+        ResourceError: it is not installed.
+    """
+    needed_program(DRIVER, DRIVER, _REMEDY)
+    values: dict[str, str | bool | float] = {"youBotHasBase": True, "youBotHasArms": arm}
+    values |= {"youBotBaseName": "youbot-base"} | ({"youBotArmName1": "youbot-manipulator"} if arm else {})
+    # Reading the gripper blocks the driver's loop: seldom.
+    values |= {"youBotDriverCycleFrequencyInHz": 50.0, "youBotDriverGripperReadingsCycleFrequencyInHz": 1.0}
+    shares = (prefix / "share" / _CONFIGURATION for prefix in _prefixes())
+    if (share := next((path for path in shares if path.is_dir()), None)) is not None:
+        values["youBotConfigurationFilePath"] = str(share / "config")
+    return Process(
+        DRIVER,
+        ("youbot_oodl_driver",),
+        # Of two rules for /tf the first wins: the driver's own, before that of a namespace.
+        (*remap_arguments(DRIVER_REMAPPINGS), *parameter_arguments(**values), *file_arguments(params_file), *common),
+        package=DRIVER,
+    )
+
+
+STATE_PUBLISHER = "robot_state_publisher"
+
+
+def description_process(common: tuple[str, ...], frame_prefix: str) -> Process | None:
+    """robot_state_publisher, for robot_description and the tf of the links; None where not installed."""
+    if _program(STATE_PUBLISHER, STATE_PUBLISHER) is None:
+        return None
+    # A value is read as YAML: quoted as in JSON it stays one text, whatever the URDF contains.
+    text = json.dumps(urdf_path("youbot.urdf").read_text(encoding="utf-8"))
+    values = parameter_arguments(robot_description=text)
+    values += parameter_arguments(frame_prefix=json.dumps(frame_prefix)) if frame_prefix else ()
+    name = STATE_PUBLISHER
+    return Process(name, (name,), (*common, *values), package=name, vital=False, restarts=RESTARTS)
+
+
+def rviz_process(common: tuple[str, ...], frame_prefix: str) -> Process:
+    """RViz; closing its window ends nothing else.
+
+    Raises:
+        ResourceError: RViz or its layout is not installed.
+    """
+    needed_program("rviz2", "rviz2", "sudo apt install ros-jazzy-rviz2, or leave rviz out")
+    fixed_frame = ("-f", f"{frame_prefix}odom") if frame_prefix else ()
+    words = ("-d", str(config_path("youbot.rviz")), *fixed_frame)
+    return Process("rviz2", ("rviz2",), common, words=words, package="rviz2", vital=False, missed=False)
+
+
 _PLANTS = {"mock": "twin", "mujoco": "mujoco"}  # the robots that mock_youbot simulates, and by which plant
-_OF_MOCK = ("cmd_vel", "odom", "joint_states")  # what a driver that nobody has remapped calls its topics
-# Not by names that end like the other stack's: a bag with both would have two of a kind.
+_OF_MOCK = ("cmd_vel", "odom", "joint_states")  # topics of a driver without remapping
+# Not names that end like the other stack's: a bag with both would have two of a kind.
 _PASSIVE_OUTPUT = {"odom": "passive_odom", "joint_states": "passive_joint_states"}
 
 
 @dataclass(frozen=True)
 class _Nodes:
-    """What the nodes of one bringup are started with."""
+    """ROS arguments and parameter files of the nodes of one bringup."""
 
     common: tuple[str, ...]  # ROS arguments of every node: namespace, time, log level
     files: tuple[Path | None, ...]  # parameter files of our nodes, the later one winning
@@ -82,7 +261,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     robot = robot_path(given.robot_file)
     nodes = _Nodes(common, (config_path("youbot.yaml"), robot, gazebo, result, own), own, given.frame_prefix, robot)
     facts = load_robot(result, own, robot)
-    if facts.arm.urdf != load_robot().arm.urdf:  # else each node would look for a relative path on its own
+    if facts.arm.urdf != load_robot().arm.urdf:  # else each node would resolve a relative path by itself
         nodes = replace(nodes, common=common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
     given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm)
 
@@ -92,7 +271,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     if given.driver == "start":
         processes.append(driver_process(common, facts.has_arm, own))
     if given.passive:
-        processes += _listening(nodes, given)
+        processes += _passive(nodes, given)
     else:
         processes += _driving(nodes, given)
         if given.robot == "real":
@@ -111,7 +290,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
 
 
 def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
-    """What the plan of a bringup leaves out since it is not installed, in one line; empty where it is nothing."""
+    """One line about what the plan leaves out since it is not installed; empty where it is nothing."""
     if not _describes(options) or any(process.executable == STATE_PUBLISHER for process in processes):
         return ""
     return (
@@ -121,12 +300,12 @@ def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
 
 
 def _describes(options: BringupOptions) -> bool:
-    """Whether a description is wanted, and nobody else has one: the other stack, or the launch file of Gazebo."""
+    """Whether a description is wanted, which neither another stack nor the launch file of Gazebo publishes."""
     return options.description and not options.passive and options.robot != "gazebo" and not options.robot_file
 
 
 def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
-    """The simulated robot; beside passive nodes it is a driver that nobody has remapped."""
+    """The simulated robot; beside passive nodes it is a driver without remapping."""
     own_names = {DRIVER_REMAPPINGS[name]: name for name in _OF_MOCK}
     more = remap_arguments(own_names) if given.passive else ()
     more += parameter_arguments(plant=_PLANTS[given.robot])
@@ -139,7 +318,7 @@ def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
 
 
 def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
-    """The processes that command the robot and know its state."""
+    """The processes that command the robot and estimate its state."""
     standby = parameter_arguments(standby=True) + (parameter_arguments(motors_off=True) if given.motors_off else ())
     # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
     alone = () if given.stabilize else parameter_arguments(stabilize=False)
@@ -160,19 +339,19 @@ def _optional(name: str, ros_arguments: tuple[str, ...]) -> Process:
     return Process(name, (name,), ros_arguments, vital=False, restarts=RESTARTS)
 
 
-def _listening(nodes: _Nodes, given: BringupOptions) -> list[Process]:
-    """The processes beside somebody else's stack: none of them commands or broadcasts tf."""
-    heard = {"driver/joint_states": given.joint_states}
-    of_odometry = remap_arguments({**heard, "imu": given.imu, **_PASSIVE_OUTPUT})
+def _passive(nodes: _Nodes, given: BringupOptions) -> list[Process]:
+    """The processes beside another stack: none of them commands or broadcasts tf."""
+    joint_states = {"driver/joint_states": given.joint_states}
+    of_odometry = remap_arguments({**joint_states, "imu": given.imu, **_PASSIVE_OUTPUT})
     of_odometry += parameter_arguments(stabilize=False, publish_tf=False)
     processes = [Process("odometry", ("odometry",), nodes.of(*of_odometry, frames=True))]
     if given.estimate_arm:
-        processes.append(_optional("arm_ekf", nodes.of(*remap_arguments(heard), frames=True)))
-    processes.append(_optional("identification", nodes.of(*remap_arguments(heard))))
+        processes.append(_optional("arm_ekf", nodes.of(*remap_arguments(joint_states), frames=True)))
+    processes.append(_optional("identification", nodes.of(*remap_arguments(joint_states))))
     return processes
 
 
-_SIMULATED = ("mock", "mujoco", "gazebo")  # they tell the true pose of the base
+_SIMULATED = ("mock", "mujoco", "gazebo")  # they publish the true pose of the base
 NO_BRINGUP = "none"
 
 # Handed on to the bringup as they are.

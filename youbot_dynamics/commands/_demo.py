@@ -272,9 +272,9 @@ def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[st
     geometry = {name: value for name, value in truth.items() if name.startswith("robot.base.geometry.")}
     robot = robot_from_values({**values_of(load_robot(robot_file=robot_file)), **geometry})
     poses = recording.poses("/ground_truth")
-    way = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
+    path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
     signals = base_signals(recording, robot, {})
-    exact = dataclasses.replace(signals, measured_time=poses.stamp, measured=way, measured_is="position")
+    exact = dataclasses.replace(signals, measured_time=poses.stamp, measured=path, measured_is="position")
     delays = {f"robot.base.delay.effective_{axis}": delay for axis, delay in effective_delays(exact).items()}
     # The pose sensor is at the centre of the twin and uses its clock.
     tracked = dict.fromkeys(
@@ -309,16 +309,16 @@ def try_twin(out: Path, seed: int) -> int:
         title = f"youbot try: digital twin, seed {seed} (simulated, not a robot)"
         with steps("youbot try") as step:
             step("identifying delays and geometry from the recording")
-            found = identify([out / "identification"], load_robot(), Options(), only=("calibration", "delay"))
+            identification = identify([out / "identification"], load_robot(), Options(), only=("calibration", "delay"))
             truth = true_values(seed, out / "identification")
-            write_outputs(out, found, (), title, truth, same_twin(out))
+            write_outputs(out, identification, (), title, truth, same_twin(out))
     for axis, text in live.items():
         true = 1e3 * truth[f"robot.base.delay.effective_{axis}"]
         announce(f"live estimate at the end: delay of {axis} {text}; truth over the whole drive: {true:.0f} ms")
-    print_truth(found.result, truth, seed)
+    print_truth(identification.result, truth, seed)
     announce(f"took {time.monotonic() - began:.0f} s; next: `youbot demo` drives again with compensation")
     _open(out / "report.html")
-    return 0 if found.result.complete else 3
+    return 0 if identification.result.complete else 3
 
 
 def _follow(begin: Begin, live: dict[str, str]) -> int:
@@ -326,8 +326,8 @@ def _follow(begin: Begin, live: dict[str, str]) -> int:
     from youbot_dynamics.nodes.watch import AXES, live_delays, watch
 
     with Live(console=CONSOLE, transient=True) as view:
-        for left in range(_COUNT, 0, -1):
-            view.update(f"drive starts in {left} s")
+        for seconds in range(_COUNT, 0, -1):
+            view.update(f"drive starts in {seconds} s")
             time.sleep(1.0)
         player = begin()
 

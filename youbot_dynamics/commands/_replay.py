@@ -150,10 +150,10 @@ def _of_text(source: Opened, joints: tuple[str, ...], topics: Mapping[str, str])
             remedy="name these columns; a joint at rest needs a column too",
         )
     opened = _read(source.bag(), joints, topics)
-    told = {name: opened.provenance[name] for name in ("log", "SHA-256")}
+    source_facts = {name: opened.provenance[name] for name in ("log", "SHA-256")}
     # The topics of a text log are one second late, so that no stamp is 0; the estimates have the times of the log.
     return dataclasses.replace(
-        opened, origin=opened.origin - 1_000_000_000, provenance={**told, "columns": source.options.columns}
+        opened, origin=opened.origin - 1_000_000_000, provenance={**source_facts, "columns": source.options.columns}
     )
 
 
@@ -198,8 +198,8 @@ def _ns(time: float, origin: int) -> int:
 
 def _joints(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
     log, track = replay.log, replay.track
-    said, limiter = replay.settings, RateLimiter(_FRICTION_RATE)
-    ahead = FrictionFeedforward(robot.arm.model(), said.smoothing_speed, said.feedforward_share)
+    settings, limiter = replay.settings, RateLimiter(_FRICTION_RATE)
+    ahead = FrictionFeedforward(robot.arm.model(), settings.smoothing_speed, settings.feedforward_share)
     for row in np.flatnonzero(track.taken & np.isfinite(track.position).all(axis=1)).tolist():
         time = float(log.stamp[row])
         stamp, speed = _ns(time, origin), track.speed[row]
@@ -308,7 +308,7 @@ def read_node(
     """
     robot = load_robot(result_file, params_file, robot_file)
     table = {parameter.name: parameter for parameter in (*robot_table(values_of(robot)), *settings_table(ArmSettings))}
-    told: dict[str, Value] = {}
+    given: dict[str, Value] = {}
     for path in (robot_file, result_file, params_file):
         if path is None:
             continue
@@ -317,13 +317,13 @@ def read_node(
                 continue
             try:
                 check_names([name], list(table))
-                told[name] = table[name].check(value)
+                given[name] = table[name].check(value)
             except ParameterError as refused:
                 place = f"parameter file {path}, node {_NODE}: {refused.thing}"
                 raise ParameterError(place, got=refused.got, expected=refused.expected, remedy=refused.remedy) from None
     # Its path is resolved: a relative one begins at the file that gives it.
-    own = {name: value for name, value in told.items() if name.split(".")[0] == PREFIX and name != f"{PREFIX}.arm.urdf"}
-    return robot_from_values({**values_of(robot), **own}), settings_from_values(ArmSettings, told)
+    own = {name: v for name, v in given.items() if name.split(".")[0] == PREFIX and name != f"{PREFIX}.arm.urdf"}
+    return robot_from_values({**values_of(robot), **own}), settings_from_values(ArmSettings, given)
 
 
 def as_json(replay: ArmReplay, opened: _OpenedLog) -> str:

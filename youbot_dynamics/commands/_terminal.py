@@ -100,9 +100,9 @@ def print_rows(title: str, shown: Rows) -> None:
 
 
 def _row(finding: Finding) -> tuple[str, str, str, str, str]:
-    said = shown(finding)
-    interval = f"{said.low} to {said.high}" if said.low and said.high else "-"
+    text = shown(finding)
+    interval = f"{text.low} to {text.high}" if text.low and text.high else "-"
     verdict = finding.estimate.verdict
     if finding.part_of and not finding.identified:
         verdict = f"used as part of {finding.part_of}; on its own {verdict}"
-    return said.name, said.value or "-", interval, said.unit, verdict
+    return text.name, text.value or "-", interval, text.unit, verdict

@@ -19,7 +19,7 @@ from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes.processes import StopFlag
 
 if TYPE_CHECKING:
-    from youbot_dynamics.nodes.watch import Heard, Watch
+    from youbot_dynamics.nodes.watch import ReceivedStatus, Watch
 
 _ASSETS = Path(youbot_dynamics.__file__).parent / "report" / "assets"  # importing the folder would load matplotlib
 _FILES = {
@@ -57,18 +57,18 @@ def view(node: Watch, now: float) -> dict[str, Any]:
     """What the page shows, as plain data for JSON.
 
     Args:
-        node: what was heard.
+        node: with what it has received.
         now: by the steady clock [s].
     """
     from youbot_dynamics.nodes.watch import live_delays
 
-    fresh = {name: heard for name, heard in node.statuses.items() if now - heard.at < _OLD}
-    posed, follows = now - node.pose_at < _OLD, now - node.error_at < _OLD
+    fresh = {name: status for name, status in node.statuses.items() if now - status.received < _OLD}
+    has_pose, follows = now - node.pose_at < _OLD, now - node.error_at < _OLD
     return {
         "robot": f"ROS domain {_domain()}, namespace {node.get_namespace()}",
-        "missing": _missing(node, posed, fresh),
+        "missing": _missing(node, has_pose, bool(fresh)),
         "pose": [round(float(value), 4) for value in node.pose] if np.isfinite(node.pose_at) else None,
-        "pose_is_old": not posed,
+        "pose_is_old": not has_pose,
         "path": [[round(x, 3), round(y, 3)] for x, y in node.path],
         "error": [round(1e3 * float(value), 2) for value in node.error] if follows else None,
         "errors": [
@@ -82,9 +82,9 @@ def view(node: Watch, now: float) -> dict[str, Any]:
         "temperatures": _temperatures(fresh.get("arm_ekf: temperatures")),
         "driver": _verdicts(fresh),
         "warnings": [
-            f"{name}: {heard.message}"
-            for name, heard in sorted(fresh.items())
-            if heard.level > 0 and not name.startswith("check_driver:")
+            f"{name}: {status.message}"
+            for name, status in sorted(fresh.items())
+            if status.level > 0 and not name.startswith("check_driver:")
         ],
     }
 
@@ -93,40 +93,39 @@ def _domain() -> str:
     return os.environ.get("ROS_DOMAIN_ID") or "0"
 
 
-def _missing(node: Watch, posed: bool, fresh: dict[str, Heard]) -> str:
-    """What does not arrive and what to do, in one sentence; "" if poses and statuses arrive."""
-    if not posed and not fresh:
+def _missing(node: Watch, has_pose: bool, has_status: bool) -> str:
+    """What does not arrive and what to do, in one sentence; "" if poses arrive."""
+    if has_pose:
+        return ""
+    if not has_status:
         return (
             f"Nothing is heard: no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start one "
             "(youbot bringup), or end this command and set ROS_DOMAIN_ID or --namespace as the robot has them."
         )
-    if not posed:
-        return "No pose arrives on odom: does the driver publish joint states, and does the node odometry run?"
-    return ""
+    return "No pose arrives on odom: does the driver publish joint states, and does the node odometry run?"
 
 
-def _message(heard: Heard | None) -> str:
-    return "" if heard is None else heard.message
+def _message(status: ReceivedStatus | None) -> str:
+    return "" if status is None else status.message
 
 
-def _temperatures(heard: Heard | None) -> list[list[str]]:
+def _temperatures(status: ReceivedStatus | None) -> list[list[str]]:
     """Joint, winding and housing temperature [degC] with their standard deviations, and seconds to the limit."""
-    values = {} if heard is None else heard.values
-    joints = [key.removesuffix(_WINDING) for key in values if key.endswith(_WINDING)]
+    values = {} if status is None else status.values
     rows = []
-    for joint in joints:
-        left = values.get(f"{joint}.seconds_to_limit", "")
-        left = "not reached at this load" if left == "inf" else left
-        rows.append([joint, values[f"{joint}{_WINDING}"], values.get(f"{joint}.housing_degC", ""), left])
+    for joint in [key.removesuffix(_WINDING) for key in values if key.endswith(_WINDING)]:
+        seconds = values.get(f"{joint}.seconds_to_limit", "")
+        seconds = "not reached at this load" if seconds == "inf" else seconds
+        rows.append([joint, values[f"{joint}{_WINDING}"], values.get(f"{joint}.housing_degC", ""), seconds])
     return rows
 
 
-def _verdicts(fresh: dict[str, Heard]) -> list[list[str]]:
+def _verdicts(fresh: dict[str, ReceivedStatus]) -> list[list[str]]:
     """Item, verdict and text of each finding of the driver check."""
     rows = []
-    for name, heard in fresh.items():
+    for name, status in fresh.items():
         node, _, item = name.partition(": ")
-        verdict, _, text = heard.message.partition(": ")
+        verdict, _, text = status.message.partition(": ")
         if node == "check_driver" and text:
             rows.append([item, verdict, text])
     return rows
@@ -158,7 +157,7 @@ class Server(ThreadingHTTPServer):
         self.readers = 0  # open pages
 
     def show(self, node: Watch) -> None:
-        """Send what was heard to the open pages."""
+        """Send the live data to the open pages."""
         if not self.readers:
             return
         now = time.monotonic()

@@ -22,7 +22,7 @@ from youbot_dynamics.bringup_plan import (
 )
 from youbot_dynamics.commands._terminal import announce
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.nodes.local_socket import BACK, LOST, tell
+from youbot_dynamics.nodes.local_socket import BACK, LOST, notify
 from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop_all
 from youbot_dynamics.simulation.mujoco_youbot import engine
 
@@ -90,7 +90,7 @@ class _Fleet:
 
     def _lose(self, process: Process, code: int) -> None:
         text, again = process.loss(code, self._restarts[process.executable])
-        tell(self._namespace, process.executable, LOST, text)
+        notify(self._namespace, process.executable, LOST, text)
         announce(f"{process.executable} {text}")
         if again:
             self._due[process.executable] = time.monotonic() + RESTART_PAUSE
@@ -103,7 +103,7 @@ class _Fleet:
         except OSError as problem:  # for example too little memory
             self._lose(process, problem.errno or 1)
             return
-        tell(self._namespace, process.executable, BACK, "had ended and was restarted")
+        notify(self._namespace, process.executable, BACK, "had ended and was restarted")
 
 
 def _command(process: Process) -> list[str]:

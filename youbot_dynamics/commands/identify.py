@@ -83,12 +83,12 @@ def _check_out(folder: Path, overwrite: bool) -> None:
     Raises:
         RecordingError: the folder or one above it is a file, is not writable, or holds a result not to be replaced.
     """
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir():
-        got = "a file" if there == folder else f"a file, {there}, instead of a folder above it"
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not existing.is_dir():
+        got = "a file" if existing == folder else f"a file, {existing}, instead of a folder above it"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder", remedy="name another one")
-    if not os.access(there, os.W_OK | os.X_OK):
-        got, remedy = f"a folder without permission to write: {there}", "change its permissions, or name another one"
+    if not os.access(existing, os.W_OK | os.X_OK):
+        got, remedy = f"a folder without permission to write: {existing}", "change its permissions, or name another one"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder to write into", remedy=remedy)
     if (folder / "result.json").exists() and not overwrite:
         got, remedy = "the result of an earlier identification in it", "name another one, or add --overwrite"
@@ -224,14 +224,14 @@ def recorded(bag: Path) -> dict[str, int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="identify_robot", description=_Session.__doc__)
-    told = {argument.name: argument for argument in IDENTIFY_ARGUMENTS}
-    parser.add_argument("--out", required=True, type=Path, help=told["out"].description)
-    parser.add_argument("--params-file", type=Path, help=told["params_file"].description)
-    parser.add_argument("--robot-file", default="", help=told["robot_file"].description)
-    parser.add_argument("--arm", action="store_true", help=told["arm"].description)
+    known = {argument.name: argument for argument in IDENTIFY_ARGUMENTS}
+    parser.add_argument("--out", required=True, type=Path, help=known["out"].description)
+    parser.add_argument("--params-file", type=Path, help=known["params_file"].description)
+    parser.add_argument("--robot-file", default="", help=known["robot_file"].description)
+    parser.add_argument("--arm", action="store_true", help=known["arm"].description)
     for name in ("namespace", "frame_prefix", "duration", "room", "wait", "only", "pose_topic"):
         word, kind = f"--{name.replace('_', '-')}", float if name in _NUMBERS else str
-        parser.add_argument(word, type=kind, default=told[name].default, help=told[name].description)
+        parser.add_argument(word, type=kind, default=known[name].default, help=known[name].description)
     parser.add_argument("--topics", nargs="*", default=[], help="topics to record in addition to the usual ones")
     return parser
 

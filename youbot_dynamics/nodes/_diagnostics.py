@@ -17,7 +17,7 @@ WARN = DiagnosticStatus.WARN
 ERROR = DiagnosticStatus.ERROR
 
 _PERIOD = 1.0  # [s]
-MEMORY = 30.0  # [s] after which what is over is no longer warned of; its counters stay
+MEMORY = 30.0  # [s] for which a past event keeps the status at WARN; its counters stay
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,29 @@ class Status:
     made: float = field(default_factory=time.monotonic)
 
     def faded(self) -> Status:
-        """With its age; OK once that is beyond `MEMORY`, with the same words."""
+        """With its age; OK once that is beyond `MEMORY`, with the same message."""
         age = time.monotonic() - self.made
         values = {**self.values, "age_s": f"{age:.0f}", "window_s": f"{MEMORY:.0f}"}
         return Status(self.level if age < MEMORY else OK, self.message, values, self.made)
 
 
-class Recent:
-    """How long ago a counter last grew."""
+class Growth:
+    """When a counter last grew, to the accuracy of the updates."""
 
     def __init__(self) -> None:
         self._count, self._at = 0, -np.inf
 
-    def age(self, count: int) -> float:
-        """Time since the counter grew to `count` [s], as far as one that asks once a second knows; inf for never."""
-        if count > self._count:
-            self._count, self._at = count, time.monotonic()
+    @property
+    def age(self) -> float:
+        """Time since the counter grew [s]; inf for never."""
         return time.monotonic() - self._at
+
+    def update(self, count: int, pause: float = 0.0) -> bool:
+        """Read the counter; whether it grew after a pause [s], so that each burst is logged once."""
+        grown, self._count = count > self._count, count
+        new_burst = grown and self.age > pause
+        self._at = time.monotonic() if grown else self._at
+        return new_burst
 
 
 class Diagnostics:

@@ -1,4 +1,4 @@
-"""The way to the driver of the robot: its command interfaces, in its geometry, order and signs."""
+"""Publisher of commands to the driver of the robot, by its command interfaces, in its geometry, order and signs."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ class DriverOutput:
             self.publisher.publish(Float64MultiArray(data=speeds[self._order].tolist()))
 
     def stop(self, stamp: float) -> bool:
-        """Send zero and wait until it has arrived; False where nobody confirms it."""
+        """Send zero and wait until it has arrived; False where no subscriber confirms it."""
         self.send(np.zeros(len(self._names)), stamp)
         return acknowledged(self.publisher)

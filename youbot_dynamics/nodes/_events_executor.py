@@ -1,7 +1,7 @@
-"""The EventsExecutor of rclpy with its faults mended; `_runtime.make_executor` makes it.
+"""The EventsExecutor of rclpy with its faults corrected; `_runtime.make_executor` makes it.
 
-Two faults remain, both seen with rclpy 7.1.6: a callback of a subscription that asks for MessageInfo gets one tuple
-where it expects two arguments, and `spin()` without a timeout keeps a core busy. Nothing here uses either.
+Two faults remain, both seen with rclpy 7.1.6: a subscription's callback with MessageInfo gets one tuple in place of two
+arguments, and `spin()` without a timeout keeps a core busy. Nothing here uses either.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.task import Task
 
-_LOOK = 100  # callbacks between looks for overdue timers
+_CHECK = 100  # callbacks between checks for overdue timers
 _OVERDUE = 200_000_000  # [ns] a timer may be late before the queue counts as too long
 
 
@@ -30,17 +30,17 @@ class _Queue(rclpy_implementation.EventsExecutor):
             self.add_node(node)
 
     def create_task(self, callback: Callable[..., object], *args: Any, **kwargs: Any) -> Task:
-        """Task that runs after the callback which asks for it."""
+        """Make a task that runs after the present callback."""
         self.tasks.append(Task(callback, args, kwargs, executor=self))
         return self.tasks[-1]
 
 
 class EventsExecutor:
-    """Runs callbacks in the order in which their events came, as the middleware tells them.
+    """Runs callbacks in the order of their events.
 
-    It keeps one event for each message, also for those that a newer one has replaced. Where messages come faster than
-    they can be taken, timers wait behind all of them, and memory grows [seen: 4 s behind after 6 s of 80,000 messages a
-    second]. Where timers are overdue all the time a SingleThreadedExecutor takes over for good, which is fair.
+    It queues one event for each message, also for those that a newer one has replaced. Where messages come faster than
+    they are taken, timers wait behind all of them, and memory grows [seen: 4 s behind after 6 s of 80,000 messages a
+    second]. Where timers stay overdue a SingleThreadedExecutor takes over for good, which is fair.
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -50,7 +50,7 @@ class EventsExecutor:
         self._late = False
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Run one callback, and the tasks it left; wait for it `timeout_sec` [s] at most. Errors come through."""
+        """Run one callback, and the tasks it made; wait for it `timeout_sec` [s] at most. Errors are raised."""
         self._queue.spin_once(timeout_sec)
         if not isinstance(self._queue, _Queue):
             return
@@ -60,16 +60,16 @@ class EventsExecutor:
             if (problem := task.exception()) is not None:
                 raise problem
         self._calls += 1
-        if self._calls % _LOOK == 0:
+        if self._calls % _CHECK == 0:
             before, self._late = self._late, self._overdue()
             if before and self._late:
-                self._give_way()
+                self._take_turns()
 
     def _overdue(self) -> bool:
         waits = (timer.time_until_next_call() for node in self._nodes for timer in node.timers)
         return any(wait is not None and wait < -_OVERDUE for wait in waits)
 
-    def _give_way(self) -> None:
+    def _take_turns(self) -> None:
         self._nodes[0].get_logger().warning(
             "messages come faster than this process can take them: from now on every topic is served in turn "
             "(SingleThreadedExecutor), which takes more processor time. Look for a node that publishes too much."

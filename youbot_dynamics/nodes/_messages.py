@@ -57,7 +57,7 @@ def twist_vector(message: Twist) -> Vector:
 def stamped_twist(data: bytes) -> tuple[float, Vector] | None:
     """Stamp [s] and planar twist (3,) of a serialised Odometry, as `twist_vector`; None for bytes that are none.
 
-    Behind the twist stands its covariance alone: the names of the frames do not matter.
+    Only the covariance follows the twist, so that the length of the frames' names does not matter.
     """
     if data[:2] != b"\x00\x01" or len(data) < _SHORTEST_ODOMETRY:
         return None
@@ -80,7 +80,7 @@ def pose_vector(pose: Pose) -> Vector:
 
 
 def twice(names: Sequence[str]) -> str:
-    """What is wrong with names of joints of which some stand twice in one message; "" where none does."""
+    """Problem with the names of joints in one message of which some occur twice; "" where none does."""
     repeated = doubled(names)
     return f"{', '.join(repeated)} named twice in one message, which is refused" if repeated else ""
 
@@ -88,17 +88,14 @@ def twice(names: Sequence[str]) -> str:
 def joint_positions(message: JointState, joints: Iterable[str]) -> tuple[Vector, Vector] | None:
     """Positions and velocities of the named joints, NaN where absent; None if it lacks one or `twice` names one."""
     names = message.name
-    try:
-        picked = [names.index(name) for name in joints]
-    except ValueError:
+    if len(set(names)) < len(names) or not set(joints) <= set(names):
         return None
-    if len(set(names)) < len(names):
-        return None
-
-    def pick(values: Sequence[float]) -> Vector:
-        return np.array([values[k] if k < len(values) else nan for k in picked])
-
-    return pick(message.position), pick(message.velocity)
+    indices = [names.index(name) for name in joints]
+    position, velocity = (
+        np.array([values[k] if k < len(values) else nan for k in indices])
+        for values in (message.position, message.velocity)
+    )
+    return position, velocity
 
 
 def joint_message(
@@ -163,7 +160,7 @@ def trajectory_knots(
 ) -> tuple[Vector, Vector, Vector | None, Vector | None] | None:
     """Knots of a trajectory in the order of `joints`: times (m,) [s], positions, velocities, accelerations (m, n).
 
-    What no point has is None. None altogether where a joint is not in it, or the points are not alike.
+    A field that no point has is None. The result is None where a joint is missing, or the points have unequal fields.
     """
     if not set(joints) <= set(message.joint_names) or not message.points:
         return None

@@ -1,7 +1,7 @@
 """Topics, actions and services of the simulated arm: those of this package, and those of the youBot's ROS driver.
 
-The driver's brics topics and trajectory action need message packages that are not among the pip packages of ROS:
-without them the arm is commanded by our own topics alone.
+The driver's brics topics and trajectory action need message packages that are not on pip: without them only our own
+topics command the arm.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Command = Callable[[Callable[[Any, float], None]], None]
 
-_SLOWLY = 25  # passes of the 50 Hz loop from one temperature to the next: 2 Hz
+_TEMPERATURE_PASSES = 25  # passes of the 50 Hz loop from one temperature to the next: 2 Hz
 _POSITION_UNIT, _VELOCITY_UNIT = "rad", "s^-1 rad"  # as boost writes them; the driver skips every other
 _COMMANDS = {  # kind in the topic's name -> field of the message, method of the arm
     "position": ("position", "command_positions"),
@@ -36,9 +36,9 @@ _COMMANDS = {  # kind in the topic's name -> field of the message, method of the
 
 
 class BricsCommands:
-    """Positions and velocities for any of the joints; the others go on with what they do.
+    """Positions and velocities for any of the joints; the others keep their last command.
 
-    `command` takes a command for the arm of the moment, and does not `forget`.
+    `command` sends a command to the present arm, and does not `forget`.
     """
 
     def __init__(self, joints: tuple[str, ...], command: Command) -> None:
@@ -54,7 +54,7 @@ class BricsCommands:
         self._pass_on("command_velocities", message.velocities, _VELOCITY_UNIT)
 
     def forget(self) -> None:
-        """Something else has moved the arm: joints that are not named hold from now on what they then have."""
+        """Another command has moved the arm: joints that are not named hold their position at the next one."""
         self._last = None
 
     def _pass_on(self, call: str, values: Iterable[Any], unit: str) -> None:
@@ -65,7 +65,7 @@ class BricsCommands:
             if self._last is not None and self._last[0] == call:
                 values = self._last[1].copy()
             elif call == "command_positions":
-                # A joint that rests on its stop is a little beyond its limit, where no command may send it.
+                # A joint at its stop is a little beyond its limit, to which no command may send it.
                 limits = arm.model.tree.limits
                 values = np.clip(arm.position, [limit.lower for limit in limits], [limit.upper for limit in limits])
             else:
@@ -82,7 +82,7 @@ class BricsCommands:
 class TrajectoryGoals:
     """Goals of FollowJointTrajectory as the driver takes them: refused if incomplete, reached when their time is over.
 
-    `command` takes a command for the arm of the moment; `now` tells the time of the plant [s].
+    `command` sends a command to the present arm; `now` returns the time of the plant [s].
     """
 
     def __init__(self, joints: tuple[str, ...], command: Command, now: Callable[[], float]) -> None:
@@ -97,7 +97,7 @@ class TrajectoryGoals:
         return knots is not None and knots[2] is not None and knots[3] is not None
 
     def accept(self, goal: Any) -> None:
-        """Send the arm off with a goal handle's trajectory; it is executed, as rclpy says, when its time is over."""
+        """Start a goal handle's trajectory; the goal is executed, in the terms of rclpy, when its time is over."""
         trajectory = goal.request.trajectory
         # The driver gives the values to its joints in their own order, whatever the order of the names.
         trajectory.joint_names = list(self._joints)
@@ -108,18 +108,18 @@ class TrajectoryGoals:
 
     def advance(self) -> None:
         """End the goals whose time is over, and those that were cancelled: the arm stops then."""
-        now, left = self._now(), []
+        now, running = self._now(), []
         for end, goal in self._running:
             if goal.is_cancel_requested:
-                self._command(rest)
+                self._command(stop_arm)
             if goal.is_cancel_requested or now >= end:
                 goal.execute()
             else:
-                left.append((end, goal))
-        self._running = left
+                running.append((end, goal))
+        self._running = running
 
 
-def rest(arm: Any, time: float) -> None:
+def stop_arm(arm: Any, time: float) -> None:
     """Command the arm to stop."""
     arm.command_velocities(np.zeros(len(arm.position)), time)
 
@@ -127,7 +127,7 @@ def rest(arm: Any, time: float) -> None:
 def serve(
     node: Node, joints: tuple[str, ...], brics: BricsCommands, command: Command, now: Callable[[], float]
 ) -> TrajectoryGoals | None:
-    """Offer what this machine has the packages for, and say once what it lacks; the goals to advance, if any."""
+    """Offer the interfaces whose packages are installed, and log the missing ones; the goals to advance, if any."""
     missing = [name for name in ("brics_actuator", "control_msgs") if importlib.util.find_spec(name) is None]
     if missing:
         node.get_logger().info(
@@ -168,8 +168,8 @@ def serve(
 class ArmTopics:
     """Topics under arm_1/ and ground_truth/.
 
-    `driver` is the simulated driver of the moment, `now` tells the time of the plant [s]; `motor_sensors`: whether
-    voltages and temperatures go out, which the youBot does not have.
+    `driver` is the present simulated driver, `now` returns the time of the plant [s]; `motor_sensors`: whether voltages
+    and temperatures are published, which the youBot does not have.
     """
 
     def __init__(
@@ -201,12 +201,12 @@ class ArmTopics:
             self._winding = node.create_publisher(JointState, "arm_1/motor_temperature", DRIVER_QOS)
             self._housing = node.create_publisher(JointState, "arm_1/housing_temperature", DRIVER_QOS)
 
-    def begin_anew(self) -> None:
-        """Another arm is in place of the former one."""
+    def reset(self) -> None:
+        """Forget the former arm: another one has replaced it."""
         self._brics.forget()
 
     def publish(self, shift: float) -> None:
-        """One pass of the loop; `shift` [s] from the plant's time to that of the stamps."""
+        """Publish one pass of the loop; `shift` [s] from the plant's time to that of the stamps."""
         if self._goals is not None:
             self._goals.advance()
         plant = self._driver().plant
@@ -216,13 +216,13 @@ class ArmTopics:
         if self._motor_sensors:
             reading = arm.read_voltages()
             self._voltage.publish(joint_message(reading.stamp + shift, self._joints, effort=reading.voltage))
-        if self._passes % _SLOWLY == 0:
+        if self._passes % _TEMPERATURE_PASSES == 0:
             self._true_winding.publish(joint_message(stamp, self._joints, effort=arm.winding))
             self._true_housing.publish(joint_message(stamp, self._joints, effort=arm.housing))
             if self._motor_sensors:
-                warm = arm.read_temperatures()
-                self._winding.publish(joint_message(warm.stamp + shift, self._joints, effort=warm.winding))
-                self._housing.publish(joint_message(warm.stamp + shift, self._joints, effort=warm.housing))
+                reading = arm.read_temperatures()
+                self._winding.publish(joint_message(reading.stamp + shift, self._joints, effort=reading.winding))
+                self._housing.publish(joint_message(reading.stamp + shift, self._joints, effort=reading.housing))
         self._passes += 1
 
     def _on_command(self, kind: str, message: JointState) -> None:
@@ -235,7 +235,7 @@ class ArmTopics:
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         if not message.points:
-            self._command(rest)  # as ros2_control's controllers take it
+            self._command(stop_arm)  # as ros2_control's controllers take it
             return
         knots = trajectory_knots(message, self._joints)
         if knots is None:

@@ -1,4 +1,4 @@
-"""Parameter tables on a ROS node: declared with descriptors, checked on set, unknown names refused."""
+"""Parameter tables on a ROS node: declared with descriptors, checked on set; unknown names are refused."""
 
 from __future__ import annotations
 
@@ -44,14 +44,19 @@ FIND_ROLLER_PHASES = Parameter(
 
 
 class NodeParameters:
-    """Parameters of one node, its own `table` and the robot's facts: always valid and at hand as plain values.
+    """Parameters of one node, its own `table` and the robot's facts, as valid plain values.
+
+    `check` raises a ParameterError for a name and value that the table allows and the node refuses.
 
     Raises:
         ParameterError: an override outside the table, of the wrong type or out of range.
     """
 
-    def __init__(self, node: Node, table: Sequence[Parameter]) -> None:
+    def __init__(
+        self, node: Node, table: Sequence[Parameter], check: Callable[[str, Any], None] = lambda name, value: None
+    ) -> None:
         self.values: dict[str, Value] = {}
+        self._extra_check = check
         overrides = node._parameter_overrides
         given = {name: override.value for name, override in overrides.items()}
         self._table = {parameter.name: parameter for parameter in (*robot_table(given), *table)}
@@ -99,16 +104,16 @@ class NodeParameters:
                     got, remedy = f"{parameter.value} while the node runs", "relaunch with it: stamps would jump"
                     raise ParameterError("parameter use_sim_time", got=got, expected="no change", remedy=remedy)
                 if parameter.name in self._table:
-                    self._table[parameter.name].check(parameter.value)
+                    self._extra_check(parameter.name, self._table[parameter.name].check(parameter.value))
         except ParameterError as problem:
             return SetParametersResult(successful=False, reason=str(problem))
         return SetParametersResult(successful=True)
 
     def _take(self, parameters: Sequence[Any]) -> None:
-        for parameter in parameters:
-            if parameter.name in self._table:
-                self.values[parameter.name] = self._table[parameter.name].check(parameter.value)
-        for rebuild in self._changed:
+        own = [parameter for parameter in parameters if parameter.name in self._table]
+        for parameter in own:
+            self.values[parameter.name] = self._table[parameter.name].check(parameter.value)
+        for rebuild in self._changed if own else ():
             rebuild()
 
 

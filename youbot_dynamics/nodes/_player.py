@@ -1,4 +1,4 @@
-"""What program_player and arm_player share: they play one motion, by a tracker or the arm's driver, and end."""
+"""Shared by program_player, arm_player and tape_player: play one motion, by a tracker or the arm's driver, and end."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Player(Node, ABC):
 
     @abstractmethod
     def play(self, motion: Any, flag: StopFlag) -> bool:
-        """Send the robot off and wait for the end; False if a signal came first.
+        """Send the motion and wait for its end; False if a signal came first.
 
         Raises:
-            TrajectoryError: nobody who takes the motion, a refusal, or a motion that was not followed.
+            TrajectoryError: no subscriber or server for it, a refusal, or a motion that was not followed.
         """
 
     @abstractmethod
     def cancel(self) -> None:
-        """Stop the robot, if it was sent off."""
+        """Stop the robot, if the motion was sent."""
 
     def wait(self, condition: Callable[[], bool], timeout: float, flag: StopFlag) -> bool:
         """Spin until a condition holds, for `timeout` [s] at most or to a signal; whether it holds."""
@@ -46,8 +46,8 @@ class Player(Node, ABC):
         return condition()
 
 
-def play_once(make: Callable[[], Player], given: argparse.Namespace) -> None:
-    """Play one motion and exit: with code 0 when it was followed to its end."""
+def play_once(make: Callable[[], Player], given: argparse.Namespace) -> bool:
+    """Play one motion; whether it was followed to its end."""
     done = False
     player: Player | None = None
     try:
@@ -62,10 +62,8 @@ def play_once(make: Callable[[], Player], given: argparse.Namespace) -> None:
         print(f"error: {problem}", file=sys.stderr)
     finally:
         if player is not None and not done:
-            # Whatever went wrong here, the robot must not move on unwatched.
-            player.cancel()
+            player.cancel()  # after any error: the robot must not move on without supervision
     if player is not None:
         player.destroy_node()
-    if rclpy.ok():
-        rclpy.try_shutdown()
-    sys.exit(0 if done else 1)
+    rclpy.try_shutdown()
+    return done

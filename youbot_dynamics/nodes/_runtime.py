@@ -1,4 +1,4 @@
-"""Life of a node process: one executor, our own signal handlers, a last word to the robot on every way of ending."""
+"""Life of a node process: one executor, our own signal handlers, a last message to the robot however it ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import socket
 import stat
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import rclpy
 from rclpy import exceptions
@@ -48,11 +49,11 @@ A node of youbot_dynamics; it is started by `youbot bringup` or the launch file,
 --ros-args --params-file FILE -p NAME:=VALUE -r __ns:=/NAMESPACE. Its parameters: docs/parameters.md, `ros2 param list`.
 """
 _END = 2.5  # [s] the middleware may take to let a node go; then the process ends with exit code 1
-_WAKE = 0.05  # [s] between looks at the stop flag where nothing else wakes the executor
+_WAKE = 0.05  # [s] between checks of the stop flag where nothing else wakes the executor
 
 COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-# A second of the driver, who sends two messages a pass, of wheels and of arm: with 10 a busy machine lost some.
+# A second of the driver, which sends two messages a pass, of wheels and of arm: with 10 a busy machine lost some.
 DRIVER_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 TF_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -86,8 +87,7 @@ def _return_large_blocks() -> None:
     After the first free of such a block it keeps larger and larger ones in the heap, which then grows by fragments: a
     recorder by 115 kB/min, as each trajectory is a large message.
     """
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
+    ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
 
 
 @contextmanager
@@ -95,35 +95,30 @@ def without_shared_memory() -> Iterator[None]:
     """Make the first node of the process within it: its messages then go by UDP, also between processes of one machine.
 
     When a process joins, Fast DDS tests its ports in shared memory, each for up to 333 ms (eProsima/Fast-DDS issue
-    6535), and all publishers of the testing process wait meanwhile: /odom was seen to fall silent for 1.2 s. Messages
-    of our size lose nothing by UDP. A variable of the environment asks for it; but with the discovery range LOCALHOST
-    rmw_fastrtps makes transports of its own. So the participant is made, by a hidden node, while no file may become as
-    large as a segment: Fast DDS then goes on without, and its complaint about that is kept from the terminal. Where the
-    variable is set already, it alone decides; other middleware is not concerned.
+    6535), and all publishers of the testing process wait meanwhile: /odom stopped for 1.2 s [seen]. Messages of our
+    size lose nothing by UDP. An environment variable selects it, but with the discovery range LOCALHOST rmw_fastrtps
+    makes transports of its own. So a hidden node makes the participant while no file may become as large as a segment:
+    Fast DDS then continues without, and its warning is suppressed. Where the variable is set already, it alone decides.
     """
     if _TRANSPORTS in os.environ:
         yield
         return
     os.environ[_TRANSPORTS] = "UDPv4"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # what rclpy imports now would be cut short
-    with _silent():
+    no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # what rclpy imports now would be cut short
+    with _suppressed_output():
         resource.setrlimit(resource.RLIMIT_FSIZE, (_TOO_SMALL if soft < 0 else min(soft, _TOO_SMALL), hard))
         try:
-            keeper = Node(
-                f"_participant_{os.getpid()}",
-                use_global_arguments=False,
-                enable_rosout=False,
-                start_parameter_services=False,
-            )
+            bare = {"use_global_arguments": False, "enable_rosout": False, "start_parameter_services": False}
+            participant = Node(f"_participant_{os.getpid()}", **bare)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-            sys.dont_write_bytecode = writes_none
+            sys.dont_write_bytecode = no_bytecode
     _enlarge_receive_buffers()
     try:
         yield
     finally:
-        keeper.destroy_node()
+        participant.destroy_node()
 
 
 def _enlarge_receive_buffers() -> None:
@@ -132,8 +127,7 @@ def _enlarge_receive_buffers() -> None:
     By default it is 208 kB: a trajectory of 300 kB that comes while the process waits for a core pushes joint states
     out of it, and a reliable writer repeats a lost message only with its next heartbeat, up to 3 s later.
     """
-    descriptors = os.listdir("/proc/self/fd") if sys.platform == "linux" else []
-    for entry in descriptors:
+    for entry in os.listdir("/proc/self/fd"):
         try:
             if not stat.S_ISSOCK(os.fstat(int(entry)).st_mode):
                 continue
@@ -141,35 +135,35 @@ def _enlarge_receive_buffers() -> None:
                 if opened.type == socket.SOCK_DGRAM and opened.family != socket.AF_UNIX:
                     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         except OSError:
-            continue  # closed meanwhile, as the one of the listing itself
+            continue  # closed meanwhile, as that of the listing itself
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
-    """Let nothing of this process through to its outputs, libraries included; an output that is closed stays so.
+def _suppressed_output() -> Iterator[None]:
+    """Suppress the outputs of this process, also of its libraries; an output that is closed stays so.
 
-    Fast DDS 2 (Jazzy) complains on the standard output, Fast DDS 3 (Kilted) on the error output.
+    Fast DDS 2 (Jazzy) writes its warnings to the standard output, Fast DDS 3 (Kilted) to the error output.
     """
-    nowhere, kept = os.open(os.devnull, os.O_WRONLY), []
+    null, saved = os.open(os.devnull, os.O_WRONLY), []
     for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
-        if stream is not None:  # else something else has its descriptor by now
+        if stream is not None:  # else another file has its descriptor by now
             stream.flush()
-            kept.append((os.dup(descriptor), descriptor))
-            os.dup2(nowhere, descriptor)
+            saved.append((os.dup(descriptor), descriptor))
+            os.dup2(null, descriptor)
     try:
         yield
     finally:
-        for copy, descriptor in kept:
+        for copy, descriptor in saved:
             os.dup2(copy, descriptor)
             os.close(copy)
-        os.close(nowhere)
+        os.close(null)
 
 
 def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None:
-    """Make the nodes, spin them until a signal or an error, let each say its last word, and exit.
+    """Make the nodes, spin them until a signal or an error, let each send its last message by `stop`, and exit.
 
     Exit code 0 after a signal, 1 after an error: one line for an error of the user's, a traceback for ours. Nodes that
-    are `driving` move the base: they get the priority that YOUBOT_PRIORITY asks for.
+    are `driving` move the base: they get the priority in YOUBOT_PRIORITY.
     """
     nodes: Sequence[Node] = ()
 
@@ -185,19 +179,24 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
             while not flag.set:
                 executor.spin_once(timeout_sec=_WAKE)
 
-    well = [_ends_well(spin)]
-    well += [_ends_well(node.stop) for node in nodes if hasattr(node, "stop")]
-    # Fast DDS was seen to wait for ever in the end of a participant: what matters has been sent and written by now.
+    succeeded = [_succeeds(spin)]
+    succeeded += [_succeeds(node.stop) for node in nodes if hasattr(node, "stop")]
+    exit_process(nodes, all(succeeded))
+
+
+def exit_process(nodes: Iterable[Node], succeeded: bool) -> NoReturn:
+    """Destroy the nodes and exit with code 0 or 1; further signals are ignored."""
+    # Fast DDS waited for ever in the end of a participant [seen]: what matters has been sent and written by now.
     faulthandler.dump_traceback_later(_END, exit=True, file=Path(os.devnull).open("w"))
     for node in nodes:
         node.destroy_node()
     rclpy.try_shutdown()
     ignore_signals()
-    sys.exit(0 if all(well) else 1)
+    sys.exit(0 if succeeded else 1)
 
 
-def _ends_well(step: Callable[[], None]) -> bool:
-    """Take a step; where it fails say why, in one line for an error of the user's, by a traceback for ours."""
+def _succeeds(step: Callable[[], None]) -> bool:
+    """Take a step; where it fails print why, in one line for an error of the user's, by a traceback for ours."""
     try:
         step()
     except YoubotDynamicsError as problem:
@@ -218,7 +217,7 @@ def _ends_well(step: Callable[[], None]) -> bool:
 def make_executor(*nodes: Node) -> EventsExecutor | SingleThreadedExecutor:
     """Executor of the nodes, to be driven by `spin_once`; leave it, as a context, before they are destroyed.
 
-    The middleware tells an EventsExecutor what has come; a SingleThreadedExecutor asks every entity at every wake-up,
+    The middleware notifies an EventsExecutor of events; a SingleThreadedExecutor polls every entity at every wake-up,
     which takes about three times the processor time. An older rclpy without the first gets the second.
 
     Raises:
@@ -235,24 +234,24 @@ def make_executor(*nodes: Node) -> EventsExecutor | SingleThreadedExecutor:
     return executor
 
 
-def raise_priority(asked: str) -> str:
-    """Run before all programs without real-time priority (SCHED_FIFO) where the system allows it; say what came of it.
+def raise_priority(priority: str) -> str:
+    """Run at a real-time priority (SCHED_FIFO) where the system allows it; a line about the outcome.
 
     Raises:
-        ParameterError: the priority that is asked for is no number from 1 to 99.
+        ParameterError: the priority is no number from 1 to 99.
     """
-    if not asked.isdecimal() or not 1 <= int(asked) <= 99:
-        raise ParameterError(f"environment variable {PRIORITY}", got=asked, expected="a number from 1 to 99")
+    if not priority.isdecimal() or not 1 <= int(priority) <= 99:
+        raise ParameterError(f"environment variable {PRIORITY}", got=priority, expected="a number from 1 to 99")
     try:
         for thread in Path("/proc/self/task").iterdir():  # those of DDS as well
-            os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(int(asked)))
+            os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(int(priority)))
     except OSError as problem:
-        return f"no priority: {problem.strerror}; it takes CAP_SYS_NICE or a limit rtprio of {asked} or more"
-    return f"runs at real-time priority {asked} (SCHED_FIFO)"
+        return f"no priority: {problem.strerror}; it takes CAP_SYS_NICE or a limit rtprio of {priority} or more"
+    return f"runs at real-time priority {priority} (SCHED_FIFO)"
 
 
 def leave_imports_out_of_collection() -> None:
-    """Freeze what exists now: a full garbage collection over it was seen to stop a node for 0.35 s."""
+    """Freeze what exists now: a full garbage collection over it stopped a node for 0.35 s [seen]."""
     gc.collect()
     gc.freeze()
 

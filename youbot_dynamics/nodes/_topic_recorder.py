@@ -13,8 +13,8 @@ from youbot_dynamics.nodes._runtime import steady_timer
 from youbot_dynamics.recording.mcap_writer import TopicQos
 from youbot_dynamics.recording.message_types import is_known
 
-_DISCOVERY = 0.25  # [s] between looks for new topics
-_THOROUGH = 20  # looks; each so-many-th asks for every publisher, the others where the number of publishers has changed
+_DISCOVERY = 0.25  # [s] between searches for new topics
+_THOROUGH = 20  # each so-many-th search queries every publisher, the others where their number has changed
 _DEPTH = 1000
 _IGNORED = ("/rosout", "/parameter_events")
 
@@ -22,9 +22,9 @@ Sink = Callable[[str, str, TopicQos, bytes], None]  # of topic, type, quality of
 
 
 class TopicRecorder:
-    """Subscribes to topics once somebody publishes them and passes on every message as it came.
+    """Subscribes to topics once they have a publisher and passes on every message serialized.
 
-    `wanted` tells whether a topic is, by its resolved name; `past`: whether what publishers keep for late joiners is.
+    `wanted` selects topics by their resolved names; `past`: whether latched messages from before are recorded.
     """
 
     def __init__(self, node: Node, wanted: Callable[[str], bool], sink: Sink, past: bool = True) -> None:
@@ -34,26 +34,26 @@ class TopicRecorder:
         self._subscribed: dict[str, TopicQos] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._counts: dict[str, int] = {}
-        self._looks = 0
+        self._searches = 0
         self._discover()
         self._timer = steady_timer(node, _DISCOVERY, self._discover)
 
     def skip(self) -> None:
-        """Drop what has come and was not passed on yet."""
+        """Drop messages that were received and not passed on yet."""
         for subscription in self._subscriptions.values():
             with subscription.handle:
                 while subscription.handle.take_message(subscription.msg_type, True) is not None:
                     pass
 
     def close(self) -> None:
-        """Hear nothing more."""
+        """End all subscriptions."""
         self._node.destroy_timer(self._timer)
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.popitem()[1])
 
     def _discover(self) -> None:
-        self._looks += 1
-        if self._looks % _THOROUGH == 0:
+        self._searches += 1
+        if self._searches % _THOROUGH == 0:
             self._counts.clear()
         for topic, _ in self._node.get_topic_names_and_types():
             if topic in self._ignored or not self._wanted(topic):
@@ -65,7 +65,7 @@ class TopicRecorder:
             self._counts[topic] = len(publishers)
             if not publishers:
                 continue
-            # A subscriber may have another type, or a publisher that comes later: a bag has one type for each topic.
+            # A subscriber or a later publisher may have another type: a bag has one type for each topic.
             kind = self.topics.get(topic, publishers[0].topic_type)
             offered = [info.qos_profile for info in publishers if info.topic_type == kind]
             quality = TopicQos(
@@ -76,7 +76,7 @@ class TopicRecorder:
             if before is None:
                 self._subscribe(topic, kind, quality)
             elif (before.reliable and not quality.reliable) or (before.transient_local and not quality.transient_local):
-                # A publisher has come that offers less than we asked for: ask for less.
+                # A new publisher offers less than was requested.
                 self._node.destroy_subscription(self._subscriptions[topic])
                 self._subscribe(topic, kind, quality)
 
@@ -88,24 +88,23 @@ class TopicRecorder:
             self._node.get_logger().warning(text)
             return
         latched = quality.transient_local and self._past
-        wanted = QoSProfile(
+        profile = QoSProfile(
             depth=_DEPTH,
             reliability=ReliabilityPolicy.RELIABLE if quality.reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
 
-        def take(data: bytes) -> None:
-            self._sink(topic, type_name, quality, data)
-
         self.topics[topic] = type_name
         self._subscribed[topic] = quality
-        self._subscriptions[topic] = self._node.create_subscription(kind, topic, take, wanted, raw=True)
+        self._subscriptions[topic] = self._node.create_subscription(
+            kind, topic, lambda data: self._sink(topic, type_name, quality, data), profile, raw=True
+        )
 
 
 def _message_class(type_name: str):
     """Class of a message type such as `sensor_msgs/msg/JointState`; None where it is not installed, or unknown to bags.
 
-    What is unknown is not looked for either: the name comes from the network, and would choose what is imported.
+    An unknown one is not imported: its name comes from the network.
     """
     package, _, name = type_name.partition("/msg/")
     if not is_known(type_name):

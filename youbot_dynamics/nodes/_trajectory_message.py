@@ -1,4 +1,4 @@
-"""A trajectory out of the bytes that came: rclpy takes half a second to make objects of 30,000 points."""
+"""Decode a serialized trajectory: rclpy takes half a second to make objects of 30,000 points."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.kinematics.planar import yaws_of_quaternions
 
-REFUSED_STAMP = "header_stamp"  # in the diagnostics of the tracker, for who sent a trajectory that was refused
+REFUSED_STAMP = "header_stamp"  # in the diagnostics of the tracker: identifies a trajectory that was refused
 
 _LITTLE_ENDIAN = b"\x00\x01"  # plain CDR, as every ROS 2 middleware writes it on today's machines
 _PARTS = ("transforms", "velocities", "accelerations")
-_LENGTHS = {"transforms": 7, "velocities": 6, "accelerations": 6}  # numbers of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class TrajectoryMessage:
 
 
 class _Reader:
-    """Reads what stands before the points; all is aligned to its own size, counted from behind the first 4 bytes."""
+    """Reads the fields before the points; each is aligned to its size, counted from behind the first 4 bytes."""
 
     def __init__(self, data: bytes) -> None:
         if data[:2] != _LITTLE_ENDIAN:
@@ -53,12 +52,12 @@ class _Reader:
 
 
 def stamp_text(data: bytes) -> str:
-    """Stamp in the header of a serialized message, such as 12.000000034: it tells which trajectory is spoken of."""
+    """Stamp in the header of a serialized message, such as 12.000000034, which identifies the trajectory."""
     return "{}.{:09d}".format(*struct.unpack_from("<iI", data.ljust(12, b"\x00"), 4))
 
 
 def read_trajectory(data: bytes, limits: TrajectoryLimits) -> TrajectoryMessage:
-    """Decode a serialized trajectory, its points in one pass; the limits are looked at before any point is.
+    """Decode a serialized trajectory, its points in one pass; the limits are checked before.
 
     Raises:
         TrajectoryError: bytes that are no such message, several joints, points that have not one transform and the same
@@ -99,40 +98,41 @@ def _points(reader: _Reader, count: int) -> np.ndarray:
     if head != 1:
         raise _odd(0, "transforms", head, 1)
     begin = reader.at + -reader.at % 8
-    reader.at = begin + 8 * _LENGTHS["transforms"]
+    reader.at = begin + 8 * 7
     names, formats, offsets = ["transforms"], ["(7,)<f8"], [0]
-    wanted = {}
+    expected = [1]
     for part in _PARTS[1:]:
-        wanted[part] = reader.number()
-        if wanted[part] > 1:
-            raise _odd(0, part, wanted[part], 1)
+        number = reader.number()
+        if number > 1:
+            raise _odd(0, part, number, 1)
+        expected.append(number)
         names.append(f"n_{part}")
         formats.append("<u4")
         offsets.append(reader.at - 4 - begin)
-        if wanted[part]:
+        if number:
             reader.at += -reader.at % 8
             names.append(part)
             formats.append("(6,)<f8")
             offsets.append(reader.at - begin)
-            reader.at += 8 * _LENGTHS[part]
+            reader.at += 8 * 6
     end = reader.at - begin
     names += ["sec", "nanosec", "n_transforms"]
     formats += ["<i4", "<u4", "<u4"]
     offsets += [end, end + 4, end + 8]
     size = end + 12 + (-(end + 12)) % 8
     layout = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
-    there = max(0, min(count, (len(reader.data) - begin + size - end - 8) // size))
-    padded = reader.data[begin : begin + there * size].ljust(there * size, b"\x00")
-    points = np.frombuffer(padded, layout, there)
-    # In the order in which they were read: behind the first odd one nothing is where it seems.
-    heads = np.append(1, points["n_transforms"])[:there]
+    received = max(0, min(count, (len(reader.data) - begin + size - end - 8) // size))
+    padded = reader.data[begin : begin + received * size].ljust(received * size, b"\x00")
+    points = np.frombuffer(padded, layout, received)
+    # In the order in which they were read: behind the first odd point no field is where it seems.
+    heads = np.append(1, points["n_transforms"])[:received]
     counts = np.column_stack([heads, *(points[f"n_{part}"] for part in _PARTS[1:])])
-    odd = np.argwhere(counts != [1, *wanted.values()])
+    odd = np.argwhere(counts != expected)
     if len(odd):
         k, part = odd[0]
-        raise _odd(int(k), _PARTS[part], int(counts[k, part]), (1, *wanted.values())[part])
-    if there < count:
-        raise _unreadable(f"{there} of {count} points")
+        raise _odd(int(k), _PARTS[part], int(counts[k, part]), expected[part])
+    if received < count:
+        raise _unreadable(f"{received} of {count} points")
     return points
 
 

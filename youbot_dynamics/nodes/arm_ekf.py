@@ -38,7 +38,7 @@ from youbot_dynamics.warm_up import first_use, use_filters
 
 
 class _JointPublisher:
-    """A topic of joint states whose joints stay the same: one message serves for all."""
+    """A topic of joint states with constant joints: one message is reused."""
 
     def __init__(self, publisher: Publisher, names: Sequence[str]) -> None:
         self._publisher = publisher
@@ -48,9 +48,8 @@ class _JointPublisher:
         """Publish fields, each (n,), at a stamp [s]; a topic has the same ones each time."""
         self._message.header.stamp = to_time(stamp)
         for name, values in fields.items():
-            # As arrays: anything else messages copy one by one.
-            numbers = array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
-            setattr(self._message, name, numbers)
+            # As arrays: a message copies other sequences one by one.
+            setattr(self._message, name, array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes()))
         self._publisher.publish(self._message)
 
 
@@ -65,7 +64,7 @@ class _ArmPublishers:
         self.friction = self._joints("arm_1/friction", joints)
         self.feedforward = self._joints("arm_1/friction_feedforward", joints)
         self._available = self._joints("arm_1/torque_available", joints)
-        self._warmth = [
+        self._temperatures = [
             tuple(self._publisher(Temperature, f"arm_1/{joint}/{part}_temperature") for part in ("winding", "housing"))
             for joint in joints
         ]
@@ -76,11 +75,10 @@ class _ArmPublishers:
         self._base_frame = frame_prefix + base_frame
 
     def _publisher(self, kind: type, topic: str) -> Publisher:
-        # A publisher's events are looked at before every message; 18 of them cost as much as all estimates. What they
-        # tell, a reader whose QoS does not fit, that reader is told as well.
-        return self._node.create_publisher(
-            kind, topic, STATE_QOS, event_callbacks=PublisherEventCallbacks(use_default_callbacks=False)
-        )
+        # The executor polls a publisher's events before every message; those of 18 cost as much as all estimates. They
+        # report an incompatible QoS, which the subscriber reports as well.
+        events = PublisherEventCallbacks(use_default_callbacks=False)
+        return self._node.create_publisher(kind, topic, STATE_QOS, event_callbacks=events)
 
     def _joints(self, topic: str, names: Sequence[str]) -> _JointPublisher:
         return _JointPublisher(self._publisher(JointState, topic), names)
@@ -102,7 +100,7 @@ class _ArmPublishers:
 
     def publish_heat(self, stamp: float, beliefs: Sequence[HeatBelief], limits: Sequence[MotorLimits]) -> None:
         """Publish the temperatures and torques available of all motors, at a stamp [s]."""
-        for publishers, belief, frame in zip(self._warmth, beliefs, self._frames, strict=True):
+        for publishers, belief, frame in zip(self._temperatures, beliefs, self._frames, strict=True):
             temperatures = ((belief.winding, belief.winding_deviation), (belief.housing, belief.housing_deviation))
             for publisher, (temperature, deviation) in zip(publishers, temperatures, strict=True):
                 header = _header(stamp, frame)
@@ -118,17 +116,17 @@ _LEVELS = {arm_health.WARNING: WARN, arm_health.ERROR: ERROR}
 
 
 class _ArmReport:
-    """Makes statuses of findings, and logs each finding once when it appears."""
+    """Makes statuses from findings, and logs each finding once when it appears."""
 
     def __init__(self, logger, robot: Robot) -> None:
         self._logger = logger
         self._joints = robot.driver.arm_joints
         self._limits = tuple(joint.motor.winding_temperature_limit for joint in robot.arm.joints)
         self._wheels = robot.driver.wheel_joints
-        self._told: dict[str, set[str]] = {}
+        self._logged: dict[str, set[str]] = {}
 
     def joints(self, findings: Sequence[Finding], counts: Mapping[str, int], belief: ArmBelief, nis: float) -> Status:
-        """Status of the joints' filter: findings, all that was counted, and how sure it is."""
+        """Status of the joints' filter: findings, counts, and standard deviations."""
         values = {name.replace(" ", "_"): str(count) for name, count in counts.items()}
         values["nis_per_reading"] = f"{nis:.2f}"
         known = not math.isnan(belief.stamp)
@@ -154,7 +152,7 @@ class _ArmReport:
         return self._status("temperatures", findings, "all windings below their limits", values)
 
     def payload(self, belief: PayloadBelief) -> Status:
-        """Status of the payload: what it weighs, how surely, or why that is not known."""
+        """Status of the payload: its mass with the standard deviation, or why it is not identifiable."""
         values = {
             "mass_kg": f"{belief.mass:.3f}",
             "mass_deviation_kg": f"{belief.mass_deviation:.3f}",
@@ -165,7 +163,7 @@ class _ArmReport:
         return Status(OK, f"{belief.mass:.2f} +- {belief.mass_deviation:.2f} kg", values)
 
     def support(self, lowest: Support | None, low_share: float, reason: str) -> Status:
-        """Status of what the wheels carry: of the moment when one carried least since the last report; else why not."""
+        """Status of the wheels' normal forces: at the lowest one since the last report; else the reason why not."""
         if lowest is None:
             return self._status("support", (), f"not known: {reason}", {})
         loads = zip((*self._wheels, *SIDES), (*lowest.normal_forces, *lowest.side_loads), strict=True)
@@ -175,14 +173,14 @@ class _ArmReport:
         findings = support_findings(lowest, self._wheels, low_share)
         return self._status("support", findings, f"each wheel carries {lowest.margin:.0f} N or more", values)
 
-    def _status(self, item: str, findings: Sequence[Finding], fine: str, values: Mapping[str, str]) -> Status:
-        before = self._told.get(item, set())
+    def _status(self, item: str, findings: Sequence[Finding], text: str, values: Mapping[str, str]) -> Status:
+        logged = self._logged.get(item, set())
         for finding in findings:
-            if finding.name not in before:
+            if finding.name not in logged:
                 self._logger.warning(str(finding))
-        self._told[item] = {finding.name for finding in findings}
+        self._logged[item] = {finding.name for finding in findings}
         if not findings:
-            return Status(OK, fine, values)
+            return Status(OK, text, values)
         return Status(_LEVELS[findings[0].level], "; ".join(str(finding) for finding in findings), values)
 
 
@@ -194,13 +192,13 @@ TABLE = (
 _FRICTION_RATE = 50.0  # [Hz]
 _SUPPORT_RATE = 10.0  # [Hz]
 _PAYLOAD_RATE = 1.0  # [Hz] while the arm moves
-_LONGEST_GAP = 1.0  # [s] between stamps; what is longer is a jump of the clock and measured by the machine's
-_WAITING = DRIVER_QOS.depth  # voltages at most that wait for their efforts: all that came before the first of these
+_LONGEST_GAP = 1.0  # [s] between stamps; a longer one is a jump of the clock, and the steady clock measures it
+_WAITING = DRIVER_QOS.depth  # voltages at most that wait for their efforts
 _SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
 
 
 class ArmEkfNode(Node):
-    """Feeds the arm's filters with the driver's messages and publishes what they believe."""
+    """Passes the driver's messages to the arm's filters and publishes their estimates."""
 
     def __init__(self) -> None:
         super().__init__("arm_ekf")
@@ -212,10 +210,10 @@ class ArmEkfNode(Node):
         with first_use(self.get_logger().info):
             use_filters(self._make_filter(), self._make_payload(), self._make_temperatures(), self._make_support())
         self._lowest: Support | None = None  # since the last report
-        self._counts_before: Counter[str] = Counter()  # of filters that have begun anew
+        self._counts_before: Counter[str] = Counter()  # of filters before a reset
         self._intended_starts = 1
         self._temperatures, self._feedforward = self._make_temperatures(), self._make_feedforward()
-        self._begin()
+        self._make_filters()
         self._intake = JointIntake(self._joints, self._robot.driver.wheel_joints)
         self._of_motors = JointIntake(self._joints, self._robot.driver.wheel_joints)
         self._of_wheels = JointIntake(self._robot.driver.wheel_joints, self._joints)
@@ -223,7 +221,7 @@ class ArmEkfNode(Node):
             np.array(signs) for signs in (self._robot.driver.position_sign, self._robot.driver.velocity_sign)
         )
         self._voltages: deque[JointReading] = deque(maxlen=_WAITING)  # for their efforts
-        self._taken: deque[tuple[float, Vector, Vector]] = deque(maxlen=_WAITING)  # stamps, efforts, speeds
+        self._efforts: deque[tuple[float, Vector, Vector]] = deque(maxlen=_WAITING)  # stamps, efforts, speeds
         self._unpaired = 0
         coulomb = np.array([friction.coulomb for friction in self._arm.friction])
         self._health = ArmHealth(self._joints, coulomb, self.resolve_topic_name("driver/joint_states"))
@@ -262,29 +260,28 @@ class ArmEkfNode(Node):
         sensor = settings.temperature_sensor, settings.temperature_noise
         return ArmTemperatures(self._robot.arm, settings.first_temperature, settings.heat, *sensor)
 
-    def _begin(self) -> None:
-        """Filters of joints, payload and support that know nothing yet."""
+    def _make_filters(self) -> None:
         self._ekf, self._payload, self._support = self._make_filter(), self._make_payload(), self._make_support()
         self._belief, self._nis = self._ekf.state, np.nan
 
-    def _begin_anew(self) -> None:
-        """As `_begin`; what was counted stays."""
+    def _reset(self) -> None:
+        """Restart the filters of joints, payload and support; the counts remain."""
         self._counts_before.update(self._ekf.counts)
         self._intended_starts += self._ekf.counts["starts"] > 0
-        self._begin()
+        self._make_filters()
 
     def _retune(self) -> None:
         before, self._settings = self._settings, self._config.settings(ArmSettings)
         if (before.filter, before.effort_noise) != (self._settings.filter, self._settings.effort_noise):
             self.get_logger().info("the filter of the joints restarts with its new tuning")
-            self._begin_anew()
+            self._reset()
         self._payload.tuning = self._settings.payload
         if before.support_lag != self._settings.support_lag:
             self._support = self._make_support()
         self._feedforward = self._make_feedforward()
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        self._begin_anew()
+        self._reset()
         self._health.forget_signs()
         text = "joints, payload and checks of signs restart; temperatures stay, because a reset cools no motor"
         return answer(response, True, text)
@@ -311,15 +308,15 @@ class ArmEkfNode(Node):
         if innovation.count:
             share = innovation.nis / innovation.count
             self._nis = share if np.isnan(self._nis) else self._nis + 0.02 * (share - self._nis)
-        self._warm(reading, now)
+        self._update_temperatures(reading, now)
         belief = self._belief = self._ekf.state
         if not np.isnan(belief.stamp):
             self._health.compare(self._effort, belief.torque_error, belief.speed)
-            self._taken.append((belief.stamp, self._effort, belief.speed))
+            self._efforts.append((belief.stamp, self._effort, belief.speed))
             self._pair()
             self._publish(belief)
 
-    def _warm(self, reading: JointReading, now: float) -> None:
+    def _update_temperatures(self, reading: JointReading, now: float) -> None:
         elapsed = reading.stamp - self._last_stamp
         if not 0.0 < elapsed <= _LONGEST_GAP:
             elapsed = now - self._last_taken if self._last_taken else 0.0
@@ -343,15 +340,15 @@ class ArmEkfNode(Node):
         self._pair()
 
     def _pair(self) -> None:
-        """Use voltages with the effort of the same time; on a busy machine either topic may run ahead of the other."""
-        while self._voltages and self._taken and self._voltages[0].stamp <= self._taken[-1][0] + _SAME_TIME:
+        """Match voltages with the effort of the same time; on a busy machine either topic may arrive first."""
+        while self._voltages and self._efforts and self._voltages[0].stamp <= self._efforts[-1][0] + _SAME_TIME:
             reading = self._voltages.popleft()
-            same = (taken for taken in reversed(self._taken) if abs(taken[0] - reading.stamp) <= _SAME_TIME)
-            match = next(same, None)
-            if match is None:
-                self._unpaired += 1
+            for stamp, effort, speed in reversed(self._efforts):
+                if abs(stamp - reading.stamp) <= _SAME_TIME:
+                    self._temperatures.add_voltage(reading.effort, effort, speed)
+                    break
             else:
-                self._temperatures.add_voltage(reading.effort, *match[1:])
+                self._unpaired += 1
 
     def _on_temperature(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
         reading = self._of_motors.take(stamp, names, (), (), fields[2])
@@ -391,11 +388,11 @@ class ArmEkfNode(Node):
         load = self._arm.tree.gravity_forces(belief.position) if known else np.full(len(self._joints), np.nan)
         findings = self._health.findings(now, load, self._intake.names)
         lowest, self._lowest = self._lowest, None
-        report, temperatures = self._reporter, self._temperatures.state
+        report = self._reporter
         reason = "no states of the arm" if self._support is not None else "the URDF of the arm has no wheels"
         return {
             "joints": report.joints(findings, counts, belief, self._nis),
-            "temperatures": report.temperatures(temperatures, self._limits, self._settings.hot_margin),
+            "temperatures": report.temperatures(self._temperatures.state, self._limits, self._settings.hot_margin),
             "payload": report.payload(self._payload.state),
             "support": report.support(lowest, self._settings.low_support, reason),
         }

@@ -1,8 +1,8 @@
 """Node arm_player: moves the arm along the recommended excitation by a joint trajectory.
 
-It goes by the action FollowJointTrajectory, as the youBot's driver takes it, where control_msgs is installed and a
-server is there; else by the topic of the simulated robot and of ros2_control's trajectory controller. Without
-control_msgs, `youbot play arm_excitation --write FILE` makes a goal that others can send.
+It uses the action FollowJointTrajectory, as the youBot's driver does, where control_msgs is installed and a server
+runs; else the topic of the simulated robot and of ros2_control's trajectory controller. Without control_msgs,
+`youbot play arm_excitation --write FILE` makes a goal that another program can send.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ _ANSWER = 1.0  # [s] a server has to answer when the arm is stopped
 
 
 class _TopicInterface:
-    """To the arm by a message; an empty one stops it."""
+    """Commands the arm by a message; an empty one stops it."""
 
     def __init__(self, node: Node) -> None:
         self._publisher = node.create_publisher(JointTrajectory, TOPIC, COMMAND_QOS)
         self.name = f"topic {self._publisher.topic_name}"
 
     def ready(self) -> bool:
-        """Whether somebody takes trajectories."""
+        """Whether a subscriber takes trajectories."""
         return self._publisher.get_subscription_count() > 0
 
     def send(self, trajectory: JointTrajectory) -> None:
-        """Send the arm off."""
+        """Send a trajectory."""
         self._publisher.publish(trajectory)
 
     def problem(self) -> str:
-        """Why it was not carried out: a topic has no answer."""
+        """Empty: a topic reports no failure."""
         return ""
 
     def stop(self) -> str:
-        """Stop the arm, and wait until that has arrived; what went wrong with it, or nothing."""
+        """Stop the arm, and wait until that has arrived; why it failed, or empty."""
         self._publisher.publish(JointTrajectory())
         return "" if acknowledged(self._publisher) else "the trajectory that stops the arm was not confirmed"
 
 
 class ActionInterface:
-    """To the arm by a `client` of FollowJointTrajectory; cancelling its goal, which `make_goal` makes, stops it."""
+    """Commands the arm by a `client` of FollowJointTrajectory with goals of `make_goal`; cancelling one stops it."""
 
     def __init__(self, node: Node, client: Any, make_goal: Any) -> None:
         self._node, self._client, self._make_goal = node, client, make_goal
@@ -71,17 +71,17 @@ class ActionInterface:
         self.name = f"action {node.resolve_topic_name(ACTION)}"
 
     def ready(self) -> bool:
-        """Whether somebody takes trajectories."""
+        """Whether a server takes trajectories."""
         return bool(self._client.server_is_ready())
 
     def send(self, trajectory: JointTrajectory) -> None:
-        """Send the arm off; the answer is awaited by `problem`."""
+        """Send a goal; `problem` checks for its result."""
         goal = self._make_goal()
         goal.trajectory = trajectory
         self._sent, self._result = self._client.send_goal_async(goal), None
 
     def problem(self) -> str:
-        """Why it was not carried out; empty while nothing is wrong."""
+        """Why the goal failed; empty while it has not."""
         if self._sent is None or not self._sent.done():
             return ""
         handle = self._sent.result()
@@ -98,7 +98,7 @@ class ActionInterface:
         return f"the goal ended with error {result.error_code}{f': {text}' if text else ''}"
 
     def stop(self) -> str:
-        """Stop the arm, and wait for the answer, not for the end: the youBot's driver never tells that."""
+        """Stop the arm, and wait for the answer, not for the end, which the youBot's driver never reports."""
         if self._sent is None:
             return ""
         deadline = time.monotonic() + _ANSWER
@@ -118,7 +118,7 @@ class ActionInterface:
 
 
 def _interfaces_of(node: Node) -> tuple[ActionInterface | _TopicInterface, ...]:
-    """Ways this machine has the packages for, the better one first."""
+    """Interfaces whose packages are installed, the better one first."""
     topic = _TopicInterface(node)
     if importlib.util.find_spec("control_msgs") is None:
         return (topic,)
@@ -129,9 +129,9 @@ def _interfaces_of(node: Node) -> tuple[ActionInterface | _TopicInterface, ...]:
     return ActionInterface(node, client, FollowJointTrajectory.Goal), topic
 
 
-_GRACE = 1.0  # [s] for an action server beside a topic: it is found later, and answers
-_ASTRAY = 0.3  # [rad] from where it should be
-_TOO_LONG = 1.0  # [s] astray before it is stopped
+_GRACE = 1.0  # [s] for an action server beside a topic: it is discovered later, and preferred
+_PATH_TOLERANCE = 0.3  # [rad] error of a joint
+_TOLERANCE_TIME = 1.0  # [s] beyond the tolerance before the arm is stopped
 _SETTLE = 0.5  # [s] after the end
 
 
@@ -143,7 +143,7 @@ class ArmPlayer(Player):
         self.robot = NodeParameters(self, ()).robot()
         self.position: Vector | None = None
         self._interfaces = _interfaces_of(self)
-        self._used: ActionInterface | _TopicInterface | None = None
+        self._active: ActionInterface | _TopicInterface | None = None
         listen(self, JointState, "driver/joint_states", self._on_states, DRIVER_QOS)
 
     def _on_states(self, message: JointState) -> None:
@@ -156,11 +156,7 @@ class ArmPlayer(Player):
         return arm_motion(self.robot, given.duration)
 
     def play(self, motion: ArmExcitation, flag: StopFlag) -> bool:
-        """Go to its start slowly, then along it; False if a signal came first.
-
-        Raises:
-            TrajectoryError: no arm, no node that takes trajectories, a refusal, or an arm that does not follow.
-        """
+        """Move to its start slowly, then along it; False if a signal came first. Raises as `Player.play`."""
         if not self.wait(lambda: self.position is not None, DISCOVERY_TIMEOUT, flag) and not flag.set:
             raise TrajectoryError(
                 f"topic {self.resolve_topic_name('driver/joint_states')}",
@@ -171,48 +167,46 @@ class ArmPlayer(Player):
         if self.position is None or interface is None:
             return False
         fastest = [limit.velocity for limit in self.robot.arm.model().tree.limits]
-        whole = from_here(motion, self.position, fastest)
-        lasts = float(whole.times[-1])
-        print(f"moving the arm for {lasts:.1f} s by the {interface.name}", file=sys.stderr)
+        trajectory = from_here(motion, self.position, fastest)
+        duration = float(trajectory.times[-1])
+        print(f"moving the arm for {duration:.1f} s by the {interface.name}", file=sys.stderr)
         print("keep clear of it; Ctrl-C stops it", file=sys.stderr)
-        self._used = interface
-        interface.send(self._message(whole))
-        begun = close = time.monotonic()
-        while not flag.set and time.monotonic() - begun < lasts + _SETTLE:
+        self._active = interface
+        interface.send(self._message(trajectory))
+        start = last_within = time.monotonic()
+        while not flag.set and time.monotonic() - start < duration + _SETTLE:
             rclpy.spin_once(self, timeout_sec=0.05)
             if problem := interface.problem():
                 raise TrajectoryError(interface.name, got=problem)
             now = time.monotonic()
-            wanted = [np.interp(now - begun, whole.times, column) for column in whole.positions.T]
-            away = float(np.max(np.abs(self.position - wanted)))
-            close = now if away < _ASTRAY else close
-            if now - close > _TOO_LONG:
-                raise TrajectoryError(
-                    "arm", got=f"{away:.2f} rad from where it should be", remedy="see the log of its driver"
-                )
+            desired = [np.interp(now - start, trajectory.times, column) for column in trajectory.positions.T]
+            error = float(np.max(np.abs(self.position - desired)))
+            last_within = now if error < _PATH_TOLERANCE else last_within
+            if now - last_within > _TOLERANCE_TIME:
+                got = f"{error:.2f} rad from where it should be"
+                raise TrajectoryError("arm", got=got, remedy="see the log of its driver")
         return not flag.set
 
     def _find_interface(self, flag: StopFlag) -> ActionInterface | _TopicInterface | None:
-        """Best interface that somebody takes trajectories by; None after a signal."""
+        """Best interface with a subscriber or server; None after a signal."""
         self.wait(lambda: any(interface.ready() for interface in self._interfaces), DISCOVERY_TIMEOUT, flag)
         self.wait(self._interfaces[0].ready, _GRACE, flag)
         if flag.set:
             return None
-        interface = next((interface for interface in self._interfaces if interface.ready()), None)
-        if interface is None:
-            lacks = "" if len(self._interfaces) > 1 else "control_msgs is not installed, so the action was not tried; "
-            raise TrajectoryError(
-                f"action {self.resolve_topic_name(ACTION)}, topic {self.resolve_topic_name(TOPIC)}",
-                got="no node that takes trajectories",
-                expected="the youBot driver, the simulated robot, or ros2_control's trajectory controller",
-                remedy=f"{lacks}to send it in another way, write a goal with youbot play arm_excitation --write FILE",
-            )
-        return interface
+        for interface in self._interfaces:
+            if interface.ready():
+                return interface
+        missing = "" if len(self._interfaces) > 1 else "control_msgs is not installed, so the action was not tried; "
+        raise TrajectoryError(
+            f"action {self.resolve_topic_name(ACTION)}, topic {self.resolve_topic_name(TOPIC)}",
+            got="no node that takes trajectories",
+            expected="the youBot driver, the simulated robot, or ros2_control's trajectory controller",
+            remedy=f"{missing}to send it in another way, write a goal with youbot play arm_excitation --write FILE",
+        )
 
     def cancel(self) -> None:
-        """Stop the arm, if it was sent off."""
-        problem = self._used.stop() if self._used is not None else ""
-        if problem:
+        """Stop the arm, if a trajectory was sent."""
+        if self._active is not None and (problem := self._active.stop()):
             self.get_logger().error(problem)
 
     def _message(self, motion: ArmExcitation) -> JointTrajectory:
@@ -231,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Move the arm once; exit code 0 when it went to the end."""
     parser = argparse.ArgumentParser(prog="arm_player", description="Move the arm along the recommended excitation.")
     parser.add_argument("--duration", type=float, default=60.0, help="of the excitation [s]")
-    play_once(ArmPlayer, parse(parser, arguments))
+    sys.exit(not play_once(ArmPlayer, parse(parser, arguments)))
 
 
 if __name__ == "__main__":

@@ -30,14 +30,14 @@ from youbot_dynamics.nodes._runtime import (
 )
 from youbot_dynamics.nodes._topic_graph import (
     COMMANDS,
+    DISCOVERY,
     EVIDENCE,
-    LOOK,
-    EndsWatch,
+    EndpointCache,
     driver_on_cmd_vel,
     refuse_rivals,
-    unheard_commands,
+    type_mismatch,
 )
-from youbot_dynamics.nodes.local_socket import ControllerEnd, claim
+from youbot_dynamics.nodes.local_socket import ControllerSocket, claim
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.warm_up import first_use
 
@@ -55,9 +55,9 @@ TABLE = (
     ),
 )
 
-_BURST_GAP = 1.0  # [s] of quiet that separates one burst of refusals from the next
-_LOOK = 0.5  # [s] between looks at who else is on the topics
-_NEWCOMER = 10.0  # [s] for which a new node gives way to one that was there first, as DDS comes to know it
+_BURST_GAP = 1.0  # [s] without a refusal that separates one burst from the next
+_GRAPH_PERIOD = 0.5  # [s] between checks of the publishers and subscribers of the topics
+_NEWCOMER = 10.0  # [s] for which a new node gives way to an earlier one, while DDS discovers it
 
 
 class BaseController(Node):
@@ -71,7 +71,7 @@ class BaseController(Node):
         self._robot = self._config.robot()
         settings = self._config.settings(CommanderSettings)
         self._guard = PhaseGuard(self._robot)
-        self._phases_lost = np.inf  # when they were [s]
+        self._phases_lost = np.inf  # time at which they were [s]
         # Without phases there is nothing to compile, and the compiler with its 60 MB is not loaded.
         finds: bool = self._config["find_roller_phases"]
         rolls = finds or not self._guard.lost
@@ -83,48 +83,49 @@ class BaseController(Node):
             listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
         if finds:
             self.create_subscription(JointState, "roller_phases", self._on_phases, LATCHED_QOS)
-        refuse_rivals(self, "wheel_commands", COMMANDS, until=self._born + LOOK)
+        refuse_rivals(self, "wheel_commands", COMMANDS, until=self._born + DISCOVERY)
         self._output = DriverOutput(self, self._robot, self._config["command_interface"])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
-        self._line = ControllerEnd(self)
+        self._guard_socket = ControllerSocket(self)
         self._sent = 0
         self._limited = 0
         self._source = "none"
         self._last_refusal = ("", -np.inf)
-        self._ends = EndsWatch(self, ("cmd_vel", *EVIDENCE))
-        self._wanted = True  # by ~/enable
-        self._driver_hears = ""  # the operator itself: as driver_on_cmd_vel tells it
+        self._endpoints = EndpointCache(self, ("cmd_vel", *EVIDENCE))
+        self._enabled = True  # by ~/enable
+        self._bypass = ""  # of driver_on_cmd_vel
         self._hindrance = ""  # why it refuses to drive
-        self._unheard = ""  # why an operator is not heard
+        self._mismatch = ""  # of type_mismatch
         self._stamped: bool = self._config["enable_stamped_cmd_vel"]
         listen(self, TwistStamped if self._stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
-        self.create_subscription(Twist, "trajectory_tracker/cmd_vel", self._on_tracker, COMMAND_QOS)
+        tracker = "trajectory_tracker/cmd_vel"
+        self.create_subscription(Twist, tracker, lambda twist: self._offer("tracker", twist), COMMAND_QOS)
         self.create_service(SetBool, "~/enable", self._on_enable)
         self._diagnostics = Diagnostics(self, self._report)
         steady_timer(self, self._base.period, self._on_timer)
-        steady_timer(self, _LOOK, self._look_around)
+        steady_timer(self, _GRAPH_PERIOD, self._check_graph)
 
-    def _look_around(self) -> None:
-        """Look for who was here first, for the guard, and for what `_judge` judges."""
-        self._line.call()
+    def _check_graph(self) -> None:
+        """Check for an earlier base_controller, for the guard, and for what `_judge` judges."""
+        self._guard_socket.connect()
         if time.monotonic() < self._born + _NEWCOMER:
             refuse_rivals(self, "wheel_commands", COMMANDS, mine=1)
-        ends = self._ends.ends()
-        self._driver_hears = driver_on_cmd_vel(ends, {self.get_fully_qualified_name()})
-        self._judge(unheard_commands(ends["cmd_vel"], self._stamped))
+        ends = self._endpoints.endpoints()
+        self._bypass = driver_on_cmd_vel(ends, {self.get_fully_qualified_name()})
+        self._judge(type_mismatch(ends["cmd_vel"], self._stamped))
 
-    def _judge(self, unheard: str) -> None:
-        """Refuse to drive without the guard, or while the driver hears the operator itself; tell of the unheard."""
-        hindrance = self._line.lost or self._driver_hears
-        if (hindrance, unheard) == (self._hindrance, self._unheard):
+    def _judge(self, mismatch: str) -> None:
+        """Refuse to drive without the guard, or while the driver subscribes to cmd_vel; report a type mismatch."""
+        hindrance = self._guard_socket.lost or self._bypass
+        if (hindrance, mismatch) == (self._hindrance, self._mismatch):
             return
-        for before, now in ((self._hindrance, hindrance), (self._unheard, unheard)):
+        for before, now in ((self._hindrance, hindrance), (self._mismatch, mismatch)):
             if now and now != before:
                 self.get_logger().error(now)
         if self._hindrance and not hindrance:
             self.get_logger().info("commands are obeyed again")
-        self._hindrance, self._unheard = hindrance, unheard
-        self._commander.enabled = self._wanted and not hindrance
+        self._hindrance, self._mismatch = hindrance, mismatch
+        self._commander.enabled = self._enabled and not hindrance
         self._diagnostics.publish()
 
     def _retune(self) -> None:
@@ -133,29 +134,26 @@ class BaseController(Node):
     def _on_operator(self, message: Twist | TwistStamped) -> None:
         self._offer("operator", message.twist if isinstance(message, TwistStamped) else message)
 
-    def _on_tracker(self, message: Twist) -> None:
-        self._offer("tracker", message)
-
     def _offer(self, source: str, message: Twist) -> None:
         now = time.monotonic()
         reason = self._commander.offer(source, twist_vector(message), now)
         if not reason:
             return
-        begins = now - self._last_refusal[1] > _BURST_GAP
+        new_burst = now - self._last_refusal[1] > _BURST_GAP
         self._last_refusal = (f"refused a command of the {source}: {reason}", now)
-        if begins:
+        if new_burst:
             self.get_logger().warning(self._last_refusal[0])
             self._diagnostics.publish()
 
     def _on_timer(self) -> None:
-        self._line.beat(self._sent > 0)
-        self._judge(self._unheard)
+        self._guard_socket.heartbeat(self._sent > 0)
+        self._judge(self._mismatch)
         stamp = node_time(self)
         command = self._base.step(time.monotonic(), stamp)
         if command is None:
             return
         if self._sent == 0:
-            self._line.beat(True)  # a guard that knows of no command would not stop the first one
+            self._guard_socket.heartbeat(True)  # a guard that knows of no command would not stop the first one
         self._sent += 1
         self._send(stamp, command.wheel_speeds, command.rolling_speeds)
         self._limited += command.limited
@@ -188,8 +186,8 @@ class BaseController(Node):
         self._wheel_commands.publish(joint_message(stamp, names, velocity=wheel_speeds))
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._wanted = request.data
-        self._commander.enabled = self._wanted and not self._hindrance
+        self._enabled = request.data
+        self._commander.enabled = self._enabled and not self._hindrance
         if self._commander.enabled != request.data:
             return answer(response, False, self._hindrance)
         return answer(response, True, "commands are obeyed" if request.data else "braking, then holding zero")
@@ -211,13 +209,13 @@ class BaseController(Node):
         return {"commands": Status(*self._judged(now, refusal_age), values)}
 
     def _judged(self, now: float, refusal_age: float) -> tuple[bytes, str]:
-        """Level and text of the status, the worst that there is."""
-        if wrong := self._hindrance or self._unheard:
-            return ERROR, wrong
+        """Level and text of the status, the worst one."""
+        if error := self._hindrance or self._mismatch:
+            return ERROR, error
         if self._sent and self._output.publisher.get_subscription_count() == 0:
             return ERROR, f"no driver listens on {self._output.publisher.topic_name}"
-        if silence := self._line.silence():
-            return WARN, silence
+        if timeout := self._guard_socket.timeout():
+            return WARN, timeout
         if refusal_age < MEMORY:
             return WARN, self._last_refusal[0]
         if self._guard.lost and self._robot.base.geometry.roller_phases is not None:
@@ -228,7 +226,7 @@ class BaseController(Node):
         return OK, "sending" if self._sent else "waiting for a first command"
 
     def destroy_node(self) -> None:
-        """Let another one of this kind take the place."""
+        """Release the claim."""
         self._claim.close()
         super().destroy_node()
 
@@ -236,12 +234,12 @@ class BaseController(Node):
         """Send zero, if anything was ever sent, and wait until it has arrived."""
         if self._sent == 0:
             return
-        rest = np.zeros(len(self._robot.driver.wheel_joints))
-        self._send(node_time(self), rest, rest)
+        zero = np.zeros(len(self._robot.driver.wheel_joints))
+        self._send(node_time(self), zero, zero)
         if not acknowledged(self._output.publisher):
             self.get_logger().error("the last zero command was not confirmed: does the driver still run?")
         else:
-            self._line.part()
+            self._guard_socket.goodbye()
 
 
 def main() -> None:

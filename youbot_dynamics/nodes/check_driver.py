@@ -1,6 +1,6 @@
-"""Node check_driver: is the driver what the other nodes take it for? Findings with remedies on /diagnostics.
+"""Node check_driver: checks the driver against what the other nodes expect; findings with remedies on /diagnostics.
 
-It only listens. `youbot check-driver` runs the same check for some seconds and prints it.
+It only subscribes. `youbot check-driver` runs the same check for some seconds and prints it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from youbot_dynamics.nodes._listening import listen, listen_joints
 from youbot_dynamics.nodes._messages import stamped_twist
 from youbot_dynamics.nodes._parameters import NodeParameters
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, init, make_executor, node_time, run, without_shared_memory
-from youbot_dynamics.nodes._topic_graph import WATCHED, EndsWatch, TopicEnds, judge_graph
+from youbot_dynamics.nodes._topic_graph import WATCHED, EndpointCache, judge_graph
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.robot import doubled
 
@@ -39,16 +39,16 @@ TABLE = (
     ),
 )
 
-_SETTLE = 3.0  # [s] that DDS may take to find everybody: nothing is judged before
-_AGAIN = 2.0  # [s] between judgements: they rest on what was heard for five times as long
-_RATE = 250.0  # [Hz] of messages at most that are kept
+_SETTLE = 3.0  # [s] that DDS may take for discovery: nothing is judged before
+_AGAIN = 2.0  # [s] between judgements: each uses the messages of five times as long
+_RATE = 250.0  # [Hz] largest rate of the messages that are kept
 _LEVELS = {driver_check.OK: OK, NOT_TOLD: OK, driver_check.WARNING: WARN, driver_check.ERROR: ERROR}
 _MOTORS_OFF = "base/switchOffMotors"
-_KINDS = 16  # of messages by their names that are remembered
+_KINDS = 16  # lists of joint names that are cached
 
 
 class CheckDriver(Node):
-    """Keeps what it heard for a while, and judges it together with the graph."""
+    """Keeps the messages of a window, and judges them together with the graph."""
 
     def __init__(self) -> None:
         super().__init__("check_driver")
@@ -59,15 +59,15 @@ class CheckDriver(Node):
         self._wheels: deque[tuple] = deque(maxlen=depth)
         self._arm: deque[tuple] = deque(maxlen=depth)
         self._odometry: deque[tuple] = deque(maxlen=depth)
-        self._told: dict[str, tuple[DriverFinding, float]] = {}  # and when it was so [s]
+        self._published: dict[str, tuple[DriverFinding, float]] = {}  # with the time of the judgement [s]
         self._logged: set[tuple[str, str]] = set()
         self._begun = time.monotonic()
         self._judged, self._statuses = -np.inf, dict[str, Status]()
-        self._ends = EndsWatch(self, WATCHED)
-        self._motors_off: tuple[int, frozenset[str]] = (0, frozenset())
-        # Per list of names: where the joints of wheels and arm stand in it; and when it was last heard [s].
-        self._places: dict[tuple[str, ...], list[tuple[deque[tuple], list[int]]]] = {}
-        self._heard: dict[tuple[str, ...], float] = {}
+        self._endpoints = EndpointCache(self, WATCHED)
+        self._motors_off: frozenset[str] = frozenset()
+        # Per list of names: indices of the joints of wheels and arm in it; and when it was last received [s].
+        self._indices: dict[tuple[str, ...], list[tuple[deque[tuple], list[int]]]] = {}
+        self._received: dict[tuple[str, ...], float] = {}
         listen_joints(self, "driver/joint_states", self._on_joints, DRIVER_QOS)
         listen(self, Odometry, "driver/odom", self._on_odometry, DRIVER_QOS, raw=True)
 
@@ -77,69 +77,66 @@ class CheckDriver(Node):
 
     @property
     def silent(self) -> bool:
-        """Whether nothing has been heard yet."""
-        return not (self._heard or self._odometry)
+        """Whether nothing has been received yet."""
+        return not (self._received or self._odometry)
 
     def _times(self, stamp: float) -> tuple[float, float, float]:
         return stamp, node_time(self), time.monotonic()
 
     def _on_joints(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
         times = self._times(stamp)
-        for rows, places in self._places_of(names):
-            rows.append((*times, *([f[k] if k < len(f) else np.nan for k in places] for f in fields)))
-        self._heard[names] = times[2]
+        for rows, indices in self._indices_in(names):
+            rows.append((*times, *([f[k] if k < len(f) else np.nan for k in indices] for f in fields)))
+        self._received[names] = times[2]
 
-    def _places_of(self, names: tuple[str, ...]) -> list[tuple[deque[tuple], list[int]]]:
-        """Where the joints of wheels and arm stand in messages with these names, where each has them all, and once."""
-        if names not in self._places:
+    def _indices_in(self, names: tuple[str, ...]) -> list[tuple[deque[tuple], list[int]]]:
+        """Indices of the joints of wheels and arm in messages with these names; each group must be complete."""
+        if names not in self._indices:
             groups = ((self._wheels, self._driver.wheel_joints), (self._arm, self._driver.arm_joints))
             known = set() if doubled(names) else set(names)
-            if len(self._places) == _KINDS:
-                self._places.clear()
-                self._heard.clear()
-            self._places[names] = [
+            if len(self._indices) == _KINDS:
+                self._indices.clear()
+                self._received.clear()
+            self._indices[names] = [
                 (rows, [names.index(j) for j in joints]) for rows, joints in groups if set(joints) <= known
             ]
-        return self._places[names]
+        return self._indices[names]
 
     def _on_odometry(self, data: bytes) -> None:
         if (twist := stamped_twist(data)) is not None:
             self._odometry.append((*self._times(twist[0]), twist[1]))
 
     def findings(self) -> tuple[DriverFinding, ...]:
-        """On what was heard within the window, and on the graph of this moment."""
+        """Findings on the messages within the window, and on the present graph."""
         oldest = time.monotonic() - self._window
         for rows in (self._wheels, self._arm, self._odometry):
             while rows and rows[0][2] < oldest:
                 rows.popleft()
-        driver, kinds = self._driver, [names for names, last in self._heard.items() if last >= oldest]
-        heard = driver_check.judge_driver(
+        driver, kinds = self._driver, [names for names, last in self._received.items() if last >= oldest]
+        findings = driver_check.judge_driver(
             joints_heard(driver.wheel_joints, list(self._wheels)),
             joints_heard(driver.arm_joints, list(self._arm)),
             odometry_heard(list(self._odometry)),
             kinds,
             driver,
         )
-        return (*heard, *judge_graph(*self._graph()))
-
-    def _graph(self) -> tuple[dict[str, TopicEnds], frozenset[str]]:
-        """Ends of the topics that are judged, and nodes that switch motors off; asked anew where a number changed."""
-        servers = self.count_services(self.resolve_service_name(_MOTORS_OFF))
-        if servers != self._motors_off[0] or len(self._motors_off[1]) != servers:
-            self._motors_off = (servers, self._motor_services())
-        return self._ends.ends(), self._motors_off[1]
+        return (*findings, *judge_graph(self._endpoints.endpoints(), self._motor_services()))
 
     def _motor_services(self) -> frozenset[str]:
+        """Nodes that switch motors off, queried anew where their number changed."""
         wanted = self.resolve_service_name(_MOTORS_OFF)
+        if self.count_services(wanted) == len(self._motors_off):
+            return self._motors_off
         nodes = set()
         for name, namespace in self.get_node_names_and_namespaces():
             try:
                 services = self.get_service_names_and_types_by_node(name, namespace)
             except rclpy.node.NodeNameNonExistentError:
-                continue  # it has just gone
+                continue  # it has just ended
             if any(service == wanted for service, _ in services):
                 nodes.add(f"{namespace.rstrip('/')}/{name}")
-        return frozenset(nodes)
+        self._motors_off = frozenset(nodes)
+        return self._motors_off
 
     def _report(self) -> dict[str, Status]:
         if time.monotonic() - self._begun < _SETTLE:
@@ -150,11 +147,11 @@ class CheckDriver(Node):
         self._judged, self._statuses = now, {}
         for finding in self.findings():
             shown, since = finding, now
-            # What needs motion was told when there was some, and holds for a while.
-            before = self._told.get(finding.item)
+            # A verdict that needs motion holds for a while.
+            before = self._published.get(finding.item)
             if finding.verdict == NOT_TOLD and before is not None and now - before[1] <= MEMORY:
                 shown, since = before
-            self._told[finding.item] = shown, since
+            self._published[finding.item] = shown, since
             text = "; ".join(part for part in (shown.text, shown.remedy) if part)
             if (shown.item, shown.verdict) not in self._logged:
                 self._logged.add((shown.item, shown.verdict))
@@ -174,10 +171,10 @@ def _watching() -> list[Node]:
     return [node]
 
 
-def check_once(duration: float, ros_arguments: list[str], tell: Callable[[str], None]) -> tuple[DriverFinding, ...]:
-    """Listen for a duration [s], then judge; no findings where a signal came first. `tell` takes what is being done.
+def check_once(duration: float, ros_arguments: list[str], announce: Callable[[str], None]) -> tuple[DriverFinding, ...]:
+    """Listen for a duration [s], then judge; no findings where a signal came first. `announce` prints a line.
 
-    The duration begins with the first message, or where none comes once DDS must have found everybody.
+    The duration begins with the first message, or where none comes after the time of DDS discovery.
 
     Raises:
         ParameterError: ROS arguments or parameters that cannot be used.
@@ -187,7 +184,7 @@ def check_once(duration: float, ros_arguments: list[str], tell: Callable[[str], 
     flag = init()
     with without_shared_memory():
         node = CheckDriver()
-    tell(f"listening for {duration:g} s; turn the wheels by hand or drive meanwhile, to have their signs checked")
+    announce(f"listening for {duration:g} s; turn the wheels by hand or drive meanwhile, to have their signs checked")
     begun = time.monotonic()
     until = begun + duration
     with make_executor(node) as executor:

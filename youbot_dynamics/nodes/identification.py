@@ -1,4 +1,4 @@
-"""Node identification: keeps what it hears in a bag, and fits it in a child process so that no message is lost."""
+"""Node identification: records a bag, and fits it in a child process so that no message is lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from youbot_dynamics import __version__
-from youbot_dynamics.errors import RecordingError, YoubotDynamicsError, printable
+from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
 from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
@@ -70,8 +70,8 @@ TOPICS = (
 )
 
 _REPEATS = ("", *(f"_{k}" for k in range(2, 100)))  # behind a name that is taken
-_LOOK = 0.2  # [s] between looks at the child
-_MATCH = 0.3  # [s] for publishers to know of new subscriptions, before a start is answered [seen: 0.03]
+_POLL = 0.2  # [s] between checks of the child
+_MATCH = 0.3  # [s] for publishers to discover new subscriptions, before a start is answered [seen: 0.03]
 
 
 class IdentificationNode(Node):
@@ -86,12 +86,12 @@ class IdentificationNode(Node):
         self._child: subprocess.Popen[bytes] | None = None
         self._fit_folder = Path()
         self._status = Status(OK, "idle: call ~/start, drive, ~/stop, ~/fit")
-        self._topic_recorder: TopicRecorder | None = None  # of the last recording; between recordings it hears nothing
+        self._topic_recorder: TopicRecorder | None = None  # of the last recording; closed between recordings
         self._result = self.create_publisher(DiagnosticArray, "~/result", LATCHED_QOS)
         for name, callback in (("start", self._on_start), ("stop", self._on_stop), ("fit", self._on_fit)):
             self.create_service(Trigger, f"~/{name}", callback)
         Diagnostics(self, lambda: {"identification": self._status})
-        steady_timer(self, _LOOK, self._watch)
+        steady_timer(self, _POLL, self._watch)
         steady_timer(self, 1.0, self._flush)
 
     def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
@@ -142,12 +142,12 @@ class IdentificationNode(Node):
         except YoubotDynamicsError as problem:
             return answer(response, False, str(problem))
         self._bag, self._count = bag, 0
-        self._listen()
+        self._subscribe()
         self._status = Status(OK, f"recording into {bag}")
         return answer(response, True, f"recording into {bag}")
 
-    def _listen(self) -> None:
-        """Subscribe anew, and wait until publishers know of it; what they send meanwhile is not kept."""
+    def _subscribe(self) -> None:
+        """Subscribe anew, and wait until publishers have discovered it; messages meanwhile are dropped."""
         if self._topic_recorder is not None:
             self._topic_recorder.close()
         wanted = {self.resolve_topic_name(name) for name in (*TOPICS, self._config["pose_topic"])}
@@ -163,7 +163,7 @@ class IdentificationNode(Node):
         return answer(response, not problem, problem or text)
 
     def _close(self) -> str:
-        """Finish the bag, if there is one; what the disk has against it."""
+        """Finish the bag, if there is one; the error of the disk, or empty."""
         writer, self._writer = self._writer, None
         try:
             if writer is not None:
@@ -192,11 +192,11 @@ class IdentificationNode(Node):
         return answer(response, True, f"fitting; the result goes to {out} and to ~/result")
 
     def _command(self, robot: Path, out: Path) -> list[str]:
-        words = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify", str(self._bag)]
-        words += ["--out", str(out), "--params-file", str(robot)]
+        command = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify", str(self._bag)]
+        command += ["--out", str(out), "--params-file", str(robot)]
         pose = self.resolve_topic_name(self._config["pose_topic"])
-        heard = self._topic_recorder is not None and pose in self._topic_recorder.topics
-        return words + (["--pose-topic", pose, "--topic", f"ground_truth={pose}"] if heard else [])
+        recorded = self._topic_recorder is not None and pose in self._topic_recorder.topics
+        return command + (["--pose-topic", pose, "--topic", f"ground_truth={pose}"] if recorded else [])
 
     def _watch(self) -> None:
         """Publish the result once the child has ended."""
@@ -204,19 +204,15 @@ class IdentificationNode(Node):
             return
         code, self._child = self._child.returncode, None
         out = self._fit_folder
-        if code not in (0, 3):
-            try:
-                lines = (out / "fit.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            except OSError as problem:
-                lines = [f"the fit failed, and {problem}"]
-            self._status = Status(ERROR, printable(lines[-1]) if lines else f"the fit ended with exit code {code}")
-            self.get_logger().error(self._status.message)
-            return
         try:
+            if code not in (0, 3):
+                lines = (out / "fit.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                raise RecordingError(lines[-1] if lines else f"the fit ended with exit code {code}")
             content = read_result(out / "result.json")
-        except YoubotDynamicsError as problem:
-            self._status = Status(ERROR, str(problem))
-            self.get_logger().error(self._status.message)
+        except (OSError, YoubotDynamicsError) as problem:
+            text = f"the fit failed, and {problem}" if isinstance(problem, OSError) else str(problem)
+            self._status = Status(ERROR, text)
+            self.get_logger().error(text)
             return
         self._publish(content)
         level, text = (OK, "identified") if code == 0 else (WARN, "finished, but not everything is identifiable")

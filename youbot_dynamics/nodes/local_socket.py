@@ -1,9 +1,9 @@
-"""Sockets between the processes of one bringup on one machine; without ROS, so that the bringup can speak on them.
+"""Sockets between the processes of one bringup on one machine; without ROS, so that the bringup can use them.
 
-The line between base_controller and the stop_base that guards it is one. No topic serves: rclpy does not tell a
-callback who published, so that a stranger or a replayed bag would pass for the controller. On a socket the kernel knows
-the other end, and tells at once that its process has ended. Both find each other by domain and topic, so both must run
-on one machine (in one container), as bringup starts them.
+base_controller sends its heartbeats to stop_base, which guards it, on one. A topic cannot serve: an rclpy callback does
+not know the publisher, so that another program or a replayed bag would pass for the controller. Of a socket the kernel
+knows the peer, and reports at once that its process has ended. Both find each other by domain and topic, so both must
+run on one machine (in one container), as bringup starts them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 LOST, BACK = "lost", "back"  # what has become of a part of the bringup
-_GUARD, _NEWS, _TOPIC = "stop_base for a base_controller", "news", "wheel_commands"
-_LONGEST = 2000  # [B] of one piece of news; a letter takes up to 4
-_AT_ONCE = 20  # pieces of news at one look
-_IDLE, _DRIVING, _FAREWELL, _ANSWER = b"i", b"d", b"f", b"a"
-_WHO = struct.Struct("3i")  # process, user and group, by the kernel
-_HANGING = 5.0  # [s] without an answer of the guard: it looks at the line every 0.05 s, a stop may take it 4 s
+_GUARD, _NOTIFICATIONS, _TOPIC = "stop_base for a base_controller", "notifications", "wheel_commands"
+_LONGEST = 2000  # [B] of a notification; a character takes up to 4
+_AT_ONCE = 20  # notifications read in one pass
+_IDLE, _DRIVING, _GOODBYE, _REPLY = b"i", b"d", b"f", b"a"
+_CREDENTIALS = struct.Struct("3i")  # process, user and group, by the kernel
+_HANGING = 5.0  # [s] without a reply of the guard: it reads heartbeats every 0.05 s, a stop may take it 4 s
 
 
 def _socket(kind: int = socket.SOCK_SEQPACKET) -> socket.socket:
@@ -39,8 +39,8 @@ def _socket(kind: int = socket.SOCK_SEQPACKET) -> socket.socket:
 
 def _address(kind: str, domain: int, topic: str) -> str:
     """Name of the socket of a kind of node, in a domain, on a topic by its full name, of this user."""
-    whose = f"{os.getuid()} {domain} {kind} {topic}"
-    return f"\0youbot_dynamics/{hashlib.sha256(whose.encode()).hexdigest()}"
+    key = f"{os.getuid()} {domain} {kind} {topic}"
+    return f"\0youbot_dynamics/{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def _address_of(node: Node, kind: str, topic: str) -> str:
@@ -48,10 +48,10 @@ def _address_of(node: Node, kind: str, topic: str) -> str:
 
 
 def claim(node: Node, kind: str, topic: str) -> socket.socket:
-    """Be the one of a kind on a topic, on this machine, for as long as the socket returned is kept.
+    """Be the only node of a kind on a topic, on this machine, for as long as the socket returned is kept.
 
     Raises:
-        ResourceError: another process is; it is named.
+        ResourceError: another process holds it; it is named.
     """
     claimed, name = _socket(), _address_of(node, kind, topic)
     try:
@@ -67,53 +67,53 @@ def claim(node: Node, kind: str, topic: str) -> socket.socket:
 
 def _holder(name: str) -> int:
     """Process that listens at an address; 0 where it has just gone."""
-    with _socket() as line:
+    with _socket() as connection:
         try:
-            line.connect(name)
+            connection.connect(name)
         except OSError:
             return 0
-        return _peer(line)[0]
+        return _peer(connection)[0]
 
 
-def _peer(line: socket.socket) -> tuple[int, int, int]:
-    """Process, user and group at the other end."""
-    process, user, group = _WHO.unpack(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _WHO.size))
-    return process, user, group
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """Process and user of the peer."""
+    size = _CREDENTIALS.size
+    return _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[:2]
 
 
-def _read(line: socket.socket) -> bytes:
-    """What comes next of the other end; nothing where it has ended.
+def _read(connection: socket.socket) -> bytes:
+    """Next message of the peer; empty where it has ended.
 
     Raises:
         BlockingIOError: nothing has come yet.
     """
     try:
-        return line.recv(1)
+        return connection.recv(1)
     except BlockingIOError:
         raise
     except OSError:
         return b""
 
 
-def occupied(node: Node, topic: str, who: str) -> ResourceError:
-    """Error of a topic that belongs to another user."""
+def occupied(node: Node, topic: str, owner: str) -> ResourceError:
+    """Error of a topic that another node publishes already."""
     return ResourceError(
         f"topic {node.resolve_topic_name(topic)}",
-        got=who,
-        expected="nobody else",
+        got=owner,
+        expected="no other node",
         remedy="end the other bringup, or give this one its own namespace or ROS_DOMAIN_ID",
     )
 
 
-def tell(namespace: str, item: str, level: str, text: str) -> None:
-    """Let the stop_base of the bringup in a namespace say on /diagnostics that a part of it is LOST or BACK.
+def notify(namespace: str, item: str, level: str, text: str) -> None:
+    """Let the stop_base of the bringup in a namespace report on /diagnostics that a part of it is LOST or BACK.
 
-    A passive bringup has no stop_base: there nobody hears it.
+    A passive bringup has no stop_base: there the notification is dropped.
     """
     topic = f"/{namespace.strip('/')}/{_TOPIC}".replace("//", "/")
-    news = json.dumps([item, level, text[: _LONGEST // 5]], ensure_ascii=False).encode(errors="replace")
-    with _socket(socket.SOCK_DGRAM) as line, contextlib.suppress(OSError):  # nobody hears
-        line.sendto(news, _address(_NEWS, domain_of_environment(), topic))
+    data = json.dumps([item, level, text[: _LONGEST // 5]], ensure_ascii=False).encode(errors="replace")
+    with _socket(socket.SOCK_DGRAM) as sender, contextlib.suppress(OSError):  # no stop_base
+        sender.sendto(data, _address(_NOTIFICATIONS, domain_of_environment(), topic))
 
 
 def domain_of_environment() -> int:
@@ -121,122 +121,124 @@ def domain_of_environment() -> int:
     return int(ctypes.CDLL(None).strtoul(os.fsencode(os.environ.get("ROS_DOMAIN_ID", "")), None, 0))
 
 
-class GuardEnd:
-    """The end of stop_base, at which the controller calls and the bringup tells.
+class GuardSocket:
+    """Socket of stop_base: the controller sends its heartbeats to it, the bringup its notifications.
 
     Attributes:
         driving: whether the controller has sent anything to the driver.
         moving: whether it has since the guard stopped the base, which sets this to False.
-        parted: whether it has said that its last zero has arrived.
+        goodbye: whether it has reported that its last zero has arrived.
 
     Raises:
-        ResourceError: another guard is there already; it is named.
+        ResourceError: another guard is running; it is named.
     """
 
     def __init__(self, node: Node) -> None:
         self._server = claim(node, _GUARD, _TOPIC)
-        self._news = _socket(socket.SOCK_DGRAM)
-        self._news.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self._news.bind(_address_of(node, _NEWS, _TOPIC))
-        self._line: socket.socket | None = None
-        self._heard = float("-inf")
-        self.driving = self.moving = self.parted = False
+        self._notifications = _socket(socket.SOCK_DGRAM)
+        self._notifications.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._notifications.bind(_address_of(node, _NOTIFICATIONS, _TOPIC))
+        self._connection: socket.socket | None = None
+        self._last_heartbeat = float("-inf")
+        self.driving = self.moving = self.goodbye = False
 
-    def quiet_for(self) -> float:
-        """Time since the controller's last beat [s]; infinite where it has ended."""
-        if self._line is None:  # a second bringup calls too, to see who is there
-            with contextlib.suppress(OSError):  # nobody calls
-                line, _ = self._server.accept()
-                line.setblocking(False)
-                if _peer(line)[1] == os.getuid():  # anybody on this machine can call
-                    self._line, self.driving, self.parted = line, False, False
+    def heartbeat_age(self) -> float:
+        """Time since the controller's last heartbeat [s]; infinite where it has ended."""
+        if self._connection is None:  # a second guard connects too, to name this one
+            with contextlib.suppress(OSError):  # no peer
+                connection, _ = self._server.accept()
+                connection.setblocking(False)
+                if _peer(connection)[1] == os.getuid():  # every user of this machine can connect
+                    self._connection, self.driving, self.goodbye = connection, False, False
         with contextlib.suppress(BlockingIOError):
-            while self._line is not None:
-                beat = _read(self._line)
-                self._heard = time.monotonic() if beat else float("-inf")
-                self._line = self._line if beat else None
-                self.driving |= beat == _DRIVING
-                self.moving |= beat == _DRIVING
-                self.parted |= beat == _FAREWELL
-        if self._line is not None:
+            while self._connection is not None:
+                heartbeat = _read(self._connection)
+                self._last_heartbeat = time.monotonic() if heartbeat else float("-inf")
+                self._connection = self._connection if heartbeat else None
+                self.driving |= heartbeat == _DRIVING
+                self.moving |= heartbeat == _DRIVING
+                self.goodbye |= heartbeat == _GOODBYE
+        if self._connection is not None:
             with contextlib.suppress(OSError):  # it hangs, or has ended
-                self._line.send(_ANSWER)
-        return time.monotonic() - self._heard
+                self._connection.send(_REPLY)
+        return time.monotonic() - self._last_heartbeat
 
-    def news(self) -> dict[str, tuple[str, str]]:
-        """What has been told since the last time: item -> level and text."""
-        news = {}
+    def notifications(self) -> dict[str, tuple[str, str]]:
+        """Notifications since the last call: item -> level and text."""
+        received = {}
         for _ in range(_AT_ONCE):
             try:
-                letter, ((_, _, sender),), *_ = self._news.recvmsg(_LONGEST, socket.CMSG_SPACE(_WHO.size))
+                data, ((_, _, sender),), *_ = self._notifications.recvmsg(
+                    _LONGEST, socket.CMSG_SPACE(_CREDENTIALS.size)
+                )
             except BlockingIOError:
                 break
-            if _WHO.unpack(sender)[1] != os.getuid():  # anybody on this machine can send
+            if _CREDENTIALS.unpack(sender)[1] != os.getuid():  # every user of this machine can send
                 continue
-            with contextlib.suppress(ValueError, TypeError, RecursionError):  # not by `tell`
-                item, level, text = (printable(str(word)) for word in json.loads(letter))
+            with contextlib.suppress(ValueError, TypeError, RecursionError):  # not by `notify`
+                item, level, text = (printable(str(field)) for field in json.loads(data))
                 if level in (LOST, BACK):
-                    news[item] = (level, text)
-        return news
+                    received[item] = (level, text)
+        return received
 
-    def leave(self) -> None:
-        """Let the controller know that it is guarded no longer, and go on hearing it."""
+    def release(self) -> None:
+        """Let the controller know that it is guarded no longer; its heartbeats are still read."""
         self._server.close()
-        if self._line is not None:
+        if self._connection is not None:
             with contextlib.suppress(OSError):  # it has ended itself
-                self._line.shutdown(socket.SHUT_WR)
+                self._connection.shutdown(socket.SHUT_WR)
 
 
-class ControllerEnd:
-    """The controller's end; a controller that was never guarded drives without a guard.
+class ControllerSocket:
+    """Socket of base_controller; a controller that was never guarded drives without a guard.
 
     Attributes:
-        lost: what has become of the guard; empty where all is well.
+        lost: what has become of the guard; empty where it runs or never did.
     """
 
     def __init__(self, node: Node) -> None:
         self._address = _address_of(node, _GUARD, _TOPIC)
-        self._line: socket.socket | None = None
-        self._answered = 0.0
+        self._connection: socket.socket | None = None
+        self._last_reply = 0.0
         self.lost = ""
-        self.call()
+        self.connect()
 
-    def call(self) -> None:
+    def connect(self) -> None:
         """Look for a guard where there is none."""
-        if self._line is not None:
+        if self._connection is not None:
             return
-        line = _socket()
-        with contextlib.suppress(OSError):  # nobody is there
-            line.connect(self._address)
-            if _peer(line)[1] == os.getuid():
-                self._line, self.lost, self._answered = line, "", time.monotonic()
+        connection = _socket()
+        with contextlib.suppress(OSError):  # no guard
+            connection.connect(self._address)
+            if _peer(connection)[1] == os.getuid():
+                self._connection, self.lost, self._last_reply = connection, "", time.monotonic()
                 return
-        line.close()
+        connection.close()
 
-    def beat(self, driving: bool) -> None:
-        """Tell the guard that commands go on, and see whether it is there; every control period."""
-        self._say(_DRIVING if driving else _IDLE)
-        if self._line is None:
+    def heartbeat(self, driving: bool) -> None:
+        """Send a heartbeat to the guard, and check that it runs; every control period."""
+        self._send(_DRIVING if driving else _IDLE)
+        if self._connection is None:
             return
         with contextlib.suppress(BlockingIOError):
-            while _read(self._line):
-                self._answered = time.monotonic()
-            self._line.close()
-            self._line = None
+            while _read(self._connection):
+                self._last_reply = time.monotonic()
+            self._connection.close()
+            self._connection = None
             self.lost = "stop_base, which guards this node, has ended: start it, or this bringup, again"
 
-    def silence(self) -> str:
-        """Complaint about a guard that is there and does not answer; empty where it does, or where there is none."""
-        silent = time.monotonic() - self._answered
-        if self._line is None or silent < _HANGING:
+    def timeout(self) -> str:
+        """Warning about a guard that runs and does not reply; empty where it does, or where there is none."""
+        silent = time.monotonic() - self._last_reply
+        if self._connection is None or silent < _HANGING:
             return ""
         return f"stop_base, which guards this node, has not answered for {silent:.0f} s: start this bringup again"
 
-    def part(self) -> None:
-        """Tell the guard that the base stands and this node ends."""
-        self._say(_FAREWELL)
+    def goodbye(self) -> None:
+        """Report to the guard that the base stands and this node ends."""
+        self._send(_GOODBYE)
 
-    def _say(self, beat: bytes) -> None:
-        if self._line is not None:
-            with contextlib.suppress(OSError):  # the guard hangs and has not read for long, or is gone: reading tells
-                self._line.send(beat)
+    def _send(self, message: bytes) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(OSError):  # the guard hangs, or has ended, which reading shows
+                self._connection.send(message)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -18,12 +17,12 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Empty, Trigger
 
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.nodes._diagnostics import MEMORY, OK, WARN, Diagnostics, Recent, Status
+from youbot_dynamics.nodes._diagnostics import MEMORY, OK, WARN, Diagnostics, Growth, Status
 from youbot_dynamics.nodes._messages import answer, joint_message, odometry_message, to_time, twist_vector, values_of
 from youbot_dynamics.nodes._mock_arm import ArmTopics
 from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, node_time, run, steady_timer
-from youbot_dynamics.nodes._topic_graph import LOOK, refuse_rivals
+from youbot_dynamics.nodes._topic_graph import DISCOVERY, refuse_rivals
 from youbot_dynamics.nodes.local_socket import claim
 from youbot_dynamics.parameters import Parameter
 from youbot_dynamics.resources import robot_path
@@ -34,8 +33,8 @@ from youbot_dynamics.warm_up import first_use, use_driver
 
 _AT_ONCE = 2e-4  # [s] within which two clocks are read together: a fifth of the jitter of the driver's stamps
 _READINGS = 20  # of both, at most
-_MADE_UP = 0.5  # [s] of passes that are made up for
-_EARLY = 0.25  # of a period by which a pass may come before its time and move the rhythm
+_CAUGHT_UP = 0.5  # [s] of missed passes that are caught up
+_EARLY = 0.25  # of a period by which a pass may come before its time and shift the following ones
 
 
 def report_message(
@@ -51,7 +50,7 @@ def report_message(
 class _MachineTime:
     """The plant runs on the steady clock, its stamps are those of the node's clock.
 
-    Its loop keeps the rhythm of `period` [s]: passes for which the machine woke the node too late are made up for.
+    Its loop has a fixed `period` [s]: passes that the machine delayed are caught up.
     """
 
     def __init__(self, node: Node, period: float) -> None:
@@ -66,7 +65,7 @@ class _MachineTime:
         """Times up to which to simulate in the passes of the loop that are due [s]."""
         now = self.now()
         due = (now - self._last) / self._period
-        if due * self._period > _MADE_UP or 1.0 - _EARLY < due < 1.0:
+        if due * self._period > _CAUGHT_UP or 1.0 - _EARLY < due < 1.0:
             self._last = now
             return [now]
         times = [self._last + (k + 1) * self._period for k in range(int(due))]
@@ -74,10 +73,7 @@ class _MachineTime:
         return times
 
     def shift(self) -> float:
-        """From the plant's time to that of the stamps [s].
-
-        The two clocks are read again where the machine did something else between them: stamps would go back.
-        """
+        """From the plant's time to that of the stamps [s]; clocks are read again after an interruption between them."""
         for _ in range(_READINGS):
             before, now, after = time.monotonic(), node_time(self._node), time.monotonic()
             if after - before < _AT_ONCE:
@@ -86,7 +82,7 @@ class _MachineTime:
 
 
 class _OwnTime:
-    """The plant is the clock: whole periods of its loop, as many a second as asked for, or as it can.
+    """The plant is the clock, in whole periods of its loop.
 
     `period` is that of the loop in simulated time [s], `factor` simulated over real time.
     """
@@ -100,9 +96,8 @@ class _OwnTime:
         self._since = time.monotonic()
 
     def now(self) -> float:
-        """Time of the plant [s]: within the running period, where the machine says."""
-        inside = min(self._factor * (time.monotonic() - self._since), self._period)
-        return self._passes * self._period + inside
+        """Time of the plant [s]: within the running period, by the steady clock."""
+        return self._passes * self._period + min(self._factor * (time.monotonic() - self._since), self._period)
 
     def passes(self) -> list[float]:
         """Time up to which to simulate in the one pass of the loop that is due [s]; goes out on /clock."""
@@ -114,22 +109,6 @@ class _OwnTime:
     def shift(self) -> float:
         """From the plant's time to that of the stamps [s]."""
         return self._start
-
-
-class Bursts:
-    """Tells when a count begins to grow after a pause [s] without growth: one line in the terminal for each burst."""
-
-    def __init__(self, pause: float) -> None:
-        self._pause = pause
-        self._count, self._last = 0, -math.inf
-
-    def begins(self, count: int, time: float) -> bool:
-        """Whether a burst begins with `count` at `time` [s]; a smaller count restarts."""
-        grown, self._count = count > self._count, count
-        if not grown:
-            return False
-        first, self._last = time - self._last > self._pause, time
-        return first
 
 
 # The plants bring in the compiler: 0.2 s of every start.
@@ -232,7 +211,7 @@ TABLE = (
     *FRAME_TABLE,
 )
 
-_QUIET = 5.0  # [s] without a refusal, after which the next one is said again
+_BURST_GAP = 5.0  # [s] without a refusal, after which the next one is logged again
 
 
 class MockYoubot(Node):
@@ -242,16 +221,13 @@ class MockYoubot(Node):
         from youbot_dynamics.simulation.truth import truth_table
 
         super().__init__("mock_youbot")
-        look_until = time.monotonic() + LOOK
+        look_until = time.monotonic() + DISCOVERY
         self._claim = claim(self, "mock_youbot", "driver/joint_states")
-        self._config = NodeParameters(self, (*TABLE, *truth_table()))
+        self._config = NodeParameters(self, (*TABLE, *truth_table()), self._check_fault)
         self._robot = self._config.robot()
-        self._fault_text = self._config["fault"]
-        self._faults = parse_faults(self._fault_text, self._robot.driver)
-        self._refused = Recent()
-        self.add_on_set_parameters_callback(self._check_fault)
-        self.add_post_set_parameters_callback(self._take_fault)
-        self._refusals = Bursts(_QUIET)
+        self._faults = parse_faults(self._config["fault"], self._robot.driver)
+        self._config.on_change(self._take_fault)
+        self._refused = Growth()
         factor = self._config["real_time_factor"]
         if factor != 1.0 and not self._config["publish_clock"]:
             raise ParameterError("parameter real_time_factor", got=f"{factor:g}", remedy="set publish_clock too")
@@ -308,7 +284,7 @@ class MockYoubot(Node):
 
         seed = self._config["seed"]
         spreads = self._config.below(_TRUTH)
-        # Of its sheets, not as identified: what is found out about a robot must not change it.
+        # By its data sheets, not as identified: an identification must not change the robot.
         sheets = load_robot(robot_file=robot_path(self._config["robot_file"]))
         angles = sheets.base.geometry.drive_angles
         base, arm = draw_truth(spreads, seed, angles), draw_arm_truth(spreads, seed, len(sheets.arm.joints))
@@ -316,7 +292,7 @@ class MockYoubot(Node):
             base = base.with_geometry(sheets.base.geometry)
         make = MujocoYoubot if self._config["plant"] == "mujoco" else Youbot
         if make is MujocoYoubot:
-            # Else it leaves a file in whatever folder the node was started from.
+            # By default it writes a file into the working directory.
             engine().set_mju_user_warning(lambda text: self.get_logger().warning(f"MuJoCo: {text}"))
         return make(base, arm, dataclasses.replace(sheets, driver=self._robot.driver), seed, start)
 
@@ -324,24 +300,17 @@ class MockYoubot(Node):
         if self._config["viewer"]:
             cast("MujocoYoubot", self._driver.plant).open_window()
 
-    def _check_fault(self, parameters: list[Any]) -> SetParametersResult:
-        try:
-            for parameter in parameters:
-                if parameter.name == "fault":
-                    parse_faults(parameter.value, self._robot.driver)
-        except ParameterError as problem:
-            return SetParametersResult(successful=False, reason=str(problem))
-        return SetParametersResult(successful=True)
+    def _check_fault(self, name: str, value: Any) -> None:
+        if name == "fault":
+            parse_faults(value, self._robot.driver)
 
-    def _take_fault(self, parameters: list[Any]) -> None:
-        for parameter in parameters:
-            if parameter.name == "fault":  # its text may be the old one: its time restarts
-                self._fault_text = parameter.value
-                self._faults = parse_faults(self._fault_text, self._robot.driver)
-                self._driver.set_faults(self._faults)
+    def _take_fault(self) -> None:
+        """Begin the faults, also those of an unchanged text: no other parameter changes while the node runs."""
+        self._faults = parse_faults(self._config["fault"], self._robot.driver)
+        self._driver.set_faults(self._faults)
 
     def _on_twist(self, message: Twist | TwistStamped) -> None:
-        # No timeout: the real driver has none either; the motors cut it. A NaN would end the simulation: it is refused.
+        # No timeout, as in the real driver; the motors limit it. A NaN is refused: it would end the simulation.
         twist = message.twist if isinstance(message, TwistStamped) else message
         self._driver.command_twist(twist_vector(twist), self._time.now())
 
@@ -366,14 +335,14 @@ class MockYoubot(Node):
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._driver = self._make_driver(self._time.now())
         if self._arm is not None:
-            self._arm.begin_anew()
+            self._arm.reset()
         self._show()
         return answer(response, True, "the robot stands at the origin, its arm folded; its faults restart")
 
     def _on_timer(self) -> None:
         for until in self._time.passes():
             self._pass(until)
-        if self._refusals.begins(self._driver.refused + self._driver.incomplete, time.monotonic()):
+        if self._refused.update(self._driver.refused + self._driver.incomplete, _BURST_GAP):
             self.get_logger().warning(f"a command was refused: {self._driver.last_refusal}; see /diagnostics for more")
 
     def _pass(self, until: float) -> None:
@@ -393,16 +362,16 @@ class MockYoubot(Node):
             "plant": self._config["plant"],
             "seed": str(self._config["seed"]),
             "rate_hz": f"{self._robot.driver.rate:g}",
-            "fault": self._fault_text or "none",
+            "fault": self._config["fault"] or "none",
             "refused_commands": str(driver.refused),
             "incomplete_commands": str(driver.incomplete),
         }
-        if self._refused.age(driver.refused + driver.incomplete) < MEMORY:
+        if self._refused.age < MEMORY:
             return {"driver": Status(WARN, f"simulated robot; a command was refused: {driver.last_refusal}", values)}
         return {"driver": Status(OK, "simulated, not a robot", values)}
 
     def destroy_node(self) -> None:
-        """Let another one of this kind take the place."""
+        """Release the claim."""
         self._claim.close()
         super().destroy_node()
 

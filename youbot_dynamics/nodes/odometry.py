@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 
 from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
-from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Recent, Status
+from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Growth, Status
 from youbot_dynamics.nodes._listening import listen
 from youbot_dynamics.nodes._messages import answer, joint_message, joint_positions, odometry_message, seconds, twice
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, FRAME_TABLE, NodeParameters
@@ -47,7 +47,7 @@ TABLE = (
     FIND_ROLLER_PHASES,
 )
 
-# Best effort, as drivers of IMUs publish: such a subscription also hears a reliable one. A second of 200 Hz is kept.
+# Best effort, as drivers of IMUs publish: it is also compatible with a reliable one. A second of 200 Hz is kept.
 IMU_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
 _NO_RATES = -1.0  # first element of the covariance in a message without them, by the definition of sensor_msgs/Imu
 _SILENCE = 0.5  # [s] without a message after which the topic counts as silent
@@ -70,14 +70,14 @@ class OdometryNode(Node):
         finds: bool = self.config["find_roller_phases"]
         odometry, slip, gyro = self._settings()
         self._estimator = core.BaseEstimator(self._robot, odometry, slip, gyro, finds)
-        self._found = self._estimator.found_phases
+        self._published_phases = self._estimator.found_phases
         self._monitor = ResponseMonitor(self._robot)
         with first_use(self.get_logger().info):
             use_odometry(self._robot)
         self.config.on_change(lambda: self._estimator.retune(*self._settings()))
-        self._told: tuple[str, ...] = ()
-        self._twice = ("", -np.inf)  # what stood twice in a message, and when it was heard [s]
-        self._jumped = Recent()
+        self._logged: set[str] = set()
+        self._twice = ("", -np.inf)  # problem with a message that names a joint twice, and when it was received [s]
+        self._jumps = Growth()
         self._frame, self._child = self.config.frames()
         self._last_message = -np.inf
         self._last_tracking = -np.inf
@@ -109,11 +109,11 @@ class OdometryNode(Node):
         self._last_tracking = time.monotonic()
 
     def _on_joint_states(self, message: JointState) -> None:
-        if complaint := twice(message.name):
-            self._twice = complaint, time.monotonic()
+        if problem := twice(message.name):
+            self._twice = problem, time.monotonic()
             return
         picked = joint_positions(message, self._names)
-        self._put_signs_right(message)
+        self._correct_signs(message)
         self._joint_states.publish(message)
         if picked is None:
             return
@@ -122,16 +122,16 @@ class OdometryNode(Node):
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
         self._monitor.read(stamp, position)
         state = self._estimator.take_wheels(stamp, position, velocity)
-        self._tell_phases(stamp)
+        self._publish_phases(stamp)
         if state is not None:
             self._publish(state)
 
-    def _tell_phases(self, stamp: float) -> None:
-        """Publish roller phases that were found or that no longer hold: these have no positions."""
-        found = None if self._estimator.odometry.phases_lost else self._estimator.found_phases
-        if self._phases is not None and found is not self._found:
-            self._found = found
-            self._phases.publish(joint_message(stamp, self._names, () if found is None else found))
+    def _publish_phases(self, stamp: float) -> None:
+        """Publish new roller phases; a message without positions says that they are no longer valid."""
+        phases = None if self._estimator.odometry.phases_lost else self._estimator.found_phases
+        if self._phases is not None and phases is not self._published_phases:
+            self._published_phases = phases
+            self._phases.publish(joint_message(stamp, self._names, () if phases is None else phases))
 
     def _on_imu(self, message: Imu) -> None:
         """Take the yaw rate: angular_velocity.z, of an IMU that is mounted upright."""
@@ -139,12 +139,12 @@ class OdometryNode(Node):
             self._estimator.take_rate(seconds(message.header.stamp), message.angular_velocity.z)
 
     def _on_wheel_commands(self, message: JointState) -> None:
-        """Take what was sent, for the response of the running drive; no speeds that are not finite."""
+        """Take the commands for the response of the running drive; speeds that are not finite are refused."""
         picked = joint_positions(message, self._names)
         if picked is not None and np.all(np.isfinite(picked[1])):
             self._monitor.sent(seconds(message.header.stamp), self._base.twist(picked[1]))
 
-    def _put_signs_right(self, message: JointState) -> None:
+    def _correct_signs(self, message: JointState) -> None:
         """Let every wheel turn positive when it rolls forward."""
         for k, name in enumerate(message.name):
             if name in self._names:
@@ -156,8 +156,8 @@ class OdometryNode(Node):
                         channel[k] *= self._velocity_sign[wheel]
 
     def _publish(self, state: core.OdometryState) -> None:
-        known = state.pose, state.twist, state.covariance, state.twist_covariance
-        message = odometry_message(state.stamp, self._frame, self._child, *known)
+        estimate = state.pose, state.twist, state.covariance, state.twist_covariance
+        message = odometry_message(state.stamp, self._frame, self._child, *estimate)
         self._odom.publish(message)
         if self._tf is not None:
             transform = TransformStamped(header=message.header, child_frame_id=self._child)
@@ -174,35 +174,38 @@ class OdometryNode(Node):
         return answer(response, True, f"the base is at the origin of {self._frame}")
 
     def _report(self) -> dict[str, Status]:
-        status = {"wheels": self._wheels_status(), "pattern": self._pattern_status()}
-        return {**status, "response": self._response_status()}
+        return {
+            "wheels": self._wheels_status(),
+            "pattern": self._pattern_status(),
+            "response": self._response_status(),
+        }
 
     def _wheels_status(self) -> Status:
         silent, odometry = time.monotonic() - self._last_message, self._estimator.odometry
+        self._jumps.update(odometry.jumps)
+        age = self._jumps.age
         values = {
             "encoder_jumps": str(odometry.jumps),
             "late_messages": str(odometry.late),
-            "jump_age_s": f"{(age := self._jumped.age(odometry.jumps)):.0f}",
+            "jump_age_s": f"{age:.0f}",
             "window_s": f"{MEMORY:.0f}",
             "silent_for_s": f"{silent:.2f}",
         }
         if time.monotonic() - self._twice[1] < _SILENCE:
             return Status(ERROR, f"{self._twice[0]}: two drivers in one, or a wrong merge of joint states", values)
-        contradicting = self._estimator.contradictions()
         if silent > _SILENCE:
             text = f"no wheel states of {', '.join(self._names)} on {self.resolve_topic_name('driver/joint_states')}"
             return Status(ERROR, f"{text}: is the driver running and remapped?", values)
-        if contradicting:
+        if contradicting := self._estimator.contradictions():
             text = f"position and velocity of {', '.join(contradicting)} move in opposite directions"
             return Status(ERROR, f"{text}: check robot.driver.position_sign, velocity_sign", values)
         if age < MEMORY:
-            return Status(
-                WARN, f"encoders or stamps jumped {age:.0f} s ago: the pose has the error of the jump", values
-            )
+            text = f"encoders or stamps jumped {age:.0f} s ago: the pose has the error of the jump"
+            return Status(WARN, text, values)
         return Status(OK, "integrating", values)
 
     def _pattern_status(self) -> Status:
-        """Whether the wheels keep the pattern of one moving body, and what beside them is used."""
+        """Whether the wheel speeds fit the motion of one body, and which other sensors are used."""
         estimator = self._estimator
         odometry, bias = estimator.odometry, estimator.gyro.bias
         lost = "lost" if odometry.phases_lost else "not known"
@@ -215,18 +218,18 @@ class OdometryNode(Node):
             "gyro_bias_rad_s": "not known" if bias is None else f"{bias[0]:.5f} +- {bias[1]:.5f}",
         }
         complaints = estimator.complaints()
-        for text in complaints:
-            # Levels move all the time; what is wrong is logged once.
-            if text.split(":")[0] not in self._told:
-                self.get_logger().warning(text)
-        self._told = tuple(text.split(":")[0] for text in complaints)
+        # Each problem is logged once; the levels in its text change all the time.
+        problems = {text.split(":")[0]: text for text in complaints}
+        for problem in problems.keys() - self._logged:
+            self.get_logger().warning(problems[problem])
+        self._logged = set(problems)
         if complaints:
             return Status(WARN, "; ".join(complaints), values)
         return Status(OK, "the wheel speeds fit the motion of one body", values)
 
     def _response_status(self) -> Status:
-        """How the base answers its commands in this drive, beside what was identified."""
-        values, off, shown = {}, [], []
+        """Response of the base to its commands in this drive, with the identified one."""
+        values, deviating, measured = {}, [], []
         for k, (axis, response) in enumerate(zip(_AXES, self._monitor.axes, strict=True)):
             age = self._monitor.age(k)
             values[f"{axis}_age_s"] = f"{age:.0f}"
@@ -240,16 +243,14 @@ class OdometryNode(Node):
                     )
                     text = f"{value} +- {deviation} {unit}".strip()
                     text += ", none identified" if identified == "nan" else f", identified {identified}"
-                    shown.append(axis)
+                    measured.append(axis)
                 values[f"{axis}_{name}"] = text
                 if figure.off and age < MEMORY:
-                    off.append(f"{name} of {axis} is {text}")
-        if off:
-            remedy = "look for a loaded computer, network or motor, or identify again"
-            return Status(
-                WARN, f"the response of the base differs from the identified one: {'; '.join(off)}: {remedy}", values
-            )
-        axes = ", ".join(dict.fromkeys(shown))
+                    deviating.append(f"{name} of {axis} is {text}")
+        if deviating:
+            text = f"the response of the base differs from the identified one: {'; '.join(deviating)}"
+            return Status(WARN, f"{text}: look for a loaded computer, network or motor, or identify again", values)
+        axes = ", ".join(dict.fromkeys(measured))
         return Status(OK, f"measured: {axes}" if axes else "no drive with wheel_commands has shown it yet", values)
 
 

@@ -31,10 +31,7 @@ def follow_parent(parent: int) -> None:
 def start(
     command: Sequence[str], environment: Mapping[str, str] | None = None, output: int | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own: Ctrl-C reaches us, and we stop it in order.
-
-    Where we are killed without a chance to do that, the kernel sends it SIGTERM (Linux).
-    """
+    """Start a process in a session of its own: Ctrl-C reaches us, and we stop it in order; see `follow_parent`."""
     parent = os.getpid()
     return subprocess.Popen(
         command,
@@ -47,15 +44,15 @@ def start(
 
 
 def stop(process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> int:
-    """Ask a process to end, insist after 5 s; its exit code."""
+    """Send a process a signal, kill it after 5 s; its exit code."""
     stop_all([process], number)
     return process.wait()
 
 
 def stop_all(processes: Sequence[subprocess.Popen[bytes]], number: int = signal.SIGTERM) -> None:
-    """Ask all to end at once, then wait for each, and insist after 5 s.
+    """Send all a signal at once, wait for each, and kill it after 5 s.
 
-    SIGTERM says the same as SIGINT to a node that runs, and ends without a traceback one that still imports.
+    SIGTERM and SIGINT mean the same to a node that runs; SIGTERM ends without a traceback one that still imports.
     """
     for process in processes:
         if process.poll() is None:
@@ -73,11 +70,7 @@ _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last where the 
 
 
 def ignore_signals() -> None:
-    """Let no signal disturb the end that has begun.
-
-    The interpreter puts back the system's handlers before it is gone, by which a second Ctrl-C would kill it; only what
-    is ignored stays so.
-    """
+    """Ignore further signals: before its end the interpreter restores all other handlers, and Ctrl-C would kill it."""
     for number in _ENDINGS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -97,7 +90,7 @@ class StopFlag:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Within it a signal ends the process: compiling may take half a minute, and nothing has been said yet."""
+        """Within it a signal ends the process: compiling may take half a minute, and nothing has been sent yet."""
         self._at_once = True
         self._leave_at_once()
         try:
@@ -111,5 +104,4 @@ class StopFlag:
 
     def _leave_at_once(self) -> None:
         if self.set and self._at_once:
-            # An exception would come up in the middle of the compiler, which was seen to pass over it.
-            os._exit(0)
+            os._exit(0)  # the compiler swallows an exception [seen]

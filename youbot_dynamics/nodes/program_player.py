@@ -28,7 +28,7 @@ from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.resources import PROGRAMS, program_path
 
 _SLOWEST = 1000.0  # times slower than written
-_LISTEN = 0.4  # [s] to hear whether a trajectory is being followed
+_LISTEN = 0.4  # [s] to check whether a trajectory is being followed
 _LEAD = 1.2  # [s] between sending and start: longer than any delay that can be previewed
 _ACCEPT = 2.0  # [s] for it to begin
 # Time without a tracking error after which it has ended [s]: after its due time, and before it, when it was given up.
@@ -44,8 +44,8 @@ class ProgramPlayer(Player):
         super().__init__("program_player")
         self.config = NodeParameters(self, (*FRAME_TABLE, *settings_table(TrajectoryLimits)))
         self._last_error = float("-inf")
-        self._sent = self._refused = ""  # stamp of what was sent, and why it was refused
-        # Latched, so that a recorder which DDS connects late still gets it.
+        self._sent = self._refused = ""  # stamp of the trajectory, and why it was refused
+        # Latched, so that a recorder which DDS connects late still receives it.
         self._trajectory = self.create_publisher(MultiDOFJointTrajectory, "trajectory", LATCHED_QOS)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_error, STATE_QOS)
         self._tracker = self.resolve_topic_name("trajectory_tracker")
@@ -53,8 +53,8 @@ class ProgramPlayer(Player):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            about = {value.key: value.value for value in status.values}.get(REFUSED_STAMP)
-            if status.name == f"{self._tracker}: trajectory" and about == self._sent:
+            stamp = {value.key: value.value for value in status.values}.get(REFUSED_STAMP)
+            if status.name == f"{self._tracker}: trajectory" and stamp == self._sent:
                 self._refused = status.message
 
     def _on_error(self, message: JointState) -> None:
@@ -85,7 +85,7 @@ class ProgramPlayer(Player):
         """Send the program and wait for its end; False if a signal came first.
 
         Raises:
-            TrajectoryError: beyond the limits, no tracker listens, or it did not take the program or gave it up.
+            TrajectoryError: a program beyond the limits, no tracker, or one that refused the program or gave it up.
         """
         limits = self.config.settings(TrajectoryLimits)
         limits.check(points=len(program.twists) + 1, duration=program.duration)
@@ -123,37 +123,35 @@ class ProgramPlayer(Player):
             early = self._last_error < due - _EARLY
             if time.monotonic() - self._last_error > (_GIVEN_UP if early else _QUIET):
                 break
-            # First take what has come: our own stall must not count as the tracker's silence.
-            heard = -1.0
-            while heard != self._last_error:
-                heard = self._last_error
+            # First process all messages: a delay of this process must not count as the tracker's silence.
+            last = -1.0
+            while last != self._last_error:
+                last = self._last_error
                 rclpy.spin_once(self, timeout_sec=0.02)
-        if flag.set:
-            return False
-        if early:
-            lasted = max(0.0, self._last_error - sent - _LEAD)
+        if not flag.set and early:
+            followed = max(0.0, self._last_error - sent - _LEAD)
             raise TrajectoryError(
                 f"program {program.name}",
-                got=f"{lasted:.1f} s of {program.duration:.1f} s followed",
+                got=f"{followed:.1f} s of {program.duration:.1f} s followed",
                 remedy="it was given up: see the log of trajectory_tracker and /diagnostics",
             )
-        return True
+        return not flag.set
 
     def _connected(self) -> bool:
-        """Whether the tracker hears us, we hear it, and it reaches a base controller: DDS takes its time.
+        """Whether DDS has connected us with the tracker both ways, and the tracker with a base controller.
 
-        A recorder may listen as well: all who listen must be connected, so that the tracker is among them.
+        A recorder may subscribe as well: all subscriptions must be matched, so that the tracker's is among them.
         """
-        listeners = self.get_subscriptions_info_by_topic(self._trajectory.topic_name)
+        subscriptions = self.get_subscriptions_info_by_topic(self._trajectory.topic_name)
         return (
-            any(info.node_name == "trajectory_tracker" for info in listeners)
-            and self._trajectory.get_subscription_count() >= len(listeners)
+            any(info.node_name == "trajectory_tracker" for info in subscriptions)
+            and self._trajectory.get_subscription_count() >= len(subscriptions)
             and self.count_publishers("trajectory_tracker/error") > 0
             and self.count_subscribers("trajectory_tracker/cmd_vel") > 0
         )
 
     def cancel(self) -> None:
-        """Stop the tracker with an empty trajectory, if it was sent ours: it may follow somebody else's."""
+        """Stop the tracker with an empty trajectory, if ours was sent: it may follow that of another program."""
         if self._sent:
             self._trajectory.publish(MultiDOFJointTrajectory())
             acknowledged(self._trajectory)
@@ -163,7 +161,7 @@ class ProgramPlayer(Player):
         trajectory = program.trajectory()
         message = MultiDOFJointTrajectory(joint_names=[base])
         message.header.frame_id = base
-        # A start time of our own, not the tracker's choice: so the bag tells when the program began.
+        # A start time of our own, not the tracker's choice: so the bag contains when the program began.
         start = self.get_clock().now() + Duration(nanoseconds=round(_LEAD * 1e9))
         message.header.stamp = start.to_msg()
         for moment, pose in zip(trajectory.times, trajectory.poses, strict=True):
@@ -195,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower")
     parser.add_argument("--duration", type=float, default=60.0, help="of the excitation [s]")
     parser.add_argument("--room", type=float, default=1.0, help="farthest the excitation goes from the start [m]")
-    play_once(ProgramPlayer, parse(parser, arguments))
+    sys.exit(not play_once(ProgramPlayer, parse(parser, arguments)))
 
 
 if __name__ == "__main__":

@@ -21,36 +21,36 @@ from youbot_dynamics import __version__
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.nodes._runtime import parse, run, steady_timer
 from youbot_dynamics.nodes._topic_recorder import TopicRecorder
-from youbot_dynamics.nodes.local_socket import LOST, tell
+from youbot_dynamics.nodes.local_socket import LOST, notify
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
 
-_LOOK = 0.25  # [s] between looks for the nodes
+_SEARCH = 0.25  # [s] between searches for the nodes
 _WARN = 5.0  # [s] without a topic after which it warns; on a busy machine DDS needs longer than that to find publishers
 
 
 class _RemoteParameters:
     """Finds the first running node of some names that has the parameters, and reports them once, name -> value.
 
-    The node stands in our namespace, or in the only other one that has such; `prefix` may be the name of a parameter.
+    The node is in our namespace, or in the only other one that has such; `prefix` may be the name of a parameter.
     """
 
     def __init__(self, node: Node, names: Collection[str], prefix: str, report: Callable[[dict], None]) -> None:
         self._node, self._names, self._prefix, self._report = node, names, prefix, report
         self._client: AsyncParameterClient | None = None
-        self._asked = "", ""
+        self._server = "", ""
         self._foreign: set[tuple[str, str]] = set()
-        self._timer = steady_timer(node, _LOOK, self._look)
+        self._timer = steady_timer(node, _SEARCH, self._search)
 
-    def _look(self) -> None:
+    def _search(self) -> None:
         if self._client is None:
             running = self._node.get_node_names_and_namespaces()
             spaces = {space: n for n, space in running if n in self._names and (n, space) not in self._foreign}
             own = self._node.get_namespace()
-            # Of several robots only the one of our own namespace may answer for the bag.
+            # Of several robots the bag describes only the one of our own namespace.
             space = own if own in spaces else next(iter(spaces)) if len(spaces) == 1 else None
             if space is not None:
-                self._asked = spaces[space], space
+                self._server = spaces[space], space
                 self._client = AsyncParameterClient(self._node, f"{space.rstrip('/')}/{spaces[space]}")
         elif self._client.services_are_ready():
             self._timer.cancel()
@@ -62,14 +62,14 @@ class _RemoteParameters:
         self._client.get_parameters(names).add_done_callback(lambda got: self._got(names, got))
 
     def _got(self, names: list[str], future) -> None:
-        plain = [parameter_value_to_python(value) for value in future.result().values]
-        if len(plain) != len(names) or all(value is None for value in plain):
-            # Somebody else's node of that name: ours may come yet.
-            self._foreign.add(self._asked)
+        values = [parameter_value_to_python(value) for value in future.result().values]
+        if len(values) != len(names) or all(value is None for value in values):
+            # A node of another package with that name: ours may start later.
+            self._foreign.add(self._server)
             self._client = None
             self._timer.reset()
             return
-        self._report({n: list(v) if hasattr(v, "tolist") else v for n, v in zip(names, plain, strict=True)})
+        self._report({n: list(v) if hasattr(v, "tolist") else v for n, v in zip(names, values, strict=True)})
 
 
 _OF_ALL_ROBOTS = ("/diagnostics", "/clock", "/tf", "/tf_static")
@@ -78,8 +78,8 @@ _OF_ALL_ROBOTS = ("/diagnostics", "/clock", "/tf", "/tf_static")
 class Recorder(Node):
     """Subscribes to serialised messages as their topics appear and hands them to a `BagWriter`.
 
-    Topics are named as the user writes them; no names are for all, in a namespace for all of this robot. With a finite
-    `wait` [s] it warns after 5 s if nobody publishes any of them, and ends after the wait.
+    Topics are named as the user writes them; no names mean all, in a namespace all of this robot. With a finite `wait`
+    [s] it warns after 5 s if no topic has a publisher, and ends after the wait.
     """
 
     def __init__(self, folder: Path, topics: Sequence[str], wait: float = math.inf) -> None:
@@ -121,7 +121,7 @@ class Recorder(Node):
         self._write(self._writer.write, topic, data, received)
 
     def _write(self, write: Callable[..., None], *arguments: object) -> None:
-        """Write something; where the disk refuses, `stop` says so: the executor calls errors faults of the program."""
+        """Write; `stop` reports an error of the disk, since an exception in a callback would print a traceback."""
         try:
             write(*arguments)
         except RecordingError as problem:
@@ -131,10 +131,10 @@ class Recorder(Node):
     def _warn(self) -> None:
         self._warning.cancel()
         if not self._recorder.topics:
-            text = f"{self._nobody(_WARN)}: wrong domain? no bringup? {self._domain()}; it goes on for"
+            text = f"{self._no_publisher(_WARN)}: wrong domain? no bringup? {self._domain()}; it goes on for"
             self.get_logger().warning(f"{text} {self._longest_wait - _WARN:g} s (--wait)")
 
-    def _nobody(self, seconds: float) -> str:
+    def _no_publisher(self, seconds: float) -> str:
         return f"no publisher of {', '.join(sorted(self._wanted)) or 'any topic'} within {seconds:g} s"
 
     def _domain(self) -> str:
@@ -146,29 +146,25 @@ class Recorder(Node):
             self._gave_up = True
             signal.raise_signal(signal.SIGTERM)
 
-    def _found_nothing(self) -> RecordingError:
-        """Remove the empty bag, so that the same command works once the robot runs; the error that says why."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-        remedy = f"start the robot first (youbot bringup); {self._domain()}: the robot must have the same"
-        got = self._nobody(self._longest_wait)
-        return RecordingError("nothing to record", got=got, expected="a running robot", remedy=remedy)
-
     def stop(self) -> None:
-        """Finish the bag and say what is in it.
+        """Finish the bag and log what is in it.
 
         Raises:
-            RecordingError: there was nothing to record; or the disk refuses, now or before, which the stop_base of a
-                bringup tells on /diagnostics.
+            RecordingError: there was nothing to record; or the bag could not be written, which the stop_base of a
+                bringup reports on /diagnostics.
         """
         try:
             self._writer.close()
             if self._problem is not None:
                 raise self._problem
         except RecordingError as problem:
-            tell(self.get_namespace(), "recording", LOST, f"has ended: {problem}")
+            notify(self.get_namespace(), "recording", LOST, f"has ended: {problem}")
             raise
         if self._gave_up:
-            raise self._found_nothing()
+            shutil.rmtree(self._folder, ignore_errors=True)  # so that the same command works once the robot runs
+            remedy = f"start the robot first (youbot bringup); {self._domain()}: the robot must have the same"
+            got = self._no_publisher(self._longest_wait)
+            raise RecordingError("nothing to record", got=got, expected="a running robot", remedy=remedy)
         self.get_logger().info(f"recorded {sum(self.counts.values())} messages of {len(self.counts)} topics")
         for name in sorted(self._wanted - self.counts.keys()):
             self.get_logger().warning(f"nothing came on {name}: is it published, in this namespace and domain?")

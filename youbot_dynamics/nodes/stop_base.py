@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 
-import rclpy
 from rclpy.node import Node
 from std_srvs.srv import Empty
 
@@ -18,14 +17,15 @@ from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Sta
 from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes._parameters import NodeParameters
 from youbot_dynamics.nodes._runtime import (
+    exit_process,
     init,
     leave_imports_out_of_collection,
     make_executor,
     node_time,
     without_shared_memory,
 )
-from youbot_dynamics.nodes.local_socket import LOST, GuardEnd
-from youbot_dynamics.nodes.processes import StopFlag, ignore_signals
+from youbot_dynamics.nodes.local_socket import LOST, GuardSocket
+from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.parameters import Parameter
 
 TABLE = (
@@ -67,15 +67,15 @@ TABLE = (
 _REPEATS = 3
 _PAUSE = 0.02  # [s]
 _TOGETHER = 0.2  # [s] after a signal in which a controller ends that has got it too; one that goes on must brake
-_REMEMBERED = 60.0  # [s] for which it is told that a part of the bringup was lost and is back
-_BEAT = 0.05  # [s] between signs of life of the guard
+_REMEMBERED = 60.0  # [s] for which /diagnostics warns of a part of the bringup that was lost and is back
+_REPLY = 0.05  # [s] between replies to the heartbeats
 _BRAKING = 0.5  # [s] from zero to motors that are off: without current the base coasts, and brakes no more
-_SERVICE = 1.0  # [s] for the service to be found and to answer: no end waits longer for it
-_LAST_WORD = 3.0  # [s] to wait for the end of a base controller that ends with us; a deaf one is killed after 2 s
+_SERVICE = 1.0  # [s] for the service to appear and to answer
+_GOODBYE = 3.0  # [s] to wait for the end of a base controller that ends with us; one that hangs is killed after 2 s
 
 
 class StopBase(Node):
-    """Speaks on all interfaces at once: whichever the dead controller used, the driver hears one of them."""
+    """Publishes on all interfaces at once: the driver subscribes to one of them, whichever the controller used."""
 
     def __init__(self) -> None:
         super().__init__("stop_base")
@@ -87,10 +87,10 @@ class StopBase(Node):
         self._outputs = [DriverOutput(self, robot, interface) for interface in INTERFACES]
         self._executor = make_executor(self)
 
-    def _take(self, news: dict[str, tuple[str, str]]) -> None:
-        for item, (level, text) in news.items():
+    def _take(self, notifications: dict[str, tuple[str, str]]) -> None:
+        for item, (level, text) in notifications.items():
             self._lost[item] = (level, text, time.monotonic())
-        if news:
+        if notifications:
             self._diagnostics.publish()
 
     def _report(self) -> dict[str, Status]:
@@ -110,24 +110,24 @@ class StopBase(Node):
         """
         if not self._config["standby"]:
             return self._finish(self._config["wait"])
-        line = GuardEnd(self)
+        guard, silence = GuardSocket(self), self._config["silence"]
         while not flag.set:
-            self._executor.spin_once(_BEAT)
-            self._take(line.news())
-            if line.quiet_for() > self._config["silence"] and line.moving:
-                if line.parted:
+            self._executor.spin_once(_REPLY)
+            self._take(guard.notifications())
+            if guard.heartbeat_age() > silence and guard.moving:
+                if guard.goodbye:
                     self.get_logger().info("base_controller has stopped the base and ended")
                 else:
                     self.get_logger().error("base_controller has fallen silent: stopping the base")
                 self._finish(self._config["wait"])
-                line.moving = False  # stay on guard: it may have been held up, and speak again
+                guard.moving = False  # stay on guard: it may have been held up, and send again
         begun = time.monotonic()
-        while line.quiet_for() <= self._config["silence"] and time.monotonic() < begun + _LAST_WORD:
+        while guard.heartbeat_age() <= silence and time.monotonic() < begun + _GOODBYE:
             time.sleep(_PAUSE)
             if time.monotonic() > begun + _TOGETHER:
-                line.leave()
-        # Where our controller never spoke, the base is somebody else's: leave it alone.
-        if line.driving and not self._finish(0.0):
+                guard.release()
+        # Where our controller never sent a command, another stack drives the base.
+        if guard.driving and not self._finish(0.0):
             self.get_logger().info("no driver listens any more")
         return True
 
@@ -139,21 +139,19 @@ class StopBase(Node):
 
     def _send_zero(self, wait: float) -> bool:
         deadline = time.monotonic() + wait
-        while not self._listening() and time.monotonic() < deadline:
+        while not self._subscribed() and time.monotonic() < deadline:
             time.sleep(_PAUSE)
-        stopped = False
         for _ in range(_REPEATS):
-            listening = self._listening()
-            stopped = all([output.stop(node_time(self)) for output in listening]) and bool(listening)
+            confirmed = [output.stop(node_time(self)) for output in self._subscribed()]
             time.sleep(_PAUSE)
-        return stopped
+        return bool(confirmed) and all(confirmed)
 
     def destroy_node(self) -> None:
         """Leave the executor first."""
         self._executor.shutdown()
         super().destroy_node()
 
-    def _listening(self) -> list[DriverOutput]:
+    def _subscribed(self) -> list[DriverOutput]:
         return [output for output in self._outputs if output.publisher.get_subscription_count() > 0]
 
     def _switch_off(self) -> None:
@@ -162,8 +160,8 @@ class StopBase(Node):
         client = self.create_client(Empty, "base/switchOffMotors")
         if client.wait_for_service(timeout_sec=_SERVICE):
             answer = client.call_async(Empty.Request())
-            while not answer.done() and (left := deadline - time.monotonic()) > 0.0:
-                self._executor.spin_once(left)
+            while not answer.done() and (remaining := deadline - time.monotonic()) > 0.0:
+                self._executor.spin_once(remaining)
             if answer.done():
                 self.get_logger().info("the motors of the base are off: base/switchOnMotors switches them on")
                 return
@@ -171,7 +169,7 @@ class StopBase(Node):
 
 
 def main() -> None:
-    """Stop the base; exit code 1 where no driver was there to hear it."""
+    """Stop the base; exit code 1 where no driver confirmed it."""
     try:
         flag = init()
         with without_shared_memory():
@@ -183,10 +181,7 @@ def main() -> None:
         sys.exit(1)
     if not stopped:
         node.get_logger().warning("no driver listens: nothing to stop, or the driver has ended")
-    node.destroy_node()
-    rclpy.try_shutdown()
-    ignore_signals()
-    sys.exit(0 if stopped else 1)
+    exit_process([node], stopped)
 
 
 if __name__ == "__main__":

@@ -22,10 +22,10 @@ from youbot_dynamics.nodes._runtime import DRIVER_QOS, parse
 from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.nodes.program_player import ProgramPlayer
 
-# Rest before and after a leg [s], by its readings, and how long to wait for it [s]: a busy machine loses messages, and
-# DDS repeats them after up to 3 s. A leg whose begin or end is missing would look shorter than it was.
-_REST, _PATIENCE = (0.5, 1.0), 10.0
-_TURNED = 1.0  # [rad] that a wheel turns at least in a leg
+# Standstill before and after a leg [s], by its readings, and how long to wait for it [s]: a busy machine loses
+# messages, and DDS repeats them after up to 3 s. A leg whose begin or end is missing would look shorter than it was.
+_STANDSTILL, _TIMEOUT = (0.5, 1.0), 10.0
+_LEAST_TRAVEL = 1.0  # [rad] that a wheel turns at least in a leg
 _MARKS = {
     "forward": "Mark the floor below the middle of the front edge of the base",
     "sideways": "Mark the floor below the middle of the left edge of the base",
@@ -63,12 +63,12 @@ class TapePlayer(ProgramPlayer):
                 self._times.append(time.monotonic())
                 self._angles.append(angles)
 
-    def _rested(self, duration: float, turned: float, flag: StopFlag) -> bool:
-        """Wait until the wheels stand for a time by their last readings [s]; False if a signal came first.
+    def _standstill(self, duration: float, least_travel: float, flag: StopFlag) -> bool:
+        """Wait until the wheels stand by their last readings; False if a signal came first.
 
         Args:
-            duration: time [s].
-            turned: angle by which one of them must have turned before [rad].
+            duration: of the standstill [s].
+            least_travel: angle by which one of them must have turned before [rad].
             flag: of signals.
 
         Raises:
@@ -79,11 +79,11 @@ class TapePlayer(ProgramPlayer):
             return float(np.ptp(self._angles, axis=0).max()) if self._angles else 0.0
 
         def stand() -> bool:
-            return standstill(np.array(self._times), np.array(self._angles)) >= duration and travel() >= turned
+            return standstill(np.array(self._times), np.array(self._angles)) >= duration and travel() >= least_travel
 
-        if self.wait(stand, _PATIENCE, flag) or flag.set:
+        if self.wait(stand, _TIMEOUT, flag) or flag.set:
             return not flag.set
-        got = "wheels that do not come to rest" if travel() >= turned else "wheels that did not turn"
+        got = "wheels that do not come to rest" if travel() >= least_travel else "wheels that did not turn"
         raise RecordingError(
             f"topic {self.resolve_topic_name('driver/joint_states')}",
             got=got if self._angles else "no positions of the wheels",
@@ -99,8 +99,7 @@ class TapePlayer(ProgramPlayer):
         """Play each leg and take its reading; False if a signal came first.
 
         Raises:
-            RecordingError: no state of the wheels, wheels that do not come to rest or did not turn, or nobody who
-                answers.
+            RecordingError: as `_standstill`, or the input has ended.
             TrajectoryError: as for a program.
         """
         for number, (kind, program) in enumerate(motion, start=1):
@@ -109,21 +108,21 @@ class TapePlayer(ProgramPlayer):
                 return False
             self._times.clear()
             self._angles.clear()
-            if not self._rested(_REST[0], 0.0, flag):
+            if not self._standstill(_STANDSTILL[0], 0.0, flag):
                 return False
             del self._times[:-1], self._angles[:-1]  # the base may have been pushed to its mark
             self._last_error = float("-inf")  # else the last leg would count as one that is being followed
-            if not super().play(program, flag) or not self._rested(_REST[1], _TURNED, flag):
+            if not super().play(program, flag) or not self._standstill(_STANDSTILL[1], _LEAST_TRAVEL, flag):
                 return False
             angles = np.array(self._angles)
-            read = self._ask(_QUESTIONS[kind], flag, _turn if kind == "turn" else _distance)
-            if read is None:
+            reading = self._ask(_QUESTIONS[kind], flag, _turn if kind == "turn" else _distance)
+            if reading is None:
                 return False
-            self.legs.append(TapeLeg(kind, angles, read, self._errors[kind]))
+            self.legs.append(TapeLeg(kind, angles, reading, self._errors[kind]))
         return True
 
-    def _ask(self, question: str, flag: StopFlag, understand: Callable[[str], float]) -> float | None:
-        """The answer of a person, once it can be understood; None if a signal came first.
+    def _ask(self, question: str, flag: StopFlag, parse_answer: Callable[[str], float]) -> float | None:
+        """Ask the operator until the answer can be parsed; None if a signal came first.
 
         Raises:
             RecordingError: the input has ended.
@@ -134,20 +133,16 @@ class TapePlayer(ProgramPlayer):
                 rclpy.spin_once(self, timeout_sec=0.05)
             if flag.set:
                 break
-            line = _line()
+            line = _read_line()
             try:
-                return understand(line)
+                return parse_answer(line)
             except ValueError:
                 print(f"not understood: {line.strip()}", file=sys.stderr)
         return None
 
 
-def _line() -> str:
-    """Read one line of the input, and no further: what waits behind it must stay visible to `select`.
-
-    Raises:
-        RecordingError: the input has ended.
-    """
+def _read_line() -> str:
+    """Read one line of the input, unbuffered: the next one must stay visible to `select`."""
     line = b""
     while not line.endswith(b"\n"):
         if not (byte := os.read(sys.stdin.fileno(), 1)):
@@ -176,10 +171,7 @@ def drive_legs(
 ) -> list[TapeLeg]:
     """Drive a plan on the running robot; its legs with their readings, or none if it was broken off.
 
-    Args:
-        plan: kind and length [m] or [rad] of each leg.
-        errors: kind -> standard error of its reading [m] or [rad].
-        ros_arguments: of the command line, from --ros-args on.
+    `plan` and `errors` as in `TapePlayer`; `ros_arguments` of the command line, from --ros-args on.
     """
     players: list[TapePlayer] = []
 
@@ -187,9 +179,5 @@ def drive_legs(
         players.append(TapePlayer(plan, errors))
         return players[0]
 
-    try:
-        play_once(make, parse(argparse.ArgumentParser(prog="calibrate"), ros_arguments))
-    except SystemExit as end:
-        if end.code != 0:
-            return []
-    return players[0].legs
+    done = play_once(make, parse(argparse.ArgumentParser(prog="calibrate"), ros_arguments))
+    return players[0].legs if done else []

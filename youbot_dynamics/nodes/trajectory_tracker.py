@@ -44,14 +44,14 @@ TABLE = (
 )
 
 _AXES = ("x", "y", "yaw")
-_ABSURD = 10.0  # times the wheels' limit: no base_controller has sent that
+_ABSURD = 10.0  # times the wheels' limit: not sent by a base_controller
 
 
 class TrajectoryTracker(Node):
     """Commands the base controller, and only while it follows a trajectory: messages to and from a `TrackingRun`.
 
-    It computes when a wheel command has just been sent, so that its own command is fresh when the next one
-    leaves, one period later; where nobody publishes wheel_commands a timer takes over.
+    It computes when a wheel command has just been sent, so that its own command is new when the next one is sent, one
+    period later; where wheel_commands has no publisher a timer takes over.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class TrajectoryTracker(Node):
         with first_use(self.get_logger().info):
             use_tracker(self._run.model, self._run.period)
         self._frame, self._child = self._config.frames()
-        self._woken = -np.inf
+        self._last_wheel_command = -np.inf
         self._status = Status(OK, "idle")
         self._commands = self.create_publisher(Twist, "~/cmd_vel", COMMAND_QOS)
         self._error = self.create_publisher(JointState, "~/error", STATE_QOS)
@@ -99,11 +99,11 @@ class TrajectoryTracker(Node):
         driver = self._robot.driver
         picked = joint_positions(message, driver.wheel_joints)
         if picked is not None:
-            angles = [sign * angle for sign, angle in zip(driver.position_sign, picked[0].tolist(), strict=True)]
+            angles = (picked[0] * np.array(driver.position_sign)).tolist()
             self._ended(self._run.take_wheels(seconds(message.header.stamp), angles), ERROR)
 
     def _on_line(self, message: PointStamped) -> None:
-        """Take how far the robot is to the left of a line it should follow: point.y, where a camera sees one."""
+        """Take the lateral deviation from a line, left positive: point.y, where a camera sees one."""
         self._run.take_line(seconds(message.header.stamp), float(message.point.y))
 
     def _on_operator(self, message: Twist | TwistStamped) -> None:
@@ -129,7 +129,7 @@ class TrajectoryTracker(Node):
             self._diagnostics.publish()
 
     def _accept(self, message: TrajectoryMessage, trajectory: Trajectory) -> None:
-        """Take a trajectory over; the running one goes on where the new one is refused.
+        """Follow a new trajectory; the running one goes on where the new one is refused.
 
         Raises:
             TrajectoryError: frames or times that do not fit, or no odometry to start from.
@@ -151,14 +151,15 @@ class TrajectoryTracker(Node):
         picked = joint_positions(message, self._robot.driver.wheel_joints)
         if picked is None or not np.all(np.abs(picked[1]) <= _ABSURD * self._robot.base.limits.wheel_speed):
             return  # also of NaN
-        self._woken, stamp = time.monotonic(), seconds(message.header.stamp)
-        self._ended(self._run.take_sent(self._woken, stamp, self._base.twist(picked[1]), picked[1]))
+        now, stamp = time.monotonic(), seconds(message.header.stamp)
+        self._last_wheel_command = now
+        self._ended(self._run.take_sent(now, stamp, self._base.twist(picked[1]), picked[1]))
         self._step(stamp + self._run.period)
 
     def _on_timer(self) -> None:
         steady, now = time.monotonic(), node_time(self)
         self._ended(self._run.take_clock(steady, now))
-        if steady - self._woken > 1.5 * self._run.period:
+        if steady - self._last_wheel_command > 1.5 * self._run.period:
             self._step(now + self._run.period)
 
     def _step(self, send_time: float) -> None:
@@ -180,7 +181,7 @@ class TrajectoryTracker(Node):
             self.get_logger().info("trajectory finished")
 
     def _ended(self, reason: str, level: bytes = WARN) -> None:
-        """Ask for rest and say why the trajectory was given up; without a reason it was not."""
+        """Command zero and log why the trajectory was given up; without a reason it was not."""
         if reason:
             self._commands.publish(Twist())
             self._status = Status(level, f"trajectory given up: {reason}")

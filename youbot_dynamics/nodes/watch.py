@@ -1,7 +1,8 @@
-"""Node watch: where the base is and what the nodes report, for a live view; it only listens."""
+"""Node watch: pose, tracking error and statuses of the nodes for a live view; it only subscribes."""
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections import deque
@@ -32,13 +33,13 @@ _FIGURE = re.compile(r"([\d.]+) \+- ([\d.]+) ms")
 
 
 @dataclass(frozen=True)
-class Heard:
-    """One status of /diagnostics and when it came, by the steady clock [s]."""
+class ReceivedStatus:
+    """One status of /diagnostics and when it was received, by the steady clock [s]."""
 
     level: int
     message: str
     values: Mapping[str, str]
-    at: float
+    received: float
 
 
 class Watch(Node):
@@ -46,12 +47,12 @@ class Watch(Node):
 
     Attributes:
         pose: (3,) x, y, yaw [m, m, rad]; NaN before the first.
-        pose_at: when it came, by the steady clock [s]; -inf before the first.
-        path: places (x, y) [m], 20 mm apart.
+        pose_at: when it was received, by the steady clock [s]; -inf before the first.
+        path: positions (x, y) [m], 20 mm apart.
         error: (3,) tracking error x, y, yaw [m, m, rad]; NaN before the first.
-        error_at: when it came [s]; -inf before the first.
+        error_at: when it was received [s]; -inf before the first.
         errors: (time [s], distance [m], heading [rad]) of the errors, one per view.
-        statuses: name of a status, such as "odometry: response" -> what was heard.
+        statuses: name, such as "odometry: response" -> status.
     """
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ class Watch(Node):
         self.pose_at = self.error_at = -np.inf
         self.path: deque[tuple[float, float]] = deque(maxlen=_POINTS)
         self.errors: deque[tuple[float, float, float]] = deque(maxlen=_ERRORS)
-        self.statuses: dict[str, Heard] = {}
+        self.statuses: dict[str, ReceivedStatus] = {}
         self._prefix = f"{self.get_namespace().rstrip('/')}/"
         self.create_subscription(Odometry, "odom", self._on_odometry, STATE_QOS)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_error, STATE_QOS)
@@ -72,12 +73,12 @@ class Watch(Node):
         if not np.all(np.isfinite(pose)):
             return
         self.pose, self.pose_at = pose, time.monotonic()
-        here = float(pose[0]), float(pose[1])
-        step = np.hypot(here[0] - self.path[-1][0], here[1] - self.path[-1][1]) if self.path else np.inf
+        position = float(pose[0]), float(pose[1])
+        step = math.dist(position, self.path[-1]) if self.path else math.inf
         if step > _JUMP:
             self.path.clear()
         if step > _SPACING:
-            self.path.append(here)
+            self.path.append(position)
 
     def _on_error(self, message: JointState) -> None:
         error = values_of(message, message.position, AXES)
@@ -93,10 +94,10 @@ class Watch(Node):
             own = name != status.name and "/" not in name.split(":")[0]
             if own and (name in self.statuses or len(self.statuses) < _STATUSES):
                 values = {value.key: value.value for value in status.values}
-                self.statuses[name] = Heard(status.level[0], status.message, values, now)
+                self.statuses[name] = ReceivedStatus(status.level[0], status.message, values, now)
 
 
-def live_delays(statuses: Mapping[str, Heard]) -> dict[str, str]:
+def live_delays(statuses: Mapping[str, ReceivedStatus]) -> dict[str, str]:
     """Return axis -> delay with its 95 % interval as text, for the axes that the response monitor reports so far."""
     delays = {}
     response = statuses.get("odometry: response")
@@ -109,7 +110,7 @@ def live_delays(statuses: Mapping[str, Heard]) -> dict[str, str]:
 
 
 def watch(ended: Callable[[], bool], show: Callable[[Watch], None], ros_arguments: Sequence[str] = ()) -> None:
-    """Listen until `ended`, and `show` what was heard five times a second and at the end; Ctrl-C is the caller's."""
+    """Subscribe until `ended`, and `show` the node five times a second and at the end; Ctrl-C is the caller's."""
     rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
     node, shown = Watch(), 0.0
     try:

@@ -21,17 +21,17 @@ _NOTES = {
 
 def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any]) -> Rows:
     """Table of the changes between two results of `read_result`."""
-    found, notes = changes(before, after), [_NOTES["always"]]
-    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (CHANGED, WITHIN)}
+    differences, notes = changes(before, after), [_NOTES["always"]]
+    counts = {verdict: sum(change.verdict == verdict for change in differences) for verdict in (CHANGED, WITHIN)}
     summary = f"{counts[CHANGED]} of {sum(counts.values())} values changed by more than their combined 95 % error"
     for verdict in (ONLY_BEFORE, ONLY_AFTER):
-        number = sum(one.verdict == verdict for one in found)
+        number = sum(change.verdict == verdict for change in differences)
         summary += f"; {number} identified {verdict}" if number else ""
-    if any(_ONE_DRIVE in str(entry.get("interval_is")) for one in (before, after) for entry in one["parameters"]):
+    if any(_ONE_DRIVE in str(entry.get("interval_is")) for result in (before, after) for entry in result["parameters"]):
         notes.append(_NOTES["one drive"])
     if before["robot_id"] != after["robot_id"]:
         notes.append(f"the results are of two robots, {before['robot_id']} and {after['robot_id']}")
-    return Rows(_COLUMNS, [_cells(one) for one in found], summary, tuple(notes))
+    return Rows(_COLUMNS, [_cells(change) for change in differences], summary, tuple(notes))
 
 
 def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[str, str]) -> str:
@@ -50,16 +50,16 @@ def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tu
 
 
 def _cells(change: Change) -> tuple[str, ...]:
-    one = change.after or change.before
-    assert one is not None
-    value, error = (in_its_unit(one, number, change.error) for number in (change.difference, change.error))
+    finding = change.after or change.before
+    assert finding is not None
+    value, error = (in_its_unit(finding, number, change.error) for number in (change.difference, change.error))
     difference = f"{'+' if change.difference > 0.0 else ''}{value} +- {error}" if value else ""
-    said = shown(one)
-    return said.name, _side(change.before), _side(change.after), said.unit, difference, change.verdict
+    text = shown(finding)
+    return text.name, _side(change.before), _side(change.after), text.unit, difference, change.verdict
 
 
 def _side(finding: Finding | None) -> str:
     if finding is None or not finding.identified:
         return "not identified" if finding else "not estimated"
-    said = shown(finding)
-    return f"{said.value} ({said.low} to {said.high})"
+    text = shown(finding)
+    return f"{text.value} ({text.low} to {text.high})"

@@ -1,6 +1,6 @@
 """The report of an identification: one HTML file with verdicts, plots and tables, which needs no network.
 
-It opens with what was found, how far to trust it and what to do next. For a simulated robot it shows the true values.
+It opens with the findings, how far to trust them and what to do next. For a simulated robot it shows the true values.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _NEGLIGIBLE = 2e-3  # [m, rad] RMSE below which a ratio is meaningless
 
 def identification_page(
     title: str,
-    found: Identification,
+    identification: Identification,
     paths: Sequence[PathComparison],
     provenance: Mapping[str, str],
     truth: Mapping[str, float] | None = None,
@@ -65,7 +65,7 @@ def identification_page(
 
     Args:
         title: heading of the page.
-        found: findings with verdicts, curves, correlations, notes and warnings.
+        identification: findings with verdicts, curves, correlations, notes and warnings.
         paths: one comparison per program.
         provenance: origin of the data: bag, hash, clock, versions, ...
         truth: name of a finding -> true value of a simulated robot; shown beside the finding.
@@ -75,11 +75,11 @@ def identification_page(
     Raises:
         ResourceError: jinja2 is not installed, or matplotlib is needed and not installed.
     """
-    result, stages = found.result, found.stages
+    result, stages = identification.result, identification.stages
     most = _points_of_a_line(stages, paths)
     programs = [program_of(path, f"p{k}", most) for k, path in enumerate(paths)]
     content: dict[str, object] = {
-        "warnings": found.warnings,
+        "warnings": identification.warnings,
         "verdicts": _verdicts(result),
         "truth": reveal(result, truth) if truth else None,
         "fits": _fits(stages, most, held_out=False),
@@ -87,14 +87,14 @@ def identification_page(
         "correlations": [fit for stage in stages for fit in stage.correlations],
         "paths": programs,
         "provenance": provenance,
-        "notes": found.notes,
+        "notes": identification.notes,
     }
     return page(
         "identification.html.j2",
         title=title,
         robot_id=result.robot_id,
         summary=summary(result, paths),
-        opening=opening(result, found.warnings, result_file, robot),
+        opening=opening(result, identification.warnings, result_file, robot),
         folded=_FOLDED,
         predicted=predicted([curve for stage in stages for curve in stage.fits if curve.held_out]),
         interval_is=result.interval_is,
@@ -178,9 +178,9 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
         elif findings:
             table["asked"], table["beside"] = _asked_and_beside(findings)
             table["parts"] = [finding for finding in findings if finding.is_part_of_delay]
-            told = [facts(finding) for finding in findings]
+            all_facts = [facts(finding) for finding in findings]
             # Facts common to all findings appear once, below the table.
-            shared = [fact for fact in told[0] if all(fact in other for other in told)] if len(told) > 1 else []
+            shared = [fact for fact in all_facts[0] if len(findings) > 1 and all(fact in other for other in all_facts)]
             remarks = [*shared, *([remark] if remark else [])]
             table |= {"shared": shared, "remarks": remarks, "open": stage == "delay"}
         else:
@@ -201,7 +201,7 @@ def _asked_and_beside(findings: Sequence[Finding]) -> tuple[list[Finding], list[
 def _drawn_curves(stages: Sequence[StageResult], held_out: bool | None = None) -> list[tuple[str, list[FitCurve], int]]:
     """Return the curves to draw, of one kind or both: stage, curves, and number of curves left out."""
     drawable = {
-        stage.stage: [one for one in stage.fits if len(one.time) > 1 and held_out in (None, one.held_out)]
+        stage.stage: [curve for curve in stage.fits if len(curve.time) > 1 and held_out in (None, curve.held_out)]
         for stage in stages
     }
     some = {name: curves for name, curves in drawable.items() if curves}
@@ -243,15 +243,15 @@ def _fit(curve: FitCurve, key: str, most: int) -> dict[str, Any]:
     sound = np.isfinite(residual)
     test = curve.whiteness or (whiteness(curve.time[sound], residual[sound]) if sound.any() else None)
     if test is not None and test.lags:
-        said = _left_over(test) + ("" if curve.whiteness else " This test uses the samples drawn here.")
-        about = f"Autocorrelation of the residual, {curve.title}: {_correlations(test)}. {said}"
+        result = _whiteness_result(test) + ("" if curve.whiteness else " This test uses the samples drawn here.")
+        about = f"Autocorrelation of the residual, {curve.title}: {_correlations(test)}. {result}"
         beside.append(autocorrelation_plot(test, label=about, key=f"{key}w", low=bool(beside)))
-        words.append(said)
+        words.append(result)
     caption = " ".join(words)
     return {"title": curve.title, "legend": entries, "whole": whole, "beside": beside, "caption": caption}
 
 
-def _left_over(test: Whiteness) -> str:
+def _whiteness_result(test: Whiteness) -> str:
     """Result of the whiteness test of a residual, in words."""
     p, uneven = (
         f"p = {significant(value, 2)}" if value >= _SMALLEST_P else f"p < {_SMALLEST_P}"
@@ -290,13 +290,13 @@ def _counts(result: Result) -> list[str]:
                 counts.append(f"the {title} as a whole")
                 continue
             what = f"{sum(finding.identified for finding in asked)} of {len(asked)}"
-            counts.append(f"{what}{'' if any(' numbers' in one for one in counts) else ' numbers'} for the {title}")
+            counts.append(f"{what}{'' if any(' numbers' in count for count in counts) else ' numbers'} for the {title}")
     return [f"identified: {listed(counts)}"] if counts else []
 
 
 def _delays(result: Result) -> list[str]:
     """The effective delays of the base."""
-    told: list[str] = []
+    delays: list[str] = []
     missing = []
     for finding in result.findings:
         if not finding.name.startswith(EFFECTIVE):
@@ -306,9 +306,9 @@ def _delays(result: Result) -> list[str]:
             missing.append(axis)
             continue
         delay = shown(finding)
-        lead = "" if told else f"{result.interval_is} "
-        told.append(f"{minus(delay.value)} {delay.unit} in {axis} ({lead}{minus(delay.low)} to {minus(delay.high)})")
-    clauses = [f"the base follows its commands after {listed(told)}"] if told else []
+        lead = "" if delays else f"{result.interval_is} "
+        delays.append(f"{minus(delay.value)} {delay.unit} in {axis} ({lead}{minus(delay.low)} to {minus(delay.high)})")
+    clauses = [f"the base follows its commands after {listed(delays)}"] if delays else []
     if missing:
         clauses.append(f"the delay{'s' * (len(missing) > 1)} in {listed(missing)} could not be identified")
     return clauses
@@ -355,14 +355,14 @@ def reveal(result: Result, truth: Mapping[str, float]) -> Rows:
 
 
 def _cells(finding: Finding, truth: float) -> tuple[str, ...]:
-    said, (low, high) = shown(finding), finding.estimate.interval
+    text, (low, high) = shown(finding), finding.estimate.interval
     verdict = _REFUSED
     if finding.identified:
         beyond = max(low - truth, truth - high) / (high - low)
         verdict = _HIT if beyond <= 0.0 else f"miss by {100.0 * beyond:.2g} % of the interval's width"
-    value = said.value if said.low else ""
+    value = text.value if text.low else ""
     true = in_its_unit(finding, truth, 0.5 * (high - low))
-    return said.name, value, f"{said.low} to {said.high}", true, said.unit, verdict
+    return text.name, value, f"{text.low} to {text.high}", true, text.unit, verdict
 
 
 EFFECTIVE = "robot.base.delay.effective_"
@@ -371,7 +371,7 @@ _DIFFERENCE = "_error_"  # in the name of a wheel's deviation from the mean
 
 
 def opening(result: Result, warnings: Sequence[str], result_file: str, robot: str = "--robot real") -> dict[str, Any]:
-    """Return the three tiles: `found`, a list of findings; `trusted` and `why`; `words` and `command` of the next step.
+    """Return the three tiles: `findings`, a list; `trusted` and `why`; `words` and `command` of the next step.
 
     Args:
         result: of the identification.
@@ -381,23 +381,26 @@ def opening(result: Result, warnings: Sequence[str], result_file: str, robot: st
     """
     trusted, why = _trust(result, warnings)
     words, command = _next(result, result_file, robot)
-    return {"found": _found(result), "trusted": trusted, "why": why, "words": words, "command": command}
+    return {"findings": _highlights(result), "trusted": trusted, "why": why, "words": words, "command": command}
 
 
-def _found(result: Result) -> list[Finding]:
+def _highlights(result: Result) -> list[Finding]:
     """Choose up to five identified robot parameters: the effective delays, then one of each stage in turn."""
     parameters = [
-        one
-        for one in result.findings
-        if one.identified and one.is_parameter and not one.is_part_of_delay and _DIFFERENCE not in one.name
+        finding
+        for finding in result.findings
+        if finding.identified
+        and finding.is_parameter
+        and not finding.is_part_of_delay
+        and _DIFFERENCE not in finding.name
     ]
-    first = [one for one in parameters if one.name.startswith(EFFECTIVE)]
-    turns = deque(deque(one for one in result.of_stage(stage) if one in parameters) for stage in STAGES)
+    first = [finding for finding in parameters if finding.name.startswith(EFFECTIVE)]
+    turns = deque(deque(finding for finding in result.of_stage(stage) if finding in parameters) for stage in STAGES)
     while turns and len(first) < _TILES:
         stage = turns.popleft()
         if stage:
-            one = stage.popleft()
-            first += [one] if one not in first else []
+            finding = stage.popleft()
+            first += [finding] if finding not in first else []
             turns.append(stage)
     return first[:_TILES]
 
@@ -405,7 +408,7 @@ def _found(result: Result) -> list[Finding]:
 def _trust(result: Result, warnings: Sequence[str]) -> tuple[bool, str]:
     """Whether the intervals are trustworthy, and the main reason."""
     count = len(result.sources)
-    if not any(one.usable for one in result.findings):
+    if not any(finding.usable for finding in result.findings):
         return False, "Nothing was identified. The verdicts below state what each value needs."
     if warnings:
         return False, f"Read the {_number(warnings)} about the data below first."
@@ -422,7 +425,7 @@ def _number(warnings: Sequence[str]) -> str:
 
 def _next(result: Result, result_file: str, robot: str) -> tuple[str, str]:
     """Return the next step in words, and its command."""
-    if any(one.usable and one.is_parameter for one in result.findings):
+    if any(finding.usable and finding.is_parameter for finding in result.findings):
         command = f"youbot bringup {robot} --result-file {shlex.quote(result_file)}"
         other = " (--robot mock for the simulated robot)" if robot == "--robot real" else ""
         return f"Drive with these values{other}:", command
@@ -433,8 +436,8 @@ def predicted(curves: Sequence[FitCurve]) -> str:
     """Describe the plots of a held-out prediction in one sentence; "" if there are none."""
     if not curves:
         return ""
-    squares = [float(np.nanmean((one.measured - one.modelled) ** 2)) for one in curves if one.unit == "m"]
-    over = max(float(one.time[-1] - one.time[0]) for one in curves)
+    squares = [float(np.nanmean((curve.measured - curve.modelled) ** 2)) for curve in curves if curve.unit == "m"]
+    over = max(float(curve.time[-1] - curve.time[0]) for curve in curves)
     return (
         "The model is fitted to the first half of the drive and predicts the second half from the commands alone. "
         f"Over these {over:.0f} s without measurements, the RMS position error is {1e3 * np.sqrt(sum(squares)):.3g} mm."

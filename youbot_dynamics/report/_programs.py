@@ -219,9 +219,9 @@ def animation_of(path: PathComparison) -> dict[str, Any] | None:
 
 def _steps(axis: Vector) -> list[int | None]:
     """Differences between samples of one axis (m,) in ticks, the first from 0; None where a sample is missing."""
-    there = np.isfinite(axis)
+    finite = np.isfinite(axis)
     moved: list[int | None] = [None] * len(axis)
-    for k, step in zip(np.flatnonzero(there), np.diff(axis[there], prepend=0.0), strict=True):
+    for k, step in zip(np.flatnonzero(finite), np.diff(axis[finite], prepend=0.0), strict=True):
         moved[k] = int(step)
     return moved
 
@@ -246,8 +246,8 @@ def _bases(path: PathComparison, at: Vector) -> list[_MovingBase]:
 def _ticks(time: Vector, poses: Vector, at: Vector) -> Vector:
     """Interpolate poses (n, 3) [m, m, rad] of times (n,) [s] at times `at` (m,), in ticks; NaN where missing."""
     unwrapped = np.array(poses, dtype=float)
-    there = np.isfinite(unwrapped[:, 2])
-    unwrapped[there, 2] = np.unwrap(unwrapped[there, 2])
+    finite = np.isfinite(unwrapped[:, 2])
+    unwrapped[finite, 2] = np.unwrap(unwrapped[finite, 2])
     sampled = np.column_stack([np.interp(at, time, axis) for axis in unwrapped.T])
     sampled[~np.isfinite(sampled).all(axis=1)] = np.nan
     rounded: Vector = np.round(sampled / _TICK)
@@ -275,12 +275,12 @@ def _times(poses: Vector, times: Vector, ahead: float, size: float) -> list[tupl
         if math.isnan(x):
             continue
         right, down = x + ahead * math.cos(yaw * _TICK), -y - ahead * math.sin(yaw * _TICK)
-        near = (told for at, below, told in labels if math.hypot(at - right, below - down) < 2.0 * size)
+        near = (times_there for at, below, times_there in labels if math.hypot(at - right, below - down) < 2.0 * size)
         together = next(near, None)
         if together is None:
             labels.append((right, down, together := []))
         together.append(f"{time:.3g}")
-    return [(f"{x:.0f}", f"{y:.0f}", told) for x, y, told in labels]
+    return [(f"{x:.0f}", f"{y:.0f}", together) for x, y, together in labels]
 
 
 def _footprint(base: Footprint) -> str:

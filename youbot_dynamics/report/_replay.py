@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ESTIMATED = LineStyle("blue", (), 1.4, 3.0)
-_TOLD = LineStyle("vermillion", (7.0, 2.0), 1.1, 2.8)
+_MEASURED = LineStyle("vermillion", (7.0, 2.0), 1.1, 2.8)
 _PART = LineStyle("purple", (1.0, 1.3), 1.5, 3.2)
 _LIMIT = LineStyle("ink", (3.0, 2.0), 0.9, 2.6)
 _LEGEND = (
     ("estimate with +- 2 standard deviations", ESTIMATED),
-    ("measured by the driver", _TOLD),
+    ("measured by the driver", _MEASURED),
     ("bristle part of the friction; housing", _PART),
     ("limit of the winding", _LIMIT),
 )
@@ -155,7 +155,7 @@ def _joint(k: int, name: str, replay: ArmReplay, robot: Robot) -> list[_Figure]:
     sound = sound_innovations(track, k)
     innovation, expected = 1e3 * track.innovation[sound, k], 1e3 * np.sqrt(track.innovation_variance[sound, k])
     positions = [
-        _told(k, replay, log.position, track.taken),
+        _measured(k, replay, log.position, track.taken),
         _banded(k, replay, track.position, deviations.position),
     ]
     off = Line(ESTIMATED, time[sound], innovation, time[sound], np.zeros(len(expected)), expected)
@@ -163,8 +163,8 @@ def _joint(k: int, name: str, replay: ArmReplay, robot: Robot) -> list[_Figure]:
     panels = {"position [rad]": positions, "innovation [mrad]": [off]}
     figures = [_Figure(_lines_plot(panels, label=label, key=f"q{k}"))]
 
-    told = _told(k, replay, log.velocity, track.taken & np.isfinite(track.position[:, k]))
-    speeds = [*([told] if len(told.time) else []), _banded(k, replay, track.speed, deviations.speed)]
+    measured = _measured(k, replay, log.velocity, track.taken & np.isfinite(track.position[:, k]))
+    speeds = [*([measured] if len(measured.time) else []), _banded(k, replay, track.speed, deviations.speed)]
     figures.append(_Figure(_lines_plot({"speed [rad/s]": speeds}, label=f"{name}: speed over time", key=f"v{k}")))
 
     frictions = [
@@ -217,10 +217,10 @@ def _time(replay: ArmReplay) -> Vector:
     return times
 
 
-def _told(k: int, replay: ArmReplay, readings: Vector, among: NDArray[np.bool_]) -> Line:
+def _measured(k: int, replay: ArmReplay, readings: Vector, among: NDArray[np.bool_]) -> Line:
     """Valid readings (t, n) of joint k, among some of the messages (t,)."""
     rows = np.flatnonzero(among & np.isfinite(readings[:, k]))
-    return Line(_TOLD, _time(replay)[rows], readings[rows, k])
+    return Line(_MEASURED, _time(replay)[rows], readings[rows, k])
 
 
 def _banded(k: int, replay: ArmReplay, values: Vector, deviation: Vector, style: LineStyle = ESTIMATED) -> Line:

@@ -58,8 +58,8 @@ def facts(finding: Finding) -> list[str]:
     known = [f"{finding.samples} samples"] if finding.samples else []
     known += [f"valid for {finding.valid_for}"] if finding.valid_for else []
     for name, value in finding.details.items():
-        said = str(value) if isinstance(value, str) else f"{value:g}" if value.is_integer() else significant(value)
-        known += [f"{name} {said}"] if said not in ("", _NOT_AVAILABLE) else []
+        text = str(value) if isinstance(value, str) else f"{value:g}" if value.is_integer() else significant(value)
+        known += [f"{name} {text}"] if text not in ("", _NOT_AVAILABLE) else []
     return known
 
 
