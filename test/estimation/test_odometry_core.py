@@ -308,6 +308,13 @@ def test_a_few_contradictions_at_a_reversal_are_no_verdict() -> None:
     assert found.contradicting() == ()
 
 
+def test_stamps_may_come_from_an_array() -> None:
+    found = SignCheck(JOINTS)
+    for stamp in 0.02 * np.arange(20):
+        found.update(stamp, np.full(4, stamp), np.full(4, -1.0))
+    assert found.contradicting() == JOINTS
+
+
 @pytest.mark.parametrize(("against", "told"), [(9, JOINTS), (7, ())])
 def test_a_verdict_on_the_signs_needs_more_than_four_readings_against_for_each_that_agrees(
     against: int, told: tuple[str, ...]

@@ -12,7 +12,7 @@ from friction_runs import ROBOT, multi_sine
 
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
-from youbot_dynamics.identification.calibration._fit import named_estimates
+from youbot_dynamics.identification.calibration._fit import _with_what_they_stand_on, named_estimates
 from youbot_dynamics.identification.calibration._model import odometry, odometry_errors
 from youbot_dynamics.identification.calibration._poses import calibration_signals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import calibrate_with_rollers
@@ -26,6 +26,7 @@ from youbot_dynamics.identification.calibration._start import (
 )
 from youbot_dynamics.identification.calibration.stage import finish
 from youbot_dynamics.identification.finding import TWIST_ERROR
+from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate
 from youbot_dynamics.identification.reading import find_pose_topic
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.kinematics import planar
@@ -162,6 +163,16 @@ def test_a_refused_geometry_refuses_its_offset_and_the_pose_of_the_sensor(run):
     assert not found["wheel_radius"].identified
     for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset"):
         assert not found[name].identified
+
+
+def test_a_refused_radius_refuses_the_differences_from_it():
+    """Alone they would change the robot, relative to a radius that they were not fitted with."""
+    error = Estimate("wheel_radius_error_fl", "1", 0.09, 0.01, (0.07, 0.11), IDENTIFIED)
+    known = Estimate("wheel_radius", "m", 0.05, 1e-4, (0.0498, 0.0502), IDENTIFIED)
+    unknown = dataclasses.replace(known, verdict="not identifiable: it is known only to +-10 %")
+    kept, refused = _with_what_they_stand_on([known, error]), _with_what_they_stand_on([unknown, error])
+    assert kept[1] == error
+    assert "fitted together with the wheel_radius, which is not identifiable: it is known only" in refused[1].verdict
 
 
 # Wheels that roll as the kinematics say, integrated here step by step

@@ -335,7 +335,7 @@ class SignCheck:
                 votes[:] = fade * votes[0], fade * votes[1]
                 slope = (angle - before) / dt
                 if abs(slope) > slowest and abs(speed) > slowest:
-                    votes[(slope > 0.0) != (speed > 0.0)] += 1
+                    votes[int((slope > 0.0) != (speed > 0.0))] += 1
         self._last = (stamp, angles)
 
     def contradicting(self) -> tuple[str, ...]:

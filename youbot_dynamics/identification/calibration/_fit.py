@@ -284,13 +284,13 @@ def _judged(
 
 
 def _with_what_they_stand_on(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
-    """Refuse sensor pose and offsets if the geometry they were fitted with is refused."""
+    """Refuse sensor pose, offsets and relative radius errors if the geometry they were fitted with is refused."""
     known = {estimate.name: estimate for estimate in estimates}
     judged = []
     for one in estimates:
         needed = (RADIUS, LEVER) if one.name in ("sensor_x", "sensor_y") else (RADIUS,)
         lacking = [name for name in needed if not known[name].identified]
-        if lacking and one.identified and one.name.startswith(("sensor_", "time_offset")):
+        if lacking and one.identified and one.name.startswith((RADIUS_ERROR, "sensor_", "time_offset")):
             text = f"it was fitted together with the {lacking[0]}, which is {known[lacking[0]].verdict}"
             one = replace(one, verdict=refusal(text))
         judged.append(one)
