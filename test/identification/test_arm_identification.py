@@ -363,6 +363,32 @@ def test_a_stribeck_curve_is_found_where_there_is_one_and_not_elsewhere():
     assert found["joint"]["stribeck"].value == pytest.approx(0.2, rel=0.25)
 
 
+def test_the_speed_of_a_stribeck_curve_is_an_error_of_the_other_values():
+    """Curves of speeds between those tried, passed within a few windows: v_s is solved for, and its error counts."""
+    far, found_at = [], []
+    for seed in range(8):
+        random = np.random.default_rng(seed + 100)
+        bound = random.uniform(0.1, 0.3)
+        coulomb, viscous, more = np.array([0.3, 0.05, 0.15]) * random.uniform(0.7, 1.3, 3)
+        plain = pendulum(wave, friction=(coulomb, viscous), number=seed)
+        speed = wave(plain.time)
+        torque = plain.torque[:, 0] + more * np.sign(speed) * np.exp(-((speed / bound) ** 2))
+        found = identify_arm_friction(
+            [dataclasses.replace(plain, torque=torque[:, None])], ArmFrictionModel(("joint",))
+        )
+        found_at.append(found.model.stribeck_speeds[0] / bound)
+        joint = found["joint"]
+        true = {"joint_coulomb": coulomb, "joint_viscous": viscous, "joint_stribeck": more}
+        for total in joint.totals:
+            at = float(total.name.rsplit("_", 1)[1])
+            true[total.name] = coulomb + viscous * at + more * np.exp(-((at / bound) ** 2))
+        identified = [one for one in (*joint.estimates, *joint.totals) if one.identified and one.name in true]
+        far += [(one.value - true[one.name]) / one.standard_error for one in identified]
+    print(f"{len(far)} values, {np.sum(np.abs(far) > 3.0)} beyond 3 s.e., v_s {np.round(found_at, 2)}")
+    assert len(far) > 40 and np.sum(np.abs(far) > 3.0) <= 1
+    assert np.median(np.abs(np.array(found_at) - 1.0)) < 0.1
+
+
 # Verdicts
 
 

@@ -20,6 +20,14 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm_friction._joint_fit import (
+    AGAINST,
+    TOTAL,
+    JointFit,
+    joint_fit,
+    refused_joint,
+    total_friction,
+)
 from youbot_dynamics.identification.arm_friction._regressors import (
     BaseParameters,
     felt_parameters,
@@ -34,7 +42,6 @@ from youbot_dynamics.identification.arm_friction._rows import (
     joint_rows,
     refusal_of,
     regressors_of,
-    stribeck_share,
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
@@ -45,21 +52,14 @@ from youbot_dynamics.identification.least_squares import (
     judge,
     least_squares,
     refusal,
-    undetermined,
 )
 from youbot_dynamics.identification.signals import ArmSignals
-
-AGAINST = "the efforts of this joint have the wrong sign relative to its friction: check their sign"
 
 # Effect on the torques below which a combination of inertial parameters is not included in the first fit [N m].
 _ROUGHLY = 0.005
 # Smallest ratio of its effect to the residual's standard error over all rows. Combinations left out keep their nominal
 # values, which biases the friction of a small joint.
 _CLEARLY = 5.0
-_CONSTANT = "the joint slid at one speed only, which determines only the total friction there; needed: two speeds"
-_ONE_WAY = "the joint slid in one direction only, so weight and friction look the same; needed: both directions"
-_FALLING = "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown"
-_BEYOND = "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts"
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], with which
 # they are taken into account; else bodies and friction of the joint explain as much.
 _WIDEST, _LONGEST_DELAY = (0.05, 0.005), 0.05
@@ -68,24 +68,6 @@ _MEASURE = "it is the measure of the others, or these data do not tell its scale
 _ROUNDS, _LAST = 6, 2  # fits in all, and how many of them are without the scales that are not known
 # Combined standard errors, and share of a value, by which it may change with windows of half the length.
 _MOVED, _ALIKE = 2.0, 0.01
-_TOTAL = 0.01  # [N m] interval that is narrow enough for any total friction
-
-
-@dataclass(frozen=True, eq=False)
-class JointFit:
-    """Fit of one joint."""
-
-    name: str  # of the joint
-    estimates: tuple[Estimate, ...]  # Coulomb and viscous friction and offset, and more if the model has them
-    explained: float  # R^2 of its torque over the windows used
-    windows: int  # number of them
-    speeds: tuple[float, float]  # smallest and largest speed in them [rad/s]: the valid range of the friction
-    # Total friction at three of these speeds, "joint_total_at_0.25"; may be identified when its parts are not
-    totals: tuple[Estimate, ...] = ()
-
-    def __getitem__(self, name: str) -> Estimate:
-        """Estimate by its name without that of the joint: "coulomb", "viscous", "stribeck", "offset"."""
-        return {estimate.name: estimate for estimate in self.estimates}[f"{self.name}_{name}"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,8 +215,8 @@ def _widened(found: ArmFriction, finer: ArmFriction) -> ArmFriction:
         totals = []
         for one in joint.totals:
             (k, row), speed = rows[joint.name], float(one.name.rsplit("_", 1)[1])
-            other = _total(finer.fit, joint.name, row, speed, first + len(PARTS) * k)
-            totals.append(widened(one, Unknown(one.name, one.unit, low=0.0, resolution=_TOTAL), other.value))
+            other = total_friction(finer.fit, joint.name, row, speed, first + len(PARTS) * k)
+            totals.append(widened(one, Unknown(one.name, one.unit, low=0.0, resolution=TOTAL), other.value))
         joints.append(dataclasses.replace(joint, estimates=estimates, totals=tuple(totals)))
     return dataclasses.replace(found, joints=tuple(joints))
 
@@ -261,17 +243,17 @@ def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmF
     windows = model.windows(recordings)
     refused = {name: refusal_of(recordings, windows, j) for j, name in enumerate(model.joint_names)}
     if all(refused.values()):
-        return ArmFriction(model, tuple(_refused(*pair) for pair in refused.items()))
+        return ArmFriction(model, tuple(refused_joint(*pair) for pair in refused.items()))
     names = model.joint_names
     rows = tuple(row for row in joint_rows(model, windows) if not refused[names[row.joint]])
-    found = _of_joints(model, {name: _refused(name, reason) for name, reason in refused.items() if reason}, rows)
+    found = _of_joints(model, {name: refused_joint(name, reason) for name, reason in refused.items() if reason}, rows)
     right = {one.name.removesuffix("_scale") for one in found.readings if one.value > -1.0}
     wrong = {joint.name: AGAINST for joint in found.joints if joint["coulomb"].verdict == refusal(AGAINST)}
     wrong = {name: reason for name, reason in wrong.items() if name not in right}
     if model.tree is None or not wrong or len(wrong) == len(rows):
         return found
     # The other joints share their bodies with these, which bend them.
-    left_out = {name: _refused(name, reason) for name, reason in (refused | wrong).items() if reason}
+    left_out = {name: refused_joint(name, reason) for name, reason in (refused | wrong).items() if reason}
     return _of_joints(model, left_out, tuple(row for row in rows if names[row.joint] not in wrong))
 
 
@@ -316,7 +298,7 @@ def _solved(
             fit = _fit(rows, model, base, offsets, scaled)
     except IdentificationError as few:
         little = f"only {few.got}; needed: {few.expected}"
-        joints = tuple(left_out.get(name) or _refused(name, little) for name in model.joint_names)
+        joints = tuple(left_out.get(name) or refused_joint(name, little) for name in model.joint_names)
         return ArmFriction(model, joints, base=base, rows=rows)
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
     first = len(values) - len(PARTS) * len(rows)
@@ -325,7 +307,7 @@ def _solved(
     for k, row in enumerate(rows):
         name, table = model.joint_names[row.joint], regressors_of(rows, k, row, base, offsets, scaled)
         hidden = row.hidden_by_weight(row.body if base is None else row.body[:, base.columns])
-        fitted[name] = _joint_fit(fit, name, row, row.explained(table @ values), first + len(PARTS) * k, hidden)
+        fitted[name] = joint_fit(fit, name, row, row.explained(table @ values), first + len(PARTS) * k, hidden)
     joints = tuple(fitted[name] for name in model.joint_names)
     inertial, readings = fit.estimates[:bodies], fit.estimates[bodies:first]
     return ArmFriction(model, joints, inertial, readings, base, fit, rows, values, offsets, scaled)
@@ -344,13 +326,6 @@ def _known(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
     ]
     prompt = fit.reach(delay.standard_error) <= _WIDEST[1] and abs(delay.value) <= _LONGEST_DELAY
     return (*map(bool, narrow), bool(prompt))
-
-
-def _refused(joint: str, reason: str) -> JointFit:
-    """A joint without any identified value."""
-    units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
-    estimates = tuple(undetermined(Unknown(f"{joint}_{what}", unit), reason) for what, unit in units)
-    return JointFit(joint, estimates, math.nan, 0, (math.nan, math.nan))
 
 
 def _felt(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
@@ -383,6 +358,7 @@ def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameter
             Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02),
             Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited="no Stribeck speed was given"),
             Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited="weight or friction hide it in these data"),
+            Unknown(f"{name}_bend", "N m", unexcited="no Stribeck speed was given"),
         ]
     return unknowns
 
@@ -415,86 +391,43 @@ def _noise_weight(table: Vector, target: Vector) -> float:
     return 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
 
 
-def _joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: int, hidden: bool) -> JointFit:
-    """Estimates of one joint with verdicts that depend on its motion; `hidden` means that weight hides its friction."""
-    estimates = list(found.estimates[first : first + len(PARTS)])
-    speeds = np.abs(row.speed)
-    at = [np.mean(speeds)] if row.one_speed else [np.quantile(speeds, share) for share in (0.05, 0.5, 0.95)]
-    totals = [_total(found, name, row, float(speed), first) for speed in at]
-    errors = np.sqrt(np.nan_to_num(np.diag(found.covariance)[first : first + 2]))
-    beyond = found.values[first : first + 2] < -found.reach(1.0) * errors
-    if hidden:
-        estimates, totals = (
-            [undetermined(Unknown(one.name, one.unit), _ONE_WAY) for one in group] for group in (estimates, totals)
-        )
-    elif totals[len(at) // 2].bound is not None:
-        # The others were solved again with this one at its bound.
-        estimates[1:3], totals = (
-            [dataclasses.replace(one, verdict=refusal(AGAINST)) if one.identified else one for one in group]
-            for group in (estimates[1:3], totals)
-        )
-        estimates[0] = dataclasses.replace(estimates[0], verdict=refusal(AGAINST))
-    elif row.one_speed:
-        estimates[:2] = [undetermined(Unknown(one.name, one.unit), _CONSTANT) for one in estimates[:2]]
-    elif beyond[0]:
-        estimates[1:2], totals = (
-            [dataclasses.replace(one, verdict=refusal(_BEYOND)) for one in group] for group in (estimates[1:2], totals)
-        )
-    elif row.stribeck_speed == 0.0 and beyond[1]:
-        estimates[0], totals[0] = (
-            dataclasses.replace(one, verdict=refusal(_FALLING)) for one in (estimates[0], totals[0])
-        )
-    if row.stribeck_speed == 0.0:
-        del estimates[PARTS.index("stribeck")]
-    limits = (float(speeds.min()), float(speeds.max()))
-    return JointFit(name, tuple(estimates), explained, len(row.time), limits, tuple(totals))
-
-
-def _total(found: Fit, name: str, row: JointRows, speed: float, first: int) -> Estimate:
-    """Total friction at a speed, coefficients within their bounds; the interval is that without bounds."""
-    rising = stribeck_share(np.array([speed]), row.stribeck_speed)[0] if row.stribeck_speed > 0.0 else 0.0
-    one = np.array([1.0, speed, rising])
-    solved = np.isfinite(found.values[first : first + 3])
-    unknown = Unknown(f"{name}_total_at_{speed:.3g}", "N m", low=0.0, resolution=_TOTAL)
-    if not np.any(solved):
-        return undetermined(unknown, _CONSTANT)
-    matrix = np.zeros((1, len(found.unknowns)))
-    matrix[0, first : first + 3] = np.where(solved, one, 0.0)
-    free = found.combination(matrix, [unknown])[0]
-    own = found.estimates[first : first + 3]
-    if free.bound is not None or all(estimate.bound is None for estimate in own):
-        return free
-    bounded = float(one[solved] @ np.array([estimate.value for estimate in own])[solved])
-    return judge(unknown, bounded, free.standard_error, found.reach(free.standard_error))
-
-
 _SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.8)  # values of v_s tried [rad/s]
 _SEEN = 0.5  # largest v_s over the fastest speed; above it, or below the slowest speed, part of the curve is missing
 _WORTH = 0.9  # share of the unexplained torque that may remain if a curve is accepted
+_CORRECTIONS, _FARTHEST = 2, 0.3  # steps from the best value to the solution, and the largest of them in log(v_s)
 
 
 def with_stribeck(found: ArmFriction) -> ArmFriction:
     """Add a Stribeck curve to those joints whose torque it explains better.
 
-    (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s is nonlinear and is tried in steps, joint after joint. A curve is
-    kept if it removes at least a tenth of the unexplained torque of the joint, with friction within its physical
-    bounds. Static friction at zero speed is then coulomb + stribeck; the verdicts state whether the two are
-    identifiable separately. `found` was identified without Stribeck curves.
+    (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s is nonlinear and is tried in steps, joint after joint, and then
+    solved for; its error is an unknown of the fit, and so part of the intervals of the others. A curve is kept if it
+    removes at least a tenth of the unexplained torque of the joint, with friction within its physical bounds. Static
+    friction at zero speed is then coulomb + stribeck; the verdicts state whether the two are identifiable separately.
+    `found` was identified without Stribeck curves.
     """
     best, rubbing = found, {found.model.joint_names[row.joint] for row in found.rows}
     left_out = {joint.name: joint for joint in found.joints if joint.name not in rubbing}
-    for row in found.rows if found.fit is not None else ():
+    for k, row in enumerate(found.rows if found.fit is not None else ()):
         name = found.model.joint_names[row.joint]
         slowest, fastest = np.quantile(np.abs(row.speed), (0.05, 1.0))
-        speeds = [best.model.stribeck_speed(j) for j in range(len(best.model.joint_names))]
-        tried = []
-        for speed in _SPEEDS:
-            if slowest <= speed <= _SEEN * fastest:
-                speeds[row.joint] = speed
-                model = dataclasses.replace(best.model, stribeck_speeds=tuple(speeds))
-                rows = tuple(dataclasses.replace(one, stribeck_speed=speeds[one.joint]) for one in best.rows)
-                tried.append(_solved(model, left_out, rows, best.base, best.scaled, 1))
-        better = max(tried, key=lambda one: one[name].explained, default=best)
+        without = best
+
+        def tried(speed: float, joint: int = row.joint, plain: ArmFriction = without) -> ArmFriction:
+            speeds = [plain.model.stribeck_speed(j) for j in range(len(plain.model.joint_names))]
+            speeds[joint] = speed
+            model = dataclasses.replace(plain.model, stribeck_speeds=tuple(speeds))
+            rows = tuple(dataclasses.replace(one, stribeck_speed=speeds[one.joint]) for one in plain.rows)
+            return _solved(model, left_out, rows, plain.base, plain.scaled, 1)
+
+        steps = [tried(speed) for speed in _SPEEDS if slowest <= speed <= _SEEN * fastest]
+        better = max(steps, key=lambda one: one[name].explained, default=best)
         if 1.0 - better[name].explained < _WORTH * (1.0 - best[name].explained):
             best = better
+            for _ in range(_CORRECTIONS):
+                own = best.values[len(best.values) - len(PARTS) * (len(best.rows) - k) :]
+                rise, bend = own[PARTS.index("stribeck")], own[PARTS.index("bend")]
+                step = float(np.clip(bend / rise, -_FARTHEST, _FARTHEST)) if rise > 0.0 else 0.0
+                speed = best.model.stribeck_speed(row.joint) * math.exp(step)
+                best = tried(float(np.clip(speed, slowest, _SEEN * fastest)))
     return best

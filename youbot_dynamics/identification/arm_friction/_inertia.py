@@ -20,6 +20,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters, uncertainty
+from youbot_dynamics.identification.arm_friction._rows import PARTS
 
 _LOWER = np.tril_indices(4)
 _DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # indices of the logarithms among the ten unknowns of a body
@@ -36,7 +37,7 @@ class ConsistentInertia:
     """Physically consistent bodies and friction that explain the torques."""
 
     parameters: Vector  # (10 n + nv,) inertial parameters of the arm with these bodies
-    friction: Vector  # coulomb, viscous, stribeck, offset (k, 4) of the fitted joints
+    friction: Vector  # PARTS (k, 5) of the fitted joints
     explained: dict[str, float]  # R^2 of the torque of each fitted joint
 
 
@@ -76,10 +77,11 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
     nominal, known = inertial_parameters(tree), uncertainty(tree)
     n, width = len(tree.names), len(nominal)
     bodies = OF_BODY * n
-    free = found.values[len(found.values) - 4 * len(found.rows) :]
+    each = len(PARTS)
+    free = found.values[len(found.values) - each * len(found.rows) :]
     start = np.concatenate([_logarithms(nominal, n), np.log(nominal[bodies:] + 1e-9), free])
     lower = np.full(len(start), -np.inf)
-    lower[width:].reshape(-1, 4)[:, :3] = 0.0  # friction dissipates energy
+    lower[width:].reshape(-1, each)[:, :3] = 0.0  # friction dissipates energy
     start[width:] = np.maximum(start[width:], lower[width:] + 1e-6)
     # Bounds on the logarithms keep a long step finite: no body of this arm has e^12 times its nominal values.
     upper = np.full(len(start), np.inf)
@@ -107,11 +109,11 @@ def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
         residual, start, slope, bounds=(lower, upper), x_scale="jac", ftol=1e-5, xtol=1e-6, max_nfev=_MOST_STEPS
     )
     at = parameters(best.x)
-    friction, shares = at[width:].reshape(-1, 4), {}
+    friction, shares = at[width:].reshape(-1, each), {}
     scales, delay = 1.0 + found.reading_values[:-1], found.reading_values[-1]
     for row, scale, values, offset in zip(found.rows, scales, friction, found.offsets, strict=True):
         modelled = scale * (row.body @ at[:width]) - row.known - delay * row.slew
-        modelled += row.friction() @ (values * [1.0, 1.0, 1.0, float(offset)])
+        modelled += (row.friction() * _used(offset)) @ values
         shares[found.model.joint_names[row.joint]] = row.explained(modelled)
     return ConsistentInertia(at[:width], friction, shares)
 
@@ -122,13 +124,18 @@ def _triangle(found: ArmFriction) -> tuple[Vector, Vector]:
     stacks: list[Vector] = []
     scales, delay = 1.0 + found.reading_values[:-1], found.reading_values[-1]
     for k, (row, offset) in enumerate(zip(found.rows, found.offsets, strict=True)):
-        friction = np.zeros((len(row.time), 4 * len(found.rows)))
-        friction[:, 4 * k : 4 * k + 4] = row.friction() * [1.0, 1.0, 1.0, float(offset)]
+        friction = np.zeros((len(row.time), len(PARTS) * len(found.rows)))
+        friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = row.friction() * _used(offset)
         left = row.torque - found.modelled(k)[0]
         weight = 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
         stacks.append(weight * np.column_stack([scales[k] * row.body, friction, row.torque + delay * row.slew]))
     upper: Vector = np.linalg.qr(np.vstack(stacks))[1]
     return upper[:, :-1], upper[:, -1]
+
+
+def _used(offset: bool) -> Vector:
+    """Factors (5,) of the friction columns of a joint: 0 for an offset that it does not have."""
+    return np.array([float(offset or part != "offset") for part in PARTS])
 
 
 def _logarithms(nominal: Vector, n: int) -> Vector:

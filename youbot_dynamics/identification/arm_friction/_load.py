@@ -19,7 +19,7 @@ from youbot_dynamics.dynamics.lugre import coulomb_under_load
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters
-from youbot_dynamics.identification.arm_friction._rows import JointRows, block_length
+from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows, block_length
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
@@ -69,17 +69,17 @@ def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
 
 
 def _columns(found: ArmFriction, row: JointRows) -> tuple[Vector, Vector]:
-    """Columns (r, m) of the bodies that act on this joint, and (r, 4) of its friction, the Coulomb torque last."""
+    """Columns (r, m) of the bodies that act on this joint, and (r, 5) of its friction, the Coulomb torque last."""
     body = row.body if found.base is None else row.body[:, found.base.columns]
     friction = row.friction()
-    friction[:, -1] *= row.has_offset(body)
+    friction[:, PARTS.index("offset")] *= row.has_offset(body)
     return body, friction[:, ::-1]
 
 
 def _fitted(found: ArmFriction, row: JointRows, used: NDArray[np.bool_]) -> tuple[Fit, Vector]:
     """Fit of the rows (r,) that are `used`, Coulomb torque and load coefficient last, and the gear's torque (r,)."""
     body, friction = _columns(found, row)
-    names = [*(f"body_{k}" for k in range(body.shape[1])), "offset", "stribeck", "viscous"]
+    names = [*(f"body_{k}" for k in range(body.shape[1])), *PARTS[:0:-1]]
     unknowns = [*(Unknown(name, "") for name in names), Unknown("unloaded_coulomb", "N m", low=0.0), _LOAD]
     own, block = np.zeros(body.shape[1]), block_length([row], len(unknowns))
     for _ in range(_ROUNDS):

@@ -24,6 +24,7 @@ from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
+from youbot_dynamics.identification.arm_friction._rows import PARTS
 from youbot_dynamics.identification.arm_friction._windows import turning_points
 from youbot_dynamics.identification.least_squares import Estimate, Rows, Unknown, judge, least_squares, undetermined
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
@@ -193,7 +194,7 @@ def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None,
         if found.model.weighed:
             own += [np.sin(position[:, row.joint]), np.cos(position[:, row.joint])]
         bodies = np.column_stack(own) @ values[len(own) * joint : len(own) * (joint + 1)]
-    viscous = values[len(values) - 4 * len(found.rows) + 4 * joint + 1] * speed[:, row.joint]
+    viscous = values[len(values) - len(PARTS) * (len(found.rows) - joint) + 1] * speed[:, row.joint]
     left: Vector = signals.torque[index, row.joint] - bodies - viscous
     left[(time < middles[1]) | (time > middles[-2])] = np.nan
     return left

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import roots_gegenbauer
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import Tree
@@ -32,7 +33,10 @@ _BLOCK, _SHORTEST_BLOCK, _SPARE_BLOCKS = 1.0, 0.2, 12
 _DEPENDENT = 0.3  # share of a constant not explained by weight and friction that an offset needs
 
 
-PARTS = ("coulomb", "viscous", "stribeck", "offset")  # unknowns of the friction of a joint
+# Unknowns of the friction of a joint; "bend" is stribeck times the error of log(v_s)
+PARTS = ("coulomb", "viscous", "stribeck", "offset", "bend")
+# Places in a window, -1 to 1, and their weights, for means with the weights of `_windows`, (1 - x^2)^2
+_PLACES, _SHARES = roots_gegenbauer(5, 2.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +61,17 @@ class ArmFrictionModel:
         return [arm_windows(signals, self.half_width) for signals in recordings]
 
 
-def stribeck_share(speed: Vector, stribeck_speed: float) -> Vector:
-    """Factor (k,) of the Stribeck term at speeds (k,) [rad/s]: exp(-(v/v_s)^2), v_s > 0.
+def stribeck_share(speed: Vector, stribeck_speed: float, spread: Vector | float = 0.0) -> tuple[Vector, Vector]:
+    """Factors (k,) of the Stribeck term, exp(-(v/v_s)^2), and of an error of log(v_s), its derivative; v_s > 0.
+
+    They are means over windows with mean speeds (k,), in which the speed changes by +-`spread` (k,) [rad/s]: in a
+    window of 0.1 s a joint may pass the whole curve, and its mean is not that at the mean speed.
 
     Source: system 9.
     """
-    share: Vector = np.exp(-((speed / stribeck_speed) ** 2))
-    return share
+    square = ((speed + np.multiply.outer(_PLACES, spread)) / stribeck_speed) ** 2
+    shares, weights = np.exp(-square), _SHARES / _SHARES.sum()
+    return weights @ shares, weights @ (2.0 * square * shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +84,7 @@ class JointRows:
     body: Vector  # (r, m) columns of weight and inertia
     nominal: Vector  # (r,) torque of the nominal bodies [N m]
     speed: Vector  # (r,) [rad/s]
+    spread: Vector  # (r,) change of the speed from the middle of a window to its end [rad/s]
     torque: Vector  # (r,) [N m]
     slew: Vector  # (r,) rate of the torque [N m/s]
     load: Vector  # (r,) torque of the bodies as far as they are known [N m]
@@ -112,16 +121,16 @@ class JointRows:
         return dataclasses.replace(self, load=load, scale=scale)
 
     def friction(self) -> Vector:
-        """Columns (r, 4): Coulomb torque, viscous friction, Stribeck term, offset.
+        """Columns (r, 5) of PARTS: Coulomb torque, viscous friction, Stribeck term, offset, error of its speed.
 
         If there is only one speed, the first column represents all friction and the second is 0.
         """
-        sign, rising = np.sign(self.speed), np.zeros(len(self.speed))
+        sign, rising, bend = np.sign(self.speed), np.zeros(len(self.speed)), np.zeros(len(self.speed))
         if self.one_speed:
-            return np.column_stack([sign, rising, rising, np.ones(len(sign))])
+            return np.column_stack([sign, rising, rising, np.ones(len(sign)), bend])
         if self.stribeck_speed > 0.0:
-            rising = sign * stribeck_share(self.speed, self.stribeck_speed)
-        return np.column_stack([sign, self.speed, rising, np.ones(len(sign))])
+            rising, bend = stribeck_share(self.speed, self.stribeck_speed, self.spread)
+        return np.column_stack([sign, self.speed, sign * rising, np.ones(len(sign)), sign * bend])
 
     def explained(self, change: Vector) -> float:
         """R^2 of the torque, with `change` (r,) the identified torque in addition to the nominal bodies."""
@@ -151,7 +160,7 @@ def regressors_of(
     offsets: Sequence[bool],
     scaled: Sequence[bool],
 ) -> Vector:
-    """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies, readings, then four friction columns per joint.
+    """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies, readings, then the friction of all joints.
 
     The efforts of a joint are currents times a torque constant that is some percent off, so bodies that several joints
     feel have another scale in each; the joint with the largest torques is the measure of the others. A delay of the
@@ -167,7 +176,7 @@ def regressors_of(
         body = np.zeros((len(row.time), each * len(rows)))
         body[:, each * k : each * (k + 1)] = row.body
     own = row.friction()
-    own[:, -1] *= offsets[k]
+    own[:, PARTS.index("offset")] *= offsets[k]
     friction = np.zeros((len(row.time), len(PARTS) * len(rows)))
     friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = own
     return np.hstack([body, friction])
@@ -212,6 +221,7 @@ def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[J
                 bodies[:, :-1],
                 bodies[:, -1],
                 np.concatenate([window.speed[k, j] for window, k in pairs]),
+                np.concatenate([window.half_width * window.acceleration[k, j] for window, k in pairs]),
                 np.concatenate([window.torque[k, j] for window, k in pairs]),
                 np.concatenate([window.slew[k, j] for window, k in pairs]),
                 bodies[:, -1],

@@ -39,6 +39,7 @@ class ArmWindows:
     slew: Vector  # (k, n) rate of the torque [N m/s]
     sliding: Vector  # (k, n) sign of the motion if a joint slides with settled friction, else 0
     recording: int  # number of the recording
+    half_width: float  # of the windows [s]
 
 
 def shortest(recordings: Sequence[ArmSignals]) -> float:
@@ -65,7 +66,15 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
     sliding = _sliding(time, signals.position, middles, states[:, 1])
     position, speed, acceleration, mean_torque, slew = states[sound].transpose(1, 0, 2)
     return ArmWindows(
-        middles[sound], position + origin, speed, acceleration, mean_torque, slew, sliding[sound], signals.recording
+        middles[sound],
+        position + origin,
+        speed,
+        acceleration,
+        mean_torque,
+        slew,
+        sliding[sound],
+        signals.recording,
+        width,
     )
 
 
