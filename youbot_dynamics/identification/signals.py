@@ -13,8 +13,10 @@ from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.reading import (
+    ROLES,
     angles_beyond,
     find_arm_states,
+    find_odometry,
     find_pose_topic,
     find_topic,
     find_wheel_states,
@@ -204,8 +206,8 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
     """Commanded twist and measured motion of the body on the axes x, y, yaw, in a bag.
 
     The command is a Twist or TwistStamped. The motion is the speed of odometry, its path if its speeds are all zero;
-    the path of any other pose topic; or the yaw rate of a gyro, with NaN for x and y. A path is that of the tracked
-    frame along its own axes.
+    the path of any other pose topic; else the only topic of odometry that has another name; or the yaw rate of a gyro,
+    with NaN for x and y. A path is that of the tracked frame along its own axes.
 
     Args:
         recording: the bag.
@@ -241,7 +243,11 @@ def _body_motion(
     recording: Recording, chosen: Mapping[str, str], pose_topic: str
 ) -> tuple[TwistSeries | PoseSeries, Vector]:
     """Where the motion of a body is read: speeds (m, 3), or poses with the path (m, 3) along the axes of the body."""
-    odometry = "" if pose_topic else find_topic(recording, "odom", chosen)
+    others = any(one.type in POSE_TYPES and one.type != ODOMETRY and one.count for one in recording.topics.values())
+    others = bool(others or pose_topic or "ground_truth" in chosen)
+    odometry = None if pose_topic else find_topic(recording, "odom", chosen)
+    if odometry is None and not others:
+        odometry = find_odometry(recording, chosen)
     if odometry:
         states = recording.twists(odometry)
         # Some drivers leave the twist of their odometry empty.
@@ -249,8 +255,7 @@ def _body_motion(
         if poses is None or not np.any(poses.pose != poses.pose[:1]):
             return states, states.twist
     else:
-        others = any(one.type in POSE_TYPES and one.type != ODOMETRY and one.count for one in recording.topics.values())
-        if not (pose_topic or others or "ground_truth" in chosen):
+        if not others:
             states = recording.twists(_topic_of(recording, ("odom", "imu"), "odometry, pose or gyro", chosen))
             return states, states.twist
         poses = recording.poses(find_pose_topic(recording, chosen, pose_topic))
@@ -263,11 +268,12 @@ def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Map
         topic = find_topic(recording, role, chosen)
         if topic is not None:
             return topic
+    alike = [info.name for info in recording.topics.values() if info.type in ROLES[roles[0]][1] and info.count]
     raise RecordingError(
         f"{recording.path}",
         got=f"no {what} (topics: {', '.join(recording.topics) or 'none'})",
-        expected=" or ".join(roles),
-        remedy=f"record it, or name it with --topic {roles[0]}=NAME",
+        expected=" or ".join(ROLES[role][0][0] for role in roles),
+        remedy=f"record it, or name it with --topic {roles[0]}={' or '.join(alike) or 'NAME'}",
     )
 
 
@@ -306,13 +312,29 @@ def _twist_command(recording: Recording, robot: Robot, chosen: Mapping[str, str]
     )
 
 
+SHORTEST_RESPONSE = 20.0  # duration of readings that the stage `body` needs [s]
+
+
 def text_signals(log: TextLog) -> MotionSignals:
     """Command and motion of the channels of a text log; speeds take precedence over positions.
+
+    Speeds of the base are left to `body_signals` if there are enough of them: the shift that fits speeds best is
+    shorter than the delay of the path, by a fifth of a lag and more.
 
     Raises:
         RecordingError: no channel has both a command and a motion.
     """
     both = [name for name in log.command if name in log.measured or name in log.measured_position]
+    if len(log.time) and log.time[-1] - log.time[0] > SHORTEST_RESPONSE + 1.0:
+        of_base = [name for name in both if name in ("x", "y", "yaw") and name in log.measured]
+        both = [name for name in both if name not in of_base]
+        if of_base and not both:
+            raise RecordingError(
+                f"{log.path}",
+                got=f"speeds of the base, {', '.join(of_base)}",
+                expected="wheel angles or other channels",
+                remedy="use the stage body",
+            )
     if not both:
         raise RecordingError(
             f"{log.path}",

@@ -44,11 +44,11 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
     whiteness,
 )
-from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
+from youbot_dynamics.identification.signals import SHORTEST_RESPONSE, HeldCommand, stream_gaps
 
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _LAGS = (0.02, 0.1, 0.3)  # of the coarse search [s]
-_SHORTEST, _FEWEST = 20.0, 100  # duration [s], 6 blocks of the scatter, and number of the readings of a fit
+_FEWEST = 100  # readings of a fit, which last `SHORTEST_RESPONSE`, 6 blocks of the scatter
 _RIVAL_DISTANCE = 0.15  # of a second minimum of the misfit from the best one [s]: the motion is periodic
 _OPPOSITE_MISFIT = 0.5  # improvement by the opposite sign above which the signs are reported as wrong
 _LEAST_EXPLAINED = 0.9  # share of the motion that the model must explain
@@ -151,10 +151,13 @@ def identify_axis(
 
     if len(moments) == 0:
         return refused("this axis was not measured")
-    if len(time) < _FEWEST or time[-1] - time[0] < _SHORTEST:
+    if len(time) < _FEWEST or time[-1] - time[0] < SHORTEST_RESPONSE:
         got = f"{len(time)} readings over {np.ptp(time) if len(time) else 0.0:.3g} s while commands are known"
         raise IdentificationError(
-            f"response of {channel}", got=got, expected=f"{_FEWEST} or more over {_SHORTEST:g} s", remedy="drive longer"
+            f"response of {channel}",
+            got=got,
+            expected=f"{_FEWEST} or more over {SHORTEST_RESPONSE:g} s",
+            remedy="drive longer",
         )
     if np.ptp(commands[times > time[0] - LONGEST]) <= 1e-9 * max(1.0, fastest):
         return refused("the command never changed" if fastest else "this axis was never commanded")

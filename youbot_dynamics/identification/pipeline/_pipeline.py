@@ -140,8 +140,10 @@ def identify(
         if name in lacking:
             raise _explained(lacking[name], extracted)
     if not only and not any(finding.identified for stage in stages for finding in stage.findings):
-        # Every drive should determine the delay, so its error is the first one to correct.
-        if "delay" in lacking:
+        # Every drive should determine the delay, of the wheels or of a base without them: the first error to correct.
+        if "delay" in lacking and "body" in lacking:
+            raise _explained(_either(lacking["body"], lacking["delay"]), extracted)
+        if "delay" in lacking and not any(stage.stage == "body" and stage.findings for stage in stages):
             raise _explained(lacking["delay"], extracted)
         if all(stage.missing for stage in stages):
             raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
@@ -150,6 +152,7 @@ def identify(
     counted = tuple(name for name in asked if name in only or not (name in missing or name in repeated))
     result = _result(robot, stages, counted, missing, extracted)
     drives, notes = _paths([files[k] for k in sound], robot, options)
+    notes = [note for note in notes if not note.endswith(tuple(missing.values()))]
     notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *result.out_of_range()]
     notes += _trust(len(result.sources))
     notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
@@ -190,6 +193,15 @@ def _trust(recordings: int) -> list[str]:
     else:
         told = f"intervals include the scatter between {recordings} recordings, which are too few to estimate it well"
     return [f"{told}; {ENOUGH} or more drives make them trustworthy"]
+
+
+def _either(body: YoubotDynamicsError, wheels: YoubotDynamicsError) -> YoubotDynamicsError:
+    """Error of recordings that lack a response of the body, with what they lack for one of the wheels."""
+    if str(body) == str(wheels):
+        return wheels
+    told = f"for a response of the wheels: {wheels}"
+    remedy = f"{body.remedy}; {told}" if body.remedy else told
+    return type(body)(body.thing, got=body.got, expected=body.expected, remedy=remedy)
 
 
 def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> YoubotDynamicsError:
