@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +114,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     ("description", "says"),
     [
         ("time,measured.x:furlong", "one of rad, deg, turn, rad/s"),
-        ("time:rpm,measured.x", "one of s, ms, us"),
+        ("time:rpm,measured.x", "one of s, ms, us, ns"),
         ("time,measured.x:ms", "got unit 'ms'"),
         ("time,measured.x:turn/0", "got unit 'turn/0'"),
         ("time,measured.x:two*rad", "got unit 'two*rad'"),
@@ -172,7 +173,17 @@ def test_a_delimiter_in_quotes_does_not_count(tmp_path: Path) -> None:
 
 def test_a_header_without_a_name_is_reported(tmp_path: Path) -> None:
     text = str(fault(write(tmp_path, "t,enc\n0,1\n1,2\n"), "time=t,position.wheel_joint_fl=encoder"))
-    assert "header 't,enc'" in text and "the names t, encoder" in text
+    assert "header 't,enc' without encoder" in text and "the names t, encoder" in text
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+@pytest.mark.parametrize("columns", ["time,command.x,measured.x", "time=t,measured.x=x,command.x=u"])
+def test_decimal_commas_are_read(tmp_path: Path, delimiter: str, columns: str) -> None:
+    text = "t;u;x\n0;7,5;-1,5\n0,02;8;2e-1\n0,5;-9,25;nan\n"
+    log = read_text_log(write(tmp_path, text.replace(";", delimiter)), columns)
+    np.testing.assert_allclose(log.time, [0.0, 0.02, 0.5])
+    np.testing.assert_allclose(log.command["x"], [7.5, 8.0, -9.25])
+    np.testing.assert_allclose(log.measured["x"], [-1.5, 0.2, np.nan])
 
 
 def test_a_bad_entry_below_named_headers_names_line_and_column(tmp_path: Path) -> None:
@@ -192,3 +203,34 @@ def test_a_time_that_does_not_fit_into_nanoseconds_asks_for_its_unit(
 def test_a_time_in_milliseconds_since_1970_is_read(tmp_path: Path) -> None:
     log = LogRecording(read_text_log(write(tmp_path, "1700000000000,1\n1700000000020,1\n"), "time:ms,measured.x"))
     np.testing.assert_allclose(np.diff(log.twists("/odom").stamp), 0.02, atol=1e-6)
+
+
+def test_a_log_in_utf16_and_one_with_bars_are_read(tmp_path: Path) -> None:
+    for encoding, delimiter in (("utf-16", "\t"), ("utf-8", "|")):
+        path = write(tmp_path, f"t{delimiter}x\n0{delimiter}1.5\n1{delimiter}2\n", encoding)
+        np.testing.assert_allclose(read_text_log(path, "time=t,measured.x=x").measured["x"], [1.5, 2.0])
+
+
+@pytest.mark.parametrize("between", ["T", " "])
+@pytest.mark.parametrize("zone", ["", "Z", "+02:00"])
+def test_a_date_with_a_time_of_day_is_a_time(tmp_path: Path, between: str, zone: str) -> None:
+    times = ["23:59:59.900", "23:59:59.925000", "23:59:59.950000001"]
+    text = "t,x\n" + "".join(f"2026-12-31{between}{time}{zone},1\n" for time in times)
+    log = read_text_log(write(tmp_path, f"{text}2027-01-01{between}00:00:00{zone},1\n"), "time=t,measured.x=x")
+    np.testing.assert_allclose(np.diff(log.time), [0.025, 0.025, 0.05], atol=1e-6)
+    path = write(tmp_path, f"{text}soon,1\n")
+    assert f"{path} line 5: got 'soon' in column 1" in str(fault(path, "time=t,measured.x=x"))
+
+
+@pytest.mark.parametrize("columns", ["time,measured.x", "time=t,measured.x=x"])
+def test_a_time_that_is_none_is_named(tmp_path: Path, columns: str) -> None:
+    text = str(fault(write(tmp_path, "t,x\n10:00:01,1\n10:00:02,2\n"), columns))
+    assert "'10:00:02' in column 1 of line 3" in text
+
+
+def test_a_header_is_searched_in_one_pass(tmp_path: Path) -> None:
+    """Once every line was compared with all lines before it, which took half a minute."""
+    path = write(tmp_path, "t;x\n" + "".join(f"{k} s;words\n" for k in range(2000)))
+    begin = time.process_time()
+    assert "'999 s' in column 1" in str(fault(path, "time=t,measured.x=x"))
+    assert time.process_time() - begin < 2.0

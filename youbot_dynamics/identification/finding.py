@@ -101,5 +101,6 @@ class StageResult:
     correlations: tuple[Correlation, ...] = ()  # of its fits
     warnings: tuple[str, ...] = ()  # about the data
     notes: tuple[str, ...] = ()  # for the reader of the result
+    provisional: bool = False  # whether a later stage that gives the same numbers knows them better
     # Name -> objects for exports, such as the arm with the identified bodies
     products: Mapping[str, object] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from youbot_dynamics.identification.reading import (
     ROLES,
     angles_beyond,
     find_arm_states,
+    find_odometry,
     find_pose_topic,
     find_topic,
     find_wheel_states,
@@ -208,8 +209,8 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
     """Commanded twist and measured motion of the body on the axes x, y, yaw, in a bag.
 
     The command is a Twist or TwistStamped. The motion is the speed of odometry, its path if its speeds are all zero;
-    the path of any other pose topic; or the yaw rate of a gyro, with NaN for x and y. A path is that of the tracked
-    frame along its own axes.
+    the path of any other pose topic; else the only topic of odometry that has another name; or the yaw rate of a gyro,
+    with NaN for x and y. A path is that of the tracked frame along its own axes.
 
     Args:
         recording: the bag.
@@ -245,7 +246,11 @@ def _body_motion(
     recording: Recording, chosen: Mapping[str, str], pose_topic: str
 ) -> tuple[TwistSeries | PoseSeries, Vector]:
     """Where the motion of a body is read: speeds (m, 3), or poses with the path (m, 3) along the axes of the body."""
-    odometry = "" if pose_topic else find_topic(recording, "odom", chosen)
+    others = any(one.type in POSE_TYPES and one.type != ODOMETRY and one.count for one in recording.topics.values())
+    others = bool(others or pose_topic or "ground_truth" in chosen)
+    odometry = None if pose_topic else find_topic(recording, "odom", chosen)
+    if odometry is None and not others:
+        odometry = find_odometry(recording, chosen)
     if odometry:
         states = recording.twists(odometry)
         # Some drivers leave the twist of their odometry empty.
@@ -253,10 +258,7 @@ def _body_motion(
         if poses is None or not np.any(poses.pose != poses.pose[:1]):
             return states, states.twist
     else:
-        others = any(
-            info.type in POSE_TYPES and info.type != ODOMETRY and info.count for info in recording.topics.values()
-        )
-        if not (pose_topic or others or "ground_truth" in chosen):
+        if not others:
             states = recording.twists(_topic_of(recording, ("odom", "imu"), "odometry, pose or gyro", chosen)[1])
             return states, states.twist
         poses = recording.poses(find_pose_topic(recording, chosen, pose_topic))
@@ -269,11 +271,12 @@ def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Map
         topic = find_topic(recording, role, chosen)
         if topic is not None:
             return role, topic
+    alike = [info.name for info in recording.topics.values() if info.type in ROLES[roles[0]][1] and info.count]
     raise RecordingError(
         f"{recording.path}",
         got=f"no {what} (topics: {', '.join(recording.topics) or 'none'})",
         expected=" or ".join(ROLES[role][0][0] for role in roles),
-        remedy=f"record it, or name it with --topic {roles[0]}=NAME",
+        remedy=f"record it, or name it with --topic {roles[0]}={' or '.join(alike) or 'NAME'}",
     )
 
 

@@ -1,17 +1,19 @@
 """Text logs: columns of numbers that the user describes.
 
-The reader detects the delimiter (``;``, tab, ``,`` or blanks) and the header lines: the data start at the first line
-where all described columns are numbers. Numbers and names may be in double quotes. Empty lines are ignored. ``nan``
-marks a value that was not measured; it is not allowed as a time. Empty and infinite entries are errors.
+The reader detects the delimiter (``;``, tab, ``,``, ``|`` or blanks), decimal commas between ``;`` or tabs, and the
+header lines: the data start at the first line where all described columns are numbers. Numbers and names may be in
+double quotes. Empty lines are ignored. ``nan`` marks a value that was not measured; it is not allowed as a time. Empty
+and infinite entries are errors. A time may be a date with a time of day (ISO 8601); a zone behind it is ignored.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -25,7 +27,7 @@ from youbot_dynamics.files import read_bytes
 
 LARGEST = 500_000_000  # [bytes] of a log
 
-_TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+_TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _UNITS = {  # factor to SI
     "rad": 1.0,
     "deg": math.pi / 180.0,
@@ -50,7 +52,9 @@ _SCALED = re.compile(r"(?:(?P<times>[^*]+)\*)?(?P<unit>.+?)(?:/(?P<over>-?[\d.][
 JOINT_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
 _ROLES = ("command", "measured", "measured_position", *JOINT_ROLES, "pose")
 _EXPECTED = f"time, ROLE.NAME with ROLE of {', '.join(_ROLES)}, or _ to skip a column"
-_DELIMITERS = (";", "\t", ",", None)  # None: blanks
+# Delimiters, None for blanks, with the sign of decimals.
+_FORMATS = ((";", "."), (";", ","), ("\t", "."), ("\t", ","), (",", "."), ("|", "."), (None, "."))
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?")
 _HEADER_LINES = 1000
 _LONGEST_LINE = 100_000  # characters
 
@@ -68,11 +72,12 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Layout of a file: number of lines before the data, delimiter, encoding and the columns to read."""
+    """Layout of a file: number of lines before the data, delimiter, decimals, encoding and the columns to read."""
 
     path: Path
     header_lines: int
     delimiter: str | None
+    decimal: str
     encoding: str
     columns: tuple[_Column, ...]
 
@@ -201,15 +206,17 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
 
 def _encoding(content: bytes) -> str:
     """Return the encoding of the file; a byte order mark would otherwise make the first number look like a header."""
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if wide else "utf-8-sig"
     try:
-        content.decode("utf-8-sig")
+        content.decode(encoding)
     except UnicodeDecodeError:
         return "latin-1"
-    return "utf-8-sig"
+    return encoding
 
 
-def _fields(line: str, delimiter: str | None) -> list[str]:
-    text = line.strip("\r\n")
+def _fields(line: str, delimiter: str | None, decimal: str = ".") -> list[str]:
+    text = line.strip("\r\n").replace(decimal, ".")
     parts = text.split(delimiter)
     if '"' in text:  # a delimiter in quotes does not count; one blank of several is no field
         parts = next(csv.reader([text if delimiter else " ".join(parts)], delimiter=delimiter or " "), [])
@@ -225,53 +232,93 @@ def _is_number(field: str) -> bool:
     return "_" not in field
 
 
+def _is_value(field: str, column: _Column) -> bool:
+    return _is_number(field) or _is_date(field, column)
+
+
+def _is_date(field: str, column: _Column) -> bool:
+    return column.role == "time" and column.factor == 1.0 and _DATE.fullmatch(field) is not None
+
+
+def _seconds(field: str) -> float:
+    """Time [s]: a number, or a date with a time of day, as seconds since 1970."""
+    date = _DATE.fullmatch(field.strip())
+    return float(field) if date is None else int(np.datetime64(date[1], "ns").astype(np.int64)) / 1e9
+
+
 def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: int) -> _Layout:
-    """Find the first data line and the delimiter."""
+    """Find the first data line, the delimiter and the sign of decimals."""
+    by_header = bool(columns[0].header)
+    placed: dict[str | None, tuple[_Column, ...]] = {}
+    placed |= dict.fromkeys((delimiter for delimiter, _ in _FORMATS), () if by_header else columns)
     widest: tuple[int, str] = (0, "")
     heads: list[str] = []
+    below = ""  # why the last line is not data
     with path.open(encoding=encoding) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), "")):
             if len(line) == _LONGEST_LINE:
                 widest = max(widest, (1, f"a line of {_LONGEST_LINE} characters or more"))
-            for delimiter in _DELIMITERS:
-                fields = _fields(line, delimiter)
+            said = ""
+            for delimiter, decimal in _FORMATS:
+                fields = _fields(line, delimiter, decimal)
                 if fields and all(map(_is_number, fields)):
                     widest = max(widest, (len(fields), f"{len(fields)} columns in line {number + 1}"))
-                placed = _placed(columns, heads, delimiter) if columns[0].header else columns
-                needed = max((column.place + 1 for column in placed), default=math.inf) if columns[0].header else named
-                if len(fields) >= needed and all(_is_number(fields[column.place]) for column in placed):
-                    return _Layout(path, number, delimiter, encoding, placed)
+                found = placed[delimiter]
+                needed = max((column.place + 1 for column in found), default=0) if by_header else named
+                if not needed or len(fields) < needed:
+                    continue
+                wrong = [column for column in found if not _is_value(fields[column.place], column)]
+                if not wrong:
+                    return _Layout(path, number, delimiter, decimal, encoding, found)
+                said = said or f", {fields[wrong[0].place]!r} in column {wrong[0].place + 1} of line {number + 1}"
+            below = said or below
             if widest[0] or number >= _HEADER_LINES:
                 break
             heads.append(line)
-    if columns[0].header:
-        header = next((f"header {head.strip()[:80]!r}" for head in reversed(heads) if head.strip()), "no header")
-        expected = f"a line with the names {', '.join(column.header for column in columns)}, and numbers below it"
-        raise RecordingError(str(path), got=header, expected=expected, remedy="write the names as they are in the file")
+            if by_header:
+                placed |= {delimiter: places for delimiter in placed if (places := _placed(columns, line, delimiter))}
+    if by_header and not any(placed.values()):
+        raise _no_header(path, heads, columns)
+    names = "numbers below the header" if by_header else f"at least {named} columns, one for each name given"
     raise RecordingError(
         str(path),
-        got=widest[1] or "no line of numbers",
-        expected=f"at least {named} columns, one for each name given",
+        got=widest[1] or f"no line of numbers{below}",
+        expected=names,
         remedy="give at most one name for each column of the file" if widest[0] else "check file and columns",
     )
 
 
-def _placed(columns: tuple[_Column, ...], heads: list[str], delimiter: str | None) -> tuple[_Column, ...]:
-    """Columns at the places of their names in the last header line that has them all; empty if none has."""
-    for head in reversed(heads):
-        names = _fields(head.lstrip("#% "), delimiter)
-        if all(column.header in names for column in columns):
-            return tuple(replace(column, place=names.index(column.header)) for column in columns)
-    return ()
+def _no_header(path: Path, heads: Sequence[str], columns: tuple[_Column, ...]) -> RecordingError:
+    """Error of a file without a line that has all names: the line with the most of them, and those that it lacks."""
+    head = max(heads, key=lambda line: sum(column.header in line for column in columns), default="").strip()
+    lacking = ", ".join(column.header for column in columns if column.header not in head)
+    return RecordingError(
+        str(path),
+        got=f"header {head[:80]!r}{lacking and f' without {lacking}'}" if head else "no header",
+        expected=f"a line with the names {', '.join(column.header for column in columns)}, and numbers below it",
+        remedy="write the names as they are in the file",
+    )
+
+
+def _placed(columns: tuple[_Column, ...], head: str, delimiter: str | None) -> tuple[_Column, ...]:
+    """Columns at the places of their names in a header line; empty if it lacks one."""
+    names = _fields(head.lstrip("#% "), delimiter)
+    if not all(column.header in names for column in columns):
+        return ()
+    return tuple(replace(column, place=names.index(column.header)) for column in columns)
 
 
 def _load(layout: _Layout) -> Vector:
+    time, delimiter, decimal = layout.columns[layout.time], layout.delimiter, layout.decimal
+    dated = _is_date(_fields(next(layout.lines())[1], delimiter, decimal)[time.place], time)
     try:
         with layout.path.open(encoding=layout.encoding) as file:  # numpy would unpack a file named .gz
             values: Vector = np.loadtxt(
-                file,
+                file if decimal == "." else (line.replace(decimal, ".") for line in file),
                 dtype=np.float64,
-                delimiter=layout.delimiter,
+                delimiter=delimiter,
+                converters={time.place: _seconds} if dated else None,
+                encoding=None,
                 skiprows=layout.header_lines,
                 usecols=[column.place for column in layout.columns],
                 comments=None,
@@ -280,10 +327,10 @@ def _load(layout: _Layout) -> Vector:
             )
     except ValueError as error:
         for number, line in layout.lines():
-            fields = _fields(line, layout.delimiter)
+            fields = _fields(line, delimiter, decimal)
             for column in layout.columns:
                 field = fields[column.place] if column.place < len(fields) else ""
-                if not _is_number(field):
+                if not _is_value(field, column):
                     got = f"{field!r} in column {column.place + 1}"
                     raise _bad_entry(layout.path, number, line, got) from None
         raise RecordingError(

@@ -154,7 +154,10 @@ def identify_axis(
     if len(time) < _FEWEST or time[-1] - time[0] < _SHORTEST:
         got = f"{len(time)} readings over {np.ptp(time) if len(time) else 0.0:.3g} s while commands are known"
         raise IdentificationError(
-            f"response of {channel}", got=got, expected=f"{_FEWEST} or more over {_SHORTEST:g} s", remedy="drive longer"
+            f"response of {channel}",
+            got=got,
+            expected=f"{_FEWEST} or more over {_SHORTEST:g} s",
+            remedy="drive longer",
         )
     if np.ptp(commands[times > time[0] - LONGEST]) <= 1e-9 * max(1.0, fastest):
         return refused("the command never changed" if fastest else "this axis was never commanded")

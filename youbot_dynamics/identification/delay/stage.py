@@ -35,6 +35,7 @@ class _DelayPart:
     fits: tuple[FitCurve, ...]  # curves of the identified ones
     clock: str  # clock of the times
     signals: str  # topics that were compared
+    of_speeds: bool  # whether the motion is a column of speeds in a text log
 
 
 def extract(opened: Opened, robot: Robot) -> _DelayPart:
@@ -44,7 +45,8 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         RecordingError: command or motion are missing, or share no clock.
         IdentificationError: too few samples in common.
     """
-    if opened.log is not None and "position" not in opened.log.joints:
+    of_channels = opened.log is not None and "position" not in opened.log.joints
+    if opened.log is not None and of_channels:
         signals = text_signals(opened.log)
     else:
         signals = base_signals(opened.bag(), robot, opened.options.topics)
@@ -54,7 +56,8 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
     if opened.number < DRAWN:
         fits = tuple(_curve(piece, k, one, opened.path.name) for k, one in enumerate(longest) if one.identified)
     estimates = tuple(one for _, of_piece in found for one in of_piece)
-    return _DelayPart(estimates, fits, signals.clock, signals.source)
+    of_speeds = of_channels and signals.measured_is == "velocity"
+    return _DelayPart(estimates, fits, signals.clock, signals.source, of_speeds)
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:
@@ -118,7 +121,11 @@ def _unbroken(signals: MotionSignals) -> list[MotionSignals]:
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
-    """Delays of all recordings together: one weighted mean per channel."""
+    """Delays of all recordings together: one weighted mean per channel.
+
+    Those of speeds alone are provisional: the shift that fits speeds best is shorter than the delay of the path, which
+    the stage `body` finds, by a fifth of a lag and more.
+    """
     estimates: dict[str, list[DelayEstimate]] = {}
     notes: list[str] = []
     for _, _, part in taken:
@@ -131,7 +138,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     told = Counter(name for one in taken for name in {each.channel for each in one.part.estimates if each.identified})
     findings = tuple(found for each in estimates.values() for found in _findings(combine(each), told))
     fits = tuple(fit for recording in taken for fit in recording.part.fits)
-    return StageResult("delay", findings, fits=fits, notes=(*notes, ONE_WAY))
+    of_speeds = all(one.part.of_speeds for one in taken)
+    return StageResult("delay", findings, fits=fits, notes=(*notes, ONE_WAY), provisional=of_speeds)
 
 
 def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:

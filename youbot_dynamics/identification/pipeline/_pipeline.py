@@ -109,7 +109,7 @@ def identify(
     known = robot
     stages: list[StageResult] = []
     lacking: dict[str, YoubotDynamicsError] = {}
-    repeated: set[str] = set()  # stages with parameters that an earlier one gave
+    repeated: set[str] = set()  # stages with parameters that another one gave
     extracted: list[Extracted] = []
     sound = list(range(len(files)))
     for names in PHASES:
@@ -131,6 +131,12 @@ def identify(
                 lacking[name] = outcome
                 continue
             # Recordings with wheel states and without may give the same number; the earlier stage knows it better.
+            given = {finding.name for finding in outcome.findings}
+            for k, stage in enumerate(stages):
+                kept = tuple(finding for finding in stage.findings if finding.name not in given)
+                if stage.provisional and len(kept) < len(stage.findings):
+                    stages[k] = dataclasses.replace(stage, findings=kept)
+                    repeated.add(stage.stage)
             taken = {finding.name for stage in stages for finding in stage.findings}
             unknown = tuple(finding for finding in outcome.findings if finding.name not in taken)
             repeated |= {name} if len(unknown) < len(outcome.findings) else set()
@@ -140,8 +146,10 @@ def identify(
         if name in lacking:
             raise _explained(lacking[name], extracted)
     if not only and not any(finding.identified for stage in stages for finding in stage.findings):
-        # Every drive should determine the delay, so its error is the first one to correct.
-        if "delay" in lacking:
+        # Every drive should determine the delay, of the wheels or of a base without them: the first error to correct.
+        if "delay" in lacking and "body" in lacking:
+            raise _explained(_either(lacking["body"], lacking["delay"]), extracted)
+        if "delay" in lacking and not any(stage.stage == "body" and stage.findings for stage in stages):
             raise _explained(lacking["delay"], extracted)
         if all(stage.missing for stage in stages):
             raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
@@ -150,6 +158,7 @@ def identify(
     counted = tuple(name for name in requested if name in only or not (name in missing or name in repeated))
     result = _result(robot, stages, counted, missing, extracted)
     drives, notes = _paths([files[k] for k in sound], robot, options)
+    notes = [note for note in notes if not note.endswith(tuple(missing.values()))]
     notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *result.out_of_range()]
     notes += _trust(len(result.sources))
     notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
@@ -192,6 +201,15 @@ def _trust(recordings: int) -> list[str]:
     else:
         text = f"intervals include the scatter between {recordings} recordings, which are too few to estimate it well"
     return [f"{text}; {ENOUGH} or more drives make them trustworthy"]
+
+
+def _either(body: YoubotDynamicsError, wheels: YoubotDynamicsError) -> YoubotDynamicsError:
+    """Error of recordings that lack a response of the body, with what they lack for one of the wheels."""
+    if str(body) == str(wheels):
+        return wheels
+    told = f"for a response of the wheels: {wheels}"
+    remedy = f"{body.remedy}; {told}" if body.remedy else told
+    return type(body)(body.thing, got=body.got, expected=body.expected, remedy=remedy)
 
 
 def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> YoubotDynamicsError:

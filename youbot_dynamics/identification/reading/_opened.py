@@ -114,7 +114,7 @@ _NOT_MEANT = {
 # Topics with the arm joints that are not measurements: commands, estimates, and values known only to a simulation.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
-_MOST_LISTED = 12  # topics in a message
+_MOST_LISTED = 12  # topics, or joints of one, in a message
 
 
 def _topics(recording: Recording, types: Collection[str]) -> list[str]:
@@ -180,6 +180,17 @@ def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> 
     )
 
 
+def find_odometry(recording: Recording, chosen: Mapping[str, str]) -> str | None:
+    """Name of the topic with the odometry: by name, else the only one of its type; None if the recording has none.
+
+    Raises:
+        RecordingError: several candidates, or the chosen topic is missing.
+    """
+    named = find_topic(recording, "odom", chosen)
+    others = [info.name for info in recording.topics.values() if info.type == ODOMETRY and info.count]
+    return named or (_only(recording, "of odometry", others, "odom") if others else None)
+
+
 def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> str:
     """Name of the topic with the poses of the robot: the chosen one, `ground_truth`, or the only candidate.
 
@@ -233,7 +244,7 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
         f"{recording.path}",
         got=f"no states of {', '.join(joints)} ({_topics_text(recording, candidates)})",
         expected="a topic driver/joint_states",
-        remedy="record it, or name another one with --topic wheel_states=NAME",
+        remedy="record it, name another one with --topic wheel_states=NAME, or this robot with --robot-file",
     )
 
 
@@ -261,19 +272,26 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
         f"{recording.path}",
         got=f"no states of {', '.join(joints)} ({_topics_text(recording, readings)})",
         expected="a topic driver/joint_states with messages of the arm",
-        remedy="record it, or name another one with --topic arm_states=NAME",
+        remedy="record it, name another one with --topic arm_states=NAME, or this robot with --robot-file",
     )
 
 
 def _topics_text(recording: Recording, candidates: Sequence[str]) -> str:
-    """Topics of the type, else topics of any type with messages, at most a dozen."""
+    """Topics of the type with their joints, else topics of any type with messages, at most a dozen."""
     if candidates:
-        return f"JointState topics: {', '.join(candidates)}"
+        return f"JointState topics: {'; '.join(_with_joints(recording, name) for name in candidates)}"
     heard = [info.name for info in recording.topics.values() if info.count > 0]
     if not heard:
         return "no messages at all"
     more = f" and {len(heard) - _MOST_LISTED} more" if len(heard) > _MOST_LISTED else ""
     return f"no JointState topic; topics: {', '.join(heard[:_MOST_LISTED])}{more}"
+
+
+def _with_joints(recording: Recording, topic: str) -> str:
+    """A topic with the joints that it names, at most a dozen."""
+    joints = sorted({name for names in recording.joint_names(topic) for name in names})
+    more = f" and {len(joints) - _MOST_LISTED} more" if len(joints) > _MOST_LISTED else ""
+    return f"{topic} with {', '.join(joints[:_MOST_LISTED])}{more}" if joints else topic
 
 
 def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:

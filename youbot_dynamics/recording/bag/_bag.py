@@ -146,7 +146,7 @@ class Recording:
                 f"topic {topic} in {self.path}",
                 got=f"joints {', '.join(seen) or 'without names'}",
                 expected=f"messages that name {', '.join(missing)}" if missing else f"{', '.join(names)} together",
-                remedy="give the joint names of this robot or another topic",
+                remedy="give the joint names of this robot, by its --robot-file, or another topic",
             )
         received = np.concatenate([layout.received for layout in chosen])
         stamp = np.concatenate([layout.stamp for layout in chosen])

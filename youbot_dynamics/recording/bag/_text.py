@@ -55,7 +55,7 @@ class LogRecording(Recording):
                 f"{log.path} column time",
                 got=f"{first:.9g} to {last:.9g} s, a time beyond 9e9 s",
                 expected="seconds",
-                remedy="name its unit: time:ms, time:us, or time:s/1e9 for nanoseconds",
+                remedy="name its unit: time:ms, time:us or time:ns",
             )
         # A stamp of 0 would mean that there is none.
         self.origin = _SECOND * (1 - int(np.floor(min(0.0, first))))
