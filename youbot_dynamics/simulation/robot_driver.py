@@ -18,6 +18,7 @@ from youbot_dynamics.simulation.driver_reports import (
     OdometryReport,
     arm_report,
     base_report,
+    checked_until,
     dead_reckoned,
 )
 from youbot_dynamics.simulation.faults import ARM, BASE, ODOMETRY, ActiveFaults, Fault
@@ -126,9 +127,9 @@ class RobotDriver:
         """Simulate up to `until` [s].
 
         Raises:
-            InputError: a time that is not finite, or a plant whose motion has no bounds.
+            InputError: a time that is not finite or more than an hour ahead, or a plant whose motion has no bounds.
         """
-        until = scalar("time to simulate up to", until)
+        until = checked_until(until, self.plant.time)
         # What arrived before a restart must not undo its stop.
         self._carry_out_until(until)
         deaf = self._active.deaf(until)
