@@ -177,6 +177,11 @@ def test_what_cannot_be_is_refused() -> None:
         heat.predict(1.0, math.nan)
     with pytest.raises(ModelError, match="ambient"):
         HeatTuning(ambient_deviation=0.0)
+    for stamp, square in ((math.nan, 1.0), (1e12, 1.0), (1.0, 1e300), (3600.0, 1e4)):
+        before = heat.state
+        with pytest.raises(InputError, match="stamp|mean_square_current"):
+            heat.predict(stamp, square)
+        assert heat.state == before
     for deviation in (0.0, -1.0, math.nan):
         with pytest.raises(ModelError, match="deviation"):
             heat.update_temperature(30.0, math.nan, deviation)

@@ -23,6 +23,7 @@ from youbot_dynamics.estimation.motor_heat import _model as model
 from youbot_dynamics.estimation.motor_heat._model import AMBIENT, HOUSING, RESISTANCE, STATES, WINDING
 from youbot_dynamics.parameters import setting
 
+_LONGEST = 86400.0  # [s] of a step
 _PART = 0.1  # longest step, relative to the winding's time constant
 _BISECTIONS = 32  # to a relative error of 2e-10
 _PROBES = np.geomspace(0.01, 1.0, 12)  # fractions of a time at which the temperature of a hot motor is evaluated
@@ -161,12 +162,22 @@ class MotorHeat:
         """Advance to a stamp [s] with the mean of i^2 since the last one [A^2]; an earlier stamp changes nothing.
 
         Raises:
-            InputError: a square that is negative or not finite.
+            InputError: a value that is not finite, a negative square, a step of more than a day, or one after which the
+                temperatures would overflow; the estimate stays as it was.
         """
-        square = scalar("mean_square_current", mean_square_current)
+        square, now = scalar("mean_square_current", mean_square_current), scalar("stamp", stamp)
         if square < 0.0:
             raise InputError("mean_square_current", got=f"{square:g}", expected="at least 0 A^2")
-        self._filter.predict(stamp, square)
+        if now - self._filter.stamp > _LONGEST:
+            got, expected = f"{now - self._filter.stamp:g} s after the last one", f"at most {_LONGEST:g} s"
+            remedy = "start a new MotorHeat: the motor has cooled down"
+            raise InputError("stamp", got=got, expected=expected, remedy=remedy)
+        try:
+            self._filter.predict(now, square)
+        except ArithmeticError:
+            got = f"{square:g} A^2 held for {now - self._filter.stamp:g} s"
+            expected = "a load after which the temperatures are finite"
+            raise InputError("mean_square_current", got=got, expected=expected, remedy="check its unit, A^2") from None
 
     def update_voltage(self, voltage: float, current: float, joint_speed: float) -> Innovation:
         """Correct by a voltage [V], current [A] and joint speed v [rad/s] of one time, or by their means over a period.
