@@ -104,6 +104,11 @@ def test_a_file_without_numbers_is_refused(tmp_path: Path, text: str) -> None:
     assert "no line of numbers" in str(fault(write(tmp_path, text), "time,measured.x"))
 
 
+def test_decimal_commas_are_named(tmp_path: Path) -> None:
+    text = str(fault(write(tmp_path, "t;x\n0,00;1\n0,02;-1,5e-3\n"), "time,measured.x"))
+    assert "decimal commas" in text and "write decimal points" in text
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / "none.csv") in str(fault(tmp_path / "none.csv", "time,measured.x"))
     fault(tmp_path, "time,measured.x")

@@ -50,6 +50,7 @@ _SCALED = re.compile(r"(?:(?P<times>[^*]+)\*)?(?P<unit>.+?)(?:/(?P<over>-?[\d.][
 JOINT_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
 _ROLES = ("command", "measured", "measured_position", *JOINT_ROLES, "pose")
 _EXPECTED = f"time, ROLE.NAME with ROLE of {', '.join(_ROLES)}, or _ to skip a column"
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+(,\d+)?([eE][-+]?\d+)?\s*")
 _DELIMITERS = (";", "\t", ",", None)  # None: blanks
 _HEADER_LINES = 1000
 _LONGEST_LINE = 100_000  # characters
@@ -233,12 +234,14 @@ def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: i
     """Find the first data line and the delimiter."""
     widest: tuple[int, str] = (0, "")
     heads: list[str] = []
+    commas = False
     with path.open(encoding=encoding) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), "")):
             if len(line) == _LONGEST_LINE:
                 widest = max(widest, (1, f"a line of {_LONGEST_LINE} characters or more"))
             for delimiter in _DELIMITERS:
                 fields = _fields(line, delimiter)
+                commas = commas or (delimiter != "," and len(fields) > 1 and all(map(_DECIMAL_COMMA.fullmatch, fields)))
                 if fields and all(map(_is_number, fields)):
                     widest = max(widest, (len(fields), f"{len(fields)} columns in line {number + 1}"))
                 placed = _placed(columns, heads, delimiter) if columns[0].header else columns
@@ -252,6 +255,9 @@ def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: i
         told = next((f"header {head.strip()[:80]!r}" for head in reversed(heads) if head.strip()), "no header")
         expected = f"a line with the names {', '.join(column.header for column in columns)}, and numbers below it"
         raise RecordingError(str(path), got=told, expected=expected, remedy="write the names as they are in the file")
+    if commas:
+        got, remedy = "numbers with decimal commas", "write decimal points, such as 0.5"
+        raise RecordingError(str(path), got=got, expected="decimal points", remedy=remedy)
     raise RecordingError(
         str(path),
         got=widest[1] or "no line of numbers",
