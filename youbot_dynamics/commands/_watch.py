@@ -97,7 +97,7 @@ def _missing(node: Watch, posed: bool, fresh: dict[str, Heard]) -> str:
     """What does not arrive and what to do, in one sentence; "" if poses and statuses arrive."""
     if not posed and not fresh:
         return (
-            f"Nothing is heard: no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start one "
+            f"No messages: there is no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start one "
             "(youbot bringup), or end this command and set ROS_DOMAIN_ID or --namespace as the robot has them."
         )
     if not posed:

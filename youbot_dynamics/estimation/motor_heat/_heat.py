@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector, number, scalar
+from youbot_dynamics.arrays import Vector, number, positive_time, scalar
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, heat_step
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation.ekf import Ekf, Innovation, Step, positions_of
@@ -216,7 +216,11 @@ class MotorHeat:
             limit: [degC].
             mean_square_current: [A^2].
             deviations: safety margin, in standard deviations of the winding temperature.
+
+        Raises:
+            InputError: a value that is not finite.
         """
+        limit, mean_square_current = scalar("limit", limit), scalar("mean_square_current", mean_square_current)
         mean, margin = self._filter.mean, self._margin(deviations)
         constants = model.network(self._sheet, mean)
 
@@ -244,7 +248,11 @@ class MotorHeat:
             seconds: duration.
             current_limit: of the motor controller [A].
             deviations: safety margin, in standard deviations of the winding temperature.
+
+        Raises:
+            InputError: a value that is not finite, or a duration that is not above 0.
         """
+        limit, seconds = scalar("limit", limit), positive_time("seconds", seconds)
         mean, margin = self._filter.mean, self._margin(deviations)
         constants = model.network(self._sheet, mean)
 
@@ -253,7 +261,7 @@ class MotorHeat:
             at = (heat_step(constants, mean[WINDING], mean[HOUSING], square, 0.0, seconds * p)[0] for p in _PROBES)
             return max(at) + margin
 
-        low, high = 0.0, float(current_limit)
+        low, high = 0.0, scalar("current_limit", current_limit)
         if hottest(high) > limit:
             for _ in range(_BISECTIONS):
                 middle = 0.5 * (low + high)
@@ -262,7 +270,7 @@ class MotorHeat:
         return float(high * self.motor.motor.torque_constant * self.motor.ratio)
 
     def _margin(self, deviations: float) -> float:
-        return deviations * math.sqrt(float(self._filter.covariance[WINDING, WINDING]))
+        return scalar("deviations", deviations) * math.sqrt(float(self._filter.covariance[WINDING, WINDING]))
 
     def _resistance(self, mean: Vector) -> float:
         inside = self.motor.motor
