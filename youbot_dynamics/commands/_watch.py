@@ -97,8 +97,8 @@ def _missing(node: Watch, posed: bool, fresh: dict[str, Heard]) -> str:
     """What does not arrive and what to do, in one sentence; "" if poses and statuses arrive."""
     if not posed and not fresh:
         return (
-            f"No messages: there is no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start one "
-            "(youbot bringup), or end this command and set ROS_DOMAIN_ID or --namespace as the robot has them."
+            f"No messages: there is no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start "
+            "one (youbot bringup), or end this command and set ROS_DOMAIN_ID or --namespace as the robot has them."
         )
     if not posed:
         return "No pose arrives on odom: does the driver publish joint states, and does the node odometry run?"
