@@ -99,7 +99,10 @@ def place_to_write(path: Path | str) -> Path:
     Raises:
         OutputError: there is something that is no regular file.
     """
-    target = Path(os.path.realpath(path))
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError as problem:  # a null byte
+        raise OutputError(str(path), got=str(problem), expected="a path", remedy="choose another name") from None
     if target.exists() and not target.is_file():
         got = _KINDS.get(stat.S_IFMT(target.stat().st_mode), "a device")
         raise OutputError(str(path), got=got, expected="a regular file, or nothing yet", remedy="choose another name")

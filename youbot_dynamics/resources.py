@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.errors import ResourceError, did_you_mean
 
 PACKAGE = "youbot_dynamics"
 PROGRAMS = ("translation", "rotation", "combined")  # that come with the package, in config/programs
@@ -36,6 +36,10 @@ def robot_path(name: str) -> Path | None:
     path = Path(name).expanduser().absolute()
     if not name or path.is_file():
         return path if name else None
+    if os.sep in name or path.exists():
+        got = "something that is no file" if path.exists() else "no such file"
+        expected = "a robot of the package by its name, such as rosbot_xl, or the path of a robot file"
+        raise ResourceError(f"robot file {name}", got=got, expected=expected, remedy="check the path")
     return _resource_path("config/robots", name if name.endswith(".yaml") else f"{name}.yaml")
 
 
@@ -68,11 +72,12 @@ def _resource_path(folder: str, name: str) -> Path:
     looked = ", ".join(str(place / folder) for place in places) or "no share folder of this installation"
     foreign = [str(share) for share in _ament_shares() if not _belongs_to_us(share)]
     passed_over = f" (passed over, of another installation: {', '.join(foreign)})" if foreign else ""
+    present = _present(places, folder, Path(name).suffix)
     raise ResourceError(
         f"{folder}/{name} of {PACKAGE}",
         got=f"no such file in {looked}{passed_over}",
-        expected=_present(places, folder, name),
-        remedy="check the name, or install the package again",
+        expected=f"one of {', '.join(present)}" if present else "a file there",
+        remedy=f"{did_you_mean(name, present)} check the name, or install the package again",
     )
 
 
@@ -140,8 +145,6 @@ def _is_source(folder: Path) -> bool:
     return (folder / "setup.py").is_file() and (folder / "resource" / PACKAGE).is_file()
 
 
-def _present(places: list[Path], folder: str, name: str) -> str:
-    """Which files of the same kind there are, for the error text."""
-    suffix = Path(name).suffix
-    names = sorted({path.name for place in places for path in (place / folder).glob(f"*{suffix}")})
-    return f"one of {', '.join(names)}" if names else f"a {suffix or 'file'} file there"
+def _present(places: list[Path], folder: str, suffix: str) -> list[str]:
+    """Names of the files of the same kind that there are."""
+    return sorted({path.name for place in places for path in (place / folder).glob(f"*{suffix}")})

@@ -156,7 +156,7 @@ class Arm:
         "Voltage of the supply of the motors.", "V", (1.0, 1000.0), source="KUKA youBot manual V6: batteries of 24 V"
     )
     payload: float = fact(
-        "Largest permitted payload, about which arm_ekf knows nothing else.",
+        "Largest permitted payload: the uncertainty with which arm_ekf starts.",
         "kg",
         (0.01, 1000.0),
         source="KUKA youBot manual V6",

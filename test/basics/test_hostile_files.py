@@ -427,6 +427,8 @@ def test_nothing_but_a_regular_file_is_written_over(places: list[Path]) -> None:
             write_atomically(place, "x")
         with pytest.raises(OutputError):
             write_parameters(place, "/**", {"a": 1.0})
+    with pytest.raises(OutputError, match="embedded null byte; expected a path"):
+        write_atomically("null\0byte", "x")
     assert [stat.S_IFMT(place.lstat().st_mode) for place in places] == kinds
     assert sorted(path.name for path in places[0].parent.iterdir()) == ["folder", "link", "pipe", "socket"]
 

@@ -101,6 +101,15 @@ def test_not_a_recording(tmp_path):
     assert not (tmp_path / "found").exists()
 
 
+def test_an_empty_path_is_wrong_usage_and_not_the_present_folder(tmp_path):
+    for words in (("", "--out", tmp_path / "found"), (tmp_path, "--out", "")):
+        assert "an empty path; is a shell variable not set?" in youbot("identify", *words, code=2).stderr
+
+
+def test_a_misspelt_stage_is_answered_with_the_nearest_one(bag, tmp_path):
+    assert "did you mean delay?" in refusal("identify", bag, "--out", tmp_path / "found", "--only", "Delays")
+
+
 def test_bag_cut_before_its_first_chunk(bag, tmp_path):
     short = tmp_path / "short.mcap"
     short.write_bytes(next(bag.glob("*.mcap")).read_bytes()[:600])

@@ -177,6 +177,17 @@ def test_what_cannot_be_is_refused() -> None:
         heat.predict(1.0, math.nan)
     with pytest.raises(ModelError, match="ambient"):
         HeatTuning(ambient_deviation=0.0)
+    for stamp, square in ((math.nan, 1.0), (1e12, 1.0), (1.0, 1e300), (3600.0, 1e4)):
+        before = heat.state
+        with pytest.raises(InputError, match="stamp|mean_square_current"):
+            heat.predict(stamp, square)
+        assert heat.state == before
+    for values in ((math.nan, 4.0), (100.0, math.nan), (100.0, 4.0, math.nan)):
+        with pytest.raises(InputError, match="limit|mean_square_current|deviations"):
+            heat.seconds_to(*values)
+    for values in ((math.nan, 1.0, 5.0), (100.0, 0.0, 5.0), (100.0, 1.0, math.inf), (100.0, 1.0, 5.0, math.nan)):
+        with pytest.raises(InputError, match="limit|seconds|deviations"):
+            heat.torque_available(*values)
     for deviation in (0.0, -1.0, math.nan):
         with pytest.raises(ModelError, match="deviation"):
             heat.update_temperature(30.0, math.nan, deviation)

@@ -6,7 +6,7 @@ from typing import Any
 
 # `{}` stands for the verb's argument.
 WORDS: dict[str, str] = {
-    "stops": "the base stands within {} s",
+    "stops": "the base is at rest within {} s",
     "zero": "zero is sent to the driver within {} s, and nothing after it",
     "drives": "continues for {} s at the operator's speed",
     "tracks": "continues to follow the trajectory for {} s",

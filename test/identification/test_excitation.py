@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from arm_motions import ROBOT, TREE, expected_friction, recommended, torque_limits
 
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, ProgramError
 from youbot_dynamics.identification.base_friction import FrictionModel
-from youbot_dynamics.identification.excitation import MultiSine, arm_excitation, base_excitation
+from youbot_dynamics.identification.excitation import MultiSine, arm_excitation, arm_motion, base_excitation
+from youbot_dynamics.resources import robot_path
+from youbot_dynamics.robot import load_robot
 
 CENTRE = np.array([2.95, 1.13, -2.55, 1.79, 2.92])
+
+
+def test_a_robot_without_an_arm_has_no_motion_of_the_arm():
+    with pytest.raises(ProgramError, match="^arm_excitation: got robot rosbot_xl, which has none .*; play excitation"):
+        arm_motion(load_robot(robot_file=robot_path("rosbot_xl")), 60.0)
 
 
 def base_model() -> FrictionModel:

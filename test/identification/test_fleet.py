@@ -21,8 +21,8 @@ from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.identification.base_friction import FrictionSignals
 from youbot_dynamics.identification.base_friction._fit import friction_sums
 from youbot_dynamics.identification.base_friction.stage import friction_model
+from youbot_dynamics.identification.pipeline import _extraction, fleet_worker, identify
 from youbot_dynamics.identification.pipeline import _fleet as fleet
-from youbot_dynamics.identification.pipeline import fleet_worker, identify
 from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task, expand
 from youbot_dynamics.identification.pipeline._fleet import DaskWorker
 from youbot_dynamics.identification.reading import Options
@@ -382,6 +382,16 @@ def test_links_that_lead_in_a_circle_end_and_nothing_is_taken_twice(tmp_path: Pa
     assert found == ["day/run", "zero.bag"]
 
 
+def test_a_tree_of_too_many_folders_is_refused(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(_extraction, "_MOST_FOLDERS", 8)
+    for k in range(7):
+        (tmp_path / f"{k}" / "empty").mkdir(parents=True)
+        if k == 2:
+            assert len(expand([tmp_path])) == 3
+    with pytest.raises(RecordingError, match=r"got more than 8 folders .*; name the folder of the recordings"):
+        expand([tmp_path])
+
+
 def test_a_recording_that_is_named_twice_is_taken_once(tmp_path: Path) -> None:
     for name in ("a/a_0.mcap", "b/b_0.mcap", "alone.bag"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -412,3 +422,5 @@ def test_a_folder_that_cannot_be_looked_into_is_kept_for_its_error(tmp_path: Pat
 def test_a_path_that_does_not_exist_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no such file or folder"):
         expand([tmp_path / "gone"])
+    with pytest.raises(RecordingError, match="no such file or folder"):
+        expand([Path("null\0byte")])

@@ -12,7 +12,7 @@ from command_line import exit_code
 from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
 from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanoseconds, swing, write_rows
 
-from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
+from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification.pipeline import Identification, identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.report import write_outputs
@@ -43,7 +43,9 @@ def found(bag) -> Identification:
 
 
 def test_a_result_is_a_parameter_file_that_a_robot_starts_with(found, tmp_path):
-    write_outputs(tmp_path, found, (), "test")
+    write_outputs(str(tmp_path), found, (), "test")
+    with pytest.raises(OutputError, match="null byte"):
+        write_outputs("null\0byte", found, (), "test")
     robot = load_robot(tmp_path / "result.yaml")
     for name, value in (
         ("robot.base.delay.effective_x", robot.base.delay.effective_x),

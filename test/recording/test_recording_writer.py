@@ -109,6 +109,14 @@ def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
         BagWriter(tmp_path / "file", {})
 
 
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="embedded null byte; expected a path of a folder; choose another --out"):
+        BagWriter("null\0byte", {})
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(RecordingError, match="choose another --out"):
+        BagWriter(tmp_path / "loop", {})
+
+
 def test_topics_are_announced_once_with_one_type(tmp_path: Path) -> None:
     with BagWriter(tmp_path / "run", {}) as writer:
         writer.add_topic("/cmd_vel", TWIST)

@@ -52,6 +52,11 @@ def test_a_robot_is_found_by_name_or_path_and_a_wrong_name_lists_them_all(tmp_pa
     assert robot_path("") is None
     with pytest.raises(ResourceError, match=", ".join(f"{name}.yaml" for name in ROBOTS)):
         robot_path("rosbot")
+    with pytest.raises(ResourceError, match=r"did you mean rosbot_xl.yaml\?"):
+        robot_path("rosbotxl")
+    for name, got in ((str(tmp_path / "none.yaml"), "no such file"), (str(tmp_path), "something that is no file")):
+        with pytest.raises(ResourceError, match=f"robot file {name}: got {got}; expected a robot of the package"):
+            robot_path(name)
 
 
 def test_an_array_that_does_not_name_each_wheel_is_refused(tmp_path):

@@ -16,6 +16,8 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant, DelayLine
 from youbot_dynamics.simulation.base import _dynamics as dynamics
+from youbot_dynamics.simulation.driver_reports import checked_until
+from youbot_dynamics.simulation.robot_driver import RobotDriver
 from youbot_dynamics.simulation.truth import BaseTruth, load_arm_truth, load_truth
 from youbot_dynamics.simulation.youbot import Youbot
 
@@ -276,6 +278,16 @@ def test_a_time_that_is_none_is_refused_and_nothing_moves(until: float) -> None:
     assert twin.time == 0.0
     with pytest.raises(InputError, match=r"^start: got -?(nan|inf); expected a finite number"):
         Youbot(load_truth(0), load_arm_truth(0), robot, seed=0, start=until)
+
+
+def test_more_than_an_hour_in_one_call_is_refused_and_nothing_moves() -> None:
+    robot = load_robot()
+    twin = Youbot(load_truth(0), load_arm_truth(0), robot, seed=0)
+    for plant in (twin, twin.arm, RobotDriver(twin, robot.driver, 0)):
+        with pytest.raises(InputError, match=r"^until: got 1e\+12 s; expected at most 3600 s after .*several calls"):
+            plant.advance(1e12)
+    assert twin.time == twin.arm.time == 0.0
+    assert checked_until(3600.0, 0.0) == 3600.0
 
 
 def test_the_last_command_is_held_for_ever() -> None:

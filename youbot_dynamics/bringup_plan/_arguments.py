@@ -84,13 +84,13 @@ class BringupOptions:
     )
     passive: bool = _option(
         False,
-        "Whether only odometry (without tf), arm_ekf and identification run, beside another stack. They send no"
+        "Whether only odometry (without tf), arm_ekf and identification run, next to another stack. They send no"
         " commands, and publish odom and joint_states as passive_odom and passive_joint_states. A simulated "
         "robot then has the topics of a driver without remapping.",
     )
     joint_states: str = _option(
         "joint_states",
-        "Topic with the driver's joint states; used with passive only. Write driver/joint_states beside another"
+        "Topic with the driver's joint states; used with passive only. Write driver/joint_states next to another"
         " bringup of this package.",
     )
     imu: str = _option("imu", "Topic with the messages of a gyro (sensor_msgs/Imu), if there is one; for odometry.")

@@ -65,4 +65,5 @@ def _write(given: argparse.Namespace) -> None:
             f'control_msgs/action/FollowJointTrajectory "$(cat {quoted})"'
         )
     else:
-        raise ProgramError(f"--write with {given.program}", expected=f"{BASE} or {ARM}")
+        got, remedy = f"the program {given.program}", "leave --write out to play it"
+        raise ProgramError("--write", got=got, expected=f"{BASE} or {ARM}", remedy=remedy)

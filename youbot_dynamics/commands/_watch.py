@@ -99,8 +99,8 @@ def _missing(node: Watch, has_pose: bool, has_status: bool) -> str:
         return ""
     if not has_status:
         return (
-            f"Nothing is heard: no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start one "
-            "(youbot bringup), or end this command and set ROS_DOMAIN_ID or --namespace as the robot has them."
+            f"No messages: there is no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start "
+            "one (youbot bringup), or end this command and set ROS_DOMAIN_ID or --namespace as the robot has them."
         )
     return "No pose arrives on odom: does the driver publish joint states, and does the node odometry run?"
 

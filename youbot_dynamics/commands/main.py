@@ -21,7 +21,7 @@ _ROBOT_FILE = (
 )
 _EPILOG = """\
 examples:
-  youbot warm-up                                  compile beforehand (one minute), so that the first start is fast
+  youbot warm-up                                  compile in advance (one minute), so that the first start is fast
   youbot try                                      drive the digital twin once and see its delay live; one minute
   youbot demo                                     drive, record, identify and drive better, on the digital twin
   youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
@@ -75,12 +75,12 @@ def parser() -> argparse.ArgumentParser:
     _add_twin(
         verbs,
         "try",
-        "drive the digital twin for a minute, see its delay and then the hidden truth; on this machine's network only",
+        "drive the digital twin for a minute, see its delay and then its true values; on this machine's network only",
     )
     _verb(
         verbs,
         "warm-up",
-        "compile everything beforehand, so that the nodes start fast; run it after an installation or an update",
+        "compile all code in advance, so that the nodes start fast; run it after an installation or an update",
         "  youbot warm-up\n",
     )
     return whole
@@ -94,6 +94,12 @@ def _verb(verbs, name: str, text: str, examples: str) -> argparse.ArgumentParser
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("an empty path; is a shell variable not set?")
+    return Path(text)
 
 
 def _add_namespace(parser: argparse.ArgumentParser) -> None:
@@ -112,14 +118,9 @@ def _add_identify(verbs) -> None:
         "  youbot identify log.csv --columns time:ms,command.x,measured.x --out found\n"
         "  youbot identify log.csv --columns time=t:ms,position.wheel_joint_fl=enc_1:turn/4096,... --out found\n",
     )
-    parser.add_argument(
-        "bags",
-        nargs="+",
-        type=Path,
-        metavar="BAG",
-        help="bag (mcap, sqlite3, ROS 1), folder of bags, or text log",
-    )
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder for the result and report")
+    bags = "bag (mcap, sqlite3, ROS 1), folder of bags, or text log"
+    parser.add_argument("bags", nargs="+", type=_path, metavar="BAG", help=bags)
+    parser.add_argument("--out", required=True, type=_path, metavar="DIR", help="folder for the result and report")
     parser.add_argument(
         "--only",
         default="",
@@ -133,7 +134,7 @@ def _add_identify(verbs) -> None:
         default=[],
         metavar="ROLE=NAME",
         help="topic to use for a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, "
-        "ground_truth, trajectory, arm_states, arm_torque_commands, motor_voltage, motor_temperature, "
+        "imu, ground_truth, trajectory, arm_states, arm_torque_commands, motor_voltage, motor_temperature, "
         "housing_temperature",
     )
     parser.add_argument(
@@ -154,13 +155,8 @@ def _add_identify(verbs) -> None:
 
 
 def _add_robot_files(parser: argparse.ArgumentParser, more: str = "") -> None:
-    parser.add_argument(
-        "--robot-file",
-        default="",
-        metavar="NAME",
-        help=_ROBOT_FILE,
-    )
-    parser.add_argument("--params-file", type=Path, metavar="FILE", help=f"parameter file of the robot{more}")
+    parser.add_argument("--robot-file", default="", metavar="NAME", help=_ROBOT_FILE)
+    parser.add_argument("--params-file", type=_path, metavar="FILE", help=f"parameter file of the robot{more}")
 
 
 def _add_compare(verbs) -> None:
@@ -170,10 +166,10 @@ def _add_compare(verbs) -> None:
         "show what changed between two results of identify, and which changes are within their errors",
         "  youbot compare found found_2\n  youbot compare found found_2 --out compared       compared/report.html\n",
     )
-    parser.add_argument("before", type=Path, metavar="BEFORE", help="folder of the earlier result, or its result.json")
-    parser.add_argument("after", type=Path, metavar="AFTER", help="folder of the later result, or its result.json")
+    parser.add_argument("before", type=_path, metavar="BEFORE", help="folder of the earlier result, or its result.json")
+    parser.add_argument("after", type=_path, metavar="AFTER", help="folder of the later result, or its result.json")
     parser.add_argument(
-        "--out", type=Path, default=Path("compared"), metavar="DIR", help="folder for report.html (default: compared)"
+        "--out", type=_path, default=Path("compared"), metavar="DIR", help="folder for report.html (default: compared)"
     )
 
 
@@ -186,11 +182,11 @@ def _add_replay(verbs) -> None:
         "  youbot replay drive_1 --result-file found/result.yaml --json\n"
         "  youbot replay log.csv --columns time:ms,position.arm_joint_1:deg,effort.arm_joint_1,... --out replayed\n",
     )
-    parser.add_argument("log", type=Path, metavar="LOG", help="bag (mcap, sqlite3, ROS 1) or text log")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for report.html and a bag of the estimates")
+    parser.add_argument("log", type=_path, metavar="LOG", help="bag (mcap, sqlite3, ROS 1) or text log")
+    parser.add_argument("--out", type=_path, metavar="DIR", help="folder for report.html and a bag of the estimates")
     parser.add_argument("--columns", default="", help=_COLUMNS)
     _add_robot_files(parser, " and of arm_ekf")
-    parser.add_argument("--result-file", type=Path, metavar="FILE", help="result.yaml of youbot identify")
+    parser.add_argument("--result-file", type=_path, metavar="FILE", help="result.yaml of youbot identify")
     parser.add_argument(
         "--topic",
         action="append",
@@ -265,7 +261,7 @@ def _add_play(verbs) -> None:
     )
     parser.add_argument(
         "--write",
-        type=Path,
+        type=_path,
         metavar="FILE",
         help="write an excitation to a file instead of playing it: a program, or a goal of FollowJointTrajectory",
     )
@@ -324,8 +320,8 @@ def _add_calibrate(verbs) -> None:
     parser = _verb(
         verbs,
         "calibrate",
-        "measure the wheels with a tape: drive forward, sideways and around on the running robot, ask for the measured "
-        "ends, and give wheel radius, lateral factor and lever",
+        "calibrate the wheels with a tape measure: drive forward, sideways and around on the running robot, ask for "
+        "the measured distances and angle, and give wheel radius, lateral factor and lever",
         "  youbot calibrate --tape --write geometry.yaml\n"
         "  youbot calibrate --tape --bag legs --forward 1.512 --sideways 1.438 --turn 1074\n",
     )
@@ -334,7 +330,7 @@ def _add_calibrate(verbs) -> None:
     )
     parser.add_argument("--distance", type=float, default=1.5, help="length of the straight legs [m] (default: 1.5)")
     parser.add_argument("--turns", type=int, default=3, help="full turns of the last leg (default: 3)")
-    parser.add_argument("--bag", type=Path, metavar="BAG", help="recording of the legs instead of a drive")
+    parser.add_argument("--bag", type=_path, metavar="BAG", help="recording of the legs instead of a drive")
     parser.add_argument("--forward", type=float, metavar="M", help="distance of the leg forward in the recording [m]")
     parser.add_argument("--sideways", type=float, metavar="M", help="distance of the leg sideways in the recording [m]")
     parser.add_argument("--turn", type=float, metavar="DEG", help="turn in the recording, left positive [degrees]")
@@ -342,7 +338,7 @@ def _add_calibrate(verbs) -> None:
         "--distance-error", type=float, default=0.002, help="standard error of a distance [m] (default: 0.002)"
     )
     parser.add_argument("--angle-error", type=float, default=1.0, help="standard error of a turn [degree] (default: 1)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write what is identified to a parameter file")
+    parser.add_argument("--write", type=_path, metavar="FILE", help="write what is identified to a parameter file")
     _add_robot_files(parser)
     _add_namespace(parser)
 
@@ -352,7 +348,7 @@ def _add_twin(verbs, name: str, text: str) -> argparse.ArgumentParser:
     parser = _verb(verbs, name, text, f"  youbot {name}\n  youbot {name} --out {out} --seed 7\n")
     parser.add_argument(
         "--out",
-        type=Path,
+        type=_path,
         default=Path(out),
         metavar="DIR",
         help=f"folder for the results; an earlier demo in it is replaced (default: {out})",

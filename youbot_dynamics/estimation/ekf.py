@@ -155,11 +155,18 @@ class Ekf:
         return self._covariance.copy()
 
     def predict(self, stamp: float, drive: Any = None) -> None:
-        """Advance to a stamp [s]; an earlier one changes nothing. `drive` is the model's input during the step."""
+        """Advance to a stamp [s]; an earlier one changes nothing. `drive` is the model's input during the step.
+
+        Raises:
+            FloatingPointError: the model's step overflows; the state stays as it was.
+        """
         if stamp > self.stamp:
             step = self._model(self.mean, stamp - self.stamp, drive)
-            self.stamp, self._mean = stamp, step.mean
-            self._covariance = step.jacobian @ self._covariance @ step.jacobian.T + step.noise
+            with np.errstate(over="ignore", invalid="ignore"):
+                covariance = step.jacobian @ self._covariance @ step.jacobian.T + step.noise
+            if not (np.isfinite(step.mean).all() and np.isfinite(covariance).all()):
+                raise FloatingPointError(f"a step of {stamp - self.stamp:g} s")
+            self.stamp, self._mean, self._covariance = stamp, step.mean, covariance
             even_out(self._covariance, len(step.mean))
 
     def update(self, readings: Vector, sensor: Sensor, variances: Vector) -> Innovation:

@@ -290,9 +290,12 @@ def arm_motion(robot: Robot, duration: float) -> ArmExcitation:
     Obstacles are not considered: clear the space that the arm reaches from its upright pose.
 
     Raises:
-        ProgramError: the duration [s] is out of range.
+        ProgramError: the duration [s] is out of range, or the robot has no arm.
     """
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
+    if not robot.has_arm:
+        got, remedy = f"robot {robot.robot_id}, which has none (robot.has_arm)", f"play {BASE}"
+        raise ProgramError(ARM, got=got, expected="a robot with an arm", remedy=remedy)
     joints = robot.arm.joints
     friction = [[joint.friction.coulomb, joint.friction.viscous] for joint in joints]
     motors = [joint.motor for joint in joints]

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, did_you_mean
 
 if TYPE_CHECKING:  # `youbot --help` lists the stages and must stay fast
     from youbot_dynamics.identification.finding import StageResult
@@ -61,9 +61,9 @@ def chosen_stages(name: str, text: str) -> tuple[str, ...]:
     only = tuple(stage.strip() for stage in text.split(",")) if text else ()
     for stage in only:
         if stage not in STAGES:
-            raise IdentificationError(
-                name, got=repr(stage), expected=f"names from {', '.join(STAGES)}, separated by commas"
-            )
+            expected = f"names from {', '.join(STAGES)}, separated by commas"
+            remedy = did_you_mean(stage.lower(), list(STAGES))
+            raise IdentificationError(name, got=repr(stage), expected=expected, remedy=remedy)
     return only
 
 

@@ -214,15 +214,15 @@ class ArmTopics:
         stamp = plant.time + shift
         self._truth.publish(joint_message(stamp, self._joints, arm.position, arm.speed, arm.torque))
         if self._motor_sensors:
-            reading = arm.read_voltages()
-            self._voltage.publish(joint_message(reading.stamp + shift, self._joints, effort=reading.voltage))
+            voltages = arm.read_voltages()
+            self._voltage.publish(joint_message(voltages.stamp + shift, self._joints, effort=voltages.voltage))
         if self._passes % _TEMPERATURE_PASSES == 0:
             self._true_winding.publish(joint_message(stamp, self._joints, effort=arm.winding))
             self._true_housing.publish(joint_message(stamp, self._joints, effort=arm.housing))
             if self._motor_sensors:
-                reading = arm.read_temperatures()
-                self._winding.publish(joint_message(reading.stamp + shift, self._joints, effort=reading.winding))
-                self._housing.publish(joint_message(reading.stamp + shift, self._joints, effort=reading.housing))
+                measured = arm.read_temperatures()
+                self._winding.publish(joint_message(measured.stamp + shift, self._joints, effort=measured.winding))
+                self._housing.publish(joint_message(measured.stamp + shift, self._joints, effort=measured.housing))
         self._passes += 1
 
     def _on_command(self, kind: str, message: JointState) -> None:

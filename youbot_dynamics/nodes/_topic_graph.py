@@ -186,7 +186,8 @@ def judge_graph(ends: Mapping[str, TopicEndpoints], motor_services: frozenset[st
 
 def _finding(item: str, problem: str, text: str) -> DriverFinding:
     """Finding of an error with the remedy in its second sentence, or of what is right where there is none."""
-    return DriverFinding(item, ERROR, *problem.split(". ", 1)) if problem else DriverFinding(item, OK, text)
+    what, _, remedy = problem.partition(". ")
+    return DriverFinding(item, ERROR, what, remedy) if problem else DriverFinding(item, OK, text)
 
 
 def _judge_operator(ends: Mapping[str, TopicEndpoints]) -> DriverFinding:

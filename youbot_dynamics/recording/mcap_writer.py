@@ -117,7 +117,11 @@ class BagWriter:
             from mcap.writer import Writer
         self._folder = Path(folder)
         self._metadata = dict(metadata)
-        self._path = self._folder / f"{self._folder.resolve().name}_0.mcap"
+        try:
+            self._path = self._folder / f"{self._folder.resolve().name}_0.mcap"
+        except (ValueError, OSError, RuntimeError) as problem:  # a null byte; a cyclic link
+            expected, remedy = "a path of a folder", "choose another --out"
+            raise RecordingError(str(folder), got=str(problem), expected=expected, remedy=remedy) from None
         self._topics: dict[str, _Topic] = {}
         self._schemas: dict[tuple[str, str], int] = {}
         self._first: int | None = None

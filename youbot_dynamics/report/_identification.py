@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.files import write_atomically
+from youbot_dynamics.files import place_to_write, write_atomically
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
 from youbot_dynamics.identification.export import export_all
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
@@ -105,7 +105,7 @@ def identification_page(
 
 
 def write_outputs(
-    folder: Path,
+    folder: Path | str,
     identification: Identification,
     comparisons: Sequence[PathComparison],
     title: str,
@@ -126,6 +126,7 @@ def write_outputs(
 
     Raises:
         RecordingError: the folder cannot be written.
+        OutputError: the folder has a name that none can have, or there is something that is no regular file.
         ResourceError: as `identification_page`.
 
     Example:
@@ -133,12 +134,13 @@ def write_outputs(
         >>> yd.load_robot(Path("result/result.yaml")).base.delay.effective_x > 0.0
         True
     """
-    result = identification.result
+    folder, result = Path(folder), identification.result
     provenance: dict[str, str] = {}
     for k, source in enumerate(result.sources, 1):
         provenance |= {f"recording {k}": source.path, f"sha256 {k}": source.sha256}
         provenance |= {f"clock {k}": source.clock} if source.clock else {}
     try:
+        place_to_write(folder / "result.yaml")
         folder.mkdir(parents=True, exist_ok=True)
         write_result(folder, result)
         export_all(folder, result, identification.robot, identification.products, identified_mjcf)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, scalar
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import Driver
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CASTERS = ("caster_joint_fl", "caster_joint_fr", "caster_joint_bl", "caster_joint_br")
 FINGERS = ("gripper_finger_joint_l", "gripper_finger_joint_r")
 _WORST_JITTER = 4.0  # deviations
+_LONGEST = 3600.0  # [s] to simulate in one call
 ODOM_FRAME, BASE_FRAME = "odom", "base_footprint"
 
 
@@ -62,6 +64,19 @@ def base_report(reading: BaseReading, driver: Driver, effort: Vector | None) -> 
         np.concatenate([reading.velocity, still]),
         np.zeros(0) if effort is None else np.concatenate([effort, still]),
     )
+
+
+def checked_until(until: float, now: float) -> float:
+    """Time `until` which to simulate [s], checked: each second takes a thousand steps.
+
+    Raises:
+        InputError: a time that is not finite, or more than an hour after `now` [s].
+    """
+    time = scalar("until", until)
+    if time - now > _LONGEST:
+        expected = f"at most {_LONGEST:g} s after the present time, {now:g} s"
+        raise InputError("until", got=f"{time:g} s", expected=expected, remedy="advance in several calls")
+    return time
 
 
 def stamped(time: float, normal: float, jitter: float) -> float:

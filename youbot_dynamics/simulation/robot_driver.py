@@ -18,6 +18,7 @@ from youbot_dynamics.simulation.driver_reports import (
     OdometryReport,
     arm_report,
     base_report,
+    checked_until,
     dead_reckoned,
 )
 from youbot_dynamics.simulation.faults import ARM, BASE, ODOMETRY, ActiveFaults, Fault
@@ -123,8 +124,12 @@ class RobotDriver:
             self.plant.arm.switch_motors(on)
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], finite; a plant whose motion has no bounds raises an InputError, too."""
-        until = scalar("time to simulate up to", until)
+        """Simulate up to `until` [s].
+
+        Raises:
+            InputError: a time that is not finite or more than an hour ahead, or a plant whose motion has no bounds.
+        """
+        until = checked_until(until, self.plant.time)
         # What arrived before a restart must not undo its stop.
         self._carry_out_until(until)
         deaf = self._active.deaf(until)

@@ -57,7 +57,7 @@ def _factor(description: str) -> Any:
 
 
 def _offset(axis: str) -> Any:
-    what = f"Centre of mass of each link beside the nominal one, along {axis} of its joint's frame."
+    what = f"Offset of each link's centre of mass from the nominal one, along {axis} of its joint's frame."
     return _drawn(what, "m", (-0.05, 0.05), length=_OF_JOINTS)
 
 

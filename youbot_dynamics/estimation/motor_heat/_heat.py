@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from youbot_dynamics.arrays import Vector, number, scalar
+from youbot_dynamics.arrays import Vector, number, positive_time, scalar
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, heat_step
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation.ekf import Ekf, Innovation, Step, positions_of
@@ -24,6 +24,7 @@ from youbot_dynamics.estimation.motor_heat import _model as model
 from youbot_dynamics.estimation.motor_heat._model import AMBIENT, HOUSING, RESISTANCE, STATES, WINDING
 from youbot_dynamics.parameters import setting
 
+_LONGEST = 86400.0  # [s] of a step
 _PART = 0.1  # longest step, relative to the winding's time constant
 _PROBES = np.geomspace(0.01, 1.0, 12)  # fractions of a time at which the temperature of a hot motor is evaluated
 
@@ -142,12 +143,22 @@ class MotorHeat:
         """Advance to a stamp [s] with the mean of i^2 since the last one [A^2]; an earlier stamp changes nothing.
 
         Raises:
-            InputError: a square that is negative or not finite.
+            InputError: a value that is not finite, a negative square, a step of more than a day, or one after which the
+                temperatures would overflow; the estimate stays as it was.
         """
-        square = scalar("mean_square_current", mean_square_current)
+        square, now = scalar("mean_square_current", mean_square_current), scalar("stamp", stamp)
         if square < 0.0:
             raise InputError("mean_square_current", got=f"{square:g}", expected="at least 0 A^2")
-        self._filter.predict(stamp, square)
+        if now - self._filter.stamp > _LONGEST:
+            got, expected = f"{now - self._filter.stamp:g} s after the last one", f"at most {_LONGEST:g} s"
+            remedy = "start a new MotorHeat: the motor has cooled down"
+            raise InputError("stamp", got=got, expected=expected, remedy=remedy)
+        try:
+            self._filter.predict(now, square)
+        except ArithmeticError:
+            got = f"{square:g} A^2 held for {now - self._filter.stamp:g} s"
+            expected = "a load after which the temperatures are finite"
+            raise InputError("mean_square_current", got=got, expected=expected, remedy="check its unit, A^2") from None
 
     def update_voltage(self, voltage: float, current: float, joint_speed: float) -> Innovation:
         """Correct by a voltage [V], current [A] and joint speed v [rad/s] of one time, or by their means over a period.
@@ -186,7 +197,11 @@ class MotorHeat:
             limit: [degC].
             mean_square_current: [A^2].
             deviations: safety margin, in standard deviations of the winding temperature.
+
+        Raises:
+            InputError: a value that is not finite.
         """
+        limit, mean_square_current = scalar("limit", limit), scalar("mean_square_current", mean_square_current)
         mean, margin = self._filter.mean, self._margin(deviations)
         constants = model.network(self._sheet, mean)
 
@@ -211,7 +226,11 @@ class MotorHeat:
             seconds: duration.
             current_limit: of the motor controller [A].
             deviations: safety margin, in standard deviations of the winding temperature.
+
+        Raises:
+            InputError: a value that is not finite, or a duration that is not above 0.
         """
+        limit, seconds = scalar("limit", limit), positive_time("seconds", seconds)
         mean, margin = self._filter.mean, self._margin(deviations)
         constants = model.network(self._sheet, mean)
 
@@ -220,14 +239,14 @@ class MotorHeat:
             at = (heat_step(constants, mean[WINDING], mean[HOUSING], square, 0.0, seconds * p)[0] for p in _PROBES)
             return max(at) + margin
 
-        largest = float(current_limit)
+        largest = scalar("current_limit", current_limit)
         if hottest(largest) > limit:
             reachable = hottest(0.0) < limit
             largest = float(brentq(lambda current: hottest(current) - limit, 0.0, largest)) if reachable else 0.0
         return float(largest * self.motor.motor.torque_constant * self.motor.ratio)
 
     def _margin(self, deviations: float) -> float:
-        return deviations * math.sqrt(float(self._filter.covariance[WINDING, WINDING]))
+        return scalar("deviations", deviations) * math.sqrt(float(self._filter.covariance[WINDING, WINDING]))
 
     def _resistance(self, mean: Vector) -> float:
         inside = self.motor.motor

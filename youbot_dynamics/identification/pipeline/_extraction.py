@@ -17,6 +17,8 @@ from youbot_dynamics.robot import Robot
 
 _PART = re.compile(r"(?P<bag>.+)_\d+\.(mcap|db3)(\.zstd)?|(?P<alone>.+)\.(mcap|db3)(\.zstd)?")
 
+_MOST_FOLDERS = 10_000  # visited below one path: a second or two
+
 
 def expand(paths: Sequence[Path]) -> list[Path]:
     """Replace each folder of recordings by the recordings in it, at any depth, sorted by name.
@@ -26,12 +28,12 @@ def expand(paths: Sequence[Path]) -> list[Path]:
     count twice. Inner folders that are empty or unreadable are kept; opening them reports the error.
 
     Raises:
-        RecordingError: a path does not exist.
+        RecordingError: a path does not exist, or a folder has more than 10,000 folders and recordings in it.
     """
     recordings: list[Path] = []
     seen: set[Path] = set()
     for path in paths:
-        if not path.exists():
+        if "\0" in str(path) or not path.exists():
             raise RecordingError(str(path), got="no such file or folder", remedy="check the path of the recording")
         if path.is_dir():
             before = len(seen)
@@ -44,31 +46,36 @@ def expand(paths: Sequence[Path]) -> list[Path]:
     return recordings
 
 
-def _inside(folder: Path, seen: set[Path]) -> Iterator[Path]:
+def _inside(top: Path, seen: set[Path]) -> Iterator[Path]:
     """Recordings in a folder, or the folder itself if it is one; `seen` are the folders and files visited so far."""
-    try:
-        real = folder.resolve()
-        if real in seen:
-            return
-        seen.add(real)
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries)
-        folders = {name for name in names if (folder / name).is_dir()}
-    except (OSError, RuntimeError):  # RuntimeError: a cyclic link, before Python 3.13
-        yield folder
-        return
-    if not names or "metadata.yaml" in names or (not folders and _of_one_bag(names)):
-        yield folder
-        return
-    for name in names:
-        path = folder / name
-        if name in folders:
-            yield from _inside(path, seen)
-        elif path.suffix == ".bag" or _PART.fullmatch(name):
+    before, waiting = len(seen), [(top, True)]
+    while waiting:
+        path, is_folder = waiting.pop()
+        if not is_folder:
             real = Path(os.path.realpath(path))
             if real not in seen:
                 seen.add(real)
                 yield path
+            continue
+        try:
+            real = path.resolve()
+            if real in seen:
+                continue
+            seen.add(real)
+            with os.scandir(path) as entries:
+                names = sorted(entry.name for entry in entries)
+            folders = {name for name in names if (path / name).is_dir()}
+        except (OSError, RuntimeError):  # RuntimeError: a cyclic link, before Python 3.13
+            yield path
+            continue
+        if len(seen) - before > _MOST_FOLDERS:
+            got, remedy = f"more than {_MOST_FOLDERS} folders and recordings in it", "name the folder of the recordings"
+            raise RecordingError(str(top), got=got, expected="a folder with recordings", remedy=remedy)
+        if not names or "metadata.yaml" in names or (not folders and _of_one_bag(names)):
+            yield path
+            continue
+        inner = (name for name in reversed(names) if name in folders or name.endswith(".bag") or _PART.fullmatch(name))
+        waiting += [(path / name, name in folders) for name in inner]
 
 
 def _of_one_bag(names: Sequence[str]) -> bool:

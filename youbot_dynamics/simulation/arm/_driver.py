@@ -20,7 +20,7 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import _controller as controller
 from youbot_dynamics.simulation.arm._controller import FASTEST, JointTrajectory, Order
-from youbot_dynamics.simulation.driver_reports import stamped
+from youbot_dynamics.simulation.driver_reports import checked_until, stamped
 from youbot_dynamics.simulation.truth import ArmTruth, generator
 
 FINGERS = 2  # of the gripper; the message carries them behind the arm's joints
@@ -244,8 +244,12 @@ class ArmDriver(ABC):
             self._apply(controller.TORQUE, np.zeros(len(self._memory)))
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in whole cycles of 1 ms."""
-        goal = math.floor((scalar("until", until) - self._start) / controller.STEP + 1e-6)
+        """Simulate up to `until` [s], in whole cycles of 1 ms.
+
+        Raises:
+            InputError: a time that is not finite or more than an hour ahead, or a motion without bounds.
+        """
+        goal = math.floor((checked_until(until, self.time + controller.STEP) - self._start) / controller.STEP + 1e-6)
         while self._cycle < goal:
             while self._pending and self._pending[0][0] <= self._cycle:
                 _, mode, what = self._pending.popleft()

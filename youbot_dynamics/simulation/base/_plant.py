@@ -19,6 +19,7 @@ from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.base import _dynamics as dynamics
 from youbot_dynamics.simulation.base._dynamics import SlipEvent, counted_wheel_speeds, lost_shares
 from youbot_dynamics.simulation.base._readings import BaseReading, BaseSampler, EffortReading
+from youbot_dynamics.simulation.driver_reports import checked_until
 from youbot_dynamics.simulation.truth import BaseTruth
 
 _MEMORY = 4096  # commands there is room for at first; at 50 Hz far more than the longest dead time
@@ -261,8 +262,12 @@ class BasePlant(SimulatedBase):
         self._powered = on
 
     def advance(self, until: float) -> None:
-        """Simulate up to `until` [s], in steps of at most 1 ms."""
-        until = scalar("until", until)
+        """Simulate up to `until` [s], in steps of at most 1 ms.
+
+        Raises:
+            InputError: a time that is not finite, or more than an hour ahead.
+        """
+        until = checked_until(until, self.time)
         span = until - self.time
         if span <= 0.0:
             return

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, scalar
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.robot import Driver, Robot
 from youbot_dynamics.simulation.arm import ArmDriver, Order, reachable
 from youbot_dynamics.simulation.base import DelayLine, SimulatedBase, counted_wheel_speeds
+from youbot_dynamics.simulation.driver_reports import checked_until
 from youbot_dynamics.simulation.mujoco_youbot._contact import ContactPlant
 from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP
 from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints, MujocoPlant
@@ -52,7 +53,7 @@ class MujocoBase(SimulatedBase):
 
     def pass_commands(self, until: float) -> int:
         """Hand the plant the delayed commands of its whole cycles up to `until` [s]; their number, counted as done."""
-        cycles = max(0, int(np.floor((scalar("until", until) - self._start) / TIMESTEP + 1e-6)) - self._cycle)
+        cycles = max(0, int(np.floor((checked_until(until, self.time) - self._start) / TIMESTEP + 1e-6)) - self._cycle)
         if cycles > 0:
             means = self._line.means(self.time, TIMESTEP, cycles)
             self._plant.take_commands(means[:, :3] @ self._driver_base.inverse_matrix.T + means[:, 3:])
