@@ -13,7 +13,7 @@ from repository import DATA
 
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.thermal import Heat, HeatRun, identify_armature, identify_heat
-from youbot_dynamics.identification.thermal._fit import winding_from_voltage
+from youbot_dynamics.identification.thermal._armature import winding_from_voltage
 from youbot_dynamics.simulation.arm import ArmPlant
 
 MOTOR = ROBOT.arm.motors()[3].motor
@@ -234,6 +234,22 @@ def test_a_voltage_that_resistance_and_speed_do_not_explain_identifies_nothing()
     assert found.explained < -1.0
     for estimate in (found.resistance, found.constant):
         assert not estimate.identified and "at least 0.5 is needed" in estimate.verdict
+
+
+@pytest.mark.parametrize("what", ["late speed", "gain of the current", "gain of the voltage"])
+def test_errors_of_sensors_that_do_not_average_out_are_in_the_intervals(what):
+    time = np.arange(0.0, 10.0, 1e-3)
+    current = 0.5 * np.cos(2.0 * time) + 0.1 * np.sin(11.0 * time)  # accelerates an inertia
+    speed = 100.0 * np.sin(2.0 * time)
+    voltage = 4.8 * current + 0.051 * speed
+    if what == "late speed":
+        speed = np.interp(time - 0.01, time, speed)
+    current, voltage = (
+        (1.03 if what.endswith(name) else 1.0) * column for name, column in (("current", current), ("voltage", voltage))
+    )
+    found = identify_armature(time, voltage, current, speed)
+    for estimate, true in ((found.resistance, 4.8), (found.constant, 0.051)):
+        assert estimate.identified and abs(estimate.value - true) < 3.0 * estimate.standard_error < 0.15 * true
 
 
 def test_a_constant_voltage_is_refused_with_that_reason():

@@ -1,8 +1,6 @@
-"""Electrical and thermal constants of a motor, and which of them a recording determines.
+"""Thermal constants of a motor, and which of them a recording determines.
 
-Armature: V = R i + K w. Voltage, current and speed determine both constants; without the voltage, neither.
-
-Heat, with temperature rises x of the winding and y of the housing above the ambient:
+With temperature rises x of the winding and y of the housing above the ambient:
     x' = h (1 + a x) i^2 - (x - y) / tau_w,   y' = c (x - y) / tau_w - y / tau_h
 with h = R_a / C_w, tau_w = R_wh C_w, tau_h = R_ha C_h, c = C_w / C_h. Current and temperature determine only these
 four ratios: twice the resistance with twice the capacities and half the thermal resistances gives the same heat. Only
@@ -19,7 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize
 
 from youbot_dynamics.arrays import Vector, array
@@ -36,23 +33,15 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
     with_unit,
 )
+from youbot_dynamics.identification.thermal._armature import EXPLAINS, GAIN
 
 COPPER = 0.00393  # [1/K] handbook value
-_NO_VOLTAGE = (
-    "the recording holds no motor voltage, and a voltage computed as R i + K w would only return its own R and K; "
-    "needed: the measured voltage at the terminals"
-)
 _NO_TEMPERATURE = (
     "the recording holds neither a motor temperature nor a motor voltage, which gives the winding temperature through "
     "its resistance; needed: one of the two"
 )
 _ONLY_RATIOS = "current and temperature give only ratios; needed: the resistance of the motor, from its voltage"
 
-MEAN = 0.02  # averaging time of voltage, current and speed [s], longer than current loop and PWM period
-_WINDOW = 5.0  # averaging time of the winding's resistance [s], a third of its thermal time constant
-_ENOUGH = 0.25  # share of the mean square current that must flow
-_FIRST_WINDOWS = 4  # windows that determine the cold resistance
-_FEWEST_BLOCKS = 12
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
 _UNITS = ("K/(A2 s)", "s", "s", "1")
@@ -62,123 +51,13 @@ _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
 _HOTTEST = 1e6  # residuals beyond are set to it [K]: the search may try constants with thermal runaway
 _SPREADS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _AT_END = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
-_CONSTANT_VOLTAGE = 1e-6  # relative change of a voltage below which it counts as constant
-_EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 _APART = 3.0  # combined standard errors above which parts of the data disagree
 # Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
 _AIR = 1.0  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
 _DRIFT = 0.03  # of the air or of the sensor, in the square root of a second [K]: 1.3 K in half an hour
 _LAG = 2.0  # of a sensor behind its part, or between the clocks of current and temperature [s]
 _GROWTH = 0.1  # relative, of the coefficient: leads and connectors stay cold
-_GAIN = 0.02  # relative, of the current sensor
 _SHOWN = 2.0  # minimum length of a run's readings in time constants; in a shorter run an exponential looks like a line
-
-
-@dataclass(frozen=True, eq=False)
-class Armature:
-    """Identified resistance and torque constant."""
-
-    resistance: Estimate  # of the winding at its temperature in the data [Ohm]
-    constant: Estimate  # K [V s/rad], or volts per unit of the recorded speed
-    explained: float  # R^2 of the voltage
-    fit: Fit | None  # None if there was nothing to fit
-
-
-def identify_armature(
-    time: ArrayLike,
-    voltage: ArrayLike | None,
-    current: ArrayLike,
-    speed: ArrayLike,
-    speed_unit: str = "rad/s",
-    mean: float = MEAN,
-) -> Armature:
-    """R and K of V = R i + K w, from means over 20 ms, in which inductance and filters settle.
-
-    Both are refused if they explain less than half of the voltage's variance about its mean.
-
-    Args:
-        time: (n,) [s], increasing.
-        voltage: (n,) at the terminals [V]; None if it is not measured.
-        current: (n,) [A].
-        speed: (n,) of the rotor or of what it drives.
-        speed_unit: unit of the speed; K is in volts per this unit.
-        mean: averaging time [s]; longer if readings are slow or noisy.
-
-    Raises:
-        InputError: shapes that do not fit, or numbers that are not finite.
-    """
-    unknowns = [
-        Unknown("resistance", "Ohm", low=0.0, unexcited="the current was always zero"),
-        Unknown("constant", f"V/({speed_unit})", low=0.0, unexcited="the motor never turned"),
-    ]
-    if voltage is None:
-        return _no_armature(unknowns, _NO_VOLTAGE)
-    stamps = array("time", time, (None,))
-    columns = [array(n, v, stamps.shape) for n, v in (("current", current), ("speed", speed), ("voltage", voltage))]
-    place = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
-    counts = np.bincount(place)
-    filled = counts > 0
-    means = [np.bincount(place, values)[filled] / counts[filled] for values in (stamps, *columns)]
-    table = np.column_stack(means[1:3])
-    span = float(np.ptp(means[0])) if len(means[0]) else 0.0
-    block = max(mean, min(1.0, span / _FEWEST_BLOCKS))
-    try:
-        found = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
-    except IdentificationError as too_little:
-        return _no_armature(unknowns, f"{too_little.got}; needed: {too_little.expected}")
-    values = np.nan_to_num([estimate.value for estimate in found.estimates])
-    left, spread = means[3] - table @ values, means[3] - means[3].mean()
-    power = float(spread @ spread)
-    constant = power <= _CONSTANT_VOLTAGE**2 * float(means[3] @ means[3])
-    explained = math.nan if constant else 1.0 - float(left @ left) / power
-    told = [one if explained >= _EXPLAINS else _meaningless(one, explained) for one in found.estimates]
-    return Armature(told[0], told[1], explained, found)
-
-
-def _meaningless(estimate: Estimate, explained: float) -> Estimate:
-    """Refuse an identified estimate if the fit explains too little."""
-    reason = f"the fit explains {explained:.2g} of the variance (R2); at least {_EXPLAINS:g} is needed"
-    if math.isnan(explained):
-        reason = "the voltage was constant; needed: one that changes, such as steps"
-    return undetermined(Unknown(estimate.name, estimate.unit), reason) if estimate.identified else estimate
-
-
-def _no_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
-    resistance, constant = (undetermined(unknown, reason) for unknown in unknowns)
-    return Armature(resistance, constant, math.nan, None)
-
-
-def winding_from_voltage(
-    time: Vector, voltage: Vector, current: Vector, speed: Vector, constant: float, coefficient: float
-) -> tuple[Vector, Vector, float]:
-    """Temperature of a winding from its resistance (V - K w) / i, over windows of 5 s with current.
-
-    Args:
-        time: (n,) [s], increasing, from a cold start.
-        voltage: (n,) [V].
-        current: (n,) [A].
-        speed: (n,) of the rotor [rad/s].
-        constant: K [V s/rad].
-        coefficient: temperature coefficient of the resistance, relative to the cold winding [1/K].
-
-    Returns:
-        Middles (k,) of the windows [s], temperature rises (k,) above the first of them [K], and the cold resistance
-        [Ohm], extrapolated to the start by a line through the first windows.
-    """
-    nothing = np.zeros(0), np.zeros(0), math.nan
-    if not len(time):
-        return nothing
-    place = np.floor((time - time[0]) / _WINDOW).astype(int)
-    power = np.bincount(place, current**2)
-    counts = np.maximum(np.bincount(place), 1)
-    enough = power / counts > _ENOUGH * float(np.mean(current**2))
-    middles = time[0] + _WINDOW * (np.flatnonzero(enough) + 0.5)
-    resistance = np.bincount(place, (voltage - constant * speed) * current)[enough] / power[enough]
-    if len(middles) < _FIRST_WINDOWS:
-        return nothing
-    first = slice(0, _FIRST_WINDOWS)
-    cold = float(np.polyval(np.polyfit(middles[first] - time[0], resistance[first], 1), 0.0))
-    return middles, (resistance / cold - 1.0) / coefficient, cold
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,8 +287,8 @@ def _unbelievable(k: int, runs: Sequence[HeatRun], logs: Vector, left: Vector, g
     power = float(spread @ spread)
     explained = 1.0 - float(left @ left) / power if power > 0.0 else 0.0
     value, longest = ratio.value, max(float(np.ptp(run.read_times())) for run in runs)
-    if explained < _EXPLAINS:
-        return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {_EXPLAINS:g} is needed"
+    if explained < EXPLAINS:
+        return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _AT_END:
         return f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}"
     if _UNITS[k] == "s" and _SHOWN * value > longest:
@@ -456,7 +335,7 @@ def _from_shared_errors(runs: Sequence[HeatRun], coefficient: float, logs: Vecto
             changes[-1][part] = one
     moved, *_ = np.linalg.lstsq(slopes, np.column_stack([*changes, *common]), rcond=None)
     covariance: Vector = moved @ moved.T
-    covariance[0, 0] += (2.0 * _GAIN) ** 2  # heat is proportional to the square of the current
+    covariance[0, 0] += (2.0 * GAIN) ** 2  # heat is proportional to the square of the current
     return covariance
 
 
