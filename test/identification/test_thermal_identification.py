@@ -11,8 +11,9 @@ import pytest
 from arm_motions import ROBOT, truth_of
 from repository import DATA
 
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.thermal import Heat, HeatRun, identify_armature, identify_heat
-from youbot_dynamics.identification.thermal._fit import winding_from_voltage
+from youbot_dynamics.identification.thermal._armature import winding_from_voltage
 from youbot_dynamics.simulation.arm import ArmPlant
 
 MOTOR = ROBOT.arm.motors()[3].motor
@@ -142,6 +143,53 @@ def test_a_few_readings_of_a_temperature_are_refused_with_what_is_needed(count):
         assert "usable time blocks; needed: 8 or more" in estimate.verdict
 
 
+def test_currents_in_milliampere_give_the_same_heat():
+    run = heated()
+    found = identify_heat([run], coefficient=coefficient(MOTOR))
+    small = identify_heat([dataclasses.replace(run, current=1e3 * run.current)], coefficient=coefficient(MOTOR))
+    for name, factor in zip(ratios_of(MOTOR), (1e-6, 1.0, 1.0, 1.0), strict=True):
+        assert small[name].identified
+        assert small[name].value == pytest.approx(factor * found[name].value, rel=1e-4)
+        assert small[name].standard_error == pytest.approx(factor * found[name].standard_error, rel=1e-2)
+
+
+@pytest.mark.parametrize("what", ["late sensor", "warming air", "warm motor", "current sensor", "cold leads"])
+def test_errors_that_all_readings_share_are_in_the_intervals(what):
+    run, growth = heated(), coefficient(MOTOR)
+    assert run.winding is not None
+    winding = run.winding.copy()
+    if what == "late sensor":
+        winding = np.interp(run.time - 3.0, run.time, winding)
+    elif what == "warming air":
+        winding += 1.5 * run.time / run.time[-1]
+    elif what == "warm motor":
+        winding += 2.0 * np.exp(-run.time / MOTOR.housing_time_constant)
+    current = 1.04 * run.current if what == "current sensor" else run.current
+    wrong = dataclasses.replace(run, winding=winding, current=current, housing=None, ambient=None)
+    found = identify_heat([wrong], coefficient=1.2 * growth if what == "cold leads" else growth)
+    assert sum(ratio.identified for ratio in found.ratios) >= 3
+    for name, true in ratios_of(MOTOR).items():
+        ratio = found[name]
+        assert not ratio.identified or abs(ratio.value - true) < 3.0 * ratio.standard_error, (ratio, true)
+
+
+def test_the_housing_alone_does_not_tell_the_ratios():
+    # Its response has three coefficients; the fourth ratio rests on the growth of the resistance alone.
+    found = identify_heat([dataclasses.replace(heated(), winding=None)], coefficient=coefficient(MOTOR))
+    assert sum(ratio.identified for ratio in found.ratios) <= 1
+    for name, true in ratios_of(MOTOR).items():
+        assert not found[name].identified or abs(found[name].value - true) < 3.0 * found[name].standard_error
+
+
+@pytest.mark.parametrize("name", ["time", "current", "winding"])
+def test_a_run_with_columns_that_do_not_fit_is_refused(name):
+    run = heated()
+    with pytest.raises(InputError, match=name):
+        dataclasses.replace(run, **{name: getattr(run, name)[::-1] if name == "time" else getattr(run, name)[:-1]})
+    with pytest.raises(InputError, match="current"):
+        dataclasses.replace(run, current=np.full(len(run.time), np.nan))
+
+
 def test_recordings_that_disagree_widen_the_interval_until_it_holds_both_or_are_refused():
     sound = heated(seed=1)
     # A current sensor that reads 10 % more in the second recording: the same heat from less current.
@@ -186,6 +234,30 @@ def test_a_voltage_that_resistance_and_speed_do_not_explain_identifies_nothing()
     assert found.explained < -1.0
     for estimate in (found.resistance, found.constant):
         assert not estimate.identified and "at least 0.5 is needed" in estimate.verdict
+
+
+@pytest.mark.parametrize("what", ["late speed", "gain of the current", "gain of the voltage"])
+def test_errors_of_sensors_that_do_not_average_out_are_in_the_intervals(what):
+    time = np.arange(0.0, 10.0, 1e-3)
+    current = 0.5 * np.cos(2.0 * time) + 0.1 * np.sin(11.0 * time)  # accelerates an inertia
+    speed = 100.0 * np.sin(2.0 * time)
+    voltage = 4.8 * current + 0.051 * speed
+    if what == "late speed":
+        speed = np.interp(time - 0.01, time, speed)
+    current, voltage = (
+        (1.03 if what.endswith(name) else 1.0) * column for name, column in (("current", current), ("voltage", voltage))
+    )
+    found = identify_armature(time, voltage, current, speed)
+    for estimate, true in ((found.resistance, 4.8), (found.constant, 0.051)):
+        assert estimate.identified and abs(estimate.value - true) < 3.0 * estimate.standard_error < 0.15 * true
+
+
+def test_a_constant_voltage_is_refused_with_that_reason():
+    time = np.arange(0.0, 1.0, 1e-3)
+    speed = 100.0 * (1.0 - np.exp(-time / 0.1))
+    found = identify_armature(time, np.full(len(time), 4.1), (4.1 - 0.03 * speed) / 2.0, speed)
+    for estimate in (found.resistance, found.constant):
+        assert "the voltage was constant" in estimate.verdict
 
 
 def test_a_refusal_for_lack_of_data_says_what_there_is_and_what_is_needed():

@@ -1,8 +1,6 @@
-"""Electrical and thermal constants of a motor, and which of them a recording determines.
+"""Thermal constants of a motor, and which of them a recording determines.
 
-Armature: V = R i + K w. Voltage, current and speed determine both constants; without the voltage, neither.
-
-Heat, with temperature rises x of the winding and y of the housing above the ambient:
+With temperature rises x of the winding and y of the housing above the ambient:
     x' = h (1 + a x) i^2 - (x - y) / tau_w,   y' = c (x - y) / tau_w - y / tau_h
 with h = R_a / C_w, tau_w = R_wh C_w, tau_h = R_ha C_h, c = C_w / C_h. Current and temperature determine only these
 four ratios: twice the resistance with twice the capacities and half the thermal resistances gives the same heat. Only
@@ -19,12 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.dynamics.thermal_motor import heat_history
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
@@ -34,138 +31,33 @@ from youbot_dynamics.identification.least_squares import (
     least_squares,
     refusal,
     undetermined,
+    with_unit,
 )
+from youbot_dynamics.identification.thermal._armature import EXPLAINS, GAIN
 
 COPPER = 0.00393  # [1/K] handbook value
-_NO_VOLTAGE = (
-    "the recording holds no motor voltage, and a voltage computed as R i + K w would only return its own R and K; "
-    "needed: the measured voltage at the terminals"
-)
 _NO_TEMPERATURE = (
     "the recording holds neither a motor temperature nor a motor voltage, which gives the winding temperature through "
     "its resistance; needed: one of the two"
 )
 _ONLY_RATIOS = "current and temperature give only ratios; needed: the resistance of the motor, from its voltage"
 
-MEAN = 0.02  # averaging time of voltage, current and speed [s], longer than current loop and PWM period
-_WINDOW = 5.0  # averaging time of the winding's resistance [s], a third of its thermal time constant
-_ENOUGH = 0.25  # share of the mean square current that must flow
-_FIRST_WINDOWS = 4  # windows that determine the cold resistance
-_FEWEST_BLOCKS = 12
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
 _UNITS = ("K/(A2 s)", "s", "s", "1")
-_START = (1e-2, 15.0, 200.0, 0.1)
-_LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (10.0, 1e3, 1e5, 10.0)
+# The heating of the search is that by the largest current [K/s]; its start value is found from the readings.
+_START = (15.0, 200.0, 0.1)
+_LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
+_HOTTEST = 1e6  # residuals beyond are set to it [K]: the search may try constants with thermal runaway
 _SPREADS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _AT_END = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
-_EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 _APART = 3.0  # combined standard errors above which parts of the data disagree
+# Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
+_AIR = 1.0  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
+_DRIFT = 0.03  # of the air or of the sensor, in the square root of a second [K]: 1.3 K in half an hour
+_LAG = 2.0  # of a sensor behind its part, or between the clocks of current and temperature [s]
+_GROWTH = 0.1  # relative, of the coefficient: leads and connectors stay cold
 _SHOWN = 2.0  # minimum length of a run's readings in time constants; in a shorter run an exponential looks like a line
-
-
-@dataclass(frozen=True, eq=False)
-class Armature:
-    """Identified resistance and torque constant."""
-
-    resistance: Estimate  # of the winding at its temperature in the data [Ohm]
-    constant: Estimate  # K [V s/rad], or volts per unit of the recorded speed
-    explained: float  # R^2 of the voltage
-    fit: Fit | None  # None if there was nothing to fit
-
-
-def identify_armature(
-    time: ArrayLike,
-    voltage: ArrayLike | None,
-    current: ArrayLike,
-    speed: ArrayLike,
-    speed_unit: str = "rad/s",
-    mean: float = MEAN,
-) -> Armature:
-    """R and K of V = R i + K w, from means over 20 ms, in which inductance and filters settle.
-
-    Both are refused if they explain less than half of the voltage's variance about its mean.
-
-    Args:
-        time: (n,) [s], increasing.
-        voltage: (n,) at the terminals [V]; None if it is not measured.
-        current: (n,) [A].
-        speed: (n,) of the rotor or of what it drives.
-        speed_unit: unit of the speed; K is in volts per this unit.
-        mean: averaging time [s]; longer if readings are slow or noisy.
-
-    Raises:
-        InputError: shapes that do not fit, or numbers that are not finite.
-    """
-    unknowns = [
-        Unknown("resistance", "Ohm", low=0.0, unexcited="the current was always zero"),
-        Unknown("constant", f"V/({speed_unit})", low=0.0, unexcited="the motor never turned"),
-    ]
-    if voltage is None:
-        return _no_armature(unknowns, _NO_VOLTAGE)
-    stamps = array("time", time, (None,))
-    columns = [array(n, v, stamps.shape) for n, v in (("current", current), ("speed", speed), ("voltage", voltage))]
-    place = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
-    counts = np.bincount(place)
-    filled = counts > 0
-    means = [np.bincount(place, values)[filled] / counts[filled] for values in (stamps, *columns)]
-    table = np.column_stack(means[1:3])
-    span = float(np.ptp(means[0])) if len(means[0]) else 0.0
-    block = max(mean, min(1.0, span / _FEWEST_BLOCKS))
-    try:
-        found = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
-    except IdentificationError as too_little:
-        return _no_armature(unknowns, f"{too_little.got}; needed: {too_little.expected}")
-    values = np.nan_to_num([estimate.value for estimate in found.estimates])
-    left, spread = means[3] - table @ values, means[3] - means[3].mean()
-    power = float(spread @ spread)
-    explained = 1.0 - float(left @ left) / power if power > 0.0 else math.nan
-    told = [one if explained >= _EXPLAINS else _meaningless(one, explained) for one in found.estimates]
-    return Armature(told[0], told[1], explained, found)
-
-
-def _meaningless(estimate: Estimate, explained: float) -> Estimate:
-    """Refuse an identified estimate if the fit explains too little."""
-    reason = f"the fit explains {explained:.2g} of the variance (R2); at least {_EXPLAINS:g} is needed"
-    return undetermined(Unknown(estimate.name, estimate.unit), reason) if estimate.identified else estimate
-
-
-def _no_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
-    resistance, constant = (undetermined(unknown, reason) for unknown in unknowns)
-    return Armature(resistance, constant, math.nan, None)
-
-
-def winding_from_voltage(
-    time: Vector, voltage: Vector, current: Vector, speed: Vector, constant: float, coefficient: float
-) -> tuple[Vector, Vector, float]:
-    """Temperature of a winding from its resistance (V - K w) / i, over windows of 5 s with current.
-
-    Args:
-        time: (n,) [s], increasing, from a cold start.
-        voltage: (n,) [V].
-        current: (n,) [A].
-        speed: (n,) of the rotor [rad/s].
-        constant: K [V s/rad].
-        coefficient: temperature coefficient of the resistance, relative to the cold winding [1/K].
-
-    Returns:
-        Middles (k,) of the windows [s], temperature rises (k,) above the first of them [K], and the cold resistance
-        [Ohm], extrapolated to the start by a line through the first windows.
-    """
-    nothing = np.zeros(0), np.zeros(0), math.nan
-    if not len(time):
-        return nothing
-    place = np.floor((time - time[0]) / _WINDOW).astype(int)
-    power = np.bincount(place, current**2)
-    counts = np.maximum(np.bincount(place), 1)
-    enough = power / counts > _ENOUGH * float(np.mean(current**2))
-    middles = time[0] + _WINDOW * (np.flatnonzero(enough) + 0.5)
-    resistance = np.bincount(place, (voltage - constant * speed) * current)[enough] / power[enough]
-    if len(middles) < _FIRST_WINDOWS:
-        return nothing
-    first = slice(0, _FIRST_WINDOWS)
-    cold = float(np.polyval(np.polyfit(middles[first] - time[0], resistance[first], 1), 0.0))
-    return middles, (resistance / cold - 1.0) / coefficient, cold
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +70,18 @@ class HeatRun:
     housing: Vector | None = None  # (n,) [degC], None if not measured
     # [degC]; None: the motor started at the unknown air temperature, so readings are relative to a constant
     ambient: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check shapes, times and currents; any temperature may be missing."""
+        time = array("time", self.time, (None,))
+        columns = {name: column for name in ("winding", "housing") if (column := getattr(self, name)) is not None}
+        for name, column in columns.items():
+            array(name, np.nan_to_num(column), time.shape)
+            object.__setattr__(self, name, np.asarray(column, dtype=np.float64))
+        object.__setattr__(self, "time", time)
+        object.__setattr__(self, "current", array("current", self.current, time.shape))
+        if np.any(np.diff(time) < 0.0):
+            raise InputError("time", got="times that decrease", expected="increasing times [s]")
 
     def first(self) -> float:
         """Initial temperature [degC]: the first reading."""
@@ -202,13 +106,36 @@ class HeatRun:
 
     def misfit(self, values: Vector, coefficient: float) -> Vector:
         """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown."""
-        model, parts = self.rises(values, coefficient), []
-        for k, column in enumerate((self.winding, self.housing)):
-            if column is not None:
-                read = np.isfinite(column)
-                parts.append(model[read, k] - column[read])
-        left = np.concatenate(parts) if parts else np.zeros(0)
-        return left - left.mean() if self.ambient is None and len(left) else left
+        readings = [np.nan if column is None else column for column in (self.winding, self.housing)]
+        left = self.rises(values, coefficient)
+        for k, column in enumerate(readings):
+            left[:, k] -= column
+        return np.nan_to_num(np.clip(self.at_readings(left), -_HOTTEST, _HOTTEST), nan=_HOTTEST)
+
+    def at_readings(self, table: Vector) -> Vector:
+        """Values (m,) of a table (n, 2) at the readings, without their mean if the ambient temperature is unknown."""
+        columns = ((k, column) for k, column in enumerate((self.winding, self.housing)) if column is not None)
+        parts = [table[np.isfinite(column), k] for k, column in columns]
+        values = np.concatenate(parts) if parts else np.zeros(0)
+        return values - values.mean() if self.ambient is None and len(values) else values
+
+    def shared_errors(self, values: Vector, coefficient: float) -> tuple[Vector, Vector]:
+        """Changes of the readings by one standard deviation of the errors that they share [K].
+
+        Returns:
+            Of this run's air and of its drift (2, m), and of the sensor's lag and the coefficient (2, m), which are the
+            same in all runs.
+        """
+        model = self.rises(values, coefficient)
+        air = self.first() if self.ambient is None else self.ambient
+        warmer = dataclasses.replace(self, ambient=air + _AIR).rises(values, coefficient)
+        read = self.read_times()
+        drift = _DRIFT * (self.time - read.min()) / math.sqrt(float(np.ptp(read)) or 1.0)
+        late = np.column_stack([np.interp(self.time - _LAG, self.time, column) for column in model.T])
+        steeper = self.rises(values, (1.0 + _GROWTH) * coefficient)
+        changes = [warmer - model, np.column_stack([drift, drift]), late - model, steeper - model]
+        rows = np.array([self.at_readings(change) for change in changes])
+        return rows[:2], rows[2:]
 
     def only(self, half: int) -> HeatRun:
         """The run with only the first (0) or second (1) half of its readings, by time, and its initial temperature."""
@@ -262,8 +189,10 @@ def identify_heat(
 ) -> Heat:
     """Identify thermal ratios from currents and temperatures, and the constants if the resistance is known.
 
-    Output-error fit of the logarithms of the four ratios. Intervals come from blocks of the linearised fit and are
-    widened if parts of the data disagree. All ratios are refused if too few temperatures were read or the fit explains
+    Output-error fit of the logarithms of the four ratios. Intervals come from blocks of the linearised fit and from
+    errors that do not average out: the air is 1 K from the motor's first reading and drifts, a sensor lags by 2 s, the
+    current is 2 % off and the coefficient 10 %, each as a standard deviation. They are widened if parts of the data
+    disagree. All ratios are refused if too few temperatures were read or the fit explains
     less than half of their variance; a time constant is refused if the readings of no run last twice as long.
 
     Args:
@@ -274,27 +203,31 @@ def identify_heat(
     runs = [run for run in runs if len(run.read_times())]
     if not runs:
         return _unknown(_NO_TEMPERATURE, coefficient)
-    starts = [np.log(np.array(_START) * [spread, 1.0, 1.0, 1.0]) for spread in _SPREADS]
+    peak = max(float(np.max(np.abs(run.current))) for run in runs) or 1.0
+    runs = [dataclasses.replace(run, current=run.current / peak) for run in runs]
+    warmest = max(float(np.max(np.abs(run.spread()))) for run in runs) or 1.0
+    starts = [np.log([spread * warmest / _START[0], *_START]) for spread in _SPREADS]
     try:
-        logs, found, left = _solved(runs, coefficient, starts)
+        logs, found, left, slopes = _solved(runs, coefficient, starts)
     except IdentificationError as few:
         return _unknown(f"{few.got}; needed: {few.expected}", coefficient)
-    values = np.exp(logs)
     gaps = _disagreement(runs, coefficient, logs)
     # Half the difference as an additional standard error, so that the interval contains the values of both parts.
-    covariance = found.covariance + np.diag((0.5 * gaps) ** 2)
+    covariance = found.covariance + np.diag((0.5 * gaps) ** 2) + _from_shared_errors(runs, coefficient, logs, slopes)
+    in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
+    values = np.exp(in_ampere)
     ratios = []
     for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
         error = float(np.sqrt(covariance[k, k]) * values[k])
         if math.isfinite(error):
             ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, found.reach(error))
-            reason = _unbelievable(k, runs, logs, left, float(gaps[k]), ratio.identified)
+            reason = _unbelievable(k, runs, logs, left, float(gaps[k]), ratio)
             ratios.append(dataclasses.replace(ratio, verdict=refusal(reason)) if reason else ratio)
         else:
             reason = found.estimates[k].verdict.removeprefix(refusal(""))
             ratios.append(undetermined(Unknown(name, unit), reason))
     open_ones = [ratio.name for ratio in ratios if not ratio.identified]
-    constants = _constants(found, covariance, logs, resistance, open_ones)
+    constants = _constants(found, covariance, in_ampere, resistance, open_ones)
     disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
     residual = float(np.sqrt(np.mean(left**2)))
     return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
@@ -307,8 +240,13 @@ def _unknown(reason: str, coefficient: float) -> Heat:
     return Heat(ratios, constants, math.nan, np.full(4, math.nan), coefficient)
 
 
-def _solved(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> tuple[Vector, Fit, Vector]:
-    """Logarithms (4,) of the ratios, their linearised fit, and the residuals (m,) [K]; the best from several starts."""
+def _solved(
+    runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
+) -> tuple[Vector, Fit, Vector, Vector]:
+    """Logarithms (4,) of the ratios, their linearised fit, and the residuals (m,) [K]; the best from several starts.
+
+    The last result are the slopes (m, 4) of the temperatures over the logarithms [K].
+    """
 
     def misfit(logs: Vector) -> Vector:
         return np.concatenate([run.misfit(np.exp(logs), coefficient) for run in runs])
@@ -318,7 +256,7 @@ def _solved(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector
     with np.errstate(over="ignore", invalid="ignore"):
         solutions = [optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0) for start in starts]
         best = min(solutions, key=lambda one: float(one.cost))
-        return best.x, _linear_fit(runs, misfit, best.x), best.fun
+        return best.x, *_linear_fit(runs, misfit, best.x)
 
 
 def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> Vector:
@@ -334,7 +272,7 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
     gaps = np.zeros(4)
     for pair in pairs:
         try:
-            (a, of_a, _), (b, of_b, _) = (_solved(part, coefficient, [logs]) for part in pair)
+            (a, of_a, *_), (b, of_b, *_) = (_solved(part, coefficient, [logs]) for part in pair)
         except IdentificationError:
             continue  # a part is too short to be fitted alone
         apart = np.abs(a - b)
@@ -343,26 +281,28 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
     return gaps
 
 
-def _unbelievable(k: int, runs: Sequence[HeatRun], logs: Vector, left: Vector, gap: float, identified: bool) -> str:
+def _unbelievable(k: int, runs: Sequence[HeatRun], logs: Vector, left: Vector, gap: float, ratio: Estimate) -> str:
     """Why the ratio number k is not credible although it has an interval, "" if it is."""
     spread = np.concatenate([run.spread() for run in runs])
     power = float(spread @ spread)
     explained = 1.0 - float(left @ left) / power if power > 0.0 else 0.0
-    value, longest = math.exp(logs[k]), max(float(np.ptp(run.read_times())) for run in runs)
-    if explained < _EXPLAINS:
-        return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {_EXPLAINS:g} is needed"
+    value, longest = ratio.value, max(float(np.ptp(run.read_times())) for run in runs)
+    if explained < EXPLAINS:
+        return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _AT_END:
-        return f"the search ended at its bound, {value:.3g} {_UNITS[k]}"
+        return f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}"
     if _UNITS[k] == "s" and _SHOWN * value > longest:
         needed = _SHOWN * value
         return f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s; {needed:.0f} s are needed"
-    if gap > 0.0 and not identified:
+    if gap > 0.0 and not ratio.identified:
         return f"the recordings disagree: parts of them give values that differ by a factor of {math.exp(gap):.2g}"
     return ""
 
 
-def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], logs: Vector) -> Fit:
-    """Linearised fit about the solution: slopes of the temperatures over the logarithms of the ratios."""
+def _linear_fit(
+    runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], logs: Vector
+) -> tuple[Fit, Vector, Vector]:
+    """Linearised fit about the solution, its residuals (m,) and the slopes (m, 4) over the logarithms of the ratios."""
     step = 1e-4
     base = misfit(logs)
     pairs = [(misfit(logs + step * one), misfit(logs - step * one)) for one in np.eye(4)]
@@ -375,7 +315,28 @@ def _linear_fit(runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], log
         row += len(times)
         pieces.append(Rows(times, slopes[part], -base[part], recording=k, block=total / _HEAT_BLOCKS))
     unknowns = [Unknown(name, "1", resolution=math.inf) for name in _NAMES]
-    return least_squares(pieces, unknowns, robust=False, between=False)  # `_disagreement` does it
+    # Without the scatter between runs, which `_disagreement` finds.
+    return least_squares(pieces, unknowns, robust=False, between=False), base, slopes
+
+
+def _from_shared_errors(runs: Sequence[HeatRun], coefficient: float, logs: Vector, slopes: Vector) -> Vector:
+    """Covariance (4, 4) of the logarithms from errors that readings share and the scatter of residuals does not show.
+
+    Each changes the readings as `HeatRun.shared_errors` tells, and the logarithms by the fit of this change.
+    """
+    changes, common, row = [], np.zeros((2, len(slopes))), 0
+    for run in runs:
+        own, of_all = run.shared_errors(np.exp(logs), coefficient)
+        part = slice(row, row + own.shape[1])
+        row = part.stop
+        common[:, part] = of_all
+        for one in own:
+            changes.append(np.zeros(len(slopes)))
+            changes[-1][part] = one
+    moved, *_ = np.linalg.lstsq(slopes, np.column_stack([*changes, *common]), rcond=None)
+    covariance: Vector = moved @ moved.T
+    covariance[0, 0] += (2.0 * GAIN) ** 2  # heat is proportional to the square of the current
+    return covariance
 
 
 _CONSTANTS = (

@@ -18,14 +18,8 @@ from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, U
 from youbot_dynamics.identification.reading import Opened, find_topic, times_of
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
-from youbot_dynamics.identification.thermal._fit import (
-    Armature,
-    Heat,
-    HeatRun,
-    identify_armature,
-    identify_heat,
-    winding_from_voltage,
-)
+from youbot_dynamics.identification.thermal._armature import Armature, identify_armature, winding_from_voltage
+from youbot_dynamics.identification.thermal._fit import Heat, HeatRun, identify_heat
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 

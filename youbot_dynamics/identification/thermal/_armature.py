@@ -1,0 +1,158 @@
+"""Resistance and torque constant of a motor: V = R i + K w.
+
+Voltage, current and speed determine both constants; without the voltage, neither. Source: systems 1, 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.least_squares import (
+    Estimate,
+    Fit,
+    Rows,
+    Unknown,
+    judge,
+    least_squares,
+    undetermined,
+)
+
+_NO_VOLTAGE = (
+    "the recording holds no motor voltage, and a voltage computed as R i + K w would only return its own R and K; "
+    "needed: the measured voltage at the terminals"
+)
+
+MEAN = 0.02  # averaging time of voltage, current and speed [s], longer than current loop and PWM period
+_WINDOW = 5.0  # averaging time of the winding's resistance [s], a third of its thermal time constant
+_ENOUGH = 0.25  # share of the mean square current that must flow
+_FIRST_WINDOWS = 4  # windows that determine the cold resistance
+_FEWEST_BLOCKS = 12
+_CONSTANT_VOLTAGE = 1e-6  # relative change of a voltage below which it counts as constant
+EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
+# Standard deviations of errors that do not average out, both chosen.
+GAIN = 0.02  # relative, of a current or voltage sensor
+_LATE = 5e-3  # of the speed behind voltage and current, such as of a filter [s]
+
+
+@dataclass(frozen=True, eq=False)
+class Armature:
+    """Identified resistance and torque constant."""
+
+    resistance: Estimate  # of the winding at its temperature in the data [Ohm]
+    constant: Estimate  # K [V s/rad], or volts per unit of the recorded speed
+    explained: float  # R^2 of the voltage
+    fit: Fit | None  # None if there was nothing to fit
+
+
+def identify_armature(
+    time: ArrayLike,
+    voltage: ArrayLike | None,
+    current: ArrayLike,
+    speed: ArrayLike,
+    speed_unit: str = "rad/s",
+    mean: float = MEAN,
+) -> Armature:
+    """R and K of V = R i + K w, from means over 20 ms, in which inductance and filters settle.
+
+    Both are refused if they explain less than half of the voltage's variance about its mean. Their intervals contain
+    the scatter between blocks, gains that are 2 % off, and a speed that is 5 ms late, as standard deviations.
+
+    Args:
+        time: (n,) [s], increasing.
+        voltage: (n,) at the terminals [V]; None if it is not measured.
+        current: (n,) [A].
+        speed: (n,) of the rotor or of what it drives.
+        speed_unit: unit of the speed; K is in volts per this unit.
+        mean: averaging time [s]; longer if readings are slow or noisy.
+
+    Raises:
+        InputError: shapes that do not fit, or numbers that are not finite.
+    """
+    unknowns = [
+        Unknown("resistance", "Ohm", low=0.0, unexcited="the current was always zero"),
+        Unknown("constant", f"V/({speed_unit})", low=0.0, unexcited="the motor never turned"),
+    ]
+    if voltage is None:
+        return _no_armature(unknowns, _NO_VOLTAGE)
+    stamps = array("time", time, (None,))
+    columns = [array(n, v, stamps.shape) for n, v in (("current", current), ("speed", speed), ("voltage", voltage))]
+    place = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
+    counts = np.bincount(place)
+    filled = counts > 0
+    means = [np.bincount(place, values)[filled] / counts[filled] for values in (stamps, *columns)]
+    table = np.column_stack(means[1:3])
+    span = float(np.ptp(means[0])) if len(means[0]) else 0.0
+    block = max(mean, min(1.0, span / _FEWEST_BLOCKS))
+    try:
+        found = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
+    except IdentificationError as too_little:
+        return _no_armature(unknowns, f"{too_little.got}; needed: {too_little.expected}")
+    values = np.nan_to_num([estimate.value for estimate in found.estimates])
+    left, spread = means[3] - table @ values, means[3] - means[3].mean()
+    power = float(spread @ spread)
+    constant = power <= _CONSTANT_VOLTAGE**2 * float(means[3] @ means[3])
+    explained = math.nan if constant else 1.0 - float(left @ left) / power
+    if not explained >= EXPLAINS:
+        told = [_meaningless(one, explained) for one in found.estimates]
+        return Armature(told[0], told[1], explained, found)
+    late = values[1] * (np.interp(means[0] - _LATE, means[0], means[2]) - means[2])
+    moved, *_ = np.linalg.lstsq(table, late, rcond=None)
+    gains = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
+    told = []
+    for one, unknown, more in zip(found.estimates, unknowns, np.hypot(moved, gains), strict=True):
+        error = math.hypot(one.standard_error, float(more))
+        told.append(judge(unknown, one.value, error, found.reach(error)) if one.identified else one)
+    return Armature(told[0], told[1], explained, found)
+
+
+def _meaningless(estimate: Estimate, explained: float) -> Estimate:
+    """Refuse an identified estimate if the fit explains too little."""
+    reason = f"the fit explains {explained:.2g} of the variance (R2); at least {EXPLAINS:g} is needed"
+    if math.isnan(explained):
+        reason = "the voltage was constant; needed: one that changes, such as steps"
+    return undetermined(Unknown(estimate.name, estimate.unit), reason) if estimate.identified else estimate
+
+
+def _no_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
+    resistance, constant = (undetermined(unknown, reason) for unknown in unknowns)
+    return Armature(resistance, constant, math.nan, None)
+
+
+def winding_from_voltage(
+    time: Vector, voltage: Vector, current: Vector, speed: Vector, constant: float, coefficient: float
+) -> tuple[Vector, Vector, float]:
+    """Temperature of a winding from its resistance (V - K w) / i, over windows of 5 s with current.
+
+    Args:
+        time: (n,) [s], increasing, from a cold start.
+        voltage: (n,) [V].
+        current: (n,) [A].
+        speed: (n,) of the rotor [rad/s].
+        constant: K [V s/rad].
+        coefficient: temperature coefficient of the resistance, relative to the cold winding [1/K].
+
+    Returns:
+        Middles (k,) of the windows [s], temperature rises (k,) above the first of them [K], and the cold resistance
+        [Ohm], extrapolated to the start by a line through the first windows.
+    """
+    nothing = np.zeros(0), np.zeros(0), math.nan
+    if not len(time):
+        return nothing
+    place = np.floor((time - time[0]) / _WINDOW).astype(int)
+    power = np.bincount(place, current**2)
+    counts = np.maximum(np.bincount(place), 1)
+    enough = power / counts > _ENOUGH * float(np.mean(current**2))
+    middles = time[0] + _WINDOW * (np.flatnonzero(enough) + 0.5)
+    resistance = np.bincount(place, (voltage - constant * speed) * current)[enough] / power[enough]
+    if len(middles) < _FIRST_WINDOWS:
+        return nothing
+    first = slice(0, _FIRST_WINDOWS)
+    cold = float(np.polyval(np.polyfit(middles[first] - time[0], resistance[first], 1), 0.0))
+    return middles, (resistance / cold - 1.0) / coefficient, cold
