@@ -9,8 +9,8 @@ import numpy as np
 
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction, identify_arm_friction
-from youbot_dynamics.identification.arm_friction._joint_fit import JointFit
 from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
+from youbot_dynamics.identification.arm_friction._joint_fit import JointFit
 from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
