@@ -56,7 +56,7 @@ _LEAST_EXPLAINED = 0.9
 _LARGEST_VALUE = 1e9
 
 
-_Told = TypeVar("_Told", "DelayEstimate", Estimate)
+_AnyEstimate = TypeVar("_AnyEstimate", "DelayEstimate", Estimate)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def estimate_delay(
 
     Args:
         command_time: (n,) when each command was sent [s], increasing.
-        command: (n, k) or (n,) commanded velocity of each channel [unit/s]; NaN in rows that do not tell it.
+        command: (n, k) or (n,) commanded velocity of each channel [unit/s]; NaN in rows that lack it.
         measured_time: (m,) stamps [s], increasing.
         measured: (m, k) or (m,) motion of each channel.
         model: "delay" for the effective delay only, or "fopdt" for dead time and lag too.
@@ -162,40 +162,42 @@ def estimate_delay(
     longest = positive_time("longest", longest)
     sent, stamps = _numbers("command_time", command_time), _numbers("measured_time", measured_time)
     commands, motions = _columns("command", command, sent), _columns("measured", measured, stamps)
-    rubbing = None if friction is None else _columns("friction", friction, sent)
-    for thing, times in (("command_time", sent), ("measured_time", stamps)):
-        _check_order(thing, times)
-    sound = np.isfinite(stamps)
-    stamps, motions = stamps[sound], motions[sound]
+    friction_table = None if friction is None else _columns("friction", friction, sent)
+    for name, times in (("command_time", sent), ("measured_time", stamps)):
+        _check_order(name, times)
+    finite = np.isfinite(stamps)
+    stamps, motions = stamps[finite], motions[finite]
     names = [str(k) for k in range(commands.shape[1])] if channels is None else list(channels)
     if not commands.shape[1] == motions.shape[1] == len(names):
         got = f"{commands.shape[1]} commands, {motions.shape[1]} motions and {len(names)} names"
         raise InputError("channels", got=got, expected="equal numbers")
     # Each channel has its own rows: a log may write every command in a row of its own.
-    told = [_sound(sent, column) for column in commands.T]
-    inside = [_covered(sent[rows], stamps, longest) for rows in told]
+    valid = [_plausible(sent, column) for column in commands.T]
+    inside = [_covered(sent[rows], stamps, longest) for rows in valid]
     if not any(np.any(rows) for rows in inside):
-        known = sent[np.any(told, axis=0)]
+        known = sent[np.any(valid, axis=0)]
         spans = " and ".join(f"{t[0]:.2f}-{t[-1]:.2f} s" if len(t) else "nothing" for t in (known, stamps))
         raise IdentificationError(
             "delay",
             got=f"command and motion over {spans}",
-            expected=f"{_least(longest):g} s or more in common",
+            expected=f"{_shortest_common_time(longest):g} s or more in common",
             remedy="make a longer recording, with command and motion in one bag",
         )
 
-    def estimated(k: int) -> DelayEstimate:
-        rows, seen = told[k], inside[k] & _sound(stamps, motions[:, k])
-        time = stamps[seen]
-        half = 0.5 * float(np.median(np.diff(time))) if measured_is == "velocity" and len(time) > 1 else 0.0
-        command = HeldCommand(sent[rows], commands[rows, k], half)
-        rubs = None if rubbing is None else HeldCommand(sent[rows], rubbing[rows, k], half)
-        return _estimate_channel(names[k], command, time, motions[seen, k], rubs, longest, model == "fopdt")
+    def channel_estimate(k: int) -> DelayEstimate:
+        rows, used = valid[k], inside[k] & _plausible(stamps, motions[:, k])
+        time = stamps[used]
+        half_window = 0.5 * float(np.median(np.diff(time))) if measured_is == "velocity" and len(time) > 1 else 0.0
+        command = HeldCommand(sent[rows], commands[rows, k], half_window)
+        held_friction = (
+            None if friction_table is None else HeldCommand(sent[rows], friction_table[rows, k], half_window)
+        )
+        return _estimate_channel(names[k], command, time, motions[used, k], held_friction, longest, model == "fopdt")
 
-    return tuple(estimated(k) for k in range(len(names)))
+    return tuple(channel_estimate(k) for k in range(len(names)))
 
 
-def _least(longest: float) -> float:
+def _shortest_common_time(longest: float) -> float:
     """Shortest time that command and motion of a channel must have in common [s]."""
     return longest + _LEAD + _FEWEST_BLOCKS * BLOCK
 
@@ -208,38 +210,38 @@ def _covered(sent: Vector, stamps: Vector, longest: float) -> Flags:
     return inside if enough else none
 
 
-def _numbers(thing: str, values: ArrayLike) -> Vector:
+def _numbers(name: str, values: ArrayLike) -> Vector:
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(thing, got=excerpt(values), expected="an array of numbers") from None
+        raise InputError(name, got=excerpt(values), expected="an array of numbers") from None
 
 
-def _columns(thing: str, values: ArrayLike, time: Vector) -> Vector:
-    table = _numbers(thing, values)
+def _columns(name: str, values: ArrayLike, time: Vector) -> Vector:
+    table = _numbers(name, values)
     table = table[:, None] if table.ndim == 1 else table
     if time.ndim != 1 or table.ndim != 2 or len(table) != len(time):
         got = f"shape {table.shape} at times of shape {time.shape}"
-        raise InputError(thing, got=got, expected="one row for each time", remedy="cut both to the same length")
+        raise InputError(name, got=got, expected="one row for each time", remedy="cut both to the same length")
     return table
 
 
-def _check_order(thing: str, times: Vector) -> None:
+def _check_order(name: str, times: Vector) -> None:
     """Raise an InputError that names the row if finite times (n,) decrease."""
     rows = np.flatnonzero(np.isfinite(times))
-    back = np.flatnonzero(np.diff(times[rows]) < 0.0)
-    if len(back):
-        before, row = rows[back[0] : back[0] + 2].tolist()
-        told = f"a time {times[before] - times[row]:.3g} s before that of row {before}"
+    decreases = np.flatnonzero(np.diff(times[rows]) < 0.0)
+    if len(decreases):
+        before, row = rows[decreases[0] : decreases[0] + 2].tolist()
+        got = f"a time {times[before] - times[row]:.3g} s before that of row {before}"
         remedy = "sort the rows by time, or cut the recording where its clock jumps"
-        raise InputError(f"{thing}[{row}]", got=told, expected="times that never decrease", remedy=remedy)
+        raise InputError(f"{name}[{row}]", got=got, expected="times that never decrease", remedy=remedy)
 
 
-def _sound(time: Vector, values: Vector) -> Flags:
+def _plausible(time: Vector, values: Vector) -> Flags:
     """Rows (n,) whose time and value are finite numbers of a plausible size."""
     with np.errstate(invalid="ignore"):
-        sound: Flags = np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE)
-    return sound
+        plausible: Flags = np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE)
+    return plausible
 
 
 def _estimate_channel(
@@ -249,39 +251,39 @@ def _estimate_channel(
     motion: Vector,
     friction: HeldCommand | None,
     longest: float,
-    apart: bool,
+    separate: bool,
 ) -> DelayEstimate:
     recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
 
-    def nothing(reason: str) -> DelayEstimate:
-        parts = refused(reason) if apart else (None, None)
+    def without_fit(reason: str) -> DelayEstimate:
+        parts = refused(reason) if separate else (None, None)
         return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
 
     if len(time) < _FEWEST:
-        known = f"{_least(longest):g} s or more of its commands are known"
-        return nothing(f"{len(time)} readings while {known}; {_FEWEST} are needed")
+        condition = f"{_shortest_common_time(longest):g} s or more of its commands are known"
+        return without_fit(f"{len(time)} readings while {condition}; {_FEWEST} are needed")
     if np.ptp(recent) <= 1e-9 * max(1.0, fastest):
-        return nothing("the command never changed")
+        return without_fit("the command never changed")
     centred = motion - motion.mean()
 
     def misfit(shift: float, sign: float = 1.0) -> float:
         model = command.motion(time - shift)
         model = model - model.mean()
         power = float(model @ model)
-        common = max(0.0, sign * float(model @ centred))
-        return float(centred @ centred) - (common**2 / power if power > 0.0 else 0.0)
+        product = max(0.0, sign * float(model @ centred))
+        return float(centred @ centred) - (product**2 / power if power > 0.0 else 0.0)
 
     grid = np.arange(-_LEAD, longest + _GRID / 2.0, _GRID)
-    valleys = _valleys(misfit, grid)
-    value, depth = min(valleys, key=lambda valley: valley[1])
-    opposite = min(misfit(shift, -1.0) for shift in grid)
+    minima = _local_minima(misfit, grid)
+    value, least_misfit = min(minima, key=lambda minimum: minimum[1])
+    opposite_misfit = min(misfit(shift, -1.0) for shift in grid)
 
     model = command.motion(time - value)
     columns = np.column_stack([np.ones(len(time)), model, np.zeros(len(time))])
     power = float(np.sum((model - model.mean()) ** 2))
     if power == 0.0:
-        return nothing("the command never changed before the last reading")
+        return without_fit("the command never changed before the last reading")
     gain = float((model - model.mean()) @ centred / power)
     columns[:, 2] = -gain * command.rate(time - value)
     residual = centred - gain * (model - model.mean())
@@ -289,18 +291,18 @@ def _estimate_channel(
     noise = _without_friction(residual, columns, friction, time - value)
     covariance, freedom = block_jackknife(columns, noise, time)
     error = float(np.sqrt(covariance[-1, -1]))
-    reach = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0)) * error
-    interval = (value - reach, value + reach)
+    half_width = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0)) * error
+    interval = (value - half_width, value + half_width)
     reason = ""
     if not np.isfinite(error):
         reason = "the motion carries no information on the delay (constant velocity?)"
-    elif opposite < _OPPOSITE_MISFIT * depth:
+    elif opposite_misfit < _OPPOSITE_MISFIT * least_misfit:
         reason = "the motion is opposite to the command: check the signs of the channel"
-    elif depth > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
-        share = 1.0 - depth / float(centred @ centred)
-        told = f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
-        reason = f"{told}: the axis was hardly driven, or something else moved it"
-    elif any(other[1] <= _RIVAL_MISFIT * depth for other in valleys if abs(other[0] - value) > 2.0 * _GRID):
+    elif least_misfit > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
+        share = 1.0 - least_misfit / float(centred @ centred)
+        explained = f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
+        reason = f"{explained}: the axis was hardly driven, or something else moved it"
+    elif any(rival[1] <= _RIVAL_MISFIT * least_misfit for rival in minima if abs(rival[0] - value) > 2.0 * _GRID):
         reason = "the motion is periodic: the delay and the delay plus one period fit equally well"
     elif interval[1] < 0.0:
         reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
@@ -308,16 +310,18 @@ def _estimate_channel(
         reason = f"the best shift is at the upper bound of the search, {longest:g} s"
     dead_time: Estimate | None = None
     lag: Estimate | None = None
-    if apart and reason:
+    if separate and reason:
         dead_time, lag = refused(reason)
-    elif apart:
+    elif separate:
         dead_time, lag, residual = fit_fopdt(command, time, motion, max(0.0, value), friction, longest)
     if not reason:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
-        reason = _too_wide(value, reach, _WIDEST_NEAR_ZERO)
-    colour = whiteness(time, residual)
+        reason = _too_wide(value, half_width, _WIDEST_NEAR_ZERO)
+    whiteness_test = whiteness(time, residual)
     verdict = refusal(reason) if reason else IDENTIFIED
-    return DelayEstimate(name, value, error, interval, gain, rms, len(time), fastest, verdict, dead_time, lag, colour)
+    return DelayEstimate(
+        name, value, error, interval, gain, rms, len(time), fastest, verdict, dead_time, lag, whiteness_test
+    )
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
@@ -331,28 +335,28 @@ def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand |
     return cleaned
 
 
-def _valleys(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float, float]]:
+def _local_minima(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float, float]]:
     """Refined local minima of the misfit, including the ends of the search: (shift [s], misfit) of each.
 
     They are refined before the comparison: half a grid step away, the misfit exceeds the noise.
     """
-    depth = np.array([misfit(float(shift)) for shift in grid])
-    padded = np.concatenate([[np.inf], depth, [np.inf]])
-    found = []
+    misfits = np.array([misfit(float(shift)) for shift in grid])
+    padded = np.concatenate([[np.inf], misfits, [np.inf]])
+    minima = []
     for k in np.flatnonzero((padded[1:-1] <= padded[:-2]) & (padded[1:-1] < padded[2:])).tolist():
         bounds = (float(grid[max(0, k - 1)]), float(grid[min(len(grid) - 1, k + 1)]))
-        best = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-7})
-        found.append((float(best.x), float(best.fun)))
-    return found or [(float(grid[int(np.argmin(depth))]), float(depth.min()))]
+        refined = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+        minima.append((float(refined.x), float(refined.fun)))
+    return minima or [(float(grid[int(np.argmin(misfits))]), float(misfits.min()))]
 
 
-def _too_wide(value: float, reach: float, near_zero: float) -> str:
-    """Why an interval of +-reach [s] is too wide to be useful, "" if it is not."""
-    wanted = max(WIDEST_SHARE * value, near_zero)
-    if reach < wanted:
+def _too_wide(value: float, half_width: float, near_zero: float) -> str:
+    """Why an interval of +-`half_width` [s] is too wide to be useful, "" if it is not."""
+    widest = max(WIDEST_SHARE * value, near_zero)
+    if half_width < widest:
         return ""
-    lacking = needed(1e3 * reach, 1e3 * wanted)
-    return f"the interval of +-{1e3 * reach:.3g} ms is too wide for a value of {1e3 * value:.3g} ms{lacking}"
+    data_needed = needed(1e3 * half_width, 1e3 * widest)
+    return f"the interval of +-{1e3 * half_width:.3g} ms is too wide for a value of {1e3 * value:.3g} ms{data_needed}"
 
 
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
@@ -366,43 +370,46 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     Args:
         estimates: of one channel, at least one.
     """
-    together = _combined(estimates, _WIDEST_NEAR_ZERO)
-    good = [estimate for estimate in estimates if estimate.identified]
-    if len(good) > 1:
-        colours = [estimate.whiteness for estimate in good if estimate.whiteness is not None]
-        together = replace(
-            together,
-            gain=float(np.mean([estimate.gain for estimate in good])),
-            residual=float(np.sqrt(np.mean([estimate.residual**2 for estimate in good]))),
-            samples=sum(estimate.samples for estimate in good),
-            fastest=max(estimate.fastest for estimate in good),
-            whiteness=min(colours, key=lambda colour: colour.uneven_p_value, default=None),
+    combined = _combined(estimates, _WIDEST_NEAR_ZERO)
+    identified = [estimate for estimate in estimates if estimate.identified]
+    if len(identified) > 1:
+        whiteness_tests = [estimate.whiteness for estimate in identified if estimate.whiteness is not None]
+        combined = replace(
+            combined,
+            gain=float(np.mean([estimate.gain for estimate in identified])),
+            residual=float(np.sqrt(np.mean([estimate.residual**2 for estimate in identified]))),
+            samples=sum(estimate.samples for estimate in identified),
+            fastest=max(estimate.fastest for estimate in identified),
+            whiteness=min(whiteness_tests, key=lambda whiteness_test: whiteness_test.uneven_p_value, default=None),
         )
     dead_times = [estimate.dead_time for estimate in estimates if estimate.dead_time is not None]
     lags = [estimate.lag for estimate in estimates if estimate.lag is not None]
     if not dead_times or not lags:
-        return together
+        return combined
     dead_time, lag = identified_together(
         _combined(dead_times, RESOLUTION, systematic=True), _combined(lags, RESOLUTION, systematic=True)
     )
-    return replace(together, dead_time=dead_time, lag=lag)
+    return replace(combined, dead_time=dead_time, lag=lag)
 
 
-def _combined(parts: Sequence[_Told], near_zero: float, systematic: bool = False) -> _Told:
+def _combined(estimates: Sequence[_AnyEstimate], near_zero: float, systematic: bool = False) -> _AnyEstimate:
     """Weighted mean of the identified values, a half-width below `near_zero` [s] being useful; else the first one."""
-    good = [part for part in parts if part.identified]
-    if len(good) <= 1:
-        return (good or parts)[0]
-    errors = np.maximum([part.standard_error for part in good], 1e-9)
-    value, error = pooled(np.array([part.value for part in good]), errors**2, _FREEDOM)
-    reach = student(_FREEDOM) * error
-    low, high = value - reach, value + reach
+    identified = [estimate for estimate in estimates if estimate.identified]
+    if len(identified) <= 1:
+        return (identified or estimates)[0]
+    errors = np.maximum([estimate.standard_error for estimate in identified], 1e-9)
+    value, error = pooled(np.array([estimate.value for estimate in identified]), errors**2, _FREEDOM)
+    half_width = student(_FREEDOM) * error
+    low, high = value - half_width, value + half_width
     if systematic:
-        values, intervals = np.array([part.value for part in good]), np.array([part.interval for part in good])
-        low, high = systematic_interval(value, reach, values, intervals)
+        values, intervals = (
+            np.array([estimate.value for estimate in identified]),
+            np.array([estimate.interval for estimate in identified]),
+        )
+        low, high = systematic_interval(value, half_width, values, intervals)
     reason = _too_wide(value, 0.5 * (high - low), near_zero)
     return replace(
-        good[0],
+        identified[0],
         value=value,
         standard_error=0.5 * (high - low) / student(_FREEDOM),
         interval=(max(0.0, low), high),

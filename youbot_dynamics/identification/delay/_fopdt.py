@@ -36,10 +36,10 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: flo
             t.
     """
     size = columns.shape[1]
-    unknown = np.full((size, size), np.inf), 1
+    undetermined = np.full((size, size), np.inf), 1
     norms = np.linalg.norm(columns, axis=0)
     if np.any(norms == 0.0):
-        return unknown
+        return undetermined
     scaled = columns / norms
     block = np.floor((time - time[0]) / length).astype(int)
     # Otherwise a last block of a few samples would count as a full one.
@@ -47,21 +47,21 @@ def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: flo
     ends = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
     normals, moments = [], []
     for first, last in zip(ends[:-1], ends[1:], strict=True):
-        part = scaled[first:last]
-        normals.append(part.T @ part)
-        moments.append(part.T @ residual[first:last])
+        rows = scaled[first:last]
+        normals.append(rows.T @ rows)
+        moments.append(rows.T @ residual[first:last])
     normal, moment = np.sum(normals, axis=0), np.sum(moments, axis=0)
-    rest = normal - np.array(normals)
-    if np.linalg.cond(normal) > _WORST_CONDITION or np.max(np.linalg.cond(rest)) > _WORST_CONDITION:
-        return unknown
-    without = np.linalg.solve(rest, (moment - np.array(moments))[:, :, None])[:, :, 0]
-    spread = without - np.linalg.solve(normal, moment)
+    remaining = normal - np.array(normals)
+    if np.linalg.cond(normal) > _WORST_CONDITION or np.max(np.linalg.cond(remaining)) > _WORST_CONDITION:
+        return undetermined
+    replicates = np.linalg.solve(remaining, (moment - np.array(moments))[:, :, None])[:, :, 0]
+    deviations = replicates - np.linalg.solve(normal, moment)
     count = len(normals)
-    covariance = (count - 1) / count * (spread.T @ spread) / np.outer(norms, norms)
+    covariance = (count - 1) / count * (deviations.T @ deviations) / np.outer(norms, norms)
     return covariance, max(1, count - size)
 
 
-class Answer(NamedTuple):
+class LagResponse(NamedTuple):
     """Response of a first-order lag at some times, and its derivatives."""
 
     motion: Vector  # (m,) position, or mean speed over the window of the command
@@ -70,16 +70,16 @@ class Answer(NamedTuple):
 
 
 @compiled
-def _corners(times: Vector, values: Vector, lag: float) -> tuple[Vector, Vector]:
+def _responses_at_samples(times: Vector, values: Vector, lag: float) -> tuple[Vector, Vector]:
     """Response y (n,) and dy/dlag (n,) at each command sent at `times` (n,); steady state at the first."""
-    answer, change = np.empty_like(values), np.empty_like(values)
-    answer[0], change[0] = values[0], 0.0
+    response, slope = np.empty_like(values), np.empty_like(values)
+    response[0], slope[0] = values[0], 0.0
     for k in range(len(times) - 1):
-        held = times[k + 1] - times[k]
-        decay, off = exp(-held / lag), answer[k] - values[k]
-        answer[k + 1] = values[k] + off * decay
-        change[k + 1] = (change[k] + off * held / (lag * lag)) * decay
-    return answer, change
+        hold_time = times[k + 1] - times[k]
+        decay, deviation = exp(-hold_time / lag), response[k] - values[k]
+        response[k + 1] = values[k] + deviation * decay
+        slope[k + 1] = (slope[k] + deviation * hold_time / (lag * lag)) * decay
+    return response, slope
 
 
 class LaggedCommand:
@@ -93,19 +93,19 @@ class LaggedCommand:
     def __init__(self, command: HeldCommand, lag: float) -> None:
         self.command = command
         self.lag = lag
-        self._answer, self._change = _corners(command.times, command.values, lag)
+        self._response, self._slope = _responses_at_samples(command.times, command.values, lag)
 
-    def at(self, query: ArrayLike) -> Answer:
+    def at(self, query: ArrayLike) -> LagResponse:
         """Motion and its derivatives at `query` (m,) [s].
 
         y = u_k + (y_k - u_k) exp(-r / lag), r the time since sample k. The integral of y is that of u minus lag (y -
         y_0), which is exact: no numerical integration is needed.
         """
-        return Answer(*self._over_window(self._position, query))
+        return LagResponse(*self._over_window(self._position, query))
 
     def twice(self, query: ArrayLike) -> Vector:
         """Response of two such lags in series to the command at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag."""
-        return self._over_window(self._doubled, query)
+        return self._over_window(self._double_response, query)
 
     def position_twice(self, query: ArrayLike) -> Vector:
         """Motion of two such lags in series at `query` (m,): the integral of u, minus lag (y + z).
@@ -113,34 +113,34 @@ class LaggedCommand:
         z = y + lag dy/dlag is the response of both: 1 / (s (1 + lag s)^2) = 1 / s - lag / (1 + lag s) - lag / (1 + lag
         s)^2.
         """
-        return self._over_window(self._position_doubled, query)
+        return self._over_window(self._double_position, query)
 
     def _over_window(self, values_at: Callable[[Vector], Vector], query: ArrayLike) -> Vector:
         """Values (..., m) at times (m,); if the command has a window, their mean rate over it."""
-        at, half = np.asarray(query, dtype=float), self.command.half_window
-        if half == 0.0:
-            return values_at(at)
-        return (values_at(at + half) - values_at(at - half)) / (2.0 * half)
+        times, half_window = np.asarray(query, dtype=float), self.command.half_window
+        if half_window == 0.0:
+            return values_at(times)
+        return (values_at(times + half_window) - values_at(times - half_window)) / (2.0 * half_window)
 
     def _position(self, query: Vector) -> Vector:
-        answer, change = self._held_answer(query)
-        return np.array([self.command.integral(query) - self.lag * answer, answer, -change])
+        response, slope = self._response_at(query)
+        return np.array([self.command.integral(query) - self.lag * response, response, -slope])
 
-    def _doubled(self, query: Vector) -> Vector:
-        answer, change = self._held_answer(query)
-        return answer + self.lag * change
+    def _double_response(self, query: Vector) -> Vector:
+        response, slope = self._response_at(query)
+        return response + self.lag * slope
 
-    def _position_doubled(self, query: Vector) -> Vector:
-        answer, change = self._held_answer(query)
-        return self.command.integral(query) - self.lag * (2.0 * answer + self.lag * change)
+    def _double_position(self, query: Vector) -> Vector:
+        response, slope = self._response_at(query)
+        return self.command.integral(query) - self.lag * (2.0 * response + self.lag * slope)
 
-    def _held_answer(self, query: Vector) -> tuple[Vector, Vector]:
+    def _response_at(self, query: Vector) -> tuple[Vector, Vector]:
         """Response y and dy/dlag at `query`, (m,) each."""
-        k, since = self.command.place(query)
+        k, elapsed = self.command.place(query)
         # The command before the first sample is unknown; it is assumed to be the same.
-        decay = np.exp(-np.maximum(since, 0.0) / self.lag)
-        held, off = self.command.values[k], (self._answer - self.command.values)[k]
-        return held + off * decay, (self._change[k] + off * since / self.lag**2) * decay
+        decay = np.exp(-np.maximum(elapsed, 0.0) / self.lag)
+        steady, deviation = self.command.values[k], (self._response - self.command.values)[k]
+        return steady + deviation * decay, (self._slope[k] + deviation * elapsed / self.lag**2) * decay
 
 
 _LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
@@ -154,8 +154,9 @@ _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.5
 # Order c of the loop: the response of one lag (0) or two equal lags (1), and in proportion between and beyond. A PI
 # loop whose response overshoots is below 0, three equal lags are at 1.8.
 _ORDERS = (-0.5, 1.8)
-_LONGER = sqrt(2.0) - 1.0  # two lags with the same q have a sum that is longer than the one lag by this share of it
-_ALIKE = -0.9  # correlation of dead time and lag below which it is given as the reason of a wide interval
+# Two lags with the same q have a sum that is longer than the single lag by this share of it.
+_DOUBLE_LAG_EXCESS = sqrt(2.0) - 1.0
+_INDISTINGUISHABLE = -0.9  # correlation of dead time and lag below which it is given as the reason of a wide interval
 
 
 def fit_fopdt(
@@ -205,23 +206,23 @@ def fit_fopdt(
     """
     if friction is None:
         friction = HeldCommand(command.times, np.sign(command.values), command.half_window)
-    behind = [LaggedCommand(friction, slow).twice(time - delay) for slow in _FRICTION_LAGS]
-    behind.append(LaggedCommand(friction, _FRICTION_LAGS[0]).at(time - delay).motion)
-    search = _Search(command, time, motion, behind, longest)
+    friction_responses = [LaggedCommand(friction, friction_lag).twice(time - delay) for friction_lag in _FRICTION_LAGS]
+    friction_responses.append(LaggedCommand(friction, _FRICTION_LAGS[0]).at(time - delay).motion)
+    search = _Search(command, time, motion, friction_responses, longest)
     dead_time, lag = search.best(delay)
     _, residual, _ = search.linearised(dead_time, lag)
     # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
-    longer = max(lag, 0.5 * float(np.median(np.diff(command.times))))
-    slopes, left, _ = search.linearised(dead_time + lag - longer, longer)
-    covariance, freedom = block_jackknife(np.column_stack([search.others, slopes]), left, time, block)
+    slope_lag = max(lag, 0.5 * float(np.median(np.diff(command.times))))
+    slopes, linear_residual, _ = search.linearised(dead_time + lag - slope_lag, slope_lag)
+    covariance, freedom = block_jackknife(np.column_stack([search.nuisance, slopes]), linear_residual, time, block)
     if not np.all(np.isfinite(covariance)):
         reason = "the motion carries no information on the response to a change of the command"
         return *refused(reason, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
-    covariance = covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _own_sizes(slopes, 2)])
+    covariance = covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _orthogonal_sizes(slopes, 2)])
     q = 0.5 * lag**2
     if lag <= _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
-        q = min(q, 0.5 * longer**2 + float(np.linalg.lstsq(slopes, left, rcond=None)[0][-1]))
+        q = min(q, 0.5 * slope_lag**2 + float(np.linalg.lstsq(slopes, linear_residual, rcond=None)[0][-1]))
     orders = _orders(search, dead_time, lag, time, hidden, block)
     return *_judged(dead_time + lag, q, orders, covariance, freedom, longest), residual
 
@@ -240,14 +241,16 @@ def _orders(
     """Orders of the loop that the data allow: the one nearest to 0, the lowest and the highest."""
     slope = search.order_slope(dead_time, lag)
     slopes, residual, _ = search.linearised(dead_time, lag)
-    columns = np.column_stack([search.others, slopes, slope])
+    columns = np.column_stack([search.nuisance, slopes, slope])
     covariance, freedom = block_jackknife(columns, residual, time, block)
     low, high = _ORDERS
     if np.all(np.isfinite(covariance)):
-        found = float(np.linalg.lstsq(columns, residual, rcond=None)[0][-1])
-        error = hypot(sqrt(covariance[-1, -1]), hidden / _own_sizes(columns, 1)[0])
-        reach = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0)) * error
-        low, high = (min(max(end, _ORDERS[0]), _ORDERS[1]) for end in (found - reach, found + reach))
+        best_order = float(np.linalg.lstsq(columns, residual, rcond=None)[0][-1])
+        error = hypot(sqrt(covariance[-1, -1]), hidden / _orthogonal_sizes(columns, 1)[0])
+        half_width = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0)) * error
+        low, high = (
+            min(max(end, _ORDERS[0]), _ORDERS[1]) for end in (best_order - half_width, best_order + half_width)
+        )
     delay, q = np.linalg.lstsq(columns[:, :-1], slope, rcond=None)[0][-2:].tolist()
     nearest = min(max(0.0, low), high)
     return tuple(_Order(order, -order * delay, -order * q) for order in (nearest, low, high))
@@ -257,12 +260,12 @@ def _rms(signal: Vector) -> float:
     return float(np.sqrt(np.mean(signal**2)))
 
 
-def _own_sizes(columns: Vector, count: int) -> list[float]:
+def _orthogonal_sizes(columns: Vector, count: int) -> list[float]:
     """RMS of the parts of the last columns of (m, p), `count` of them, that are orthogonal to all other columns."""
     sizes = []
     for k in range(-count, 0):
-        others = np.delete(columns, k, axis=1)
-        sizes.append(_rms(columns[:, k] - others @ np.linalg.lstsq(others, columns[:, k], rcond=None)[0]))
+        regressors = np.delete(columns, k, axis=1)
+        sizes.append(_rms(columns[:, k] - regressors @ np.linalg.lstsq(regressors, columns[:, k], rcond=None)[0]))
     return sizes
 
 
@@ -270,7 +273,7 @@ class _Search:
     """Misfit of one channel over dead time and lag; offset, gain and friction are solved for.
 
     Attributes:
-        others: (m, p) orthonormal columns of offset and friction.
+        nuisance: (m, p) orthonormal columns of offset and friction.
     """
 
     def __init__(
@@ -279,27 +282,27 @@ class _Search:
         self._command, self._time, self._longest = command, time, longest
         # Constant friction is already part of the offset.
         columns = [np.ones(len(time)), *(f - f.mean() for f in friction if np.ptp(f) > 0.0)]
-        self.others: Vector = np.linalg.qr(np.column_stack(columns))[0]
+        self.nuisance: Vector = np.linalg.qr(np.column_stack(columns))[0]
         self._measured, self._motion = motion, self._cleared(motion)
 
     def _cleared(self, signal: Vector) -> Vector:
         """Signal (m,) without offset and friction."""
-        cleared: Vector = signal - self.others @ (self.others.T @ signal)
+        cleared: Vector = signal - self.nuisance @ (self.nuisance.T @ signal)
         return cleared
 
     def linearised(self, dead_time: float, lag: float) -> tuple[Vector, Vector, float]:
         """Columns (m, 3) of gain, d and q, the residual (m,), and the gain."""
-        answer = LaggedCommand(self._command, lag).at(self._time - dead_time)
-        model = self._cleared(answer.motion)
+        response = LaggedCommand(self._command, lag).at(self._time - dead_time)
+        model = self._cleared(response.motion)
         power = float(model @ model)
         gain = float(model @ self._motion) / power if power > 0.0 else 0.0
-        slopes = [self._cleared(-gain * answer.rate), self._cleared(gain * answer.widening)]
+        slopes = [self._cleared(-gain * response.rate), self._cleared(gain * response.widening)]
         return np.column_stack([model, *slopes]), self._motion - gain * model, gain
 
     def order_slope(self, dead_time: float, lag: float) -> Vector:
         """Response (m,) of two equal lags, with the d and q of this dead time and lag, less that of the one lag."""
-        half = lag / sqrt(2.0)
-        doubled = LaggedCommand(self._command, half).position_twice(self._time - (dead_time + lag - 2.0 * half))
+        half_lag = lag / sqrt(2.0)
+        doubled = LaggedCommand(self._command, half_lag).position_twice(self._time - (dead_time + lag - 2.0 * half_lag))
         single = LaggedCommand(self._command, lag).at(self._time - dead_time).motion
         return self._cleared(self.linearised(dead_time, lag)[2] * (doubled - single))
 
@@ -307,9 +310,9 @@ class _Search:
         """Displacement (m,) by friction, without the part of another gain, from the fit at this dead time and lag."""
         model = LaggedCommand(self._command, lag).at(self._time - dead_time).motion
         gain = self.linearised(dead_time, lag)[2]
-        left = self._measured - gain * model
-        friction = self.others[:, 1:]
-        displaced, level = friction @ (friction.T @ left), model - model.mean()
+        residual = self._measured - gain * model
+        friction = self.nuisance[:, 1:]
+        displaced, level = friction @ (friction.T @ residual), model - model.mean()
         displaced -= level * (float(level @ displaced) / max(float(level @ level), 1e-300))
         return np.asarray(displaced)
 
@@ -317,8 +320,8 @@ class _Search:
         """Sum of squared residuals."""
         model = self._cleared(LaggedCommand(self._command, lag).at(self._time - dead_time).motion)
         power = float(model @ model)
-        whole = float(self._motion @ self._motion)
-        return whole - (float(model @ self._motion) ** 2 / power if power > 0.0 else 0.0)
+        total = float(self._motion @ self._motion)
+        return total - (float(model @ self._motion) ** 2 / power if power > 0.0 else 0.0)
 
     def best(self, delay: float) -> tuple[float, float]:
         """Dead time and lag of the smallest misfit [s]: Levenberg-Marquardt over d and q, from the best of a few."""
@@ -348,9 +351,9 @@ class _Search:
 
 def _correlation(covariance: Vector, lag: float) -> float:
     """Correlation of dead time d - T and lag T = sqrt(2 q) from the covariance (2, 2) of d and q."""
-    of_lag, shared = covariance[1, 1] / lag**2, covariance[0, 1] / lag
-    of_dead_time = covariance[0, 0] - 2.0 * shared + of_lag
-    return float((shared - of_lag) / sqrt(max(of_dead_time * of_lag, 1e-300)))
+    lag_variance, delay_lag_covariance = covariance[1, 1] / lag**2, covariance[0, 1] / lag
+    dead_time_variance = covariance[0, 0] - 2.0 * delay_lag_covariance + lag_variance
+    return float((delay_lag_covariance - lag_variance) / sqrt(max(dead_time_variance * lag_variance, 1e-300)))
 
 
 def _judged(
@@ -367,44 +370,46 @@ def _judged(
         longest: upper bound of the search [s].
     """
     multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
-    reach_d, reach_q = multiple * np.sqrt(np.diag(covariance))
-    shared = covariance[0, 1] / sqrt(covariance[0, 0] * covariance[1, 1])
+    half_width_d, half_width_q = multiple * np.sqrt(np.diag(covariance))
+    correlation_d_q = covariance[0, 1] / sqrt(covariance[0, 0] * covariance[1, 1])
 
-    def reach_of_difference(side: float) -> float:
-        return sqrt(max(0.0, reach_d**2 + side**2 - 2.0 * shared * reach_d * side))
+    def half_width_of_difference(side: float) -> float:
+        return sqrt(max(0.0, half_width_d**2 + side**2 - 2.0 * correlation_d_q * half_width_d * side))
 
     def lag_of(squares: float, order: _Order) -> float:
-        return sqrt(max(0.0, 2.0 * squares)) * (1.0 + _LONGER * order.order)
+        return sqrt(max(0.0, 2.0 * squares)) * (1.0 + _DOUBLE_LAG_EXCESS * order.order)
 
-    ends = []
+    bounds = []
     for order in orders:
         lag = lag_of(q + order.q, order)
-        low, high = lag_of(q + order.q - reach_q, order), lag_of(q + order.q + reach_q, order)
+        low, high = lag_of(q + order.q - half_width_q, order), lag_of(q + order.q + half_width_q, order)
         dead_time = delay + order.delay - lag
-        shortest = dead_time - reach_of_difference(max(high - lag, 0.0))
-        latest = dead_time + reach_of_difference(max(lag - low, 0.0))
-        ends.append((low, high, shortest, latest, lag, dead_time))
-    low, high, shortest, latest = (pick(end[k] for end in ends) for k, pick in enumerate((min, max, min, max)))
-    lag, dead_time = ends[0][4:]
+        shortest = dead_time - half_width_of_difference(max(high - lag, 0.0))
+        latest = dead_time + half_width_of_difference(max(lag - low, 0.0))
+        bounds.append((low, high, shortest, latest, lag, dead_time))
+    low, high, shortest, latest = (
+        extreme(bound[k] for bound in bounds) for k, extreme in enumerate((min, max, min, max))
+    )
+    lag, dead_time = bounds[0][4:]
     reason = ""
     if lag >= longest:
         reason = f"the best lag is at the upper bound of the search, {longest:g} s"
-    elif q + reach_q < 0.0:
+    elif q + half_width_q < 0.0:
         reason = "the motion changes faster than the command: the model lacks an effect"
     elif latest < 0.0:
         reason = "the fitted dead time is negative: the motion would lead the command"
-    told = ""
+    detail = ""
     correlation = _correlation(covariance, lag) if lag > 0.0 else -1.0
-    if correlation < _ALIKE:
-        told = (
+    if correlation < _INDISTINGUISHABLE:
+        detail = (
             f"; dead time and lag cannot be distinguished (correlation {correlation:.3f}): the command changes "
             "too slowly for the size of the residuals"
         )
     elif orders[2].order - orders[1].order > 1.0:
-        told = "; the data do not show whether the speed loop has one lag or several"
+        detail = "; the data do not show whether the speed loop has one lag or several"
     return identified_together(
-        _estimate("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest)), multiple, reason, told),
-        _estimate("lag", lag, (low, high), multiple, reason, told),
+        _estimate("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest)), multiple, reason, detail),
+        _estimate("lag", lag, (low, high), multiple, reason, detail),
     )
 
 
@@ -413,26 +418,26 @@ def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, E
 
     Otherwise the larger part of their sum would pass alone, for any division of the sum.
     """
-    for one, other in ((dead_time, lag), (lag, dead_time)):
-        if one.identified and not other.identified:
-            reason = other.verdict.removeprefix(refusal(""))
-            text = f"only its sum with the {other.name}, the effective delay, is identified; {other.name}: {reason}"
-            one = replace(one, verdict=refusal(text))
-            return (one, other) if other is lag else (other, one)
+    for estimate, partner in ((dead_time, lag), (lag, dead_time)):
+        if estimate.identified and not partner.identified:
+            reason = partner.verdict.removeprefix(refusal(""))
+            text = f"only its sum with the {partner.name}, the effective delay, is identified; {partner.name}: {reason}"
+            estimate = replace(estimate, verdict=refusal(text))
+            return (estimate, partner) if partner is lag else (partner, estimate)
     return dead_time, lag
 
 
 def _estimate(
-    name: str, value: float, interval: tuple[float, float], multiple: float, reason: str, told: str
+    name: str, value: float, interval: tuple[float, float], multiple: float, reason: str, detail: str
 ) -> Estimate:
-    reach = 0.5 * (interval[1] - interval[0])
-    if not reason and reach > max(WIDEST_SHARE * value, RESOLUTION):
-        reason = f"the interval of {1e3 * interval[0]:.3g} to {1e3 * interval[1]:.3g} ms is too wide{told}"
+    half_width = 0.5 * (interval[1] - interval[0])
+    if not reason and half_width > max(WIDEST_SHARE * value, RESOLUTION):
+        reason = f"the interval of {1e3 * interval[0]:.3g} to {1e3 * interval[1]:.3g} ms is too wide{detail}"
     verdict = refusal(reason) if reason else IDENTIFIED
-    return Estimate(name, "s", value, reach / multiple, interval, verdict)
+    return Estimate(name, "s", value, half_width / multiple, interval, verdict)
 
 
 def refused(reason: str, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:
     """Dead time and lag that the data do not determine, with the reason."""
-    found = Estimate("dead_time", "s", dead_time, nan, (nan, nan), refusal(reason))
-    return found, replace(found, name="lag", value=lag)
+    estimate = Estimate("dead_time", "s", dead_time, nan, (nan, nan), refusal(reason))
+    return estimate, replace(estimate, name="lag", value=lag)

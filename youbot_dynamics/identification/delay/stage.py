@@ -35,7 +35,7 @@ class _DelayPart:
     fits: tuple[FitCurve, ...]  # curves of the identified ones
     clock: str  # clock of the times
     signals: str  # topics that were compared
-    of_speeds: bool  # whether the motion is a column of speeds in a text log
+    from_logged_speeds: bool  # whether the motion is a column of speeds in a text log
 
 
 def extract(opened: Opened, robot: Robot) -> _DelayPart:
@@ -45,36 +45,43 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         RecordingError: command or motion are missing, or share no clock.
         IdentificationError: too few samples in common.
     """
-    of_channels = opened.log is not None and "position" not in opened.log.joints
-    if opened.log is not None and of_channels:
+    channel_log = opened.log is not None and "position" not in opened.log.joints
+    if opened.log is not None and channel_log:
         signals = text_signals(opened.log)
     else:
         signals = base_signals(opened.bag(), robot, opened.options.topics)
-    found = _estimated(signals, "fopdt")
-    piece, longest = found[0]
+    results = _piece_estimates(signals, "fopdt")
+    piece, longest_estimates = results[0]
     fits: tuple[FitCurve, ...] = ()
     if opened.number < DRAWN:
-        fits = tuple(_curve(piece, k, one, opened.path.name) for k, one in enumerate(longest) if one.identified)
-    estimates = tuple(one for _, of_piece in found for one in of_piece)
-    of_speeds = of_channels and signals.measured_is == "velocity"
-    return _DelayPart(estimates, fits, signals.clock, signals.source, of_speeds)
+        fits = tuple(
+            _curve(piece, k, estimate, opened.path.name)
+            for k, estimate in enumerate(longest_estimates)
+            if estimate.identified
+        )
+    estimates = tuple(estimate for _, piece_estimates in results for estimate in piece_estimates)
+    from_logged_speeds = channel_log and signals.measured_is == "velocity"
+    return _DelayPart(estimates, fits, signals.clock, signals.source, from_logged_speeds)
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:
     """Effective delay of each channel [s], from the pieces that the stage uses; NaN if it is refused."""
-    pieces = [estimates for _, estimates in _estimated(signals, "delay")]
-    return {of_channel[0].channel: combine(of_channel).value for of_channel in zip(*pieces, strict=True)}
+    pieces = [estimates for _, estimates in _piece_estimates(signals, "delay")]
+    return {
+        channel_estimates[0].channel: combine(channel_estimates).value
+        for channel_estimates in zip(*pieces, strict=True)
+    }
 
 
-def _estimated(signals: MotionSignals, model: str) -> list[tuple[MotionSignals, tuple[DelayEstimate, ...]]]:
+def _piece_estimates(signals: MotionSignals, model: str) -> list[tuple[MotionSignals, tuple[DelayEstimate, ...]]]:
     """Pieces without gaps, the longest first, and the delays in each.
 
     Raises:
-        IdentificationError: too little in every piece; one alone is left out.
+        IdentificationError: too little in every piece; a single such piece is left out.
     """
-    found: list[tuple[MotionSignals, tuple[DelayEstimate, ...]]] = []
-    lacking: list[IdentificationError] = []
-    for piece in _unbroken(signals):
+    results: list[tuple[MotionSignals, tuple[DelayEstimate, ...]]] = []
+    errors: list[IdentificationError] = []
+    for piece in _pieces_without_gaps(signals):
         try:
             estimates = estimate_delay(
                 piece.command_time,
@@ -86,16 +93,16 @@ def _estimated(signals: MotionSignals, model: str) -> list[tuple[MotionSignals, 
                 channels=piece.channels,
                 friction=piece.friction,
             )
-        except IdentificationError as problem:
-            lacking.append(problem)
+        except IdentificationError as error:
+            errors.append(error)
         else:
-            found.append((piece, estimates))
-    if not found:
-        raise lacking[0]
-    return found
+            results.append((piece, estimates))
+    if not results:
+        raise errors[0]
+    return results
 
 
-def _unbroken(signals: MotionSignals) -> list[MotionSignals]:
+def _pieces_without_gaps(signals: MotionSignals) -> list[MotionSignals]:
     """Pieces without gaps in the stream of commands, the longest first; the whole recording if there are no gaps."""
     gaps = stream_gaps(signals.command_time)
     if not len(gaps):
@@ -131,46 +138,58 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     for _, _, part in taken:
         for estimate in part.estimates:
             estimates.setdefault(estimate.channel, []).append(estimate)
-    for channel, of_channel in estimates.items():
-        if any(estimate.identified for estimate in of_channel):
-            refused = [estimate.verdict for estimate in of_channel if not estimate.identified]
+    for channel, channel_estimates in estimates.items():
+        if any(estimate.identified for estimate in channel_estimates):
+            refused = [estimate.verdict for estimate in channel_estimates if not estimate.identified]
             notes.extend(f"channel {channel}, left out of one recording: {verdict}" for verdict in refused)
-    told = Counter(name for one in taken for name in {each.channel for each in one.part.estimates if each.identified})
-    findings = tuple(found for each in estimates.values() for found in _findings(combine(each), told))
+    recordings = Counter(
+        channel
+        for recording in taken
+        for channel in {estimate.channel for estimate in recording.part.estimates if estimate.identified}
+    )
+    findings = tuple(
+        finding
+        for channel_estimates in estimates.values()
+        for finding in _findings(combine(channel_estimates), recordings)
+    )
     fits = tuple(fit for recording in taken for fit in recording.part.fits)
-    of_speeds = all(one.part.of_speeds for one in taken)
-    return StageResult("delay", findings, fits=fits, notes=(*notes, ONE_WAY), provisional=of_speeds)
+    from_logged_speeds = all(recording.part.from_logged_speeds for recording in taken)
+    return StageResult("delay", findings, fits=fits, notes=(*notes, ONE_WAY), provisional=from_logged_speeds)
 
 
 def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:
     """Effective delay of one channel from that many recordings; dead time and lag as additional findings."""
-    known = delay.channel in _AXES
+    base_axis = delay.channel in _AXES
     effective = Estimate(
         f"effective_{delay.channel}", "s", delay.value, delay.standard_error, delay.interval, delay.verdict
     )
     valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
     details = {"gain": delay.gain, "residual": delay.residual, "recordings": float(recordings[delay.channel])}
-    found = [Finding(f"{_PREFIX if known else 'delay'}.{effective.name}", effective, delay.samples, valid, details)]
-    for kind, one in (("dead_time", delay.dead_time), ("lag", delay.lag)):
-        if one is not None:
+    findings = [
+        Finding(f"{_PREFIX if base_axis else 'delay'}.{effective.name}", effective, delay.samples, valid, details)
+    ]
+    for kind, estimate in (("dead_time", delay.dead_time), ("lag", delay.lag)):
+        if estimate is not None:
             # Additional to the effective delay and not requested: it is no failure if they cannot be separated.
-            prefix = _PREFIX if known and one.identified else "base.delay" if known else "delay"
+            prefix = _PREFIX if base_axis and estimate.identified else "base.delay" if base_axis else "delay"
             name = f"{kind}_{delay.channel}"
-            found.append(Finding(f"{prefix}.{name}", dataclasses.replace(one, name=name), delay.samples, valid))
-    return found
+            findings.append(Finding(f"{prefix}.{name}", dataclasses.replace(estimate, name=name), delay.samples, valid))
+    return findings
 
 
 def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -> FitCurve:
     """Commanded, shifted and measured motion of one channel, about the same mean."""
     inside = (signals.measured_time > signals.command_time[0]) & (signals.measured_time <= signals.command_time[-1])
     inside &= np.isfinite(signals.measured[:, k])
-    half = 0.5 * float(np.median(np.diff(signals.measured_time[inside]))) if signals.measured_is == "velocity" else 0.0
-    every = max(1, int(np.count_nonzero(inside) / _MOST_POINTS))
-    time, motion = signals.measured_time[inside][::every], signals.measured[inside, k][::every]
-    told = np.isfinite(signals.command[:, k])
-    command = HeldCommand(signals.command_time[told], signals.command[told, k], half)
+    half_window = (
+        0.5 * float(np.median(np.diff(signals.measured_time[inside]))) if signals.measured_is == "velocity" else 0.0
+    )
+    stride = max(1, int(np.count_nonzero(inside) / _MOST_POINTS))
+    time, motion = signals.measured_time[inside][::stride], signals.measured[inside, k][::stride]
+    known = np.isfinite(signals.command[:, k])
+    command = HeldCommand(signals.command_time[known], signals.command[known, k], half_window)
     commanded, shifted = command.motion(time), estimate.gain * command.motion(time - estimate.value)
-    level = float(np.mean(motion - shifted))
+    offset = float(np.mean(motion - shifted))
     first = motion[0] if signals.measured_is == "position" else 0.0
     return FitCurve(
         title=f"Channel {estimate.channel}, {name}",
@@ -178,7 +197,7 @@ def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -
         unit=signals.units[k] if signals.measured_is == "position" else f"{signals.units[k]}/s",
         time=time - time[0],
         measured=motion - first,
-        modelled=shifted + level - first,
+        modelled=shifted + offset - first,
         modelled_is="shifted by the delay",
         reference=commanded,
         detail=_DETAIL_DELAYS * estimate.value,
