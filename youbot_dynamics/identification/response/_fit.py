@@ -41,7 +41,7 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
     with_unit,
 )
-from youbot_dynamics.identification.response._signals import DriveSignals, displacements, span_of, tells
+from youbot_dynamics.identification.response._signals import DriveSignals, displacements, has_enough_data, span_of
 from youbot_dynamics.identification.response._unknowns import (
     CENTRE,
     FEED,
@@ -65,7 +65,7 @@ from youbot_dynamics.identification.response._unknowns import (
 _STEP = 4e-3  # time step of the model [s], twice that of a prediction; it changes estimates by a tenth of their error
 _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired number
 _FIRST_ROUNDS, _ROUNDS = 5, 25
-_SETTLED = 1e-7  # relative change of the misfit at which the search ends
+_CONVERGED = 1e-7  # relative change of the misfit at which the search ends
 _ARM = 0.3  # lever that converts yaw to a length [m]
 _LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
@@ -154,7 +154,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
 
     Levenberg-Marquardt on the displacements over half a second, from several start lags; intervals from blocks of 2 s
     of the linearised problem. Viscous friction looks like a longer lag, and a short lag like dead time: single values
-    may be undetermined while all together predict the motion well. `usable` tells whether they do.
+    may be undetermined while all together predict the motion well. `usable` states whether they do.
 
     Args:
         drives: signals, each recording with its own number.
@@ -165,34 +165,34 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
         Estimates with verdicts; axes that were not driven are refused, and all of them if nothing fits.
     """
     first = array("delays", delays, (3,))
-    useful = [one for one in drives if tells(one)]
+    useful = [drive for drive in drives if has_enough_data(drive)]
     if not useful:
         return _refused("too few poses while commands were sent")
-    way = sum(np.abs(np.diff(one.sent)) @ np.abs(one.twists[:-1]) for one in useful)
-    if not np.any(way > _DRIVEN):
+    distance = sum(np.abs(np.diff(drive.sent)) @ np.abs(drive.twists[:-1]) for drive in useful)
+    if not np.any(distance > _DRIVEN):
         return _refused("the commands never moved the robot")
-    problem = _Problem(useful, dynamics, np.asarray(way > _DRIVEN))
+    problem = _Problem(useful, dynamics, np.asarray(distance > _DRIVEN))
     starts = [
         np.array(
             [*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *problem.friction, 1.0, problem.centre, 1.0, 1.0, 1.0, 1.0]
         )
         for lag in _LAGS
     ]
-    tried = [_search(problem, _FIRST, start, _FIRST_ROUNDS) for start in starts]
-    begun = min(tried, key=lambda x: float(np.sum(problem.stacked(1.0, x) ** 2)))
-    problem.weigh(begun)
+    solutions = [_search(problem, _FIRST, start, _FIRST_ROUNDS) for start in starts]
+    initial = min(solutions, key=lambda x: float(np.sum(problem.stacked(1.0, x) ** 2)))
+    problem.weigh(initial)
     candidates, reasons = list[Candidate](), dict[_Kind, str]()
     for kind in _KINDS:
-        starts = [_start_of(kind, begun)]
+        starts = [_start_of(kind, initial)]
         if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
             # A slow integral action is closer to none than to that of critically damped loops.
             starts.append(candidates[-1].values.copy())
             starts[-1][INTEGRAL] = _SLOW_INTEGRAL
-        ended = [_settled(problem, kind, start) for start in starts]
-        settled = [one for one in ended if isinstance(one, Candidate)]
-        reasons[kind] = next((one for one in ended if isinstance(one, str)), "")
-        candidates += [min(settled, key=lambda one: one.criterion)] if settled else []
-    return _chosen(tuple(candidates), problem) if candidates else _refused(reasons[_FIRST])
+        results = [_fitted(problem, kind, start) for start in starts]
+        fitted = [result for result in results if isinstance(result, Candidate)]
+        reasons[kind] = next((result for result in results if isinstance(result, str)), "")
+        candidates += [min(fitted, key=lambda candidate: candidate.criterion)] if fitted else []
+    return _selected(tuple(candidates), problem) if candidates else _refused(reasons[_FIRST])
 
 
 class _Problem:
@@ -208,9 +208,9 @@ class _Problem:
         coulomb, turning = [True, y or yaw], [yaw and (x or y), yaw and y]
         # In the order of UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
         self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw, True])
-        self.spans = [span_of(one) for one in drives]
-        self.told = [one.commands_known(span) for one, span in zip(drives, self.spans, strict=True)]
-        self.readings = max(1.0, float(sum(np.sum(told) for told in self.told)))
+        self.spans = [span_of(drive) for drive in drives]
+        self.known = [drive.commands_known(span) for drive, span in zip(drives, self.spans, strict=True)]
+        self.readings = max(1.0, float(sum(np.sum(known) for known in self.known)))
         self.span = float(np.mean(self.spans))
         # [m, m, rad] scale of the residuals; infinite for an axis that was not driven
         self.scale = np.where(driven, [1.0, 1.0, 1.0 / _ARM], np.inf)
@@ -218,25 +218,25 @@ class _Problem:
     def weigh(self, x: Vector) -> None:
         """Set the weights of the axes from the residuals of the first kind of loops at a first solution (15,)."""
         self.scale = np.ones(3)
-        left = np.sqrt(np.sum(np.concatenate(self.residuals(_FIRST.feed, x)) ** 2, axis=0) / self.readings)
+        rms = np.sqrt(np.sum(np.concatenate(self.residuals(_FIRST.feed, x)) ** 2, axis=0) / self.readings)
         # An axis that hardly moved has little noise, but still has model errors.
         arms = np.array([1.0, 1.0, _ARM])
-        largest = float(np.max(left[self.driven] * arms[self.driven]))
-        scale = np.maximum(left, _LEAST_NOISE * largest / arms) if largest > 0.0 else 1.0 / arms
+        largest = float(np.max(rms[self.driven] * arms[self.driven]))
+        scale = np.maximum(rms, _LEAST_NOISE * largest / arms) if largest > 0.0 else 1.0 / arms
         self.scale = np.where(self.driven, scale, np.inf)
 
     def residuals(self, feed: float, x: Vector) -> list[Vector]:
         """Measured minus modelled displacement (k, 3) of each drive in the body frame, over the scale of its axis."""
         base = _base_of(x, feed, self.dynamics)
-        found = []
-        for one, span, told in zip(self.drives, self.spans, self.told, strict=True):
-            poses = np.zeros((len(one.stamps), 3))
-            twists = np.ascontiguousarray(one.twists * x[GAINS])
-            begin, end, state = float(one.sent[0]), float(one.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
-            follow(base.constants, state, begin, end, _STEP, one.sent, twists, one.stamps, poses)
-            off = displacements(one.poses, span) - displacements(poses, span)
-            found.append(off * told[:, None] / self.scale)
-        return found
+        parts = []
+        for drive, span, known in zip(self.drives, self.spans, self.known, strict=True):
+            poses = np.zeros((len(drive.stamps), 3))
+            twists = np.ascontiguousarray(drive.twists * x[GAINS])
+            begin, end, state = float(drive.sent[0]), float(drive.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
+            follow(base.constants, state, begin, end, _STEP, drive.sent, twists, drive.stamps, poses)
+            difference = displacements(drive.poses, span) - displacements(poses, span)
+            parts.append(difference * known[:, None] / self.scale)
+        return parts
 
     def stacked(self, feed: float, x: Vector) -> Vector:
         """All residuals (r,)."""
@@ -245,7 +245,7 @@ class _Problem:
 
 def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
     """Model with the values (15,)."""
-    felt = dataclasses.replace(
+    adjusted = dataclasses.replace(
         dynamics,
         wheel_coulomb=x[5],
         roller_coulomb=x[6],
@@ -253,7 +253,7 @@ def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
         viscous_y=x[8],
         centre_of_mass=(float(x[CENTRE]), dynamics.centre_of_mass[1]),
     )
-    return DrivenBase(felt, x[:3], float(x[LAG]), float(x[RATE]), float(x[TURN]), float(x[INTEGRAL]), feed)
+    return DrivenBase(adjusted, x[:3], float(x[LAG]), float(x[RATE]), float(x[TURN]), float(x[INTEGRAL]), feed)
 
 
 def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
@@ -269,25 +269,25 @@ def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: In
             break  # at rest while the commands are known, or an unbounded motion
         misfit = float(residual @ residual)
         noise = problem.span * misfit / (3.0 * problem.readings)
-        left, turns = priors(x, problem.centre)
-        turns = turns[:, free]
-        normal = slopes.T @ slopes + noise * turns.T @ turns
-        moment = slopes.T @ residual + noise * turns.T @ left
-        misfit += noise * float(left @ left)
+        prior_residual, prior_slopes = priors(x, problem.centre)
+        prior_slopes = prior_slopes[:, free]
+        normal = slopes.T @ slopes + noise * prior_slopes.T @ prior_slopes
+        moment = slopes.T @ residual + noise * prior_slopes.T @ prior_residual
+        misfit += noise * float(prior_residual @ prior_residual)
         scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
-        gained = 0.0
+        decrease = 0.0
         while damping < 1e8:
             trial = x.copy()
             trial[free] = np.clip(x[free] - np.linalg.solve(normal + damping * np.diag(scale), moment), low, high)
-            after = problem.stacked(kind.feed, trial)
-            prior = priors(trial, problem.centre)[0]
-            gained = misfit - float(after @ after) - noise * float(prior @ prior)
-            if gained > 0.0:
-                x, residual = trial, after
+            trial_residual = problem.stacked(kind.feed, trial)
+            trial_prior = priors(trial, problem.centre)[0]
+            decrease = misfit - float(trial_residual @ trial_residual) - noise * float(trial_prior @ trial_prior)
+            if decrease > 0.0:
+                x, residual = trial, trial_residual
                 damping = max(damping / 5.0, 1e-9)
                 break
             damping *= 5.0
-        if gained < _SETTLED * misfit:
+        if decrease < _CONVERGED * misfit:
             break
     return x
 
@@ -303,12 +303,12 @@ def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: I
     return np.column_stack(columns)
 
 
-def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vector, dict[int, str]]:
+def _reset_at_bounds(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vector, dict[int, str]]:
     """Values (15,) with those at a bound set back to their prior, and the reason for each of these.
 
-    Friction at 0 is kept, since there may be none. Dead times and gains have no prior; `_end_of_search` refuses them.
+    Friction at 0 is kept, since there may be none. Dead times and gains have no prior; `_value_at_bound` refuses them.
     """
-    found, reasons = x.copy(), dict[int, str]()
+    values, reasons = x.copy(), dict[int, str]()
     expected = {LAG: 0.5 / x[RATE], RATE: 0.5 / x[LAG], TURN: 1.0, CENTRE: dynamics.centre_of_mass[0]}
     friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
     expected |= {INTEGRAL: 1.0, **dict(zip(NIL, friction, strict=True))}
@@ -316,53 +316,53 @@ def _put_back(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vect
         if k in NIL and x[k] <= 0.0:
             reasons[k] = "these drives show no such friction"
         elif k in expected and not LOW[k] < x[k] < HIGH[k]:
-            inside = 0.01 * (HIGH[k] - LOW[k])
-            found[k] = min(max(expected[k], LOW[k] + inside), HIGH[k] - inside)
-            found_at = with_unit(f"{x[k]:g}", UNKNOWNS[k].unit)
-            reasons[k] = f"the best value is at the bound of the search, {found_at}; the configured one is kept"
-    return found, reasons
+            margin = 0.01 * (HIGH[k] - LOW[k])
+            values[k] = min(max(expected[k], LOW[k] + margin), HIGH[k] - margin)
+            bound = with_unit(f"{x[k]:g}", UNKNOWNS[k].unit)
+            reasons[k] = f"the best value is at the bound of the search, {bound}; the configured one is kept"
+    return values, reasons
 
 
-def _end_of_search(x: Vector, free: Indices) -> str:
+def _value_at_bound(x: Vector, free: Indices) -> str:
     """The value without a prior that ended at a bound of the search, "" for none."""
     for k in free.tolist():
         if (k < LAG or k in range(*GAINS.indices(len(x)))) and not LOW[k] < x[k] < HIGH[k]:
-            one = UNKNOWNS[k]
-            return f"{one.name} is at the bound of the search, {with_unit(f'{x[k]:g}', one.unit)}: {_DISTURBED}"
+            unknown = UNKNOWNS[k]
+            return f"{unknown.name} is at the bound of the search, {with_unit(f'{x[k]:g}', unknown.unit)}: {_DISTURBED}"
     return ""
 
 
-def _start_of(kind: _Kind, begun: Vector) -> Vector:
+def _start_of(kind: _Kind, initial: Vector) -> Vector:
     """Start values (15,) of the search for a kind of loops, from a first solution of PI loops with feedforward."""
-    start = begun.copy()
+    start = initial.copy()
     if kind.feed == 0.0:
         # Half of the lag is the time constant of the servos, the other half the response to a command.
-        start[LAG], start[RATE] = 0.5 * begun[LAG], 1.0 / begun[LAG]
+        start[LAG], start[RATE] = 0.5 * initial[LAG], 1.0 / initial[LAG]
     if not kind.integral:
         start[INTEGRAL] = 0.0
     return start
 
 
-def _settled(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
+def _fitted(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
     """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none."""
     free, held = problem.free, dict[int, str]()
     if not kind.integral:
         free, held = free[free != INTEGRAL], {INTEGRAL: "the loops have no integral action"}
     while True:
         x = _search(problem, kind, start, _ROUNDS, free)
-        start, reasons = _put_back(x, free, problem.dynamics)
+        start, reasons = _reset_at_bounds(x, free, problem.dynamics)
         if not reasons:
             break
         held |= reasons
         free = np.array([k for k in free if k not in reasons], dtype=np.int64)
-    found = _linear(problem, kind, x, free, held)
-    ended = _end_of_search(x, free)
-    if isinstance(found, str):
-        return f"{found}; {ended}" if ended else found
-    return ended or found
+    candidate = _linearised(problem, kind, x, free, held)
+    at_bound = _value_at_bound(x, free)
+    if isinstance(candidate, str):
+        return f"{candidate}; {at_bound}" if at_bound else candidate
+    return at_bound or candidate
 
 
-def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, str]) -> Candidate | str:
+def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, str]) -> Candidate | str:
     """The problem linearised about a solution (15,), including the held unknowns, on which the others depend."""
     residual = problem.stacked(kind.feed, x)
     slopes = np.zeros((len(residual), len(UNKNOWNS)))
@@ -370,74 +370,76 @@ def _linear(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict
     slopes[:, excited] = -_slopes(problem, kind, x, residual, excited)
     arms = np.array([1.0, 1.0, _ARM])
     pieces, row, power = [], 0, 0.0
-    duration = sum(float(np.ptp(one.stamps)) for one in problem.drives)
+    duration = sum(float(np.ptp(drive.stamps)) for drive in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
-    for one, span, told in zip(problem.drives, problem.spans, problem.told, strict=True):
-        moments = np.repeat(one.stamps[span:], 3)
+    for drive, span, known in zip(problem.drives, problem.spans, problem.known, strict=True):
+        moments = np.repeat(drive.stamps[span:], 3)
         part = slice(row, row + len(moments))
         row += len(moments)
         # Linear in the values, not in their changes, so that recordings with different solutions add up.
         target = residual[part] + slopes[part] @ x
-        pieces.append(Rows(moments, slopes[part], target, recording=one.recording, block=block))
-        moved = displacements(one.poses, span) * told[:, None]
-        power += float(np.sum((moved * arms)[:, problem.driven] ** 2))
+        pieces.append(Rows(moments, slopes[part], target, recording=drive.recording, block=block))
+        displacement = displacements(drive.poses, span) * known[:, None]
+        power += float(np.sum((displacement * arms)[:, problem.driven] ** 2))
     if power == 0.0:
         return "the base never moved"
     squares = np.zeros(3)
-    asked = problem.driven
-    squares[asked] = np.sum(residual.reshape(-1, 3)[:, asked] ** 2, axis=0) * problem.scale[asked] ** 2
-    left = float(squares @ arms**2)
-    if left > _WORST_MISFIT**2 * power:
-        return f"the model leaves {math.sqrt(left / power):.0%} of the motion unexplained: {_DISTURBED}"
+    driven = problem.driven
+    squares[driven] = np.sum(residual.reshape(-1, 3)[:, driven] ** 2, axis=0) * problem.scale[driven] ** 2
+    unexplained = float(squares @ arms**2)
+    if unexplained > _WORST_MISFIT**2 * power:
+        return f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {_DISTURBED}"
     sums = merge([accumulate(piece) for piece in pieces])
     return Candidate(kind, x, free, held, sums, float(residual @ residual), squares, problem.readings, problem.span)
 
 
-def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
+def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
     """Response of the kind of loops that the data prefer.
 
     The errors include the differences to other likely kinds, and the effect of the priors. Friction appears only
     through the gains of the loops, and these only through their time constants, which act like dead time and lag. The
     single values of the loops are therefore never identified.
     """
-    best = min(candidates, key=lambda one: one.criterion)
+    best = min(candidates, key=lambda candidate: candidate.criterion)
     x, spread = best.values, np.zeros(len(UNKNOWNS))
-    for one in candidates:
-        spread += math.exp(0.5 * (best.criterion - one.criterion)) * (one.values - x) ** 2
+    for candidate in candidates:
+        spread += math.exp(0.5 * (best.criterion - candidate.criterion)) * (candidate.values - x) ** 2
     try:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
         linear = fit(best.sums, VALUES, between=False)
-    except IdentificationError as too_little:
-        return _refused(too_little.got)
+    except IdentificationError as exception:
+        return _refused(exception.got)
     estimates = []
     for k, unknown in enumerate(UNKNOWNS):
-        pulled = float(linear.values[k] - x[k])
-        error = math.sqrt(float(linear.covariance[k, k]) + float(spread[k]) + pulled * pulled)
+        prior_shift = float(linear.values[k] - x[k])
+        error = math.sqrt(float(linear.covariance[k, k]) + float(spread[k]) + prior_shift * prior_shift)
         if k in best.held:
-            kept = judge(unknown, float(x[k]), error, linear.reach(error))
-            estimates.append(dataclasses.replace(kept, verdict=refusal(best.held[k])))
+            estimate = judge(unknown, float(x[k]), error, linear.reach(error))
+            estimates.append(dataclasses.replace(estimate, verdict=refusal(best.held[k])))
         elif linear.estimates[k].verdict == refusal(STILL):
             estimates.append(undetermined(unknown, unknown.unexcited))
         elif not math.isfinite(error):
-            kept = undetermined(unknown, "these drives do not distinguish it from the others")
-            estimates.append(dataclasses.replace(kept, value=float(x[k])))
+            estimate = undetermined(unknown, "these drives do not distinguish it from the others")
+            estimates.append(dataclasses.replace(estimate, value=float(x[k])))
         else:
             judged = judge(unknown, float(x[k]), error, linear.reach(error))
             if k in INNER and judged.identified:
                 judged = dataclasses.replace(judged, verdict=refusal(TOGETHER))
             estimates.append(judged)
-    kept = undetermined(FEED, "this is the kind of speed loops with the smallest residuals, not a fitted value")
-    estimates.append(dataclasses.replace(kept, value=best.kind.feed))
+    estimate = undetermined(FEED, "this is the kind of speed loops with the smallest residuals, not a fitted value")
+    estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
     squares = best.sums.squares().sum(axis=0)
-    against = np.append(-x, 1.0)
-    told = np.array([one.verdict != refusal(STILL) for one in linear.estimates])
-    doubt = float(np.sum(squares[:-1, :-1][np.ix_(told, told)] * linear.covariance[np.ix_(told, told)]))
+    augmented = np.append(-x, 1.0)
+    excited = np.array([linear_estimate.verdict != refusal(STILL) for linear_estimate in linear.estimates])
+    uncertainty = float(
+        np.sum(squares[:-1, :-1][np.ix_(excited, excited)] * linear.covariance[np.ix_(excited, excited)])
+    )
     return Response(
         tuple(estimates),
         _base_of(x, best.kind.feed, problem.dynamics),
         linear,
         np.sqrt(best.squares / best.readings),
-        doubt < float(against @ squares @ against),
+        uncertainty < float(augmented @ squares @ augmented),
         candidates,
         problem,
     )
@@ -452,28 +454,30 @@ def combined_response(responses: Sequence[Response]) -> Response:
     Args:
         responses: of one robot, at least one, each of a recording with its own number.
     """
-    found = [one for one in responses if one.candidates]
-    if len(found) <= 1:
-        return found[0] if found else responses[0]
-    problems = [one.problem for one in found if one.problem is not None]
-    driven = np.any([one.driven for one in problems], axis=0)
-    joint = _Problem([drive for one in problems for drive in one.drives], problems[0].dynamics, driven)
-    scales = np.ma.masked_invalid([one.scale for one in problems])
+    fitted = [response for response in responses if response.candidates]
+    if len(fitted) <= 1:
+        return fitted[0] if fitted else responses[0]
+    problems = [response.problem for response in fitted if response.problem is not None]
+    driven = np.any([problem.driven for problem in problems], axis=0)
+    joint = _Problem([drive for problem in problems for drive in problem.drives], problems[0].dynamics, driven)
+    scales = np.ma.masked_invalid([problem.scale for problem in problems])
     joint.scale = np.sqrt((scales**2).mean(axis=0)).filled(np.inf)
-    ended, least = [], math.inf
+    totals, least = [], math.inf
     for kind in _KINDS:
-        own = [candidate for one in found for candidate in one.candidates if candidate.kind == kind]
-        if len(own) == len(found):
-            ended.append((sum(one.criterion for one in own), own))
-            least = min(least, ended[-1][0])
+        same_kind = [candidate for response in fitted for candidate in response.candidates if candidate.kind == kind]
+        if len(same_kind) == len(fitted):
+            totals.append((sum(candidate.criterion for candidate in same_kind), same_kind))
+            least = min(least, totals[-1][0])
     candidates = []
-    for criterion, own in ended:
+    for criterion, same_kind in totals:
         if criterion <= least + _RULED_OUT:
-            together = _settled(joint, own[0].kind, np.mean([one.values for one in own], axis=0))
-            candidates += [together] if isinstance(together, Candidate) else []
+            joint_candidate = _fitted(
+                joint, same_kind[0].kind, np.mean([candidate.values for candidate in same_kind], axis=0)
+            )
+            candidates += [joint_candidate] if isinstance(joint_candidate, Candidate) else []
     if not candidates:
         return _refused("no kind of speed loops explains all recordings: they are of different robots, or wheels slip")
-    return _chosen(tuple(candidates), joint)
+    return _selected(tuple(candidates), joint)
 
 
 def _refused(reason: str) -> Response:

@@ -34,8 +34,8 @@ class DriveSignals:
     def __post_init__(self) -> None:
         """Check the shapes, drop rows that are not finite or not newer, and make the arrays read-only."""
         # An unreadable command is not a stop: the command before it stays in force.
-        sent, twists = _sound_rows("twists", "command", self.sent, self.twists)
-        stamps, poses = _sound_rows("poses", "stamp", self.stamps, self.poses)
+        sent, twists = _valid_rows("twists", "command", self.sent, self.twists)
+        stamps, poses = _valid_rows("poses", "stamp", self.stamps, self.poses)
         inside = (stamps >= sent[0]) & (stamps <= sent[-1] + 1.0) if len(sent) else np.zeros(len(stamps), dtype=bool)
         stamps, poses = stamps[inside], poses[inside]
         poses[:, 2] = np.unwrap(poses[:, 2])
@@ -48,14 +48,14 @@ class DriveSignals:
         0 where messages of the stream are missing, for example a damaged second of a bag.
         """
         known = np.ones(len(self.stamps) - span)
-        usual = float(np.median(np.diff(self.sent)))
+        period = float(np.median(np.diff(self.sent)))
         for gap in stream_gaps(self.sent):
-            begin, end = self.sent[gap] + usual, self.sent[gap + 1] + _MEMORY
+            begin, end = self.sent[gap] + period, self.sent[gap + 1] + _MEMORY
             known[(self.stamps[span:] > begin) & (self.stamps[:-span] < end)] = 0.0
         return known
 
 
-def _sound_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, Vector]:
+def _valid_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, Vector]:
     """Times (n,) and rows (n, 3) that are finite and newer than the one before.
 
     Raises:
@@ -64,10 +64,10 @@ def _sound_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tu
     moments, rows = np.asarray(times, dtype=float), np.asarray(table, dtype=float)
     if rows.shape != (len(moments), 3):
         raise InputError(name, got=f"shape {rows.shape}", expected=f"({len(moments)}, 3), one per {owner}")
-    sound = np.isfinite(moments) & np.all(np.isfinite(rows), axis=1)
-    moments, rows = moments[sound], rows[sound]
-    later = np.diff(moments, prepend=-np.inf) > 0.0
-    return moments[later], rows[later]
+    finite = np.isfinite(moments) & np.all(np.isfinite(rows), axis=1)
+    moments, rows = moments[finite], rows[finite]
+    newer = np.diff(moments, prepend=-np.inf) > 0.0
+    return moments[newer], rows[newer]
 
 
 def rolled_path(body_positions: ArrayLike) -> Vector:
@@ -83,17 +83,17 @@ def rolled_path(body_positions: ArrayLike) -> Vector:
     return poses
 
 
-def span_of(one: DriveSignals) -> int:
+def span_of(drive: DriveSignals) -> int:
     """Readings within `_SPAN`."""
-    return max(1, round(_SPAN / float(np.median(np.diff(one.stamps)))))
+    return max(1, round(_SPAN / float(np.median(np.diff(drive.stamps)))))
 
 
-def tells(one: DriveSignals) -> bool:
+def has_enough_data(drive: DriveSignals) -> bool:
     """Whether a drive holds enough data: not after a very short time at 1 kHz, or with most of its commands missing."""
-    if len(one.stamps) < _FEWEST or len(one.sent) <= 1:
+    if len(drive.stamps) < _FEWEST or len(drive.sent) <= 1:
         return False
-    span = span_of(one)
-    return span < len(one.stamps) and float(np.sum(one.commands_known(span))) >= _FEWEST / 2
+    span = span_of(drive)
+    return span < len(drive.stamps) and float(np.sum(drive.commands_known(span))) >= _FEWEST / 2
 
 
 def displacements(poses: Vector, span: int) -> Vector:

@@ -35,25 +35,28 @@ TOGETHER = "only its combination with the other numbers of the loops is determin
 NIL = range(5, 9)  # friction, which may be zero
 # Standard deviations of the priors: of ln(2 rate lag), ln(turn_factor), centre_x [m], ln(integral) and gains. Loops
 # settle about as fast as they respond; yaw inertia and load of a robot are not known better than this.
-_OF_RATE, _OF_TURN, _OF_CENTRE, _OF_INTEGRAL, _OF_GAIN = 0.7, 0.3, 0.05, 1.0, 1e-3
+_RATE_DEVIATION, _TURN_DEVIATION, _CENTRE_DEVIATION, _INTEGRAL_DEVIATION, _GAIN_DEVIATION = 0.7, 0.3, 0.05, 1.0, 1e-3
 # The same for values within the search, whose intervals are judged later.
 VALUES = tuple(
-    Unknown(one.name, one.unit, low, high, math.inf, STILL)
-    for one, low, high in zip(UNKNOWNS, LOW.tolist(), HIGH.tolist(), strict=True)
+    Unknown(unknown.name, unknown.unit, low, high, math.inf, STILL)
+    for unknown, low, high in zip(UNKNOWNS, LOW.tolist(), HIGH.tolist(), strict=True)
 )
 
 
 def priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
     """Residuals (7,) of the priors for values (15,), in standard deviations, and their slopes (7, 15)."""
-    left, slopes = np.zeros(7), np.zeros((7, len(x)))
-    left[0] = math.log(2.0 * x[RATE] * x[LAG]) / _OF_RATE
-    slopes[0, RATE], slopes[0, LAG] = 1.0 / (x[RATE] * _OF_RATE), 1.0 / (x[LAG] * _OF_RATE)
-    left[1], slopes[1, TURN] = math.log(x[TURN]) / _OF_TURN, 1.0 / (x[TURN] * _OF_TURN)
-    left[2], slopes[2, CENTRE] = (x[CENTRE] - centre) / _OF_CENTRE, 1.0 / _OF_CENTRE
+    residuals, slopes = np.zeros(7), np.zeros((7, len(x)))
+    residuals[0] = math.log(2.0 * x[RATE] * x[LAG]) / _RATE_DEVIATION
+    slopes[0, RATE], slopes[0, LAG] = 1.0 / (x[RATE] * _RATE_DEVIATION), 1.0 / (x[LAG] * _RATE_DEVIATION)
+    residuals[1], slopes[1, TURN] = math.log(x[TURN]) / _TURN_DEVIATION, 1.0 / (x[TURN] * _TURN_DEVIATION)
+    residuals[2], slopes[2, CENTRE] = (x[CENTRE] - centre) / _CENTRE_DEVIATION, 1.0 / _CENTRE_DEVIATION
     if x[INTEGRAL] > 0.0:
-        left[3], slopes[3, INTEGRAL] = math.log(x[INTEGRAL]) / _OF_INTEGRAL, 1.0 / (x[INTEGRAL] * _OF_INTEGRAL)
-        return left, slopes
+        residuals[3], slopes[3, INTEGRAL] = (
+            math.log(x[INTEGRAL]) / _INTEGRAL_DEVIATION,
+            1.0 / (x[INTEGRAL] * _INTEGRAL_DEVIATION),
+        )
+        return residuals, slopes
     # For P loops viscous friction acts as a gain. Commands and readings use the same geometry, so there is no other.
-    left[4:] = (x[GAINS] - 1.0) / _OF_GAIN
-    slopes[np.arange(4, 7), np.arange(*GAINS.indices(len(x)))] = 1.0 / _OF_GAIN
-    return left, slopes
+    residuals[4:] = (x[GAINS] - 1.0) / _GAIN_DEVIATION
+    slopes[np.arange(4, 7), np.arange(*GAINS.indices(len(x)))] = 1.0 / _GAIN_DEVIATION
+    return residuals, slopes

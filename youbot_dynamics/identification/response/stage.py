@@ -55,43 +55,43 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     stamps = signals.measured_time[inside]
     drive = DriveSignals(sent, twists, stamps, rolled_path(signals.measured[inside]), opened.number)
     delays = robot.base.delay.effective()
-    begin_at = np.where(delays > 0.0, delays, 0.15)
-    response = identify_response([drive], robot.base.dynamics(), begin_at)
+    start_delays = np.where(delays > 0.0, delays, 0.15)
+    response = identify_response([drive], robot.base.dynamics(), start_delays)
     fits: tuple[FitCurve, ...] = ()
     if response.base is not None and opened.number < DRAWN:
         fits = _curves(response, drive, opened.path.name)
-        fits += _held_out(drive, robot.base.dynamics(), begin_at, opened.path.name)
+        fits += _held_out(drive, robot.base.dynamics(), start_delays, opened.path.name)
     return _ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Response of all recordings together."""
-    parts: list[_ResponsePart] = [one.part for one in taken]
-    found = combined_response([part.response for part in parts])
+    parts: list[_ResponsePart] = [recording.part for recording in taken]
+    response = combined_response([part.response for part in parts])
     samples = sum(part.samples for part in parts)
     fastest = np.max([part.fastest for part in parts], axis=0)
     valid = f"twists of up to {fastest[0]:.3g} m/s, {fastest[1]:.3g} m/s, {fastest[2]:.3g} rad/s"
     findings = []
-    for one in found.estimates:
+    for estimate in response.estimates:
         # The calibration identifies the gains; here they only keep the other values unbiased.
-        prefix = _PREFIX.removeprefix("robot.") if one.name.startswith("gain_") else _PREFIX
-        whole = _WHOLE if found.usable and math.isfinite(one.value) and prefix == _PREFIX else ""
-        findings.append(Finding(f"{prefix}.{one.name}", one, samples, valid, part_of=whole))
+        prefix = _PREFIX.removeprefix("robot.") if estimate.name.startswith("gain_") else _PREFIX
+        whole = _WHOLE if response.usable and math.isfinite(estimate.value) and prefix == _PREFIX else ""
+        findings.append(Finding(f"{prefix}.{estimate.name}", estimate, samples, valid, part_of=whole))
     return StageResult(
         "response",
         tuple(findings),
         fits=tuple(fit for part in parts for fit in part.fits),
-        correlations=_correlations(found),
+        correlations=_correlations(response),
     )
 
 
-def _correlations(found: Response) -> tuple[Correlation, ...]:
-    fit = found.fit
+def _correlations(response: Response) -> tuple[Correlation, ...]:
+    fit = response.fit
     if fit is None:
         return ()
-    told = [k for k in range(len(fit.unknowns)) if math.isfinite(fit.covariance[k, k])]
-    names = tuple(fit.unknowns[k].name for k in told)
-    matrix = fit.correlation[np.ix_(told, told)]
+    determined = [k for k in range(len(fit.unknowns)) if math.isfinite(fit.covariance[k, k])]
+    names = tuple(fit.unknowns[k].name for k in determined)
+    matrix = fit.correlation[np.ix_(determined, determined)]
     return (Correlation("Response of the base", names, matrix, fit.condition, fit.method),)
 
 
@@ -114,15 +114,15 @@ def _held_out(drive: DriveSignals, dynamics: MecanumDynamics, delays: Vector, na
     moved = modelled - modelled[0]
     moved[:, :2] = moved[:, :2] @ np.array([[c, s], [-s, c]])
     modelled = moved + measured[0]
-    every = max(1, len(time) // _MOST_POINTS)
+    stride = max(1, len(time) // _MOST_POINTS)
     return tuple(
         FitCurve(
             title=f"Second half {label}, {name}",
             quantity="position" if axis < 2 else "heading",
             unit=unit,
-            time=time[::every],
-            measured=measured[::every, axis],
-            modelled=modelled[::every, axis],
+            time=time[::stride],
+            measured=measured[::stride, axis],
+            modelled=modelled[::stride, axis],
             modelled_is="predicted from the commands by a fit of the first half",
             held_out=True,
         )
@@ -135,16 +135,16 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
     assert response.base is not None
     modelled = response.base.path(drive.sent, drive.twists, drive.stamps)
     measured = drive.poses - drive.poses[0] + modelled[0]
-    every = max(1, len(drive.stamps) // _MOST_POINTS)
-    time = drive.stamps[::every] - drive.stamps[0]
+    stride = max(1, len(drive.stamps) // _MOST_POINTS)
+    time = drive.stamps[::stride] - drive.stamps[0]
     return tuple(
         FitCurve(
             title=f"Response {label}, {name}",
             quantity="position" if axis < 2 else "heading",
             unit=unit,
             time=time,
-            measured=measured[::every, axis],
-            modelled=modelled[::every, axis],
+            measured=measured[::stride, axis],
+            modelled=modelled[::stride, axis],
             modelled_is="model run on the commands alone",
             whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
             caption="The model uses the commands and no measurement; differences come from varying friction, slip "
