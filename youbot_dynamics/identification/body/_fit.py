@@ -55,11 +55,11 @@ _LEAST_EXPLAINED = 0.9  # share of the motion that the model must explain
 _MOST_BANDS = 60  # tested dead bands
 _WIDEST_BAND = 0.5  # largest tested dead band, as a share of the fastest command
 _BAND_RESOLUTION = 0.05  # half-width of the interval of a dead band that suffices, as a share of the fastest command
-_LIMITS = np.geomspace(0.05, 1.0, 40)  # tested limits, as shares of what was asked
-_ASKED_OVER = 0.2  # time over which a commanded acceleration counts [s]
+_LIMITS = np.geomspace(0.05, 1.0, 40)  # tested limits, as shares of the largest command
+_ACCELERATION_TIME = 0.2  # time over which a commanded acceleration counts [s]
 _RAMP_STEP = 0.01  # of a command with limited acceleration [s]
-_SURE = 4.0  # standard errors by which a limit must improve the fit
-_UNEXPLAINED = 0.5  # largest share of the squares that it may leave: overshoot looks a little like a limit
+_LEAST_IMPROVEMENT = 4.0  # standard errors by which a limit must improve the fit
+_MOST_UNEXPLAINED = 0.5  # largest share of the squares that a limit may leave: overshoot looks a little like a limit
 _FREEDOM = 30.0  # degrees of freedom of the errors of several recordings
 
 KINDS = ("effective", "dead_time", "lag", "gain", "dead_band", "acceleration", "speed")
@@ -112,7 +112,7 @@ def identify_axis(
 ) -> BodyAxis:
     """Fit the response of one axis to its command.
 
-    The effective delay is dead time plus lag, with the share of friction. `fit_fopdt` tells the two apart.
+    The effective delay is dead time plus lag, with the share of friction. `fit_fopdt` separates the two.
     The intervals of delay and gain come from the scatter between blocks of readings, in the linearised model. A share
     of the residual, as one standard error, is added for effects that the model lacks. If readings and commands have the
     same rhythm, a short lag leaves the time of a step between two readings unknown; that is added too. The dead band is
@@ -141,8 +141,8 @@ def identify_axis(
     """
     times, commands = _finite("command", sent, command)
     moments, measured = _finite("motion", stamps, motion)
-    told = _told(times, moments) if len(times) else np.zeros(len(moments), dtype=bool)
-    time, measured = moments[told], measured[told]
+    known = _commands_known(times, moments) if len(times) else np.zeros(len(moments), dtype=bool)
+    time, measured = moments[known], measured[known]
     fastest = float(np.max(np.abs(commands), initial=0.0))
 
     def refused(reason: str) -> BodyAxis:
@@ -176,9 +176,9 @@ def identify_axis(
         return refused(reason)
     fit, limits, rivals = _limits(Fit(held, readings, start), unit)
     band = _dead_band(fit, readings.quantum(measured), unit)
-    silent = band.value if band.identified and band.interval[0] > 0.0 else 0.0
-    if silent:
-        fit = Fit(_beyond(fit.command, silent), readings, (fit.delay, fit.lag))
+    dead_band = band.value if band.identified and band.interval[0] > 0.0 else 0.0
+    if dead_band:
+        fit = Fit(_with_dead_band(fit.command, dead_band), readings, (fit.delay, fit.lag))
     if fit.explained < _LEAST_EXPLAINED:
         return refused(
             f"the command explains only {fit.explained:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed: the axis "
@@ -186,19 +186,22 @@ def identify_axis(
         )
     response: tuple[Estimate, ...] = fit.estimates(held)
     if limits[0].identified:
-        hidden = (
+        hidden_reason = (
             f"the drive asked for more than {limits[0].value:.3g} {unit}2, which the axis does: that hides its delay; "
             "drive more gently"
         )
-        delay, dead_time, lag = (undetermined(Unknown(one.name, "s"), hidden) for one in response[:3])
+        delay, dead_time, lag = (undetermined(Unknown(estimate.name, "s"), hidden_reason) for estimate in response[:3])
         response = delay, dead_time, lag, response[3]
     for kind, rival in rivals:
-        other = Fit(_beyond(rival, silent), readings, (fit.delay, fit.lag)).estimates(held)
-        response = tuple(_widened(one, then, kind) for one, then in zip(response, other, strict=True))
+        rival_response = Fit(_with_dead_band(rival, dead_band), readings, (fit.delay, fit.lag)).estimates(held)
+        response = tuple(
+            _widened(estimate, rival_estimate, kind)
+            for estimate, rival_estimate in zip(response, rival_response, strict=True)
+        )
     estimates = (*response, band, *limits)
-    left = readings.means(fit.solved(fit.responses(fit.command))[1])
-    modelled, colour = readings.mean - left, whiteness(readings.at, left)
-    return BodyAxis(channel, estimates, len(time), fastest, readings.at, readings.mean, modelled, colour)
+    residual = readings.means(fit.solved(fit.responses(fit.command))[1])
+    modelled, whiteness_test = readings.mean - residual, whiteness(readings.at, residual)
+    return BodyAxis(channel, estimates, len(time), fastest, readings.at, readings.mean, modelled, whiteness_test)
 
 
 def combined(axes: Sequence[BodyAxis]) -> BodyAxis:
@@ -206,36 +209,38 @@ def combined(axes: Sequence[BodyAxis]) -> BodyAxis:
     first = axes[0]
     if len(axes) == 1:
         return first
-    estimates = [_together([axis[kind] for axis in axes]) for kind in KINDS]
+    estimates = [_combined_estimate([axis[kind] for axis in axes]) for kind in KINDS]
     estimates[1:3] = identified_together(estimates[1], estimates[2])
     samples, fastest = sum(axis.samples for axis in axes), max(axis.fastest for axis in axes)
     return replace(first, estimates=tuple(estimates), samples=samples, fastest=fastest)
 
 
-def _together(parts: Sequence[Estimate]) -> Estimate:
+def _combined_estimate(estimates: Sequence[Estimate]) -> Estimate:
     """Random-effects mean of the identified values; what is unknown in all recordings alike does not average out.
 
-    A limit is refused if another recording reached more than its interval holds; of limits that no recording shows,
-    the one counts that reached most.
+    A limit is refused if another recording reached more than its interval holds; if no recording shows a limit,
+    the largest lower bound counts.
     """
-    good = [part for part in parts if part.identified]
-    reached = [part for part in parts if part.interval[1] == inf]
-    most = max(reached, key=lambda part: part.interval[0], default=None)
-    if most is not None and all(part.interval[1] < most.interval[0] for part in good):
-        told = f"; another recording shows a limit of {good[0].value:.3g} {good[0].unit}" if good else ""
-        return replace(most, verdict=most.verdict + told)
-    if len(good) <= 1:
-        return (good or parts)[0]
-    values = np.array([part.value for part in good])
-    errors = np.maximum([part.standard_error for part in good], 1e-9)
+    identified = [estimate for estimate in estimates if estimate.identified]
+    lower_bounds = [estimate for estimate in estimates if estimate.interval[1] == inf]
+    largest_bound = max(lower_bounds, key=lambda estimate: estimate.interval[0], default=None)
+    if largest_bound is not None and all(estimate.interval[1] < largest_bound.interval[0] for estimate in identified):
+        note = (
+            f"; another recording shows a limit of {identified[0].value:.3g} {identified[0].unit}" if identified else ""
+        )
+        return replace(largest_bound, verdict=largest_bound.verdict + note)
+    if len(identified) <= 1:
+        return (identified or estimates)[0]
+    values = np.array([estimate.value for estimate in identified])
+    errors = np.maximum([estimate.standard_error for estimate in identified], 1e-9)
     value, error = pooled(values, errors**2, _FREEDOM)
     low, high = systematic_interval(
-        value, student(_FREEDOM) * error, values, np.array([part.interval for part in good])
+        value, student(_FREEDOM) * error, values, np.array([estimate.interval for estimate in identified])
     )
-    widest = max(0.5 * (part.interval[1] - part.interval[0]) for part in good)
-    unknown = Unknown(good[0].name, good[0].unit, low=0.0, resolution=widest)
-    found = judge(unknown, value, error, 0.5 * (high - low))
-    return replace(found, interval=(max(0.0, low), high), standard_error=0.5 * (high - low) / student(_FREEDOM))
+    widest = max(0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in identified)
+    unknown = Unknown(identified[0].name, identified[0].unit, low=0.0, resolution=widest)
+    judged = judge(unknown, value, error, 0.5 * (high - low))
+    return replace(judged, interval=(max(0.0, low), high), standard_error=0.5 * (high - low) / student(_FREEDOM))
 
 
 def _unit(kind: str, unit: str) -> str:
@@ -247,51 +252,51 @@ def _finite(name: str, times: ArrayLike, values: ArrayLike) -> tuple[Vector, Vec
     moments, numbers = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
     if moments.ndim != 1 or moments.shape != numbers.shape:
         raise InputError(name, got=f"shape {numbers.shape} at times of shape {moments.shape}", expected="(n,) of both")
-    sound = np.isfinite(moments) & np.isfinite(numbers)
-    return moments[sound], numbers[sound]
+    finite = np.isfinite(moments) & np.isfinite(numbers)
+    return moments[finite], numbers[finite]
 
 
-def _told(sent: Vector, stamps: Vector) -> Flags:
+def _commands_known(sent: Vector, stamps: Vector) -> Flags:
     """Readings (m,) for which the commands before them are known: not at the start, nor behind missing commands."""
-    told: Flags = (stamps > sent[0] + LONGEST) & (stamps <= sent[-1])
+    known: Flags = (stamps > sent[0] + LONGEST) & (stamps <= sent[-1])
     for gap in stream_gaps(sent):
-        told &= (stamps < sent[gap]) | (stamps > sent[gap + 1] + LONGEST)
-    return told
+        known &= (stamps < sent[gap]) | (stamps > sent[gap + 1] + LONGEST)
+    return known
 
 
-def _beyond(command: HeldCommand, band: float) -> HeldCommand:
+def _with_dead_band(command: HeldCommand, band: float) -> HeldCommand:
     """The command without its values of a size within `band` [unit/s]."""
     values = np.where(np.abs(command.values) > band + ROUNDING, command.values, 0.0)
     return HeldCommand(command.times, values, command.half_window)
 
 
 def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float], str]:
-    """Delay and lag of the smallest misfit on a grid [s], and why the motion does not tell them, "" if it does."""
+    """Delay and lag of the smallest misfit on a grid [s], and why the motion does not determine them, "" if it does."""
     centred = readings.mean - readings.mean.mean()
-    whole = float(centred @ centred)
+    total = float(centred @ centred)
     delays = np.arange(-_LEAD, LONGEST + GRID / 2.0, GRID)
-    misfits = np.full((2, len(_LAGS), len(delays)), whole)  # of motion along the command and against it
+    misfits = np.full((2, len(_LAGS), len(delays)), total)  # of motion along the command and against it
     for row, lag in enumerate(_LAGS):
         lagged = LaggedCommand(command, lag)
         for k, delay in enumerate(delays.tolist()):
             model = readings.means(lagged.at(readings.time - delay + lag).motion)
             model = model - model.mean()
-            common, power = float(model @ centred), float(model @ model)
+            product, power = float(model @ centred), float(model @ model)
             if power > 0.0:
-                misfits[0 if common > 0.0 else 1, row, k] -= common**2 / power
+                misfits[0 if product > 0.0 else 1, row, k] -= product**2 / power
     along, against = misfits.min(axis=1)
     best = int(np.argmin(along))
-    found = max(float(delays[best]), 0.0), _LAGS[int(np.argmin(misfits[0, :, best]))]
-    valleys = np.flatnonzero((along[1:-1] <= along[:-2]) & (along[1:-1] < along[2:])) + 1
-    far = valleys[np.abs(delays[valleys] - delays[best]) > _RIVAL_DISTANCE]
-    left = (1.0 - _LEAST_EXPLAINED) * whole
-    if along[best] < left and np.min(np.append(along[far], against)) < left:
-        return found, "the motion is periodic: another delay, or the opposite sign with half a period, fits as well"
+    start = max(float(delays[best]), 0.0), _LAGS[int(np.argmin(misfits[0, :, best]))]
+    minima = np.flatnonzero((along[1:-1] <= along[:-2]) & (along[1:-1] < along[2:])) + 1
+    distant = minima[np.abs(delays[minima] - delays[best]) > _RIVAL_DISTANCE]
+    largest_misfit = (1.0 - _LEAST_EXPLAINED) * total
+    if along[best] < largest_misfit and np.min(np.append(along[distant], against)) < largest_misfit:
+        return start, "the motion is periodic: another delay, or the opposite sign with half a period, fits as well"
     if np.min(against) < _OPPOSITE_MISFIT * along[best]:
-        return found, "the motion is opposite to the command: check the signs of the channel"
+        return start, "the motion is opposite to the command: check the signs of the channel"
     if delays[best] < -GRID:
-        return found, f"the motion leads the command by {-1e3 * delays[best]:.3g} ms: check clocks and topics"
-    return found, ""
+        return start, f"the motion leads the command by {-1e3 * delays[best]:.3g} ms: check clocks and topics"
+    return start, ""
 
 
 def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
@@ -304,38 +309,38 @@ def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
     sizes = sizes[sizes > 0.0]
     bands = np.append(0.0, sizes[sizes <= _WIDEST_BAND * sizes[-1]])
     bands = bands[np.unique(np.linspace(0, len(bands) - 1, _MOST_BANDS).round().astype(int))]
-    _, worse, freedom = compared(fit, (_beyond(fit.command, band) for band in bands.tolist()))
-    best, as_good = int(np.argmin(worse)), worse <= student(freedom)
-    first, last = np.flatnonzero(as_good)[[0, -1]].tolist()
-    above = np.append(bands[1:], sizes[sizes > bands[-1]][:1])  # the next larger command has an effect
-    low, high = max(0.0, float(bands[first]) - 0.5 * quantum), float(above[last]) + 0.5 * quantum
-    value = 0.0 if low == 0.0 else 0.5 * float(bands[best] + above[best])
-    reach = 0.5 * (high - low)
+    _, excess, freedom = compared(fit, (_with_dead_band(fit.command, band) for band in bands.tolist()))
+    best, admissible = int(np.argmin(excess)), excess <= student(freedom)
+    first, last = np.flatnonzero(admissible)[[0, -1]].tolist()
+    next_larger = np.append(bands[1:], sizes[sizes > bands[-1]][:1])  # the next larger command has an effect
+    low, high = max(0.0, float(bands[first]) - 0.5 * quantum), float(next_larger[last]) + 0.5 * quantum
+    value = 0.0 if low == 0.0 else 0.5 * float(bands[best] + next_larger[best])
+    half_width = 0.5 * (high - low)
     unknown = Unknown("dead_band", unit, low=0.0, resolution=_BAND_RESOLUTION * float(sizes[-1]))
-    found = judge(unknown, value, reach / student(freedom), reach)
-    return replace(found, interval=(low, high))
+    estimate = judge(unknown, value, half_width / student(freedom), half_width)
+    return replace(estimate, interval=(low, high))
 
 
-def _widened(found: Estimate, then: Estimate, kind: str) -> Estimate:
-    """The estimate with `then`, its value under a limit of some kind that the data do not exclude, in its interval."""
-    if not found.identified or found.interval[0] <= then.value <= found.interval[1]:
-        return found
-    interval = min(found.interval[0], then.value), max(found.interval[1], then.value)
-    if 0.5 * (interval[1] - interval[0]) > max(0.5 * min(found.value, 0.5 * sum(interval)), 0.01):
-        told = (
+def _widened(estimate: Estimate, rival: Estimate, kind: str) -> Estimate:
+    """The estimate with `rival`, its value under a limit of some kind that the data do not exclude, in its interval."""
+    if not estimate.identified or estimate.interval[0] <= rival.value <= estimate.interval[1]:
+        return estimate
+    interval = min(estimate.interval[0], rival.value), max(estimate.interval[1], rival.value)
+    if 0.5 * (interval[1] - interval[0]) > max(0.5 * min(estimate.value, 0.5 * sum(interval)), 0.01):
+        reason = (
             f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the drive may have asked for more {kind} than "
             "the axis does; drive more gently"
         )
-        return undetermined(Unknown(found.name, found.unit), told)
-    wider = (interval[1] - interval[0]) / (found.interval[1] - found.interval[0])
-    return replace(found, interval=interval, standard_error=wider * found.standard_error)
+        return undetermined(Unknown(estimate.name, estimate.unit), reason)
+    factor = (interval[1] - interval[0]) / (estimate.interval[1] - estimate.interval[0])
+    return replace(estimate, interval=interval, standard_error=factor * estimate.standard_error)
 
 
 def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, HeldCommand]]]:
-    """Fit with the largest acceleration and speed that commands reach, where they asked for more, and these two.
+    """Fit with the largest acceleration and speed of the axis, where commands exceed them, and these two limits.
 
-    And the commands with other limits that the data do not exclude: the ends of the interval of an identified one; of
-    one that is not identified the best and the smallest. Each limit is the same for both directions.
+    Also the commands with other limits that the data do not exclude: the ends of the interval of an identified limit,
+    or the best and the smallest of a limit that is not identified. Each limit is the same for both directions.
     """
     sent, fastest = fit.command, inf
 
@@ -343,74 +348,80 @@ def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, H
         ramped = _ramped(sent, acceleration.value) if acceleration.identified else sent
         return Fit(_clipped(ramped, fastest), fit.readings, (fit.delay, fit.lag))
 
-    def steepest() -> tuple[Estimate, tuple[float, ...]]:
-        limits = _asked_acceleration(sent) * _LIMITS
+    def acceleration_limit() -> tuple[Estimate, tuple[float, ...]]:
+        limits = _largest_acceleration(sent) * _LIMITS
         commands = [_clipped(_ramped(sent, limit), fastest) for limit in limits[:-1].tolist()]
         return _limit(fit, Unknown("acceleration", f"{unit}2", low=0.0), limits, [*commands, fit.command])
 
-    acceleration, steeper = steepest()
+    acceleration, acceleration_rivals = acceleration_limit()
     fit = fitted(acceleration) if acceleration.identified else fit
     ramped = fit.command
-    limits = _asked_speed(ramped) * _LIMITS
+    limits = _largest_speed(ramped) * _LIMITS
     commands = [_clipped(ramped, limit) for limit in limits[:-1].tolist()]
-    speed, faster = _limit(fit, Unknown("speed", unit, low=0.0), limits, [*commands, ramped])
+    speed, speed_rivals = _limit(fit, Unknown("speed", unit, low=0.0), limits, [*commands, ramped])
     if speed.identified:
         fastest = speed.value
         fit = fitted(acceleration)
         if not acceleration.identified:  # a limited speed that the model lacks hides it
-            acceleration, steeper = steepest()
+            acceleration, acceleration_rivals = acceleration_limit()
             fit = fitted(acceleration) if acceleration.identified else fit
-    rivals = [("acceleration", _clipped(_ramped(sent, limit), fastest)) for limit in steeper]
-    rivals += [("speed", _clipped(ramped, limit)) for limit in faster]
-    return fit, [acceleration, speed], [(kind, one) for kind, one in rivals if not _alike(one, fit.command)]
+    rivals = [("acceleration", _clipped(_ramped(sent, limit), fastest)) for limit in acceleration_rivals]
+    rivals += [("speed", _clipped(ramped, limit)) for limit in speed_rivals]
+    return (
+        fit,
+        [acceleration, speed],
+        [(kind, command) for kind, command in rivals if not _proportional(command, fit.command)],
+    )
 
 
-def _alike(one: HeldCommand, other: HeldCommand) -> bool:
+def _proportional(first: HeldCommand, second: HeldCommand) -> bool:
     """Whether a command is a multiple of another: a drive at one speed shows the gain at that speed."""
-    if len(one.values) != len(other.values):
+    if len(first.values) != len(second.values):
         return False
-    common = float(one.values @ other.values) ** 2
-    return common > (1.0 - 1e-9) * float(one.values @ one.values) * float(other.values @ other.values)
+    common = float(first.values @ second.values) ** 2
+    return common > (1.0 - 1e-9) * float(first.values @ first.values) * float(second.values @ second.values)
 
 
 def _limit(
     fit: Fit, unknown: Unknown, limits: Vector, commands: Sequence[HeldCommand]
 ) -> tuple[Estimate, tuple[float, ...]]:
-    """Largest value of what is asked that the axis reaches, and others that the data do not exclude, see `_limits`.
+    """Largest commanded value that the axis reaches, and other limits that the data do not exclude, see `_limits`.
 
-    Among limits (n,), the last of which is all that is asked. `commands` are those with each of the limits. They are
-    compared in the response that was fitted without a limit; where another one is best there, also in that fitted with
-    it, since delay and lag follow the limit.
+    It is one of the limits (n,), the last of which is the largest command. `commands` are those with each of the
+    limits. They are compared in the response that was fitted without a limit. If another limit is best there, they are
+    also compared in the response fitted with it, since delay and lag depend on the limit.
     """
-    squares, worse, freedom = compared(fit, commands)
-    as_good, best = np.flatnonzero(worse <= student(freedom)), int(np.argmin(squares))
-    if worse[-1] >= _SURE and np.min(squares) <= _UNEXPLAINED * squares[-1]:
-        low = float(limits[as_good[0] - 1]) if as_good[0] > 0 else 0.0
-        high = float(limits[min(as_good[-1] + 1, len(limits) - 1)])
-        reach = 0.5 * (high - low)
-        found = judge(unknown, low + reach, reach / student(freedom), reach)
-        return found, (max(low, float(limits[0])), high)  # an axis that is limited to 0 would not move
-    why = "the drive asked for no more than the axis does"
-    if worse[-1] > student(freedom):
-        why = "a limit fits better, but not clearly"
-    others = {int(as_good[0]), best}
+    squares, excess, freedom = compared(fit, commands)
+    admissible, best = np.flatnonzero(excess <= student(freedom)), int(np.argmin(squares))
+    if excess[-1] >= _LEAST_IMPROVEMENT and np.min(squares) <= _MOST_UNEXPLAINED * squares[-1]:
+        low = float(limits[admissible[0] - 1]) if admissible[0] > 0 else 0.0
+        high = float(limits[min(admissible[-1] + 1, len(limits) - 1)])
+        half_width = 0.5 * (high - low)
+        estimate = judge(unknown, low + half_width, half_width / student(freedom), half_width)
+        return estimate, (max(low, float(limits[0])), high)  # an axis that is limited to 0 would not move
+    reason = "the drive asked for no more than the axis does"
+    if excess[-1] > student(freedom):
+        reason = "a limit fits better, but not clearly"
+    rivals = {int(admissible[0]), best}
     if best < len(limits) - 1:
-        _, worse, freedom = compared(Fit(commands[best], fit.readings, (fit.delay, fit.lag)), commands)
-        others.add(int(np.flatnonzero(worse <= student(freedom))[0]))
-    low = float(limits[min(others) - 1]) if min(others) > 0 else 0.0
-    told = replace(undetermined(unknown, f"{why}, at least {low:.3g} {unknown.unit}"), interval=(low, inf))
-    return told, tuple(float(limits[k]) for k in sorted(others) if k < len(limits) - 1)
+        _, excess, freedom = compared(Fit(commands[best], fit.readings, (fit.delay, fit.lag)), commands)
+        rivals.add(int(np.flatnonzero(excess <= student(freedom))[0]))
+    low = float(limits[min(rivals) - 1]) if min(rivals) > 0 else 0.0
+    refused = replace(undetermined(unknown, f"{reason}, at least {low:.3g} {unknown.unit}"), interval=(low, inf))
+    return refused, tuple(float(limits[k]) for k in sorted(rivals) if k < len(limits) - 1)
 
 
-def _asked_speed(command: HeldCommand) -> float:
+def _largest_speed(command: HeldCommand) -> float:
     return float(np.max(np.abs(command.values)))
 
 
-def _asked_acceleration(command: HeldCommand) -> float:
+def _largest_acceleration(command: HeldCommand) -> float:
     times = np.arange(command.times[0], command.times[-1], _RAMP_STEP)
-    change = np.abs(command.held(times + _ASKED_OVER) - command.held(times))
+    change = np.abs(command.held(times + _ACCELERATION_TIME) - command.held(times))
     # A command that rises every period may have one rise more within this time.
-    return float(np.max(change)) / (_ASKED_OVER + min(float(np.median(np.diff(command.times))), _ASKED_OVER))
+    return float(np.max(change)) / (
+        _ACCELERATION_TIME + min(float(np.median(np.diff(command.times))), _ACCELERATION_TIME)
+    )
 
 
 def _clipped(command: HeldCommand, fastest: float) -> HeldCommand:
@@ -421,9 +432,9 @@ def _clipped(command: HeldCommand, fastest: float) -> HeldCommand:
 def _ramped(command: HeldCommand, steepest: float) -> HeldCommand:
     """The command as an axis follows it that accelerates by at most `steepest` [unit/s2], in steps of `_RAMP_STEP`."""
     times = np.arange(command.times[0], command.times[-1] + _RAMP_STEP, _RAMP_STEP)
-    speeds, speed, most = np.empty(len(times)), float(command.values[0]), steepest * _RAMP_STEP
+    speeds, speed, largest_change = np.empty(len(times)), float(command.values[0]), steepest * _RAMP_STEP
     for k, goal in enumerate(command.held(times).tolist()):
-        change = min(max(goal - speed, -most), most)
+        change = min(max(goal - speed, -largest_change), largest_change)
         speeds[k] = speed + 0.5 * change
         speed += change
     return HeldCommand(times, speeds, command.half_window)

@@ -1,6 +1,6 @@
 """Stage `body`: response of a base without wheel states, from its commanded Twist and odometry, poses or a gyro.
 
-Of a base with wheel states, whose response other stages find, it gives the largest accelerations and speeds alone.
+For a base with wheel states it gives only the largest accelerations and speeds; other stages find its response.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from youbot_dynamics.robot import Robot
 
 _DELAYS = ("effective", "dead_time", "lag")
 _LIMITS = KINDS[-2:]
-_OF_WHEELS = 0.05  # time between the readings of wheels that are used [s]; means over 1.2 s need no more
+_WHEEL_PERIOD = 0.05  # time between the readings of wheels that are used [s]; means over 1.2 s need no more
 _LONGEST = 300.0  # part of a recording of wheels that is used [s]
 _MOST_POINTS = 4000  # of a curve
 
@@ -51,8 +51,8 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
     if wheels:
         signals = base_signals(opened.bag(), robot, chosen)
         time = signals.measured_time
-        every = max(1, round(_OF_WHEELS / float(np.median(np.diff(time))))) if len(time) > 1 else 1
-        used = np.flatnonzero(time <= np.min(signals.command_time, initial=np.inf) + _LONGEST)[::every]
+        stride = max(1, round(_WHEEL_PERIOD / float(np.median(np.diff(time))))) if len(time) > 1 else 1
+        used = np.flatnonzero(time <= np.min(signals.command_time, initial=np.inf) + _LONGEST)[::stride]
     else:
         signals = body_signals(opened.bag(), chosen, opened.options.pose_topic)
         used = np.arange(len(signals.measured_time))
@@ -83,54 +83,54 @@ def _has_wheels(opened: Opened, robot: Robot) -> bool:
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Response of each axis, from all recordings together."""
-    parts: list[_BodyPart] = [one.part for one in taken]
-    limits = [found for axis in _combined(parts) for found in _findings(axis, _LIMITS)]
+    parts: list[_BodyPart] = [recording.part for recording in taken]
+    limits = [finding for axis in _combined(parts) for finding in _findings(axis, _LIMITS)]
     response = [
-        found
+        finding
         for axis in _combined([part for part in parts if not part.wheels])
-        for found in _findings(axis, KINDS[:-2])
+        for finding in _findings(axis, KINDS[:-2])
     ]
-    if not response and not any(found.identified for found in limits):
-        told = ", ".join(
-            f"{found.estimate.name} {found.estimate.interval[0]:.3g} {found.estimate.unit}"
-            for found in limits
-            if found.estimate.interval[0] > 0.0
+    if not response and not any(finding.identified for finding in limits):
+        reached = ", ".join(
+            f"{finding.estimate.name} {finding.estimate.interval[0]:.3g} {finding.estimate.unit}"
+            for finding in limits
+            if finding.estimate.interval[0] > 0.0
         )
-        if not told:
-            return StageResult("body", missing="; ".join(dict.fromkeys(found.estimate.verdict for found in limits)))
-        return StageResult("body", missing=f"no drive asked for more than the base does; reached at least: {told}")
+        if not reached:
+            return StageResult("body", missing="; ".join(dict.fromkeys(finding.estimate.verdict for finding in limits)))
+        return StageResult("body", missing=f"no drive asked for more than the base does; reached at least: {reached}")
     fits = tuple(fit for part in parts for fit in part.fits)
     return StageResult("body", (*response, *limits), fits=fits, notes=(ONE_WAY,) if response else ())
 
 
 def _combined(parts: Sequence[_BodyPart]) -> list[BodyAxis]:
-    return [combined(of_axis) for of_axis in zip(*(part.axes for part in parts), strict=True)]
+    return [combined(axes) for axes in zip(*(part.axes for part in parts), strict=True)]
 
 
 def _findings(axis: BodyAxis, kinds: Sequence[str]) -> list[Finding]:
     valid = f"commands of up to {axis.fastest:.3g} in SI units of the axis" if axis.fastest else ""
-    found = []
+    findings = []
     for kind in kinds:
         estimate = replace(axis[kind], name=f"{kind}_{axis.channel}")
         # Dead time and lag are additional to the effective delay: it is no failure if they cannot be separated.
         parameter = kind == "effective" or (kind in _DELAYS and estimate.identified)
-        place = "base.limits" if kind in _LIMITS else "base.delay" if kind in _DELAYS else "base.body"
-        place = "robot.base.delay" if parameter else place
-        found.append(Finding(f"{place}.{estimate.name}", estimate, axis.samples, valid))
-    return found
+        group = "base.limits" if kind in _LIMITS else "base.delay" if kind in _DELAYS else "base.body"
+        group = "robot.base.delay" if parameter else group
+        findings.append(Finding(f"{group}.{estimate.name}", estimate, axis.samples, valid))
+    return findings
 
 
 def _curve(axis: BodyAxis, name: str) -> FitCurve:
     """Measured and modelled speed of one axis."""
-    every = max(1, len(axis.time) // _MOST_POINTS)
+    stride = max(1, len(axis.time) // _MOST_POINTS)
     delay, gain = axis["effective"], axis["gain"]
     return FitCurve(
         title=f"Body {axis.channel}, {name}",
         quantity="speed",
         unit=axis["dead_band"].unit,
-        time=axis.time[::every] - axis.time[0],
-        measured=axis.measured[::every],
-        modelled=axis.modelled[::every],
+        time=axis.time[::stride] - axis.time[0],
+        measured=axis.measured[::stride],
+        modelled=axis.modelled[::stride],
         modelled_is="dead time, lag, gain and dead band on the command",
         whiteness=axis.whiteness,
         caption=f"Means over 1.2 s. Effective delay {1e3 * delay.value:.1f} ms, gain {gain.value:.4f}.",
