@@ -12,7 +12,7 @@ from friction_runs import ROBOT, multi_sine
 
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
-from youbot_dynamics.identification.calibration._fit import _with_what_they_stand_on, named_estimates
+from youbot_dynamics.identification.calibration._fit import _with_joint_refusals, named_estimates
 from youbot_dynamics.identification.calibration._model import odometry, odometry_errors
 from youbot_dynamics.identification.calibration._poses import calibration_signals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import calibrate_with_rollers
@@ -170,7 +170,7 @@ def test_a_refused_radius_refuses_the_differences_from_it():
     error = Estimate("wheel_radius_error_fl", "1", 0.09, 0.01, (0.07, 0.11), IDENTIFIED)
     known = Estimate("wheel_radius", "m", 0.05, 1e-4, (0.0498, 0.0502), IDENTIFIED)
     unknown = dataclasses.replace(known, verdict="not identifiable: it is known only to +-10 %")
-    kept, refused = _with_what_they_stand_on([known, error]), _with_what_they_stand_on([unknown, error])
+    kept, refused = _with_joint_refusals([known, error]), _with_joint_refusals([unknown, error])
     assert kept[1] == error
     assert "fitted together with the wheel_radius, which is not identifiable: it is known only" in refused[1].verdict
 

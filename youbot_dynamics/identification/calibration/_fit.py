@@ -53,7 +53,7 @@ ALIKE = "it cannot be distinguished from the others: the robot moved in one way 
 
 _SPAN = 2.0  # length of the windows [s]; longer if poses are rare, half of it if the recordings are short
 _ROUNDS = 30
-_SETTLED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
+_CONVERGED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
 _NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
 _CURVED = 0.5  # change up to which the slopes of the previous iteration are reused [standard errors]
 # By unit: standard error for white residuals above which a step is damped.
@@ -112,21 +112,21 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
         raise InputError("recordings", got=f"wheels {columns}", expected=f"{n} wheels in each")
     start = first_guess(recordings, base)
     windows = cut_windows(recordings, start, _SPAN)
-    told = excitation(windows, start)
+    excited = excitation(windows, start)
     unknowns = _changes(n, [signals.recording for signals in recordings])
-    asked = np.flatnonzero(told.asked(n) + [True] * len(recordings))
-    reasons = told.reasons(n, len(recordings))
-    strange = _wrong_unit(windows, start)
+    free = np.flatnonzero(excited.determined(n) + [True] * len(recordings))
+    reasons = excited.reasons(n, len(recordings))
+    failure = _wrong_unit(windows, start)
     solved = None
     try:
-        if not strange and not all(reasons):
-            solved = _solve(windows, start, asked, unknowns)
-            strange = _disagreement(windows, solved, base)
-    except IdentificationError as too_little:
-        count = too_little.got.split()[0]
-        strange = f"{count} windows of {windows[0].span:g} s with motion; {too_little.expected} are needed"
-    if strange:
-        reasons, solved = [strange] * len(unknowns), None
+        if not failure and not all(reasons):
+            solved = _solve(windows, start, free, unknowns)
+            failure = _disagreement(windows, solved, base)
+    except IdentificationError as exception:
+        count = exception.got.split()[0]
+        failure = f"{count} windows of {windows[0].span:g} s with motion; {exception.expected} are needed"
+    if failure:
+        reasons, solved = [failure] * len(unknowns), None
     return _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons)
 
 
@@ -148,7 +148,7 @@ class _Solved:
     scales: Vector
 
 
-def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: Sequence[Unknown]) -> _Solved:
+def _solve(windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Sequence[Unknown]) -> _Solved:
     """Gauss-Newton iterations; each uses weights and scales from the residuals of the previous one.
 
     Raises:
@@ -156,31 +156,34 @@ def _solve(windows: Sequence[Windows], start: Guess, asked: Indices, unknowns: S
     """
     guess, scales = start, _FIRST_SCALES
     weights = [np.ones((len(part.rows), 2)) for part in windows]
-    slope_of: list[Vector] = []
-    farthest = math.inf  # change in the last iteration, in standard errors
+    slope_tables: list[Vector] = []
+    largest_change = math.inf  # change in the last iteration, in standard errors
     for _ in range(_ROUNDS):
-        left = _residuals(windows, guess, weights, scales)
-        scales = _scatter(left)
-        weights = [_fading(part, one, scales, guess) for part, one in zip(windows, left, strict=True)]
-        left = _residuals(windows, guess, weights, scales)
-        if farthest > _CURVED:
-            slope_of = [slopes(part, guess, k, weights[k], scales, asked) for k, part in enumerate(windows)]
+        residual_tables = _residuals(windows, guess, weights, scales)
+        scales = _scatter(residual_tables)
+        weights = [
+            _outlier_weights(part, residual_table, scales, guess)
+            for part, residual_table in zip(windows, residual_tables, strict=True)
+        ]
+        residual_tables = _residuals(windows, guess, weights, scales)
+        if largest_change > _CURVED:
+            slope_tables = [slopes(part, guess, k, weights[k], scales, free) for k, part in enumerate(windows)]
         pieces = []
-        for k, (part, slope) in enumerate(zip(windows, slope_of, strict=True)):
-            by = np.sqrt(weights[k])[:, [0, 0, 0] + [1] * (slope.shape[1] - 3)]
-            by /= scales[[0, 0, 1] + [2] * (slope.shape[1] - 3)]
+        for k, (part, slope) in enumerate(zip(windows, slope_tables, strict=True)):
+            row_weights = np.sqrt(weights[k])[:, [0, 0, 0] + [1] * (slope.shape[1] - 3)]
+            row_weights /= scales[[0, 0, 1] + [2] * (slope.shape[1] - 3)]
             time = np.repeat(part.spread(part.keys.astype(np.float64) + 0.5), slope.shape[1]) * part.span
-            rows = (slope * by[:, :, None]).reshape(-1, slope.shape[2])
-            pieces.append(Rows(time, -rows, (left[k] * by).ravel(), recording=k, block=part.span))
-        found, change = _step(pieces, unknowns)
+            rows = (slope * row_weights[:, :, None]).reshape(-1, slope.shape[2])
+            pieces.append(Rows(time, -rows, (residual_tables[k] * row_weights).ravel(), recording=k, block=part.span))
+        linear_fit, change = _step(pieces, unknowns)
         guess = guess.moved(change)
-        errors = np.sqrt(np.diag(found.covariance))
+        errors = np.sqrt(np.diag(linear_fit.covariance))
         known = np.isfinite(errors) & (np.abs(change) > _NOTHING)
         with np.errstate(divide="ignore"):
-            farthest = float(np.max(np.abs(change[known]) / errors[known], initial=0.0))
-        if farthest <= _SETTLED:
+            largest_change = float(np.max(np.abs(change[known]) / errors[known], initial=0.0))
+        if largest_change <= _CONVERGED:
             break
-    return _Solved(guess, found, scales)
+    return _Solved(guess, linear_fit, scales)
 
 
 def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector]:
@@ -193,38 +196,40 @@ def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vec
         IdentificationError: too few windows.
     """
     sums = merge([accumulate(piece) for piece in pieces])
-    found = fit(sums, unknowns, lambda: pieces)
-    total = np.einsum("k,kij->ij", found.weights, sums.products())
+    linear_fit = fit(sums, unknowns, lambda: pieces)
+    normal = np.einsum("k,kij->ij", linear_fit.weights, sums.products())
     damping = np.diag([_WIDTHS[unknown.unit] ** -2 for unknown in unknowns])
-    return found, np.linalg.solve(total[:, :-1] + damping, total[:, -1])
+    return linear_fit, np.linalg.solve(normal[:, :-1] + damping, normal[:, -1])
 
 
 def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vector], scales: Vector) -> list[Vector]:
     """Residuals (m, 3 + n) of each recording."""
     pairs = zip(windows, guess.offsets.tolist(), weights, strict=True)
-    return [residuals(part, guess, offset, by, scales) for part, offset, by in pairs]
+    return [residuals(part, guess, offset, weight, scales) for part, offset, weight in pairs]
 
 
-def _scatter(left: Sequence[Vector]) -> Vector:
+def _scatter(residual_tables: Sequence[Vector]) -> Vector:
     """Standard deviations (3,) of position [m], yaw and slip [rad], from medians, which are robust to outliers."""
-    table = np.abs(np.vstack(left))
+    table = np.abs(np.vstack(residual_tables))
     medians = [np.median(table[:, columns]) for columns in (slice(0, 2), 2, slice(3, None))]
     scales: Vector = np.maximum(_MEDIAN_TO_DEVIATION * np.array(medians), _SMALLEST)
     return scales
 
 
-def _fading(part: Windows, left: Vector, scales: Vector, guess: Guess) -> Vector:
+def _outlier_weights(part: Windows, residual: Vector, scales: Vector, guess: Guess) -> Vector:
     """Weights (m, 2) of poses and slips from residuals (m, 3 + n): 1, and (4 / deviations)^4 beyond 4 deviations.
 
     A wheel that slips by e leaves a residual of e / 2 and moves the base by e / 4 along each axis. The effect is
     not symmetric, so radii fitted to it are 0.1 % too small. Poses are weighted as if half the slip of
     their window added to their scatter.
     """
-    pose = np.max(np.abs(left[:, :3]) / scales[[0, 0, 1]], axis=1)
-    slip = np.max(np.abs(left[:, 3:]) / scales[2], axis=1)
+    pose = np.max(np.abs(residual[:, :3]) / scales[[0, 0, 1]], axis=1)
+    slip = np.max(np.abs(residual[:, 3:]) / scales[2], axis=1)
     weights = np.asarray((_FAR / np.maximum(np.column_stack([pose, slip]), _FAR)) ** 4)
-    slid = 0.5 * np.mean(guess.base.radii) * np.sqrt(part.sums(np.sum(left[:, 3:] ** 2, axis=1)) / part.counts)
-    weights[:, 0] /= 1.0 + (part.spread(slid) / scales[0]) ** 2
+    slip_distance = (
+        0.5 * np.mean(guess.base.radii) * np.sqrt(part.sums(np.sum(residual[:, 3:] ** 2, axis=1)) / part.counts)
+    )
+    weights[:, 0] /= 1.0 + (part.spread(slip_distance) / scales[0]) ** 2
     return weights
 
 
@@ -242,19 +247,19 @@ def _wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
 def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> str:
     """Why these poses cannot be those of this robot, "" if they can."""
     ratio = float(np.mean(solved.guess.base.radii / base.radii))
-    ways = []
+    displacements = []
     for part in windows:
         poses = part.signals.poses
-        places = np.column_stack([poses[:, :2], TURNING_RADIUS * np.unwrap(poses[:, 2])])[part.rows]
-        ways.append(places - part.spread(part.sums(places) / part.counts[:, None]))
-    motion = math.sqrt(float(np.mean(np.sum(np.vstack(ways) ** 2, axis=1))))
-    left = math.hypot(float(solved.scales[0]), TURNING_RADIUS * float(solved.scales[1]))
-    if left <= _WORST_SHARE * motion and 1.0 / LIKELY < ratio < LIKELY:
+        positions = np.column_stack([poses[:, :2], TURNING_RADIUS * np.unwrap(poses[:, 2])])[part.rows]
+        displacements.append(positions - part.spread(part.sums(positions) / part.counts[:, None]))
+    motion = math.sqrt(float(np.mean(np.sum(np.vstack(displacements) ** 2, axis=1))))
+    unexplained = math.hypot(float(solved.scales[0]), TURNING_RADIUS * float(solved.scales[1]))
+    if unexplained <= _WORST_SHARE * motion and 1.0 / LIKELY < ratio < LIKELY:
         return ""
     return (
-        f"the poses do not follow the wheels: with {ratio:.3g} times the configured wheel radius, {left:.2g} m of a "
-        f"motion of {motion:.2g} m in windows of {windows[0].span:g} s remain unexplained; check order and signs of "
-        "the wheels, and that the poses are of this robot with z up"
+        f"the poses do not follow the wheels: with {ratio:.3g} times the configured wheel radius, {unexplained:.2g} m "
+        f"of a motion of {motion:.2g} m in windows of {windows[0].span:g} s remain unexplained; check order and signs "
+        "of the wheels, and that the poses are of this robot with z up"
     )
 
 
@@ -263,13 +268,17 @@ def _judged(
 ) -> Calibration:
     """Convert the changes of the last step to values with verdicts, and to the calibrated base."""
     n = len(base.radii)
-    why = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
+    causes = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
-    asked = _asked(guess, [unknown.name for unknown in unknowns], fitted)
-    pairs = zip(asked, why, strict=True)
-    estimates = _with_what_they_stand_on([_estimate(value, reason, fitted) for value, reason in pairs])
+    reported = _reported(guess, [unknown.name for unknown in unknowns], fitted)
+    pairs = zip(reported, causes, strict=True)
+    estimates = _with_joint_refusals([_estimate(quantity, reason, fitted) for quantity, reason in pairs])
     known = {estimate.name: estimate.value for estimate in estimates if estimate.identified}
-    pattern = np.array([one.value for one in asked[1 + n : 1 + 2 * n]]) if wheels_told_apart(estimates) else base.radii
+    pattern = (
+        np.array([quantity.value for quantity in reported[1 + n : 1 + 2 * n]])
+        if all_radii_identified(estimates)
+        else base.radii
+    )
     mean = known.get(RADIUS, float(np.mean(base.radii)))
     lateral = known.get(LATERAL_FACTOR, base.lateral_factor)
     positions = scaled_to(base, known[LEVER], lateral) if LEVER in known else base.positions
@@ -283,33 +292,33 @@ def _judged(
     )
 
 
-def _with_what_they_stand_on(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
+def _with_joint_refusals(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
     """Refuse sensor pose, offsets and relative radius errors if the geometry they were fitted with is refused."""
     known = {estimate.name: estimate for estimate in estimates}
     judged = []
-    for one in estimates:
-        needed = (RADIUS, LEVER) if one.name in ("sensor_x", "sensor_y") else (RADIUS,)
-        lacking = [name for name in needed if not known[name].identified]
-        if lacking and one.identified and one.name.startswith((RADIUS_ERROR, "sensor_", "time_offset")):
-            text = f"it was fitted together with the {lacking[0]}, which is {known[lacking[0]].verdict}"
-            one = replace(one, verdict=refusal(text))
-        judged.append(one)
+    for estimate in estimates:
+        required = (RADIUS, LEVER) if estimate.name in ("sensor_x", "sensor_y") else (RADIUS,)
+        unidentified = [name for name in required if not known[name].identified]
+        if unidentified and estimate.identified and estimate.name.startswith((RADIUS_ERROR, "sensor_", "time_offset")):
+            text = f"it was fitted together with the {unidentified[0]}, which is {known[unidentified[0]].verdict}"
+            estimate = replace(estimate, verdict=refusal(text))
+        judged.append(estimate)
     return tuple(judged)
 
 
-def wheels_told_apart(estimates: Sequence[Estimate]) -> bool:
+def all_radii_identified(estimates: Sequence[Estimate]) -> bool:
     """Whether the radius errors of all wheels are identified, so that they can be used."""
-    return all(one.identified for one in estimates if one.name.startswith(RADIUS_ERROR))
+    return all(estimate.identified for estimate in estimates if estimate.name.startswith(RADIUS_ERROR))
 
 
-class _Asked(NamedTuple):
+class _Reported(NamedTuple):
     """A reported value, its slope (p,) over the unknowns, and the relative error above which it is useless."""
 
     unknown: Unknown
     value: float
     slope: Vector
     share: float
-    more: float = 0.0  # variance in addition to that of the unknowns
+    extra_variance: float = 0.0  # variance in addition to that of the unknowns
 
 
 def shrinkage(errors: Vector, variance: float) -> float:
@@ -324,7 +333,7 @@ def shrinkage(errors: Vector, variance: float) -> float:
     return float(min(1.0, both * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
 
 
-def _asked(guess: Guess, names: Sequence[str], found: Fit | None) -> list[_Asked]:
+def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> list[_Reported]:
     """Mean radius r, relative errors e_i = r_i / r - 1 of the n radii, then the values of the other unknowns.
 
     The first unknowns are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d
@@ -333,85 +342,89 @@ def _asked(guess: Guess, names: Sequence[str], found: Fit | None) -> list[_Asked
     on the differences of all wheels together, so an error that happens to be zero is as well known as the others.
     """
     n, offsets = len(guess.base.radii), len(guess.offsets)
-    mean, nothing = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
-    asked = [_Asked(Unknown(RADIUS, "m"), mean, np.concatenate([guess.base.radii / n, nothing]), _USEFUL)]
-    of_radii = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
+    mean, zeros = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
+    reported = [_Reported(Unknown(RADIUS, "m"), mean, np.concatenate([guess.base.radii / n, zeros]), _USEFUL)]
+    error_slopes = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
     errors = guess.base.radii / mean - 1.0
-    rows = np.column_stack([of_radii, np.zeros((n, len(names) - n))])
-    variance = math.nan if found is None else sum(found.error_of(row) ** 2 for row in rows) / (n - 1)
+    rows = np.column_stack([error_slopes, np.zeros((n, len(names) - n))])
+    variance = math.nan if linear_fit is None else sum(linear_fit.error_of(row) ** 2 for row in rows) / (n - 1)
     share = shrinkage(errors, variance) if math.isfinite(variance) else 0.0
-    moved = share**2 * float(np.mean(errors**2)) + (1.0 - share) * CREEP**2
+    shrinkage_variance = share**2 * float(np.mean(errors**2)) + (1.0 - share) * CREEP**2
     errors *= 1.0 - share
     radii = mean * (1.0 + errors)
     resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
-    for name, error, slope in zip(names[:n], errors.tolist(), math.sqrt(1.0 - share) * of_radii, strict=True):
+    for name, error, slope in zip(names[:n], errors.tolist(), math.sqrt(1.0 - share) * error_slopes, strict=True):
         unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
-        asked.append(_Asked(unknown, error, np.concatenate([slope, nothing]), math.inf, moved))
+        reported.append(_Reported(unknown, error, np.concatenate([slope, zeros]), math.inf, shrinkage_variance))
     values = np.concatenate([radii, [lever(guess.base), guess.base.lateral_factor], guess.sensor, guess.offsets])
     slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
     units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets
-    good = [0.0] * (n + 2) + [_LEVER_RESOLUTION] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
-    more = [mean**2 * moved] * n + [0.0] * (len(names) - n)
-    for name, unit, value, slope, fine, own in zip(names, units, values.tolist(), slopes_, good, more, strict=True):
-        asked.append(_Asked(Unknown(name, unit, resolution=fine), value, slope, math.inf if fine else _USEFUL, own))
-    return asked
+    resolutions = [0.0] * (n + 2) + [_LEVER_RESOLUTION] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
+    extra_variances = [mean**2 * shrinkage_variance] * n + [0.0] * (len(names) - n)
+    for name, unit, value, slope, fine, extra_variance in zip(
+        names, units, values.tolist(), slopes_, resolutions, extra_variances, strict=True
+    ):
+        reported.append(
+            _Reported(Unknown(name, unit, resolution=fine), value, slope, math.inf if fine else _USEFUL, extra_variance)
+        )
+    return reported
 
 
-def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
+def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None) -> Estimate:
     """Estimate of a value with its verdict; `reason` states why it cannot be identified, "" if it may be."""
-    unknown = asked.unknown
-    if reason or found is None:
+    unknown = reported.unknown
+    if reason or linear_fit is None:
         return undetermined(unknown, reason)
-    used = asked.slope != 0.0
-    names = np.array([one.name for one in found.unknowns])
-    covariance = found.covariance[np.ix_(used, used)]
+    used = reported.slope != 0.0
+    names = np.array([fitted.name for fitted in linear_fit.unknowns])
+    covariance = linear_fit.covariance[np.ix_(used, used)]
     if np.any(np.isnan(covariance)):
-        linear = next(one for one in found.estimates if one.name in names[used] and not one.identified)
+        linear = next(fitted for fitted in linear_fit.estimates if fitted.name in names[used] and not fitted.identified)
         return undetermined(unknown, linear.verdict.removeprefix(refusal("")))
-    error = math.hypot(found.error_of(asked.slope), math.sqrt(asked.more))
+    error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance))
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
-    reach = found.reach(error)
-    relatives = alike(names.tolist(), found.correlation)[int(np.flatnonzero(used)[0])] if np.sum(used) == 1 else []
-    judged = judge(unknown, asked.value, error, reach, relatives)
-    if judged.identified and reach > asked.share * abs(asked.value):
-        share = 100.0 * reach / abs(asked.value)
+    half_width = linear_fit.reach(error)
+    relatives = alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])] if np.sum(used) == 1 else []
+    judged = judge(unknown, reported.value, error, half_width, relatives)
+    if judged.identified and half_width > reported.share * abs(reported.value):
+        share = 100.0 * half_width / abs(reported.value)
         text = f"it is known only to +-{share:.2g} %; {100.0 * _USEFUL:g} % is needed to improve on the data sheet"
-        told = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
-        return replace(judged, verdict=refusal(text + told))
+        note = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
+        return replace(judged, verdict=refusal(text + note))
     return judged
 
 
-def named_estimates(found: Calibration, geometry: BaseGeometry) -> dict[str, Estimate]:
+def named_estimates(calibration: Calibration, geometry: BaseGeometry) -> dict[str, Estimate]:
     """Estimates by their name in the result.
 
     `robot.base.geometry.wheel_radius` is the mean of the wheels. `wheel_radius_error_fl` and so on are relative to this
-    mean; they are parameters if all are identified (`wheels_told_apart`). Otherwise the robot keeps its errors, and the
-    written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the motion
+    mean; they are parameters if all are identified (`all_radii_identified`). Otherwise the robot keeps its errors, and
+    the written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the motion
     shows only the lever: each is refused on its own, with the value of the configured ratio that gives the identified
     lever. Of omni wheels the lever is `wheel_distance`. Lever, radius of each wheel, pose of the tracked body and clock
     offset are listed under `base.geometry`, because the robot has no parameter for them.
 
     Args:
-        found: the calibration of a base made from `geometry`.
+        calibration: of a base made from `geometry`.
         geometry: as configured.
     """
-    apart = wheels_told_apart(found.estimates)
-    common = 1.0 if apart else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
+    radii_identified = all_radii_identified(calibration.estimates)
+    common = 1.0 if radii_identified else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
     parameters = "robot.base.geometry"
-    named = {f"{parameters}.{RADIUS}": _share(found[RADIUS], RADIUS, common)}
-    whole = found[LEVER]
+    named = {f"{parameters}.{RADIUS}": _share(calibration[RADIUS], RADIUS, common)}
+    lever_estimate = calibration[LEVER]
     if geometry.wheel_distance > 0.0:
-        named[f"{parameters}.wheel_distance"] = replace(whole, name="wheel_distance")
+        named[f"{parameters}.wheel_distance"] = replace(lever_estimate, name="wheel_distance")
     for name in ("half_length", "half_width") if geometry.wheel_distance == 0.0 else ():
-        half = undetermined(Unknown(name, "m"), whole.verdict.removeprefix(refusal("")))
-        if whole.identified:
+        half = undetermined(Unknown(name, "m"), lever_estimate.verdict.removeprefix(refusal("")))
+        if lever_estimate.identified:
             text = f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
-            half = replace(half, value=found.size_factor * getattr(geometry, name), verdict=refusal(text))
+            half = replace(half, value=calibration.size_factor * getattr(geometry, name), verdict=refusal(text))
         named[f"{parameters}.{name}"] = half
-    for estimate in found.estimates:
+    for estimate in calibration.estimates:
         if estimate.name != RADIUS and not (estimate.name == LEVER and geometry.wheel_distance > 0.0):
-            known = estimate.name == LATERAL_FACTOR or (apart and estimate.name.startswith(RADIUS_ERROR))
+            known = estimate.name == LATERAL_FACTOR or (radii_identified and estimate.name.startswith(RADIUS_ERROR))
             named[f"{parameters if known else 'base.geometry'}.{estimate.name}"] = estimate
     return named
 

@@ -59,9 +59,9 @@ def lever(base: MecanumBase, lateral_factor: float | None = None) -> float:
     return float(np.mean(np.abs(base.positions[:, 0] * slants - base.positions[:, 1] * base.along)))
 
 
-def scaled_to(base: MecanumBase, wanted: float, lateral_factor: float) -> Vector:
-    """Wheel positions (n, 2), scaled by a common factor, that have the lever `wanted` [m] with this lateral factor."""
-    scaled: Vector = base.positions * (wanted / lever(base, lateral_factor))
+def scaled_to(base: MecanumBase, target: float, lateral_factor: float) -> Vector:
+    """Wheel positions (n, 2), scaled by a common factor, that have the lever `target` [m] with this lateral factor."""
+    scaled: Vector = base.positions * (target / lever(base, lateral_factor))
     return scaled
 
 
@@ -98,13 +98,13 @@ def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sens
     exactly on SE(2); beyond the ends it is extrapolated.
     """
     steps = np.diff(signals.wheel_angles, axis=0) @ base.forward_matrix.T
-    ways = _exponentials(steps)
+    displacements = _exponentials(steps)
     poses = np.zeros((len(signals.wheel_time), 3))
     poses[1:, 2] = np.cumsum(steps[:, 2])
-    poses[1:, :2] = np.cumsum(turned(ways[:, :2], poses[:-1, 2]), axis=0)
-    place, share = _intervals(signals.wheel_time, times)
-    part = _exponentials(steps[place] * share[:, None])
-    path = poses[place]
+    poses[1:, :2] = np.cumsum(turned(displacements[:, :2], poses[:-1, 2]), axis=0)
+    index, share = _intervals(signals.wheel_time, times)
+    part = _exponentials(steps[index] * share[:, None])
+    path = poses[index]
     for step in (part, sensor):
         path[:, :2] += turned(step[..., :2], path[:, 2])
         path[:, 2] += step[..., 2]
@@ -117,11 +117,11 @@ def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vec
     Radii are relative to their mean, so that smaller wheels do not look like less slip.
     """
     rolling = base.inverse_matrix * base.radii[:, None]
-    across = np.eye(len(base.radii)) - rolling @ np.linalg.pinv(rolling)
-    place, share = _intervals(signals.wheel_time, times)
+    slip_projection = np.eye(len(base.radii)) - rolling @ np.linalg.pinv(rolling)
+    index, share = _intervals(signals.wheel_time, times)
     angles = signals.wheel_angles
-    turned = angles[place] + share[:, None] * (angles[place + 1] - angles[place]) - angles[0]
-    slips: Vector = turned @ (across * (base.radii / np.mean(base.radii))).T
+    rotation = angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0]
+    slips: Vector = rotation @ (slip_projection * (base.radii / np.mean(base.radii))).T
     return slips
 
 
@@ -141,51 +141,51 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     share = weights / np.maximum(windows.spread(windows.sums(weights)), 1e-300)
     pose_share, slip_share = share[:, :1], share[:, 1:]
 
-    def level(values: Vector, by: Vector) -> Vector:
-        return values - windows.spread(windows.sums(by * values))
+    def centred(values: Vector, weight: Vector) -> Vector:
+        return values - windows.spread(windows.sums(weight * values))
 
     # Rotation of each window: first from the yaws, then a correction from positions and yaws together.
     turn = measured[:, 2] - predicted[:, 2]
     heading = np.arctan2(windows.sums(pose_share[:, 0] * np.sin(turn)), windows.sums(pose_share[:, 0] * np.cos(turn)))
-    way = level(measured[:, :2], pose_share)
-    path = level(predicted[:, :2], pose_share)
-    ahead = turned(path, windows.spread(heading))
-    aside = np.column_stack([-ahead[:, 1], ahead[:, 0]])
-    off_yaw = wrapped(turn - windows.spread(heading))
-    wish = np.sum(aside * (way - ahead), axis=1) / scales[0] ** 2 + off_yaw / scales[1] ** 2
-    stiffness = np.sum(aside**2, axis=1) / scales[0] ** 2 + 1.0 / scales[1] ** 2
-    more = windows.sums(pose_share[:, 0] * wish) / windows.sums(pose_share[:, 0] * stiffness)
-    ahead = turned(ahead, windows.spread(more))
-    slips = level(_slips(windows.signals, guess.base, times), slip_share)
-    return np.column_stack([way - ahead, off_yaw - windows.spread(more), slips])
+    measured_path = centred(measured[:, :2], pose_share)
+    predicted_path = centred(predicted[:, :2], pose_share)
+    rotated = turned(predicted_path, windows.spread(heading))
+    tangent = np.column_stack([-rotated[:, 1], rotated[:, 0]])
+    yaw_residual = wrapped(turn - windows.spread(heading))
+    moment = np.sum(tangent * (measured_path - rotated), axis=1) / scales[0] ** 2 + yaw_residual / scales[1] ** 2
+    stiffness = np.sum(tangent**2, axis=1) / scales[0] ** 2 + 1.0 / scales[1] ** 2
+    correction = windows.sums(pose_share[:, 0] * moment) / windows.sums(pose_share[:, 0] * stiffness)
+    rotated = turned(rotated, windows.spread(correction))
+    slips = centred(_slips(windows.signals, guess.base, times), slip_share)
+    return np.column_stack([measured_path - rotated, yaw_residual - windows.spread(correction), slips])
 
 
-def slopes(windows: Windows, guess: Guess, place: int, weights: Vector, scales: Vector, asked: Indices) -> Vector:
-    """Slopes (m, 3 + n, p) of the `residuals` over the p changes of `Guess.moved`, zero for those not in `asked`.
+def slopes(windows: Windows, guess: Guess, index: int, weights: Vector, scales: Vector, free: Indices) -> Vector:
+    """Slopes (m, 3 + n, p) of the `residuals` over the p changes of `Guess.moved`, zero for those not in `free`.
 
-    `place` is the index of the recording among the offsets.
+    `index` is that of the recording among the offsets.
     """
     n = len(guess.base.radii)
     count = n + 5 + len(guess.offsets)
-    found = np.zeros((len(windows.rows), 3 + n, count))
-    for k in asked:
-        if k >= n + 5 and k != n + 5 + place:
+    table = np.zeros((len(windows.rows), 3 + n, count))
+    for k in free:
+        if k >= n + 5 and k != n + 5 + index:
             continue
         change = np.zeros(count)
         change[k] = _STEP
         after, before = guess.moved(change), guess.moved(-change)
-        rise = residuals(windows, after, float(after.offsets[place]), weights, scales)
-        fall = residuals(windows, before, float(before.offsets[place]), weights, scales)
-        found[:, :, k] = (rise - fall) / (2.0 * _STEP)
+        rise = residuals(windows, after, float(after.offsets[index]), weights, scales)
+        fall = residuals(windows, before, float(before.offsets[index]), weights, scales)
+        table[:, :, k] = (rise - fall) / (2.0 * _STEP)
     # Slips carry no information on the clocks: interpolation reduces their noise, which would bias the offset.
-    found[:, 3:, n + 5 :] = 0.0
-    return found
+    table[:, 3:, n + 5 :] = 0.0
+    return table
 
 
 def _intervals(stamps: Vector, times: Vector) -> tuple[Indices, Vector]:
     """Interval of the stamps (s,) that contains each time (m,) and the position in it; the last one beyond the ends."""
-    place = np.clip(np.searchsorted(stamps, times, side="right") - 1, 0, len(stamps) - 2)
-    return place, (times - stamps[place]) / (stamps[place + 1] - stamps[place])
+    index = np.clip(np.searchsorted(stamps, times, side="right") - 1, 0, len(stamps) - 2)
+    return index, (times - stamps[index]) / (stamps[index + 1] - stamps[index])
 
 
 def _exponentials(steps: Vector) -> Vector:
@@ -237,17 +237,17 @@ def odometry_errors(
     ends = np.searchsorted(times, times + span)
     starts = np.flatnonzero(ends < len(times))
     ends = ends[starts]
-    usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    sound = np.abs(times[ends] - times[starts] - span) <= 2.0 * usual
-    starts, ends = starts[sound], ends[sound]
-    rolled = _ways(odometry(signals, base, times, sensor), starts, ends, float(sensor[2]))
-    errors = rolled - _ways(tracked, starts, ends, float(sensor[2]))
+    period = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    valid = np.abs(times[ends] - times[starts] - span) <= 2.0 * period
+    starts, ends = starts[valid], ends[valid]
+    rolled = _displacements(odometry(signals, base, times, sensor), starts, ends, float(sensor[2]))
+    errors = rolled - _displacements(tracked, starts, ends, float(sensor[2]))
     errors[:, 2] = wrapped(errors[:, 2])
     moving: Vector = errors[np.max(np.abs(rolled), axis=1) > _MOVING]
     return moving
 
 
-def _ways(poses: Vector, starts: Indices, ends: Indices, yaw: float) -> Vector:
+def _displacements(poses: Vector, starts: Indices, ends: Indices, yaw: float) -> Vector:
     """Displacements (m, 3) between poses (k, 3) of a body turned by `yaw` on the robot, in the robot's start frame."""
     step = poses[ends] - poses[starts]
     return np.column_stack([turned(step[:, :2], yaw - poses[starts, 2]), step[:, 2]])

@@ -17,7 +17,7 @@ from youbot_dynamics.robot import Robot
 
 _ONE_CLOCK = 0.5  # [s] difference of stamps above which the clocks were not synchronised
 _GAP = 5.0  # multiple of the usual interval of wheel readings above which the motion between them is unknown
-_EVERY = 0.02  # averaging interval of poses [s]
+_AVERAGING_TIME = 0.02  # averaging interval of poses [s]
 _FAST = 8.0  # multiple of the 99 % quantile of the speed that means a reset counter
 
 
@@ -73,7 +73,7 @@ def calibration_signals(
         poses: (k, 3) [m, m, rad].
         recording: number of the recording.
     """
-    wheels, known = _sound(wheel_time, wheel_angles), _sound(pose_time, poses)
+    wheels, known = _valid_rows(wheel_time, wheel_angles), _valid_rows(pose_time, poses)
     changed = np.ones(len(known), dtype=bool)
     changed[1:] = np.any(np.diff(poses[known], axis=0) != 0.0, axis=1)
     known = known[changed]
@@ -86,14 +86,14 @@ def _thinned(time: Vector, poses: Vector) -> tuple[Vector, Vector]:
     """Means of times (k,) and poses (k, 3) over every 20 ms of nearly straight motion: fewer rows, same information."""
     if not len(time):
         return time, poses
-    starts = np.flatnonzero(np.diff(np.floor(time / _EVERY), prepend=-np.inf))
+    starts = np.flatnonzero(np.diff(np.floor(time / _AVERAGING_TIME), prepend=-np.inf))
     counts = np.diff(np.append(starts, len(time)))
     columns = np.column_stack([time, poses[:, :2], np.cos(poses[:, 2]), np.sin(poses[:, 2])])
     means = np.add.reduceat(columns, starts, axis=0) / counts[:, None]
     return means[:, 0], np.column_stack([means[:, 1:3], np.arctan2(means[:, 4], means[:, 3])])
 
 
-def _sound(time: Vector, table: Vector) -> Indices:
+def _valid_rows(time: Vector, table: Vector) -> Indices:
     """Rows of a table (n, k) that are finite and whose times (n,) exceed all times before."""
     rows = np.flatnonzero(np.isfinite(time) & np.isfinite(table).all(axis=1))
     latest = np.maximum.accumulate(time[rows])
@@ -128,8 +128,8 @@ def recorded_calibration_signals(
     stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
     wheel_time, pose_time = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
     if stamped:
-        behind = float(np.median(poses.received - poses.stamp) - np.median(states.received - states.stamp))
-        if abs(behind) > _ONE_CLOCK:
-            pose_time = pose_time + behind
+        clock_difference = float(np.median(poses.received - poses.stamp) - np.median(states.received - states.stamp))
+        if abs(clock_difference) > _ONE_CLOCK:
+            pose_time = pose_time + clock_difference
     angles = states.position * np.array(robot.driver.position_sign)
     return calibration_signals(wheel_time, angles, pose_time, poses.pose, number)

@@ -46,7 +46,7 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import NO_PHASES, RollingWheels
 
 _PIECE = 0.3  # length of a piece [s], about half the contact time of a roller
-_TRIED = 96  # phases tried over the pitch: 0.6 degrees apart for 6 rollers
+_TRIAL_PHASES = 96  # trial phases over the pitch: 0.6 degrees apart for 6 rollers
 _BLOCKS = 12  # blocks of the recording for the jackknife
 _STILL = 1e-6  # [rad] turn below which a wheel is at rest
 _FEWEST_READINGS = 200
@@ -55,7 +55,7 @@ _LARGEST_STEP = 0.5  # largest interval between readings in a piece [s]
 _TOLERANCES = np.array([0.03, 0.03, 0.02, 0.005])
 # A phase error of a sixth of the pitch leaves as much ripple as the mean constraint: |2 sin(pi / 6)| = 1.
 _WORTHLESS = 1.0 / 6.0
-_HALF = 0.5  # share of the predicted ripple below which the mean constraint is more accurate
+_LEAST_RIPPLE = 0.5  # share of the predicted ripple below which the mean constraint is more accurate
 _CREEP = 1e-4  # contact creep over a piece [m], a lower bound of the residual
 
 
@@ -123,8 +123,8 @@ class _Pieces:
         first = np.arange(len(times))
         last = np.searchsorted(times, times + _PIECE)
         inside = last < len(times)
-        turned = np.abs(np.diff(angles, axis=0)).max(axis=1)
-        broken = (np.diff(times) > _LARGEST_STEP) | (turned > 2.0 * pi)
+        rotation = np.abs(np.diff(angles, axis=0)).max(axis=1)
+        broken = (np.diff(times) > _LARGEST_STEP) | (rotation > 2.0 * pi)
         breaks = np.concatenate([[0], np.cumsum(broken)])
         first, last = first[inside], last[inside]
         whole = breaks[first] == breaks[last]
@@ -133,8 +133,8 @@ class _Pieces:
     def sums(self, values: Vector) -> Vector:
         """Sums (p, ...) over the pieces of values (m - 1, ...) of the steps."""
         total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
-        found: Vector = total[self.last] - total[self.first]
-        return found
+        sums: Vector = total[self.last] - total[self.first]
+        return sums
 
 
 class _WheelFit:
@@ -150,14 +150,14 @@ class _WheelFit:
         base = wheels.base
         self._pieces, self._wheels, self._wheel = pieces, wheels, wheel
         self._slant, self._x = tan(base.roller_angles[wheel]), float(base.positions[wheel, 0])
-        known = wheels.at_phases(np.zeros(len(base.radii))).constants
-        scale = float(known.slants[wheel]) / self._slant
-        self._believed = np.array([base.radii[wheel], scale, base.positions[wheel, 1], wheels.depth])
-        self._spread = _TOLERANCES * np.array([base.radii[wheel], 1.0, 1.0, 1.0])
+        reference = wheels.at_phases(np.zeros(len(base.radii))).constants
+        scale = float(reference.slants[wheel]) / self._slant
+        self._nominal = np.array([base.radii[wheel], scale, base.positions[wheel, 1], wheels.depth])
+        self._deviations = _TOLERANCES * np.array([base.radii[wheel], 1.0, 1.0, 1.0])
         angles, steps = pieces.angles[:, wheel], pieces.steps
         self._turned, self._along = pieces.sums(np.diff(angles)), pieces.sums(steps[:, 0])
         self._angles = angles
-        self._tried = (np.arange(_TRIED) / _TRIED - 0.5) * wheels.pitch
+        self._trial_phases = (np.arange(_TRIAL_PHASES) / _TRIAL_PHASES - 0.5) * wheels.pitch
         self._block = np.minimum(np.arange(len(self._along)) * _BLOCKS // max(1, len(self._along)), _BLOCKS - 1)
 
     def estimate(self) -> Estimate:
@@ -167,37 +167,39 @@ class _WheelFit:
         if len(self._along) < _FEWEST_READINGS // 2 or np.ptp(self._angles) < pitch:
             reason = f"wheel {wheel} turned by only {np.ptp(self._angles):.2g} rad; {pitch:.2g} rad are needed"
             return undetermined(Unknown(name, "rad"), reason)
-        squares = np.array([self._squares(phase) for phase in self._tried])
+        squares = np.array([self._squares(phase) for phase in self._trial_phases])
         ridge = self._ridge(squares)
         value = self._lowest(squares.sum(axis=1), ridge)
-        without = np.array([self._lowest(squares.sum(axis=1) - squares[:, k], ridge) for k in range(_BLOCKS)])
-        error = _jackknife_error((without - value + 0.5 * pitch) % pitch)
+        replicates = np.array([self._lowest(squares.sum(axis=1) - squares[:, k], ridge) for k in range(_BLOCKS)])
+        error = _jackknife_error((replicates - value + 0.5 * pitch) % pitch)
         multiple = float(stdtrit(_BLOCKS - 1, 0.5 + CONFIDENCE / 2.0))
-        reach = multiple * error
-        left, mean = self._left(value, ridge), self._left(None, ridge)
-        share, share_error = self._share_there(mean - left, mean)
+        half_width = multiple * error
+        residual, mean_residual = self._residuals(value, ridge), self._residuals(None, ridge)
+        share, share_error = self._ripple_share(mean_residual - residual, mean_residual)
         wrapped = (value + 0.5 * pitch) % pitch - 0.5 * pitch
         verdict = IDENTIFIED
-        if not reach < _WORTHLESS * pitch:
-            verdict = refusal(f"the interval of +-{reach:.2g} rad is too wide to be better than the mean of all phases")
-        elif not share - multiple * share_error > _HALF:
+        if not half_width < _WORTHLESS * pitch:
+            verdict = refusal(
+                f"the interval of +-{half_width:.2g} rad is too wide to be better than the mean of all phases"
+            )
+        elif not share - multiple * share_error > _LEAST_RIPPLE:
             verdict = refusal(
                 f"the data show {share:.2f} +-{multiple * share_error:.2f} of the ripple that the phase predicts; below"
-                f" {_HALF:g} the mean of all phases is more accurate"
+                f" {_LEAST_RIPPLE:g} the mean of all phases is more accurate"
             )
-        return Estimate(name, "rad", wrapped, error, (wrapped - reach, wrapped + reach), verdict)
+        return Estimate(name, "rad", wrapped, error, (wrapped - half_width, wrapped + half_width), verdict)
 
-    def _share_there(self, predicted: Vector, seen: Vector) -> tuple[float, float]:
+    def _ripple_share(self, predicted: Vector, measured: Vector) -> tuple[float, float]:
         """Regress the residual (r,) of the mean constraint on the predicted ripple (r,): slope and standard error."""
         powers = np.bincount(self._block, predicted**2, _BLOCKS)
-        products = np.bincount(self._block, predicted * seen, _BLOCKS)
-        without = (products.sum() - products) / (powers.sum() - powers)
-        return float(products.sum() / powers.sum()), _jackknife_error(without)
+        products = np.bincount(self._block, predicted * measured, _BLOCKS)
+        replicates = (products.sum() - products) / (powers.sum() - powers)
+        return float(products.sum() / powers.sum()), _jackknife_error(replicates)
 
     def _squares(self, phase: float) -> Vector:
         """Products (blocks, 5, 5) of scaled columns and right-hand side, summed over the pieces of each block."""
-        scaled, missing = self._table(phase)
-        rows = np.column_stack([scaled, missing])
+        scaled, target = self._table(phase)
+        rows = np.column_stack([scaled, target])
         edges = np.searchsorted(self._block, np.arange(_BLOCKS + 1))
         return np.array([rows[i:j].T @ rows[i:j] for i, j in zip(edges[:-1], edges[1:], strict=True)])
 
@@ -207,24 +209,24 @@ class _WheelFit:
         overlap = float(np.mean(self._pieces.last - self._pieces.first))
         ridge = overlap * max(float(np.min(squares.sum(axis=1)[:, 4, 4])) / count, _CREEP**2)
         for _ in range(2):
-            best = min(_cost(each, ridge) for each in squares.sum(axis=1))
+            best = min(_cost(products, ridge) for products in squares.sum(axis=1))
             ridge = overlap * max(best / count, _CREEP**2)
         return ridge
 
     def _lowest(self, squares: Vector, ridge: float) -> float:
         """Phase [rad] of least cost, from a parabola through the best of those tried (t, 5, 5) and its neighbours."""
-        costs = np.array([_cost(each, ridge) for each in squares])
+        costs = np.array([_cost(products, ridge) for products in squares])
         k = int(np.argmin(costs))
-        before, here, after = costs[k - 1], costs[k], costs[(k + 1) % _TRIED]
+        before, here, after = costs[k - 1], costs[k], costs[(k + 1) % _TRIAL_PHASES]
         bend = before - 2.0 * here + after
         shift = 0.5 * (before - after) / bend if bend > 0.0 else 0.0
-        return float(self._tried[k] + shift * self._wheels.pitch / _TRIED)
+        return float(self._trial_phases[k] + shift * self._wheels.pitch / _TRIAL_PHASES)
 
-    def _left(self, phase: float | None, ridge: float) -> Vector:
+    def _residuals(self, phase: float | None, ridge: float) -> Vector:
         """Residuals (r,) [m] of the pieces with the best R, s, y, b; for the mean constraint if the phase is None."""
-        scaled, missing = self._table(phase)
-        left: Vector = missing - scaled @ np.linalg.solve(scaled.T @ scaled + ridge * np.eye(4), scaled.T @ missing)
-        return left
+        scaled, target = self._table(phase)
+        residuals: Vector = target - scaled @ np.linalg.solve(scaled.T @ scaled + ridge * np.eye(4), scaled.T @ target)
+        return residuals
 
     def _table(self, phase: float | None) -> tuple[Vector, Vector]:
         """Columns (r, 4) of R, s, y, b over their tolerances, and the right-hand side (r,) [m]."""
@@ -233,7 +235,7 @@ class _WheelFit:
         sideways = -self._slant * self._pieces.sums(secants * (steps[:, 1] + self._x * steps[:, 2]))
         turning, lifting = self._pieces.sums(steps[:, 2]), self._slant * self._pieces.sums(tangents * steps[:, 2])
         table = np.column_stack([self._turned, sideways, turning, lifting])
-        return table * self._spread, self._along - table @ self._believed
+        return table * self._deviations, self._along - table @ self._nominal
 
     def _means(self, phase: float | None) -> tuple[Vector, Vector]:
         """Means (m - 1,) of 1 / cos(phi) and tan(phi) over the wheel's turn in each step."""
@@ -243,29 +245,29 @@ class _WheelFit:
             # The lateral factor corresponds to the mean of cos(phi) over uniform turning.
             mean = 0.5 * pitch / np.sin(0.5 * pitch)
             return np.full(steps, mean), np.zeros(steps)
-        off = self._angles + phase
-        passed = np.floor(off / pitch + 0.5)
-        phi = off - pitch * passed
-        secant_sum = np.arcsinh(np.tan(phi)) + 2.0 * asinh(tan(0.5 * pitch)) * passed
+        angle = self._angles + phase
+        rollers = np.floor(angle / pitch + 0.5)
+        phi = angle - pitch * rollers
+        secant_sum = np.arcsinh(np.tan(phi)) + 2.0 * asinh(tan(0.5 * pitch)) * rollers
         tangent_sum = -np.log(np.cos(phi))
         step = np.diff(self._angles)
-        stands = np.abs(step) < _STILL
-        safe = np.where(stands, 1.0, step)
-        secants = np.where(stands, 1.0 / np.cos(phi[:-1]), np.diff(secant_sum) / safe)
-        tangents = np.where(stands, np.tan(phi[:-1]), np.diff(tangent_sum) / safe)
+        at_rest = np.abs(step) < _STILL
+        safe = np.where(at_rest, 1.0, step)
+        secants = np.where(at_rest, 1.0 / np.cos(phi[:-1]), np.diff(secant_sum) / safe)
+        tangents = np.where(at_rest, np.tan(phi[:-1]), np.diff(tangent_sum) / safe)
         return secants, tangents
 
 
-def _jackknife_error(without: Vector) -> float:
+def _jackknife_error(replicates: Vector) -> float:
     """Standard error from values (k,), each found without one block."""
-    spread = without - without.mean()
-    return sqrt((len(without) - 1) / len(without) * float(spread @ spread))
+    deviations = replicates - replicates.mean()
+    return sqrt((len(replicates) - 1) / len(replicates) * float(deviations @ deviations))
 
 
 def _cost(squares: Vector, ridge: float) -> float:
     """Minimum of |rhs - columns p|^2 + ridge |p|^2 [m2], from products (5, 5) of columns and right-hand side."""
-    pull = squares[:4, 4]
-    return float(squares[4, 4] - pull @ np.linalg.solve(squares[:4, :4] + ridge * np.eye(4), pull))
+    moment = squares[:4, 4]
+    return float(squares[4, 4] - moment @ np.linalg.solve(squares[:4, :4] + ridge * np.eye(4), moment))
 
 
 _LONGEST = 300.0  # longest part of a recording used for the phases [s]
@@ -297,19 +299,19 @@ def calibrate_with_rollers(
     Raises:
         InputError: as `calibrate`.
     """
-    found = calibrate(recordings, wheels.base)
+    calibration = calibrate(recordings, wheels.base)
     if not wheels.base.all_forward:
-        return RollerCalibration(found, None, NO_PHASES)
-    fits, reason = _phases(recordings, found, wheels)
+        return RollerCalibration(calibration, None, NO_PHASES)
+    fits, reason = _phases(recordings, calibration, wheels)
     if not any(fit is not None and fit.identified for fit in fits):
-        return RollerCalibration(found, fits[-1], reason)
+        return RollerCalibration(calibration, fits[-1], reason)
     smooth = [
         signals if fit is None or not fit.identified else without_ripple(signals, fit.wheels, weights)
         for signals, fit in zip(recordings, fits, strict=True)
     ]
-    again = calibrate(smooth, wheels.base)
-    fits, reason = _phases(recordings, again, wheels)
-    return RollerCalibration(again, fits[-1], reason)
+    refined = calibrate(smooth, wheels.base)
+    fits, reason = _phases(recordings, refined, wheels)
+    return RollerCalibration(refined, fits[-1], reason)
 
 
 def without_ripple(
@@ -323,35 +325,35 @@ def without_ripple(
         weights: (n,) of the wheels when they slip against each other, see `RollingWheels.roll`.
     """
     angles = signals.wheel_angles.copy()
-    beside = np.eye(len(wheels.base.radii)) - wheels.base.inverse_matrix @ wheels.base.forward_matrix
+    slip_projection = np.eye(len(wheels.base.radii)) - wheels.base.inverse_matrix @ wheels.base.forward_matrix
     for k in range(1, len(angles)):
         rolled = wheels.roll(signals.wheel_angles[k - 1], signals.wheel_angles[k], weights=weights)
-        angles[k] = angles[k - 1] + wheels.base.wheel_speeds(rolled.displacement) + beside @ rolled.residual
+        angles[k] = angles[k - 1] + wheels.base.wheel_speeds(rolled.displacement) + slip_projection @ rolled.residual
     return replace(signals, wheel_angles=angles)
 
 
 def _phases(
-    recordings: Sequence[CalibrationSignals], found: Calibration, wheels: RollingWheels
+    recordings: Sequence[CalibrationSignals], calibration: Calibration, wheels: RollingWheels
 ) -> tuple[list[RollerPhaseFit | None], str]:
     """Phases in each recording (None if they could not be estimated), and the reason for the newest."""
     fits: list[RollerPhaseFit | None] = []
     reason = ""
-    believed = RollingWheels(found.base, wheels.rollers, wheels.depth)
-    for signals, offset in zip(recordings, found.offsets.tolist(), strict=True):
+    nominal = RollingWheels(calibration.base, wheels.rollers, wheels.depth)
+    for signals, offset in zip(recordings, calibration.offsets.tolist(), strict=True):
         try:
             recent = signals.wheel_time >= signals.wheel_time[-1] - _LONGEST
             times, angles = signals.wheel_time[recent], signals.wheel_angles[recent]
-            poses = _of_base(signals.poses, found.sensor)
-            of_base = CalibrationSignals(times, angles, signals.pose_time - offset, poses)
-            fits.append(fit_roller_phases(of_base, believed))
+            poses = _base_poses(signals.poses, calibration.sensor)
+            base_signals = CalibrationSignals(times, angles, signals.pose_time - offset, poses)
+            fits.append(fit_roller_phases(base_signals, nominal))
             reason = ""
-        except YoubotDynamicsError as problem:
+        except YoubotDynamicsError as error:
             fits.append(None)
-            reason = str(problem)
+            reason = str(error)
     return fits, reason
 
 
-def _of_base(poses: Vector, sensor: Vector) -> Vector:
+def _base_poses(poses: Vector, sensor: Vector) -> Vector:
     """Poses (k, 3) of the base from those of a body at `sensor` (3,) on it; the yaw is unwrapped."""
     yaw = np.unwrap(poses[:, 2]) - sensor[2]
     return np.column_stack([poses[:, :2] - turned(sensor[:2], yaw), yaw])

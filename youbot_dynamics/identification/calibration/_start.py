@@ -28,7 +28,7 @@ TURNING_RADIUS = 0.3  # [m] converts turns to distances
 
 _WORST_OFFSET = 2.0  # largest offset tried [s]
 _GRID = 0.02  # [s]
-_PACE = 0.3  # interval over which speeds are compared [s], since poses are noisy
+_SPEED_INTERVAL = 0.3  # interval over which speeds are compared [s], since poses are noisy
 _NEAR_BEST = 0.02  # relative difference to the best agreement at which the smaller offset is taken
 _MARGIN = 0.1  # [s] wheel readings needed around a pose, since the offset still changes
 _FEWEST_POSES = 4  # in a window
@@ -44,19 +44,19 @@ def first_guess(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> 
     offsets = np.array([_rough_offset(signals, base) for signals in recordings])
     product = 0j
     for signals, offset in zip(recordings, offsets, strict=True):
-        if _enough(signals):
-            rolled, tracked = (_ways(poses) for poses in _both(signals, base, float(offset)))
+        if _has_readings(signals):
+            rolled, tracked = (_displacements(poses) for poses in _paths(signals, base, float(offset)))
             product += np.sum(np.conj(rolled) * tracked)
     # A displacement at angle a in the base frame has the angle a - b in the frame of a body turned by b.
     yaw = -float(np.angle(product)) if product else 0.0
     return Guess(base, np.array([0.0, 0.0, yaw]), offsets)
 
 
-def _enough(signals: CalibrationSignals) -> bool:
+def _has_readings(signals: CalibrationSignals) -> bool:
     return len(signals.pose_time) > 1 and len(signals.wheel_time) > 1
 
 
-def _both(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tuple[Vector, Vector]:
+def _paths(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tuple[Vector, Vector]:
     """Poses (m, 3) on a grid of times, by the wheels and by the tracker."""
     first = max(signals.wheel_time[0], signals.pose_time[0] - offset)
     last = min(signals.wheel_time[-1], signals.pose_time[-1] - offset)
@@ -67,39 +67,42 @@ def _both(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tupl
     return odometry(signals, base, times), tracked
 
 
-def _ways(poses: Vector) -> NDArray[np.complex128]:
+def _displacements(poses: Vector) -> NDArray[np.complex128]:
     """Displacement of each half second in the frame at its middle, as x + i y [m], of poses (m, 3) on the grid."""
     ahead = round(0.5 / _GRID)
     step = poses[ahead:] - poses[:-ahead]
     middle = poses[:-ahead, 2] + 0.5 * step[:, 2]
-    ways: NDArray[np.complex128] = (step[:, 0] + 1j * step[:, 1]) * np.exp(-1j * middle)
-    return ways
+    displacements: NDArray[np.complex128] = (step[:, 0] + 1j * step[:, 1]) * np.exp(-1j * middle)
+    return displacements
 
 
 def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
     """Offset [s] with the best agreement of speed and turn rate of wheels and body; the smallest if several agree."""
-    if not _enough(signals):
+    if not _has_readings(signals):
         return 0.0
-    both = _both(signals, base, 0.0)
-    ahead = round(_PACE / _GRID)
-    if len(both[0]) <= 4 * ahead:
+    paths = _paths(signals, base, 0.0)
+    ahead = round(_SPEED_INTERVAL / _GRID)
+    if len(paths[0]) <= 4 * ahead:
         return 0.0
-    paces = []
-    for poses in both:
+    speeds = []
+    for poses in paths:
         step = poses[ahead:] - poses[:-ahead]
-        paces.append(np.column_stack([np.hypot(step[:, 0], step[:, 1]), TURNING_RADIUS * step[:, 2]]))
-    reach = min(round(_WORST_OFFSET / _GRID), len(paces[0]) // 3)
-    inner = paces[0][reach : len(paces[0]) - reach]
-    lags = np.arange(-reach, reach + 1)
+        speeds.append(np.column_stack([np.hypot(step[:, 0], step[:, 1]), TURNING_RADIUS * step[:, 2]]))
+    largest_lag = min(round(_WORST_OFFSET / _GRID), len(speeds[0]) // 3)
+    inner = speeds[0][largest_lag : len(speeds[0]) - largest_lag]
+    lags = np.arange(-largest_lag, largest_lag + 1)
     # The error of a tracker that jumps is limited to the usual speed.
     cap = np.maximum(np.quantile(np.abs(inner), 0.95, axis=0), _MOVING)
     misfit = np.array(
-        [np.mean(np.minimum(np.abs(paces[1][reach + k : reach + k + len(inner)] - inner), cap)) for k in lags]
+        [
+            np.mean(np.minimum(np.abs(speeds[1][largest_lag + k : largest_lag + k + len(inner)] - inner), cap))
+            for k in lags
+        ]
     )
     size = float(np.mean(np.minimum(np.abs(inner), cap)))
-    good = lags[misfit <= np.min(misfit) + _NEAR_BEST * size]
+    best_lags = lags[misfit <= np.min(misfit) + _NEAR_BEST * size]
     # The middle of the offsets that agree equally well, unless 0 is among them.
-    return 0.0 if 0 in good else float(np.median(good)) * _GRID
+    return 0.0 if 0 in best_lags else float(np.median(best_lags)) * _GRID
 
 
 def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: float) -> tuple[Windows, ...]:
@@ -111,8 +114,8 @@ def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: fl
         span: desired length [s]; longer if poses are rare, half of it if there are few windows.
     """
     steps = [np.diff(signals.pose_time) for signals in recordings if len(signals.pose_time) > 1]
-    usual = float(np.median(np.concatenate(steps))) if steps else span
-    longest = max(span, 2.0 * _FEWEST_POSES * usual)
+    period = float(np.median(np.concatenate(steps))) if steps else span
+    longest = max(span, 2.0 * _FEWEST_POSES * period)
 
     def cut(length: float) -> tuple[Windows, ...]:
         pairs = zip(recordings, guess.offsets.tolist(), strict=True)
@@ -132,29 +135,29 @@ def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span
     inside = (times >= signals.wheel_time[0] + _MARGIN) & (times <= signals.wheel_time[-1] - _MARGIN)
     rows = np.flatnonzero(inside)
     keys = np.floor(signals.pose_time[rows] / span).astype(np.int64)
-    broken = np.concatenate([[0], np.cumsum(signals.gaps())])
-    kept, starts, numbers, count = [], [], [], 0
+    gap_counts = np.concatenate([[0], np.cumsum(signals.gaps())])
+    selected, starts, numbers, count = [], [], [], 0
     borders = np.concatenate([np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1)), [len(keys)]])
     for first, last in zip(borders[:-1], borders[1:], strict=True):
         part = rows[first:last]
         if last - first < _FEWEST_POSES or times[part[-1]] - times[part[0]] < _LEAST_SHARE * span:
             continue
         begin, end = np.searchsorted(signals.wheel_time, times[part[[0, -1]]] + [-_MARGIN, _MARGIN])
-        whole = broken[min(end, len(broken) - 1)] == broken[max(begin - 1, 0)]
+        whole = gap_counts[min(end, len(gap_counts) - 1)] == gap_counts[max(begin - 1, 0)]
         if whole and np.max(np.abs(_motion(signals, base, times[part[[0, -1]]]))) > _MOVING:
-            kept.append(part)
+            selected.append(part)
             starts.append(count)
             numbers.append(keys[first])
             count += last - first
-    chosen = np.concatenate(kept) if kept else nothing
+    chosen = np.concatenate(selected) if selected else nothing
     return Windows(signals, chosen, np.array(starts, dtype=np.int64), np.array(numbers, dtype=np.int64), span)
 
 
 def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vector:
     """Forward, sideways [m] and turn [rad] (3,) from the wheels between two times (2,)."""
     columns = signals.wheel_angles.T
-    turned = np.array([np.diff(np.interp(ends, signals.wheel_time, column))[0] for column in columns])
-    motion: Vector = base.forward_matrix @ turned
+    rotation = np.array([np.diff(np.interp(ends, signals.wheel_time, column))[0] for column in columns])
+    motion: Vector = base.forward_matrix @ rotation
     return motion
 
 
@@ -167,16 +170,16 @@ class Excitation:
     omni: bool = False  # whether the wheels have no lateral factor
 
     @property
-    def _enough(self) -> list[bool]:
+    def _sufficient(self) -> list[bool]:
         """Whether enough windows have forward motion, sideways motion, and turns."""
         return [count >= _EXCITED_WINDOWS for count in self.counts]
 
-    def asked(self, wheels: int) -> list[bool]:
+    def determined(self, wheels: int) -> list[bool]:
         """Which unknowns of `Guess.moved`, without the offsets, the fit estimates.
 
         If only a combination of two is determined, one of them stays as configured.
         """
-        forward, sideways, turning = self._enough
+        forward, sideways, turning = self._sufficient
         straight = forward or sideways
         return [True] * wheels + [
             turning and straight,
@@ -191,21 +194,21 @@ class Excitation:
 
         Sensor and offsets are fitted together with the radii: without these they are refused too.
         """
-        forward, sideways, turning = self._enough
-        if not any(self._enough):
-            return [self._lacking(RESTING, 0)] * (wheels + 5 + offsets)
+        forward, sideways, turning = self._sufficient
+        if not any(self._sufficient):
+            return [self._with_counts(RESTING, 0)] * (wheels + 5 + offsets)
         if not (forward or sideways):
-            return [self._lacking(ONLY_TURN, 0)] * (wheels + 5 + offsets)
-        scale = "" if forward or self.omni else self._lacking(NO_FORWARD, 0)
-        lever = scale if turning else self._lacking(NO_TURN, 2)
-        factor = NO_FACTOR if self.omni else scale if sideways else self._lacking(NO_SIDEWAYS, 1)
+            return [self._with_counts(ONLY_TURN, 0)] * (wheels + 5 + offsets)
+        scale = "" if forward or self.omni else self._with_counts(NO_FORWARD, 0)
+        lever = scale if turning else self._with_counts(NO_TURN, 2)
+        factor = NO_FACTOR if self.omni else scale if sideways else self._with_counts(NO_SIDEWAYS, 1)
         return [scale] * wheels + [lever, factor, lever, lever] + [scale] * (1 + offsets)
 
-    def _lacking(self, reason: str, axis: int) -> str:
+    def _with_counts(self, reason: str, axis: int) -> str:
         """The reason, preceded by how much motion along or about an axis there was and how much is needed."""
-        way, unit = ("forward", "sideways", "of turning")[axis], ("m", "m", "rad")[axis]
+        direction, unit = ("forward", "sideways", "of turning")[axis], ("m", "m", "rad")[axis]
         return (
-            f"{self.counts[axis]} windows of {self.span:g} s have {_EXCITED[axis]:g} {unit} {way} or more;"
+            f"{self.counts[axis]} windows of {self.span:g} s have {_EXCITED[axis]:g} {unit} {direction} or more;"
             f" {_EXCITED_WINDOWS} are needed: {reason}"
         )
 

@@ -1,4 +1,4 @@
-"""Geometry of a base from a tape measure: the wheels say how far they turned, a person how far the base came.
+"""Geometry of a base from a tape measure: wheel angles compared with measured distances and turns.
 
 A leg starts and ends at rest: forward, sideways, or turns on the spot. Its wheel angles are integrated exactly on
 SE(2) with radius R, lever K and lateral factor f common to all wheels; the distance between its ends, or its turn, is
@@ -45,23 +45,23 @@ from youbot_dynamics.robot_base import WHEELS, Base
 FORWARD, SIDEWAYS, TURN = KINDS = ("forward", "sideways", "turn")
 
 _SPEED, _TURN_RATE = 0.3, 0.8  # [m/s], [rad/s] of a leg: slow enough for wheels not to slip
-_GENTLE = 0.5  # share of the acceleration limits that a leg uses
-_REST = 1.0  # [s] for which the wheels stand between two legs
-_STOOD = 0.3  # [s] of it that belong to a leg, at each end
-_STANDS = 0.02  # [rad/s] of a wheel that stands
-_MOVED = 1.0  # [rad] that some wheel turns in a leg; less is no leg
+_ACCELERATION_SHARE = 0.5  # share of the acceleration limits that a leg uses
+_REST = 1.0  # [s] for which the wheels are at rest between two legs
+_REST_MARGIN = 0.3  # [s] of this rest that belong to a leg, at each end
+_STANDSTILL_RATE = 0.02  # [rad/s] below which a wheel is at rest
+_LEAST_TURN = 1.0  # [rad] that some wheel turns in a leg; less is no leg
 _UNEQUAL = 0.005  # chosen: standard deviation of the radii of one robot's wheels over their mean
 _ROLLERS = 0.0005  # [m] of a leg: rollers of the youBot move its end by up to 0.4 mm
 _STEP = 1e-6  # of the numerical slopes
 _ROUNDS = 20
-_SETTLED = 1e-9  # change of a logarithm at which the fit has converged
+_CONVERGED = 1e-9  # change of a logarithm at which the fit has converged
 _CONTRADICTION = 0.999  # probability of the misfit above which readings contradict each other
 _ONE_MEAN = "a tape measure shows the mean radius of the wheels alone"
 
 
 @dataclass(frozen=True, eq=False)
 class TapeLeg:
-    """One leg and what was read after it.
+    """One leg and the reading after it.
 
     Args:
         kind: FORWARD, SIDEWAYS or TURN.
@@ -108,7 +108,7 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
         base: configured base: its ratios of radii and of positions are kept.
 
     Returns:
-        Estimates with intervals and verdicts, by the names of `calibrate`; what a tape does not show is refused.
+        Estimates with intervals and verdicts, by the names of `calibrate`; values that a tape cannot show are refused.
 
     Raises:
         InputError: no leg, or another number of wheels.
@@ -117,24 +117,24 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
     if not legs or any(leg.wheel_angles.shape[1] != n for leg in legs):
         got = ", ".join(str(leg.wheel_angles.shape[1]) for leg in legs) or "no leg"
         raise InputError("legs", got=f"wheels {got}", expected=f"{n} wheels in each")
-    guess, asked = Guess(base, np.zeros(3), np.zeros(0)), _asked(legs, base)
+    guess, determined = Guess(base, np.zeros(3), np.zeros(0)), _determined(legs, base)
     reasons, covariance = _reasons(legs, base), np.full((3, 3), nan)
-    if len(asked):
-        guess, known, misfit = _solve(legs, guess, asked)
-        covariance[np.ix_(asked, asked)] = known
-        wrong = _wrong(guess.base, base, len(legs) - len(asked), misfit)
-        reasons = [wrong or reason for reason in reasons]
+    if len(determined):
+        guess, solved_covariance, misfit = _solve(legs, guess, determined)
+        covariance[np.ix_(determined, determined)] = solved_covariance
+        inconsistency = _inconsistency(guess.base, base, len(legs) - len(determined), misfit)
+        reasons = [inconsistency or reason for reason in reasons]
     values = (float(np.mean(guess.base.radii)), lever(guess.base), guess.base.lateral_factor)
     errors = np.array(values) * np.sqrt(np.diag(covariance))
     names = zip((RADIUS, LEVER, LATERAL_FACTOR), ("m", "m", "1"), values, errors.tolist(), reasons, strict=True)
-    found = [_estimate(Unknown(name, unit), value, error, why) for name, unit, value, error, why in names]
-    if not found[0].identified:
+    estimates = [_estimate(Unknown(name, unit), value, error, cause) for name, unit, value, error, cause in names]
+    if not estimates[0].identified:
         guess = replace(guess, base=base)
     size = float(np.sum(np.abs(guess.base.positions)) / np.sum(np.abs(base.positions)))
-    return Calibration((*found, *_unknown(n)), guess.base, guess.sensor, guess.offsets, size)
+    return Calibration((*estimates, *_undetermined(n)), guess.base, guess.sensor, guess.offsets, size)
 
 
-def _asked(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
+def _determined(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
     """Which of radius, lever and lateral factor the legs determine together."""
     kinds = {leg.kind for leg in legs}
     scale = FORWARD in kinds or (SIDEWAYS in kinds and not base.all_forward)
@@ -143,41 +143,41 @@ def _asked(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
 
 
 def _reasons(legs: Sequence[TapeLeg], base: MecanumBase) -> list[str]:
-    """Why radius, lever and lateral factor stay unknown, "" for what is asked."""
+    """Why radius, lever and lateral factor stay unknown, "" for those that are determined."""
     kinds = {leg.kind for leg in legs}
-    asked = _asked(legs, base)
+    determined = _determined(legs, base)
     both = "sideways legs do not distinguish it from the lateral factor, nor turns from the lever"
-    scale = "" if 0 in asked else f"no leg forward was measured; {both}"
+    scale = "" if 0 in determined else f"no leg forward was measured; {both}"
     turns = scale or ("" if TURN in kinds else "no turn was measured")
     factor = scale or ("" if SIDEWAYS in kinds else "no leg sideways was measured")
     return [scale, turns, factor if base.all_forward else NO_FACTOR]
 
 
-def _solve(legs: Sequence[TapeLeg], guess: Guess, asked: Indices) -> tuple[Guess, Vector, float]:
-    """Gauss-Newton over logarithms; the guess, the covariance of those asked, and the weighted squared misfit.
+def _solve(legs: Sequence[TapeLeg], guess: Guess, determined: Indices) -> tuple[Guess, Vector, float]:
+    """Gauss-Newton over logarithms: guess, covariance of the determined values, and weighted squared misfit.
 
     Two errors are common to several legs: radii that differ between the wheels act on all of them, creep on all legs of
     a kind. On mecanum wheels unequal radii have an effect of second order; on omni wheels each leg shows another mean.
     """
     n = len(guess.base.radii)
-    each = np.eye(n + 5)[:n]
-    common = np.vstack([each.sum(axis=0), np.eye(n + 5)[n : n + 2]])[asked]
+    radius_changes = np.eye(n + 5)[:n]
+    common = np.vstack([radius_changes.sum(axis=0), np.eye(n + 5)[n : n + 2]])[determined]
     for _ in range(_ROUNDS):
         rolled = np.array([leg.rolled(guess.base) for leg in legs])
-        unequal = _slopes(legs, guess, each - each.mean(axis=0)) * _UNEQUAL
+        unequal = _slopes(legs, guess, radius_changes - radius_changes.mean(axis=0)) * _UNEQUAL
         creep = CREEP * np.array([[leg.measured * (leg.kind == kind) for kind in KINDS] for leg in legs])
-        alike = np.hstack([unequal, creep])
-        arm = lever(guess.base)
-        variances = [leg.error**2 + (_ROLLERS / (arm if leg.kind == TURN else 1.0)) ** 2 for leg in legs]
-        root = np.linalg.cholesky(np.diag(variances) + alike @ alike.T)
-        left = np.linalg.solve(root, np.array([leg.measured for leg in legs]) - rolled)
+        shared_errors = np.hstack([unequal, creep])
+        lever_length = lever(guess.base)
+        variances = [leg.error**2 + (_ROLLERS / (lever_length if leg.kind == TURN else 1.0)) ** 2 for leg in legs]
+        root = np.linalg.cholesky(np.diag(variances) + shared_errors @ shared_errors.T)
+        residual = np.linalg.solve(root, np.array([leg.measured for leg in legs]) - rolled)
         slopes = np.linalg.solve(root, _slopes(legs, guess, common))
-        step = np.linalg.lstsq(slopes, left, rcond=None)[0]
+        step = np.linalg.lstsq(slopes, residual, rcond=None)[0]
         guess = guess.moved(step @ common)
-        if np.max(np.abs(step)) < _SETTLED:
+        if np.max(np.abs(step)) < _CONVERGED:
             break
     covariance: Vector = np.asarray(np.linalg.inv(slopes.T @ slopes), dtype=np.float64)
-    return guess, covariance, float(np.sum((left - slopes @ step) ** 2))
+    return guess, covariance, float(np.sum((residual - slopes @ step) ** 2))
 
 
 def _slopes(legs: Sequence[TapeLeg], guess: Guess, changes: Vector) -> Vector:
@@ -189,17 +189,17 @@ def _slopes(legs: Sequence[TapeLeg], guess: Guess, changes: Vector) -> Vector:
     return np.array(columns).T
 
 
-def _wrong(found: MecanumBase, base: MecanumBase, spare: int, misfit: float) -> str:
+def _inconsistency(fitted: MecanumBase, base: MecanumBase, freedom: int, misfit: float) -> str:
     """Why the readings cannot be those of this base, "" if they can."""
-    if spare > 0 and misfit > chi2.ppf(_CONTRADICTION, spare):
+    if freedom > 0 and misfit > chi2.ppf(_CONTRADICTION, freedom):
         return (
-            f"the readings contradict each other by {np.sqrt(misfit / spare):.2g} times their errors: "
+            f"the readings contradict each other by {np.sqrt(misfit / freedom):.2g} times their errors: "
             "check the full turns and the distances"
         )
     ratios = {
-        "wheel radius": float(np.mean(found.radii / base.radii)),
-        "lever": lever(found) / lever(base),
-        "lateral factor": found.lateral_factor / base.lateral_factor,
+        "wheel radius": float(np.mean(fitted.radii / base.radii)),
+        "lever": lever(fitted) / lever(base),
+        "lateral factor": fitted.lateral_factor / base.lateral_factor,
     }
     for name, ratio in ratios.items():
         if not 1.0 / LIKELY < ratio < LIKELY:
@@ -216,22 +216,22 @@ def _estimate(unknown: Unknown, value: float, error: float, reason: str) -> Esti
     return judge(unknown, value, error, float(norm.ppf(0.5 + 0.5 * CONFIDENCE)) * error)
 
 
-def _unknown(wheels: int) -> list[Estimate]:
+def _undetermined(wheels: int) -> list[Estimate]:
     """The values that a tape measure cannot show, refused."""
     names = WHEELS[:wheels] if wheels <= len(WHEELS) else [str(k) for k in range(wheels)]
-    apart = [Unknown(f"{RADIUS_ERROR}_{name}", "1") for name in names]
-    apart += [Unknown(f"{RADIUS}_{name}", "m") for name in names]
-    return [undetermined(one, _ONE_MEAN) for one in apart]
+    unknowns = [Unknown(f"{RADIUS_ERROR}_{name}", "1") for name in names]
+    unknowns += [Unknown(f"{RADIUS}_{name}", "m") for name in names]
+    return [undetermined(unknown, _ONE_MEAN) for unknown in unknowns]
 
 
 def tape_findings(legs: Sequence[TapeLeg], robot: Robot) -> tuple[Finding, ...]:
     """Findings of `calibrate_by_tape` by their names in a result; unknown radii of single wheels count for one."""
     geometry = robot.base.geometry
-    found = calibrate_by_tape(legs, geometry.mecanum())
-    whole = LEVER_IN_WORDS if found[LEVER].identified else ""
+    calibration = calibrate_by_tape(legs, geometry.mecanum())
+    whole = LEVER_IN_WORDS if calibration[LEVER].identified else ""
     return tuple(
         Finding(name, estimate, len(legs), part_of=whole if estimate.name in ("half_length", "half_width") else "")
-        for name, estimate in named_estimates(found, geometry).items()
+        for name, estimate in named_estimates(calibration, geometry).items()
     )
 
 
@@ -253,7 +253,7 @@ def tape_program(kind: str, amount: float, base: Base, dt: float = 0.02) -> Prog
     number(f"length of the leg {kind}", abs(amount), "rad" if kind == TURN else "m", above=0.0)
     limits = base.limits
     speed = _TURN_RATE if kind == TURN else _SPEED
-    ramp = speed / (_GENTLE * (limits.angular_acceleration if kind == TURN else limits.acceleration))
+    ramp = speed / (_ACCELERATION_SHARE * (limits.angular_acceleration if kind == TURN else limits.acceleration))
     count = ceil((abs(amount) / speed + ramp) / dt)
     time = (np.arange(count) + 0.5) * dt
     shape = np.clip(np.minimum(time, count * dt - time) / ramp, 0.0, 1.0)
@@ -284,7 +284,7 @@ def _moving(time: Vector, angles: Vector) -> Indices:
     """
     before = np.minimum(np.searchsorted(time, time - 0.1), np.maximum(np.arange(len(time)) - 1, 0))
     step, span = np.abs(angles - angles[before]).max(axis=1), np.maximum(time - time[before], 1e-3)
-    return np.flatnonzero(step / span > _STANDS)
+    return np.flatnonzero(step / span > _STANDSTILL_RATE)
 
 
 def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector]:
@@ -300,8 +300,8 @@ def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, {}), joints)
-    sound = np.isfinite(states.received) & np.isfinite(states.position).all(axis=1)
-    time, angles = states.received[sound], states.position[sound] * np.array(robot.driver.position_sign)
+    finite = np.isfinite(states.received) & np.isfinite(states.position).all(axis=1)
+    time, angles = states.received[finite], states.position[finite] * np.array(robot.driver.position_sign)
     if len(time) < 2:
         raise RecordingError(f"{recording.path}", got=f"{len(time)} readings of the wheels", expected="a drive")
     moving = _moving(time, angles)
@@ -309,10 +309,10 @@ def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector
     legs = []
     for part in np.split(moving, breaks):
         # A motion that had begun before the first reading, or goes on after the last, is no leg.
-        if len(part) and time[part[0]] - time[0] > _STOOD and time[-1] - time[part[-1]] > _STOOD:
-            first, last = np.searchsorted(time, [time[part[0]] - _STOOD, time[part[-1]] + _STOOD])
+        if len(part) and time[part[0]] - time[0] > _REST_MARGIN and time[-1] - time[part[-1]] > _REST_MARGIN:
+            first, last = np.searchsorted(time, [time[part[0]] - _REST_MARGIN, time[part[-1]] + _REST_MARGIN])
             rows = angles[first:last]
-            if np.abs(rows[-1] - rows[0]).max() > _MOVED:
+            if np.abs(rows[-1] - rows[0]).max() > _LEAST_TURN:
                 legs.append(rows)
     if len(legs) != count:
         raise RecordingError(

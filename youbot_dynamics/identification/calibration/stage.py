@@ -59,62 +59,62 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         else:
             notes.append(f"{recording.name} left out: the limit of one hour of readings is reached")
     geometry = robot.base.geometry
-    found = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
-    whole, products = "", {}
-    if found.calibration[LEVER].identified:
-        bases = geometry.mecanum(), found.calibration.base
-        before, after = (_rms_errors(used, found.calibration, base) for base in bases)
-        notes.append(_worth(before, after))
+    fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
+    part_of, products = "", {}
+    if fitted.calibration[LEVER].identified:
+        bases = geometry.mecanum(), fitted.calibration.base
+        before, after = (_rms_errors(used, fitted.calibration, base) for base in bases)
+        notes.append(_comparison(before, after))
         products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
-        whole = LEVER_IN_WORDS
+        part_of = LEVER_IN_WORDS
     samples = sum(len(signals.poses) for signals in used)
-    named = named_estimates(found.calibration, geometry)
+    named = named_estimates(fitted.calibration, geometry)
     findings = [
-        Finding(name, estimate, samples, part_of=whole if estimate.name in ("half_length", "half_width") else "")
+        Finding(name, estimate, samples, part_of=part_of if estimate.name in ("half_length", "half_width") else "")
         for name, estimate in named.items()
     ]
-    if found.phases is None:
-        notes.append(f"roller phases: {found.reason}")
+    if fitted.phases is None:
+        notes.append(f"roller phases: {fitted.reason}")
     else:
-        findings += _of_rollers(found.phases, len(used[-1].wheel_time))
-        if found.phases.identified:
+        findings += _roller_findings(fitted.phases, len(used[-1].wheel_time))
+        if fitted.phases.identified:
             notes.append(_COUNTING)
     return StageResult(
         STAGE,
         tuple(findings),
-        correlations=Correlation.of_fit("Geometry of the base", found.calibration.fit),
+        correlations=Correlation.of_fit("Geometry of the base", fitted.calibration.fit),
         notes=tuple(notes),
         products=products,
     )
 
 
-def _rms_errors(recordings: Sequence[CalibrationSignals], found: Calibration, base: MecanumBase) -> Vector:
+def _rms_errors(recordings: Sequence[CalibrationSignals], calibration: Calibration, base: MecanumBase) -> Vector:
     """RMS errors (3,) [m, m, rad] of odometry with a geometry over `_SPAN`; NaN if no pose has another one later."""
-    pairs = zip(recordings, found.offsets.tolist(), strict=True)
-    off = np.vstack([odometry_errors(one, base, found.sensor, offset, _SPAN) for one, offset in pairs])
-    return np.sqrt(np.mean(off**2, axis=0)) if len(off) else np.full(3, np.nan)
+    pairs = zip(recordings, calibration.offsets.tolist(), strict=True)
+    errors = np.vstack([odometry_errors(signals, base, calibration.sensor, offset, _SPAN) for signals, offset in pairs])
+    return np.sqrt(np.mean(errors**2, axis=0)) if len(errors) else np.full(3, np.nan)
 
 
-def _worth(before: Vector, after: Vector) -> str:
+def _comparison(before: Vector, after: Vector) -> str:
     """The RMS errors (3,) [m, m, rad] of odometry before and after the calibration, in words."""
-    told = [
+    texts = [
         f"{1e3 * x:.1f} mm forward, {1e3 * y:.1f} mm sideways, {1e3 * yaw:.1f} mrad" for x, y, yaw in (before, after)
     ]
     return (
-        f"the RMS error of odometry over {_SPAN:g} s is {told[0]} with the configured geometry and {told[1]} with the"
+        f"the RMS error of odometry over {_SPAN:g} s is {texts[0]} with the configured geometry and {texts[1]} with the"
         " identified one; both include the noise of the poses"
     )
 
 
-def _of_rollers(found: RollerPhaseFit, samples: int) -> list[Finding]:
+def _roller_findings(fit: RollerPhaseFit, samples: int) -> list[Finding]:
     """Phases as robot parameters if all are identified; otherwise as additional findings: a robot needs no phases."""
-    prefix = f"robot.{_PREFIX}" if found.identified else _PREFIX
+    prefix = f"robot.{_PREFIX}" if fit.identified else _PREFIX
     phases = [
         Finding(f"{prefix}.roller_phase_{wheel}", estimate, samples)
-        for wheel, estimate in zip(WHEELS, found.estimates, strict=True)
+        for wheel, estimate in zip(WHEELS, fit.estimates, strict=True)
     ]
-    if not found.identified:
+    if not fit.identified:
         return phases
-    error = max(estimate.standard_error for estimate in found.estimates)
+    error = max(estimate.standard_error for estimate in fit.estimates)
     largest = Estimate("roller_phase_error", "rad", error, 0.0, (error, error), IDENTIFIED)
     return [*phases, Finding(f"{prefix}.roller_phase_error", largest, samples)]
