@@ -120,7 +120,7 @@ class ArmFriction:
         assert self.fit is not None  # rows exist only with a fit
         covariance = np.nan_to_num(self.fit.covariance)
         variance = np.einsum("ri,ij,rj->r", table, covariance, table)
-        half = self.fit.reach(1.0) * np.sqrt(np.maximum(variance, 0.0))
+        half = self.fit.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
         return row.known + table @ self.values, half
 
     def explained_in(self, recordings: Sequence[ArmSignals]) -> dict[str, float]:
@@ -202,7 +202,7 @@ def _widened(found: ArmFriction, finer: ArmFriction) -> ArmFriction:
         if not (one.identified and math.isfinite(other)):
             return one
         error = math.hypot(one.standard_error, one.value - other)
-        return judge(unknown, one.value, error, fit.reach(error))
+        return judge(unknown, one.value, error, fit.half_width(error))
 
     for joint in found.joints:
         if joint.name not in rows:  # refused by the shorter windows
@@ -319,12 +319,12 @@ def _known(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
     A scale may have any size: a wrong torque constant or gear ratio of one joint must not bend the bodies of all.
     """
     *scales, delay = readings
-    reaches = [fit.reach(one.standard_error) for one in scales]
+    reaches = [fit.half_width(one.standard_error) for one in scales]
     narrow = [
         reach <= max(_WIDEST[0] * max(1.0, abs(1.0 + one.value)), abs(one.value) - FAR)
         for one, reach in zip(scales, reaches, strict=True)
     ]
-    prompt = fit.reach(delay.standard_error) <= _WIDEST[1] and abs(delay.value) <= _LONGEST_DELAY
+    prompt = fit.half_width(delay.standard_error) <= _WIDEST[1] and abs(delay.value) <= _LONGEST_DELAY
     return (*map(bool, narrow), bool(prompt))
 
 

@@ -51,7 +51,7 @@ def joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: in
     at = [np.mean(speeds)] if row.one_speed else [np.quantile(speeds, share) for share in (0.05, 0.5, 0.95)]
     totals = [total_friction(found, name, row, float(speed), first) for speed in at]
     errors = np.sqrt(np.nan_to_num(np.diag(found.covariance)[first : first + 2]))
-    beyond = found.values[first : first + 2] < -found.reach(1.0) * errors
+    beyond = found.values[first : first + 2] < -found.half_width(1.0) * errors
     if hidden:
         estimates, totals = (
             [undetermined(Unknown(one.name, one.unit), _ONE_WAY) for one in group] for group in (estimates, totals)
@@ -97,4 +97,4 @@ def total_friction(found: Fit, name: str, row: JointRows, speed: float, first: i
     if free.bound is not None or all(estimate.bound is None for estimate in found.estimates[own]):
         return free
     bounded = float(one @ np.nan_to_num([estimate.value for estimate in found.estimates[own]]))
-    return judge(unknown, bounded, free.standard_error, found.reach(free.standard_error))
+    return judge(unknown, bounded, free.standard_error, found.half_width(free.standard_error))

@@ -58,7 +58,7 @@ def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
         return LoadFriction(undetermined(unknown, reason), undetermined(_LOAD, reason), (nan, nan))
     load, coulomb = fit.estimates[-1], fit.estimates[-2]
     if not load.interval[0] > 0.0:
-        reason = f"no significant load dependence: {fit.values[-1]:.2g} +-{fit.reach(load.standard_error):.2g}"
+        reason = f"no significant load dependence: {fit.values[-1]:.2g} +-{fit.half_width(load.standard_error):.2g}"
     elif not held_out[1] < held_out[0]:
         reason = (
             f"the prediction error of held-out torques is {held_out[1]:.3g} N m with it, {held_out[0]:.3g} without it"

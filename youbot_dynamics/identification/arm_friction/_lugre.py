@@ -281,9 +281,9 @@ def _about(near: Reversals, steepness: float, seen: float) -> Bristles:
     # smoothing of the positions. Both were measured on simulated arms with known bristles.
     common = max(_SMOOTHING, 0.5 / seen)
     error = sigma0 * math.hypot(math.sqrt(float(relative @ errors @ relative)), common)
-    stiffness = judge(_SIGMA0, sigma0, error, fit.reach(error))
+    stiffness = judge(_SIGMA0, sigma0, error, fit.half_width(error))
     error = math.hypot(math.sqrt(float(fit.covariance[1, 1])), common * float(values[1]))
-    damping = judge(_SIGMA1, float(values[1]), error, fit.reach(error))
+    damping = judge(_SIGMA1, float(values[1]), error, fit.half_width(error))
     if near.rate < 0.95 * _SLOWEST_RATE:
         slow = f"{near.rate:.0f} Hz is too slow for an effect that lasts milliseconds; {_SLOWEST_RATE:.0f} Hz is needed"
         damping = undetermined(_SIGMA1, slow)

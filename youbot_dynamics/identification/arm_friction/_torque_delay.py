@@ -97,11 +97,11 @@ def estimate_torque_delay(recordings: Sequence[tuple[ArrayLike, ArrayLike, Array
     if values[0] <= 0.0:
         return TorqueDelay(undetermined(_DELAY, AGAINST), undetermined(_INERTIA, AGAINST), found, len(starts))
     error = found["delay"].standard_error
-    delay = judge(_DELAY, best, error, found.reach(error))
+    delay = judge(_DELAY, best, error, found.half_width(error))
     if best > _LONGEST - _GRID:
         delay = undetermined(_DELAY, f"the best delay is at the upper bound of the search, {1e3 * _LONGEST:g} ms")
     gain, error = float(values[0]), found["mobility"].standard_error / float(values[0]) ** 2
-    inertia = judge(_INERTIA, 1.0 / gain, error, found.reach(error))
+    inertia = judge(_INERTIA, 1.0 / gain, error, found.half_width(error))
     return TorqueDelay(delay, inertia, found, len(starts))
 
 
@@ -158,9 +158,9 @@ def torque_starts(arm: RecordedArm, joint: int) -> list[tuple[Vector, Vector, Ve
     interpolated. A start ends where the joint reverses.
     """
     time, speed = arm.signals.time, arm.speed[:, joint]
-    if arm.asked is None or len(time) < _FEWEST or not np.all(np.isfinite(speed)):
+    if arm.torque_commands is None or len(time) < _FEWEST or not np.all(np.isfinite(speed)):
         return []
-    sent, asked = arm.asked[0], arm.asked[1][:, joint]
+    sent, asked = arm.torque_commands[0], arm.torque_commands[1][:, joint]
     known = np.isfinite(asked)
     if not np.any(asked[known]):
         return []

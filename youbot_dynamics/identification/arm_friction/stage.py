@@ -138,7 +138,7 @@ def _of_joint(fitted: JointFit, joint: str) -> list[Finding]:
 
 def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Finding]:
     """Delay from the commanded torque of a joint to its motion; empty without torque commands."""
-    if all(arm.asked is None for arm in arms):
+    if all(arm.torque_commands is None for arm in arms):
         return []
     name, unknown = f"arm.{joint}.torque_delay", Unknown("torque_delay", "s")
     starts = [start for arm in arms for start in torque_starts(arm, k)]

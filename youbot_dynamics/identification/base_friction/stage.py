@@ -171,7 +171,7 @@ def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[Fit
     table = np.concatenate([piece.regressors for piece in pieces])
     target = np.concatenate([piece.target for piece in pieces])
     values, covariance = np.nan_to_num(fit.values), np.nan_to_num(fit.covariance)
-    half = fit.reach(1.0) * np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", table, covariance, table), 0.0))
+    half = fit.half_width(1.0) * np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", table, covariance, table), 0.0))
     modelled = table @ values
     curves = []
     for axis, rows in enumerate(_rows_of_axes(table)):

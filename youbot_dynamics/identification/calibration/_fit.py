@@ -371,7 +371,7 @@ def _estimate(asked: _Asked, reason: str, found: Fit | None) -> Estimate:
     error = math.hypot(found.error_of(asked.slope), math.sqrt(asked.more))
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
-    reach = found.reach(error)
+    reach = found.half_width(error)
     relatives = alike(names.tolist(), found.correlation)[int(np.flatnonzero(used)[0])] if np.sum(used) == 1 else []
     judged = judge(unknown, asked.value, error, reach, relatives)
     if judged.identified and reach > asked.share * abs(asked.value):

@@ -414,7 +414,7 @@ def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         pulled = float(linear.values[k] - x[k])
         error = math.sqrt(float(linear.covariance[k, k]) + float(spread[k]) + pulled * pulled)
         if k in best.held:
-            kept = judge(unknown, float(x[k]), error, linear.reach(error))
+            kept = judge(unknown, float(x[k]), error, linear.half_width(error))
             estimates.append(dataclasses.replace(kept, verdict=refusal(best.held[k])))
         elif linear.estimates[k].verdict == refusal(STILL):
             estimates.append(undetermined(unknown, unknown.unexcited))
@@ -422,7 +422,7 @@ def _chosen(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
             kept = undetermined(unknown, "these drives do not distinguish it from the others")
             estimates.append(dataclasses.replace(kept, value=float(x[k])))
         else:
-            judged = judge(unknown, float(x[k]), error, linear.reach(error))
+            judged = judge(unknown, float(x[k]), error, linear.half_width(error))
             if k in INNER and judged.identified:
                 judged = dataclasses.replace(judged, verdict=refusal(TOGETHER))
             estimates.append(judged)

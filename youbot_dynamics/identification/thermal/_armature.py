@@ -108,7 +108,7 @@ def identify_armature(
     told = []
     for one, unknown, more in zip(found.estimates, unknowns, np.hypot(moved, gains), strict=True):
         error = math.hypot(one.standard_error, float(more))
-        told.append(judge(unknown, one.value, error, found.reach(error)) if one.identified else one)
+        told.append(judge(unknown, one.value, error, found.half_width(error)) if one.identified else one)
     return Armature(told[0], told[1], explained, found)
 
 

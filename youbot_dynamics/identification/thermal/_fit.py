@@ -220,7 +220,7 @@ def identify_heat(
     for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
         error = float(np.sqrt(covariance[k, k]) * values[k])
         if math.isfinite(error):
-            ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, found.reach(error))
+            ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, found.half_width(error))
             reason = _unbelievable(k, runs, logs, left, float(gaps[k]), ratio)
             ratios.append(dataclasses.replace(ratio, verdict=refusal(reason)) if reason else ratio)
         else:
@@ -370,5 +370,5 @@ def _constants(
             continue
         found_value = math.exp(float(powers @ np.concatenate([[math.log(value)], logs])))
         standard = found_value * math.hypot(math.sqrt(variance), error / value)
-        estimates.append(judge(unknown, found_value, standard, found.reach(standard)))
+        estimates.append(judge(unknown, found_value, standard, found.half_width(standard)))
     return tuple(estimates)
