@@ -203,7 +203,7 @@ def _add_four_wheel_samples(
 
 @cache
 def _compile_four_wheel_samples() -> None:
-    """Compile `_add_samples_of_four` so that its four wheels share SIMD instructions: a third of the time.
+    """Compile `_add_four_wheel_samples` so that its four wheels share SIMD instructions: a third of the time.
 
     LLVM vectorises straight-line code, but numba disables this unless its configuration enables it at compile time.
     """
